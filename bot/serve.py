@@ -32,7 +32,7 @@ from bot.loop.intervals import Intervals
 from bot.loop.work import Worker
 from bot.own_runner import OwnRunner, own_runner
 from bot.render.port import Renderer
-from bot.render.renderer import CachingRenderer
+from bot.render.renderer import CachingRenderer, Maker
 from bot.render.stored import StoredVerdicts
 from bot.render.workers.maker import WorkerMaker
 from bot.render.workers.pool import Workers, usual
@@ -47,6 +47,7 @@ from bot.store.values import StoreError
 from bot.tracing import TracingError
 from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.errors import CertificateError
+from fnrunner.contract.run import Runner
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
 from lifecycle import records
@@ -172,7 +173,11 @@ def _closed(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def running(
-    settings: Settings, parts: Parts = ALL, *, drain: Callable[[], float] = lambda: 0
+    settings: Settings,
+    parts: Parts = ALL,
+    *,
+    drain: Callable[[], float] = lambda: 0,
+    maker: Callable[[Runner], Maker] | None = None,
 ) -> AsyncIterator[None]:
     """The bot, or a part of it, inside the block.
 
@@ -183,6 +188,7 @@ async def running(
         settings: The operator's.
         parts: What of the bot.
         drain: Asked at the end for how many seconds to listen on, at least.
+        maker: What renders packages; None for worker processes.
     """
     clock, offload = SYSTEM, in_thread
     if parts.work:
@@ -208,7 +214,8 @@ async def running(
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
-            renderer = _renderer(stack, runner, store, clock, offload)
+            made = maker(runner) if maker else _workers(stack, runner, clock, offload)
+            renderer = _renderer(stack, made, runner, store, clock, offload)
             controller = _controller(settings, forges, mirrors, renderer, store, clock, offload)
             worker = Worker(store, controller.work, name, clock=clock)
             checks["worker"] = ReadinessCheck(worker.check, 1)
@@ -254,17 +261,26 @@ async def _runner(
     return WatchedRunner(await stack.enter_async_context(Client(address, tls=tls))), own
 
 
-def _renderer(
-    stack: AsyncExitStack, runner: WatchedRunner, store: Store, clock: Clock, offload: Offload
-) -> Renderer:
-    """A renderer in worker processes, which end with the stack."""
+def _workers(
+    stack: AsyncExitStack, runner: WatchedRunner, clock: Clock, offload: Offload
+) -> WorkerMaker:
+    """What renders in worker processes, which end with the stack."""
     workers = Workers(usual(), clock=clock)
     stack.push_async_callback(workers.close)
-    renderer = CachingRenderer(
-        WorkerMaker(runner, workers, offload=offload),
-        clock=clock,
-        stored=StoredVerdicts(store.renderings, runner.identity, offload=offload),
-    )
+    return WorkerMaker(runner, workers, offload=offload)
+
+
+def _renderer(
+    stack: AsyncExitStack,
+    maker: Maker,
+    runner: WatchedRunner,
+    store: Store,
+    clock: Clock,
+    offload: Offload,
+) -> Renderer:
+    """A renderer that keeps its verdicts in the database; what it began ends with the stack."""
+    stored = StoredVerdicts(store.renderings, runner.identity, offload=offload)
+    renderer = CachingRenderer(maker, clock=clock, stored=stored)
     stack.push_async_callback(renderer.close)
     return renderer
 

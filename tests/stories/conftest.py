@@ -34,9 +34,12 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def stage(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
+def stage(
+    tmp_path: Path, database_url: str, runner: str, request: pytest.FixtureRequest
+) -> Iterator[World]:
     """A world whose bot is not started yet; every answer of its forge is validated."""
     with world(tmp_path, database_url, runner) as made, watched(made.forge):
+        made.render_workers = request.node.get_closest_marker("render_workers") is not None
         yield made
 
 

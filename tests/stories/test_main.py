@@ -4,9 +4,13 @@ import re
 import time
 
 import httpx
+import pytest
 
 from tests.stories.people import wait_for
 from tests.stories.world import World, package, resized
+
+pytestmark = pytest.mark.render_workers
+
 
 BAD = """\
 apiVersion: apps/v1

@@ -20,6 +20,7 @@ from bot.sandbox.serve import SandboxForge
 from bot.serve import ALL, Parts, running
 from bot.settings import Settings
 from cadlib import yaml
+from tests.memory.pipeline import PipelineMaker
 from tests.stories.people import PATIENCE, Person, wait_for
 
 APP_ID = 1001
@@ -113,6 +114,8 @@ class World:
     """Seconds that the bot may take to come to rest."""
     parts: Parts = ALL
     """What of the bot runs in a thread of this process."""
+    render_workers: bool = False
+    """Render in worker processes, as the bot's own process does; they take a second to start."""
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None
     _thread: threading.Thread | None = None
@@ -148,7 +151,8 @@ class World:
 
         async def live() -> None:
             self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-            async with running(settings, self.parts):
+            maker = None if self.render_workers else PipelineMaker
+            async with running(settings, self.parts, maker=maker):
                 ready.set()
                 await self._stop.wait()
 
