@@ -51,7 +51,7 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
 )
 @click.option("--repository", metavar="NAME", help="OWNER/NAME, or FORGE:NUMBER.")
 @click.option("--proposal", type=click.IntRange(min=1), help="Number of a pull request.")
-@click.option("--person", metavar="LOGIN", help="Who asked; also webhook, sweep ...")
+@click.option("--person", metavar="LOGIN", help="Who asked; also webhook, sweep, operator.")
 @click.option("--action", "actions", multiple=True, metavar="NAME", help="Such as Merge; repeats.")
 @click.option(
     "--since", metavar="TIME", callback=_moment, help="From then on: 2026-11-22, or 36h (ago)."
