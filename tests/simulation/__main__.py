@@ -84,6 +84,17 @@ def many(first: int, count: int, seconds: float) -> Iterator[Count]:
                 yield each.result()
 
 
+def until_found(first: int, count: int) -> int:
+    """Play histories until something is violated, one after the other."""
+    for number in range(count):
+        violations = play(str(first + number)).violations
+        if violations:
+            print(f"found after {number + 1} histories: {violations[0]}")
+            return 1
+    print(f"nothing was found in {count} histories")
+    return 0
+
+
 def table(count: Count) -> str:
     """How often what was reached."""
     lines = []
@@ -105,8 +116,11 @@ def main() -> int:
     parser.add_argument("count", nargs="?", type=int, default=1000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, help="of the first history (default: 1)")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin none after so long")
+    parser.add_argument("--until-found", action="store_true", help="end with the first violation")
     given = parser.parse_args()
     quiet()
+    if given.until_found:
+        return until_found(given.seed, given.count)
     began, counted = time.monotonic(), Count()
     if given.count == 1:
         outcome = play(str(given.seed))

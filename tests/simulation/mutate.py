@@ -1,0 +1,109 @@
+"""Takes defences out and tells after how many histories the simulation finds that.
+
+`python -m tests.simulation.mutate [WORDS] [--most N] [--jobs N]`: those whose defence holds the
+words, all where none are given. Each is made alone, in a copy of the working tree. The table in
+`docs/simulation.md` is written anew with what was found; what was not tried keeps its row.
+"""
+
+import argparse
+import queue
+import re
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutations import ROOT, Mutation
+from tests.mutations.__main__ import copies, environment
+
+LIST = Path(__file__).parent / "mutations.toml"
+PAGE = ROOT / "docs" / "simulation.md"
+BEGIN, END = "<!-- mutations -->", "<!-- end of mutations -->"
+MOST = 20_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """After how many histories a mutation was found, and by which check; 0 for never."""
+
+    histories: int
+    check: str
+
+    @property
+    def row(self) -> str:
+        """The end of its row in the table."""
+        return f"{self.histories:,} | {self.check} |" if self.histories else "not yet | |"
+
+
+def read() -> list[Mutation]:
+    """The mutations, in order."""
+    entries = tomllib.loads(LIST.read_text())["mutation"]
+    return [
+        Mutation(area="simulation", threat="", test=str(LIST.relative_to(ROOT)), **entry)
+        for entry in entries
+    ]
+
+
+def attempt(free: "queue.Queue[Path]", mutation: Mutation, most: int) -> Found:
+    """Make one mutation, and simulate until it is found."""
+    root = free.get()
+    try:
+        path = root / mutation.file
+        changed, original = mutation.applied(root), path.read_bytes()
+        path.write_text(changed)
+        try:
+            run = subprocess.run(
+                [sys.executable, "-m", "tests.simulation", str(most), "--until-found"],
+                cwd=root,
+                env=environment(root),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        finally:
+            path.write_bytes(original)
+    finally:
+        free.put(root)
+    said = re.search(r"^found after (\d+) histories: ([^:]*)", run.stdout, re.MULTILINE)
+    if said is None and run.returncode:
+        raise SystemExit(f"{mutation.defence}: {run.stderr[-2000:]}")
+    return Found(int(said[1]), said[2]) if said else Found(0, "")
+
+
+def table(mutations: list[Mutation], found: dict[str, Found], page: str) -> str:
+    """The page with the table of all mutations; rows that were not tried stay as they were."""
+    head, _, rest = page.partition(BEGIN)
+    before, _, tail = rest.partition(END)
+    known = dict(re.findall(r"^\| (.+?) \| `[^`]*` \| (.*)$", before, re.MULTILINE))
+    rows = ["| Taken out | Where | Found after | By |", "| --- | --- | --- | --- |"]
+    for m in mutations:
+        ending = found[m.defence].row if m.defence in found else known.get(m.defence, "not yet | |")
+        rows.append(f"| {m.defence} | `{m.file}` | {ending}")
+    return f"{head}{BEGIN}\n\n" + "\n".join(rows) + f"\n\n{END}{tail}"
+
+
+def main() -> int:
+    """Try those that are asked for; the exit status is 1 where any was not found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutate", description=__doc__)
+    parser.add_argument("words", nargs="*", help="of the defences to take out; all by default")
+    parser.add_argument("--most", type=int, default=MOST, help="histories (default: 20,000)")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
+    given = parser.parse_args()
+    mutations, found = read(), dict[str, Found]()
+    chosen = [m for m in mutations if all(word in m.defence for word in given.words)]
+    with copies(given.jobs) as free, ThreadPoolExecutor(given.jobs) as pool:
+        tried = pool.map(lambda m: (m, attempt(free, m, given.most)), chosen)
+        for mutation, came in tried:
+            found[mutation.defence] = came
+            told = f"{came.histories:6,} histories" if came.histories else "NOT FOUND"
+            print(f"{told}  {mutation.defence} [{came.check}]", flush=True)
+            PAGE.write_text(table(mutations, found, PAGE.read_text()))
+    missed = [m.defence for m in chosen if not found[m.defence].histories]
+    print(f"{len(chosen)} mutations, {len(chosen) - len(missed)} found, {len(missed)} not")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

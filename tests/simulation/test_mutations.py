@@ -1,0 +1,25 @@
+"""The defences that the simulation is tried on: none of them has moved."""
+
+from tests.mutations import ROOT
+from tests.simulation.mutate import PAGE, Found, read, table
+
+
+def test_each_mutation_can_be_made_and_is_told_in_the_page() -> None:
+    """Fails when the code moves and an entry takes nothing out any more."""
+    mutations = read()
+    for mutation in mutations:
+        assert mutation.applied(ROOT) != (ROOT / mutation.file).read_text()
+    assert len(mutations) >= 40
+    page = PAGE.read_text()
+    assert table(mutations, {}, page) == page
+
+
+def test_what_was_not_tried_again_keeps_its_row() -> None:
+    """Fails when one mutation cannot be tried without losing what is known of the others."""
+    first, second = read()[:2]
+    page = table([first, second], {}, "a\n<!-- mutations --><!-- end of mutations -->\nb\n")
+    page = table([first, second], {first.defence: Found(12, "approved")}, page)
+    again = table([first, second], {second.defence: Found(0, "")}, page)
+    assert f"| {first.defence} | `{first.file}` | 12 | approved |" in again
+    assert f"| {second.defence} | `{second.file}` | not yet | |" in again
+    assert (again[:2], again[-2:]) == ("a\n", "b\n")
