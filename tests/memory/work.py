@@ -110,11 +110,11 @@ class MemoryQueue:
 
     async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
         await self._statements.begin()
-        now = self._statements.seconds()
+        now, full = self._statements.seconds(), turns.full
         ready = [
             (turns.ranks.get(place_of(k), 0), -r.priority, r.due, k)
             for k, r in self._rows.items()
-            if r.is_wanted and r.opens <= now and place_of(k) not in turns.full
+            if r.is_wanted and r.opens <= now and not (full and place_of(k) in full)
         ]
         if not ready:
             return None
@@ -184,7 +184,8 @@ class MemoryQueue:
 
     async def next_due(self, turns: Turns = ANY_TURN) -> float | None:
         await self._statements.begin()
-        rows = (r for k, r in self._rows.items() if place_of(k) not in turns.full)
+        full = turns.full
+        rows = (r for k, r in self._rows.items() if not (full and place_of(k) in full))
         opens = min((row.opens for row in rows if row.is_wanted), default=None)
         return None if opens is None else max(0.0, opens - self._statements.seconds())
 

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,8 +94,9 @@ def main() -> int:
     mutations, found = read(), dict[str, Found]()
     chosen = [m for m in mutations if all(word in m.defence for word in given.words)]
     with copies(given.jobs) as free, ThreadPoolExecutor(given.jobs) as pool:
-        tried = pool.map(lambda m: (m, attempt(free, m, given.most)), chosen)
-        for mutation, came in tried:
+        tried = {pool.submit(attempt, free, m, given.most): m for m in chosen}
+        for done in as_completed(tried):
+            mutation, came = tried[done], done.result()
             found[mutation.defence] = came
             told = f"{came.histories:6,} histories" if came.histories else "NOT FOUND"
             print(f"{told}  {mutation.defence} [{came.check}]", flush=True)

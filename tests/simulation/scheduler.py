@@ -56,32 +56,36 @@ class DrawnTask(asyncio.Task[Any]):
         return self.number
 
 
-class Handle(asyncio.TimerHandle):
-    """What is to be called, now or later."""
+class Wait:
+    """What is to be called later; as much of `asyncio.TimerHandle` as anybody asks for.
 
-    __slots__ = ("wait",)
+    Attributes:
+        seconds: How long it was to be waited for.
+    """
 
-    def __init__(
-        self,
-        call: Callable[..., object],
-        args: tuple[Any, ...],
-        loop: "DrawnLoop",
-        context: contextvars.Context | None,
-        *,
-        when: float = 0.0,
-        wait: float = 0.0,
-    ) -> None:
-        super().__init__(when, call, args, loop, context)
-        self.wait = wait
+    __slots__ = ("_cancelled", "_when", "call", "seconds")
+
+    def __init__(self, when: float, seconds: float, call: "Call") -> None:
+        self._when = when
+        self.seconds = seconds
+        self.call = call
+        self._cancelled = False
+
+    def when(self) -> float:
+        """The loop's time at which it ends."""
+        return self._when
 
     def cancel(self) -> None:
-        """Drop it; the heap of timers forgets it when its time comes."""
-        self._cancelled = True  # the base class keeps a count in the loop, which this has no use of
-        self._callback, self._args = _nothing, ()
+        """Drop it; the heap of waits forgets it when its time comes."""
+        self._cancelled = True
+
+    def cancelled(self) -> bool:
+        """Whether it was dropped."""
+        return self._cancelled
 
 
-def _nothing() -> None:
-    """What a cancelled call does."""
+Call = tuple[Callable[..., object], tuple[Any, ...], contextvars.Context]
+"""What is to be called, with what, and in which context."""
 
 
 class DrawnLoop(asyncio.BaseEventLoop):
@@ -102,9 +106,9 @@ class DrawnLoop(asyncio.BaseEventLoop):
         self.now = 0.0
         self.steps = 0
         self.broken: list[str] = []
-        self._promised: deque[Handle] = deque()
-        self._tasks: list[Handle] = []
-        self._timers: list[tuple[float, int, Handle]] = []
+        self._promised: deque[Call] = deque()
+        self._tasks: list[Call] = []
+        self._timers: list[tuple[float, int, Wait]] = []
         self._order = count()
 
     def __del__(self) -> None:
@@ -124,15 +128,14 @@ class DrawnLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         return self.now
 
-    def call_soon(  # type: ignore[override]  # the base class types its arguments by a variable
+    def call_soon(  # type: ignore[override]  # nobody cancels what is called soon
         self,
         callback: Callable[..., object],
         *args: Any,
         context: contextvars.Context | None = None,
-    ) -> Handle:
-        handle = Handle(callback, args, self, context)
-        (self._tasks if _is_of_task(callback) else self._promised).append(handle)
-        return handle
+    ) -> None:
+        call = callback, args, contextvars.copy_context() if context is None else context
+        (self._tasks if _is_of_task(callback) else self._promised).append(call)
 
     def call_later(  # type: ignore[override]
         self,
@@ -140,11 +143,11 @@ class DrawnLoop(asyncio.BaseEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: contextvars.Context | None = None,
-    ) -> Handle:
-        when = self.now + max(0.0, delay)
-        handle = Handle(callback, args, self, context, when=when, wait=delay)
-        heapq.heappush(self._timers, (when, next(self._order), handle))
-        return handle
+    ) -> Wait:
+        call = callback, args, contextvars.copy_context() if context is None else context
+        wait = Wait(self.now + max(0.0, delay), delay, call)
+        heapq.heappush(self._timers, (wait.when(), next(self._order), wait))
+        return wait
 
     def call_at(  # type: ignore[override]
         self,
@@ -152,7 +155,7 @@ class DrawnLoop(asyncio.BaseEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: contextvars.Context | None = None,
-    ) -> Handle:
+    ) -> Wait:
         return self.call_later(when - self.now, callback, *args, context=context)
 
     def create_future(self) -> "asyncio.Future[Any]":
@@ -194,16 +197,16 @@ class DrawnLoop(asyncio.BaseEventLoop):
             heapq.heappop(self._timers)
         if not skip:
             return self._timers[0][0] if self._timers else None
-        ends = (w for w, _, h in self._timers if h.wait > IDLE and not h.cancelled())
+        ends = (w for w, _, h in self._timers if h.seconds > IDLE and not h.cancelled())
         return min(ends, default=None)
 
     def advance(self, until: float) -> None:
         """Let time pass, and end the waits that are over by then."""
         self.now = max(self.now, until)
         while self._timers and self._timers[0][0] <= self.now:
-            handle = heapq.heappop(self._timers)[2]
-            if not handle.cancelled():
-                self._promised.append(handle)
+            wait = heapq.heappop(self._timers)[2]
+            if not wait.cancelled():
+                self._promised.append(wait.call)
 
     def run(self, most: int) -> bool:
         """Go on without time passing.
@@ -214,20 +217,26 @@ class DrawnLoop(asyncio.BaseEventLoop):
         Returns:
             Whether nothing is ready any more.
         """
+        tasks, promised, draw = self._tasks, self._promised, self.draw
         while True:
-            while self._promised:
-                self._promised.popleft()._run()
-            if not self._tasks:
+            while promised:
+                call, args, context = promised.popleft()
+                try:
+                    context.run(call, *args)
+                except Exception as error:
+                    self.broken.append(f"{call}: {error!r}")
+            count = len(tasks)
+            if not count:
                 return True
             if most <= 0:
                 return False
             most -= 1
             self.steps += 1
             self.now += MOMENT
-            tasks = self._tasks
-            at = self.draw(len(tasks)) if len(tasks) > 1 else 0
+            at = draw(count) if count > 1 else 0
             tasks[at], tasks[-1] = tasks[-1], tasks[at]
-            tasks.pop()._run()
+            call, args, context = tasks.pop()
+            context.run(call, *args)
 
     @contextmanager
     def current(self) -> Iterator[None]:

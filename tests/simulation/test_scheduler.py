@@ -46,15 +46,16 @@ def test_time_passes_only_when_it_is_told_to() -> None:
 
     async def sleep(seconds: float) -> None:
         await asyncio.sleep(seconds)
-        ended.append(loop.time())
+        ended.append(round(loop.time()))
 
     loop = looped(0, sleep(5), sleep(1), sleep(3600))
     with loop.current():
         assert loop.run(100)
-        assert (ended, loop.next_timer(), loop.next_timer(skip=True)) == ([], 1, 5)
+        times = [loop.next_timer(), loop.next_timer(skip=True)]
+        assert (ended, [round(t or 0) for t in times]) == ([], [1, 5])
         loop.advance(6)
         loop.run(100)
-    assert (sorted(ended), loop.next_timer()) == ([6, 6], 3600)
+    assert (ended, round(loop.next_timer() or 0)) == ([6, 6], 3600)
 
 
 def test_locks_and_gathering_work_in_any_order() -> None:
