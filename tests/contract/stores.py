@@ -21,6 +21,7 @@ HOUR = 3600
 
 _AN_HOUR = """
 UPDATE refusal SET again = again - interval '1 hour';
+UPDATE claim SET at = at - interval '1 hour';
 UPDATE work SET due = due - interval '1 hour', lease = lease - interval '1 hour',
   held = held - interval '1 hour'
 """
@@ -42,7 +43,7 @@ class Stored:
 
     Attributes:
         store: Empty at first.
-        an_hour_passes: For leases and whatever is due.
+        an_hour_passes: For leases, claims, and whatever is due.
     """
 
     store: Store

@@ -93,7 +93,11 @@ class MemoryRemote:
         return Pushed.DONE if self.move(updates) else Pushed.MOVED
 
     def move(self, updates: Sequence[RefUpdate]) -> bool:
-        """Move all these refs from where they are expected, or none."""
+        """Move all these refs from where they are expected, or none.
+
+        One that is where it is wanted already is passed over, as git does.
+        """
+        updates = [u for u in updates if self.refs.get(u.ref, "") != u.wanted]
         if any(self.refs.get(u.ref, "") != u.expected for u in updates):
             return False
         after = {**self.refs, **{str(u.ref): u.wanted for u in updates}}

@@ -75,12 +75,16 @@ class MemoryQueue:
     Args:
         statements: What each of its statements does first.
         named: The name of a repository; "" where it was never adopted.
+
+    Attributes:
+        passed_over: Keys that no take gives: somebody else's statement is at them just now.
     """
 
     def __init__(self, statements: Statements, named: Callable[[RepositoryId], str]) -> None:
         self._statements = statements
         self._named = named
         self._rows: dict[str, Row] = {}
+        self.passed_over: frozenset[str] = frozenset()
         self._listeners: list[asyncio.Event] = []
 
     async def wake(self, key: Key, hint: Hint = NOTHING, *, after: float = 0) -> None:
@@ -111,10 +115,11 @@ class MemoryQueue:
     async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
         await self._statements.begin()
         now, full = self._statements.seconds(), turns.full
+        there = [(k, r) for k, r in self._rows.items() if r.is_wanted and r.opens <= now]
         ready = [
             (turns.ranks.get(place_of(k), 0), -r.priority, r.due, k)
-            for k, r in self._rows.items()
-            if r.is_wanted and r.opens <= now and not (full and place_of(k) in full)
+            for k, r in there
+            if k not in self.passed_over and not (full and place_of(k) in full)
         ]
         if not ready:
             return None

@@ -107,7 +107,8 @@ async def test_a_change_goes_from_a_push_to_a_tag(stage: Stage) -> None:
     update = RefUpdate(Ref("refs/tags/net/core/v1"), "", str(merged))
     stage.fetch(token)
     assert stage.mirror.push(token, [update]) is Pushed.DONE
-    assert stage.mirror.push(token, [update]) is Pushed.MOVED
+    other = RefUpdate(update.ref, "", head)
+    assert stage.mirror.push(token, [other]) is Pushed.MOVED
     assert await stage.bot.has_tag("net/core/v1")
 
 
