@@ -323,8 +323,10 @@ _MOVED = (
     "cannot lock ref",
     "reference already exists",
     "incorrect old value",
+    "couldn't set",
 )
-"""What git and its remote end say when a ref is not where the lease says."""
+"""What git and its remote end say when a ref is not where the lease says, or another push is at it
+or at a name that git cannot hold beside it."""
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.git.mirror import DiskMirrors
-from bot.git.port import Mirror, Pushed, RefUpdate
+from bot.git.port import GitBusyError, Mirror, Pushed, RefUpdate
 from lifecycle.names import Ref
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.contract.linear import Explained, Operation
@@ -28,23 +28,35 @@ REFS = tuple(
 )
 
 
+TOO_LATE = (Pushed.MOVED, Pushed.MOVED, "busy")
+"""What a push that moves nothing answers: as it must, and where others are in its way."""
+
+
+def _pushed(mirror: Mirror, updates: Sequence[RefUpdate]) -> str:
+    try:
+        return mirror.push(TOKEN, updates)
+    except GitBusyError:
+        return "busy"
+
+
 def _update(drawn: random.Random, refs: dict[str, str], commits: Sequence[str]) -> RefUpdate:
     """A move of a ref, mostly from where it is now."""
     ref = drawn.choice(REFS)
     here = refs.get(ref, "")
     expected = here if drawn.random() < 0.8 else drawn.choice([*commits, ""])
-    return RefUpdate(ref, expected, drawn.choice([*commits, *commits, "" if expected else here]))
+    wanted = drawn.choice([*commits, *commits, here, ""] if expected else commits)
+    return RefUpdate(ref, expected, wanted)
 
 
 def _push(updates: Sequence[RefUpdate], others: Sequence[RefUpdate]) -> Operation[MemoryRemote]:
     """Where two are at one ref, or at names that git cannot hold together, both may be too late."""
     near = any(_near(one.ref, other.ref) for one in updates for other in others)
 
-    async def answers(remote: MemoryRemote, way: int) -> Pushed:
-        return Pushed.DONE if way == 0 and remote.move(updates) else Pushed.MOVED
+    async def answers(remote: MemoryRemote, way: int) -> str:
+        return Pushed.DONE if way == 0 and remote.move(updates) else TOO_LATE[way]
 
     names = ", ".join(f"{u.ref}: {u.expected[:4]} to {u.wanted[:4]}" for u in updates)
-    return Operation(names, answers, ways=2 if near else 1)
+    return Operation(names, answers, ways=len(TOO_LATE) if near else 1)
 
 
 def _near(one: str, other: str) -> bool:
@@ -82,7 +94,7 @@ async def test_pushes_at_once_went_in_some_order(seed: int, tmp_path: Path) -> N
                 for size in (1, 1, 2)
             ]
             asked = [
-                asyncio.to_thread(mirror.push, TOKEN, updates)
+                asyncio.to_thread(_pushed, mirror, updates)
                 for mirror, updates in zip(mirrors, pushes, strict=True)
             ]
             answers = await asyncio.gather(*asked)

@@ -97,7 +97,7 @@ class MemoryRemote:
 
         One that is where it is wanted already is passed over, as git does.
         """
-        updates = [u for u in updates if self.refs.get(u.ref, "") != u.wanted]
+        updates = [u for u in updates if not u.wanted or self.refs.get(u.ref) != u.wanted]
         if any(self.refs.get(u.ref, "") != u.expected for u in updates):
             return False
         after = {**self.refs, **{str(u.ref): u.wanted for u in updates}}

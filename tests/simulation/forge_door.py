@@ -85,7 +85,7 @@ class Door:
         """
         git, state = self._git, self._forge.state
         # Git sends nothing for a ref that is where it is wanted already, whatever was expected.
-        updates = [u for u in updates if git.place.refs.get(u.ref, "") != u.wanted]
+        updates = [u for u in updates if not u.wanted or git.place.refs.get(u.ref) != u.wanted]
         if any(git.place.refs.get(u.ref, "") != u.expected for u in updates):
             return Pushed.MOVED
         # What is refused must not stay: an object that is there can be named by a tag.

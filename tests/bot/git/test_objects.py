@@ -526,6 +526,28 @@ def test_a_rule_of_the_forge_is_for_an_operator(remote: Remote, mirror: DiskMirr
     assert remote.refs() == {MAIN: head}
 
 
+def test_a_push_that_meets_another_is_no_matter_of_rules(
+    remote: Remote, mirror: DiskMirror
+) -> None:
+    """The short-cut takes it for a rule's refusal: nobody would push again until a rule changes.
+
+    The other one comes when git has its locks and has not written yet.
+    """
+    head = remote.commit(FILES, ref=MAIN)
+    mirror.fetch(TOKEN)
+    draft = Ref("refs/heads/drafts/a")
+    hook = remote.folder / "hooks" / "reference-transaction"
+    hook.write_text(
+        f"#!/bin/sh\n[ $1 = prepared ] && mkdir -p {draft} && touch {draft}/b.lock\nexit 0\n"
+    )
+    hook.chmod(0o755)
+
+    assert mirror.push(TOKEN, [RefUpdate(draft, "", head)]) is Pushed.MOVED
+    hook.unlink()
+    shutil.rmtree(remote.folder / draft)
+    assert mirror.push(TOKEN, [RefUpdate(draft, "", head)]) is Pushed.DONE
+
+
 def test_a_push_that_nobody_answers_is_tried_again(remote: Remote, mirror: DiskMirror) -> None:
     head = remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
