@@ -19,7 +19,8 @@ from tests.contract.linear import Explained, Operation
 from tests.contract.test_git import Forge
 from tests.ids import on_github
 from tests.memory.clock import ManualClock
-from tests.memory.git import MemoryMirrors, MemoryObjects, MemoryRemote
+from tests.memory.git import MemoryMirrors, MemoryRemote
+from tests.memory.git_objects import MemoryObjects
 
 ROUNDS, TOGETHER = 7, 3
 REFS = tuple(
