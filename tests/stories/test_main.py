@@ -60,10 +60,14 @@ def test_from_a_pushed_draft_to_v2(play: World) -> None:
     assert "`/approve` refused: it takes maintain access, and you have read access." in refusal
     assert author.tags() == {}
 
+    waiting = "SELECT gate FROM wait"
+    wait_for("its wait", lambda: play.database(waiting) == [("approved",)] or None)
+
     said = approver.says(pull.number, "/approve")
     target = author.waits_for_tag("net/core/v1")
     play.rests()
 
+    assert play.database(waiting) == []
     merged = author.pull(pull.number)
     assert merged.merged
     assert target == merged.merge_commit_sha
