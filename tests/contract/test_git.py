@@ -309,6 +309,16 @@ def test_mirrors_that_were_not_used_are_freed_and_come_back(forge: Forge) -> Non
 # --- history --------------------------------------------------------------------------------------
 
 
+def test_its_name_is_the_mirrors_own(forge: Forge) -> None:
+    """Fails when two mirrors share turns, or one has another name each time it is opened."""
+    forge.mirror.fetch(TOKEN)
+    other = forge.mirrors.of(on_github(2), forge.url)
+    other.fetch(TOKEN)
+
+    with forge.mirror.open() as one, forge.mirror.open() as again, other.open() as another:
+        assert one.name == again.name != another.name
+
+
 def test_commits(forge: Forge) -> None:
     root = forge.commit({"a": b"0"}, at=10)
     one, side = forge.commit({"a": b"1"}, root, at=20), forge.commit({"b": b"2"}, root, at=30)
