@@ -128,7 +128,7 @@ class CachingRenderer:
             log.warning("functions not run", package=package, error=made.verdict.broken)
             metrics.RENDERS.labels("not run").inc()
             return made.verdict
-        metrics.RENDERS.labels("rendered").inc()
+        metrics.RENDERS.labels("stopped" if made.stopped else "rendered").inc()
         self._keep(key, made.verdict)
         if self._stored is not None:
             task = asyncio.create_task(self._stored.keep(key, made))

@@ -42,11 +42,13 @@ class Made:
         encoded: The same as `bot.render.encoded` writes it; b"" where nobody has.
         private: It may not leave memory: it holds a value of a Secret, in the files that rendering
             changes or by coincidence; or it is told by what befell this process.
+        stopped: The package took too much, or its process ended.
     """
 
     verdict: Verdict
     encoded: bytes = b""
     private: bool = False
+    stopped: bool = False
 
 
 Steps: TypeAlias = Generator[FunctionCall, CallOutcome | NotRun, Made]

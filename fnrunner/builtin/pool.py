@@ -5,12 +5,14 @@ Rules:
 - The worker that was used last is used next: it may remember the resources.
 - A worker is ended, and another takes its place, when the time of its call is up, when its
   caller went away and it does not finish soon, and when it went over its limit of memory.
+- Workers that nobody has called for a while end: they hold what they remember.
 - Workers end with the runner, however that ends.
 - What functions of other kinds wrote is read here as well: it may be anything, and take long.
 """
 
 import asyncio
 import os
+import weakref
 from collections.abc import Sequence
 from typing import Final
 
@@ -33,6 +35,8 @@ from fnrunner.contract.run import MIB, FunctionOutcome
 MEMORY_BYTES: Final = 1024 * MIB
 # Seconds that a call without a caller may go on: to start a worker takes as long as many calls.
 _GRACE: Final = 0.3
+IDLE: Final = 300.0
+"""Seconds without a call until workers end; the next call waits a quarter of a second for one."""
 _RETRY_AFTER: Final = 1.0  # seconds until another runner has taken this one's place
 
 
@@ -46,6 +50,7 @@ class Builtin:
         running: int = 4,
         memory_bytes: int = MEMORY_BYTES,
         message_bytes: int = MESSAGE_BYTES,
+        idle: float = IDLE,
     ) -> None:
         """Make a runner; its workers start when they are first needed, or with `start`.
 
@@ -55,7 +60,11 @@ class Builtin:
             running: Functions that run at the same time, each in a worker; at least 1.
             memory_bytes: Memory of one worker.
             message_bytes: Longest list that a function may answer with.
+            idle: Seconds without a call until workers end.
         """
+        self._idle = idle
+        self._last = 0.0
+        self._resting: asyncio.TimerHandle | None = None
         self._prefixes = tuple(prefixes)
         self._most = running
         self._memory_bytes = memory_bytes
@@ -77,6 +86,7 @@ class Builtin:
         version()
         while len(self._workers) < min(self._most, len(os.sched_getaffinity(0))):
             self._free.append(self._another())
+        self._rest_later(asyncio.get_running_loop())
 
     async def identity(self, image: str) -> str:
         """Return the function and its version, as in `FunctionOutcome.digest`.
@@ -141,6 +151,8 @@ class Builtin:
     async def close(self) -> None:
         """End all workers. Calls that run or wait end with RunnerBusyError."""
         self._closed = True
+        if self._resting is not None:
+            self._resting.cancel()
         for call in self._calls:
             call.cancel()
         await asyncio.gather(*self._calls, return_exceptions=True)
@@ -200,6 +212,29 @@ class Builtin:
         else:
             self._free.append(worker)
         self._turns.release()
+        self._rest_later(call.get_loop())
+
+    def _rest_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to count the time without a call."""
+        self._last = loop.time()
+        if self._resting is None and not self._closed:
+            self._look_later(loop, self._idle)
+
+    def _look_later(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        # One that nobody closes goes with its workers all the same: the loop must not hold it.
+        rest = weakref.WeakMethod(self._rest)
+        self._resting = loop.call_later(seconds, lambda: (there := rest()) and there(loop))
+
+    def _rest(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End the workers where nobody has called for so long; else look again then."""
+        self._resting = None
+        left = self._last + self._idle - loop.time()
+        if left > 0 or len(self._free) < len(self._workers):
+            self._look_later(loop, max(left, self._idle / 4))
+            return
+        free, self._free = self._free, []
+        for worker in free:
+            self._end(worker)
 
     def _end(self, worker: WorkerProcess) -> None:
         self._workers.discard(worker)

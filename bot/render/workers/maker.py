@@ -68,10 +68,10 @@ class WorkerMaker:
             return Made(verdicts.unreadable(package, error))
         except OverLimitError as error:
             log.warning("package not rendered", package=package, over=str(error))
-            return Made(verdicts.unreadable(package, self._too_much(error)))
+            return self._stopped(package, error)
         except WorkerEndedError as error:
             log.warning("package not rendered", package=package, error=str(error))
-            return Made(verdicts.unreadable(package, self._too_much(error)), private=True)
+            return self._stopped(package, error)
         except OSError as error:
             return Made(Verdict(package=package, broken=finding_texts.no_process(str(error))))
 
@@ -130,6 +130,11 @@ class WorkerMaker:
                     raise RendererBrokenError(bytes(frame.data).decode(errors="replace"))
                 case _:
                     raise RendererBrokenError(f"a worker said {frame.kind.name}")
+
+    def _stopped(self, package: str, error: OverLimitError | WorkerEndedError) -> Made:
+        # Another machine may be faster: it is for each replica to find out.
+        verdict = verdicts.unreadable(package, self._too_much(error))
+        return Made(verdict, private=True, stopped=True)
 
     def _too_much(self, error: OverLimitError | WorkerEndedError) -> PackageError:
         """Why nobody can say what the package comes to."""

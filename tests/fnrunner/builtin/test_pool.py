@@ -51,6 +51,23 @@ async def pool(running: int = 1, memory_bytes: int = 1024 * MIB) -> AsyncIterato
         assert not any(map(alive, pids))
 
 
+async def test_workers_that_nobody_calls_end_and_others_start() -> None:
+    """Fails when a runner at rest holds what its workers remember."""
+    runner = Builtin(running=2, idle=0.05)
+    runner.start()
+    begun = runner.pids
+    await until(lambda: not runner.pids)
+    await until(lambda: not any(map(alive, begun)))
+
+    assert not (await runner.run("set-labels", request())).failed
+    first = runner.pids
+    await until(lambda: not runner.pids)
+    await runner.close()
+
+    assert first
+    assert not any(map(alive, first))
+
+
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)

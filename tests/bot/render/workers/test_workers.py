@@ -301,3 +301,40 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.01)
+
+
+HOSTILE = {
+    "aliases that stand for billions": b"a: &a [x, x]\n"
+    + b"".join(b"b%d: &b%d [*%s, *%s]\n" % (n, n, b, b) for n, b in enumerate([b"a"] * 20)),
+    "nesting that ends the stack": b"a: " + b"[" * 100_000,
+    "mappings within mappings": b"".join(b" " * n + b"a:\n" for n in range(2_000)),
+    "a scalar of 4 MB": CONFIG + b"data: {a: '" + b"x" * 4_000_000 + b"'}\n",
+    "a scalar that folds a million times": CONFIG + b"data:\n  a: >\n" + b"   x\n\n" * 100_000,
+    "merges of merges": b"a: &a {x: 1}\n"
+    + b"".join(b"m%d: &m%d {<<: [*a, *a]}\n" % (n, n) for n in range(5_000)),
+    "spaces and quotes for regular expressions": CONFIG
+    + b"data: {a: '"
+    + b" " * 200_000
+    + b"\\"
+    + b"a" * 200_000
+    + b"'}\n",
+    "comments for every line": CONFIG + b"data:\n" + b"  # a\n" * 100_000 + b"  a: b\n",
+    "documents without end": b"---\n" * 50_000,
+    "tags": b"a: !!python/object/apply:os.system ['true']\nb: !<" + b"x" * 100_000 + b"> 1\n",
+    "a number of a million digits": CONFIG + b"data: {a: " + b"9" * 1_000_000 + b"}\n",
+}
+
+
+async def test_whatever_a_package_holds_there_is_a_verdict() -> None:
+    """The short-cut lets what the parser does not end with end the look: no check ever comes."""
+    async with bench(seconds=5) as at:
+        at.functions.gate.set()
+        hostile = [
+            at.verdict(f"h{n}", b"# comment\n" + data) for n, data in enumerate(HOSTILE.values())
+        ]
+        *verdicts, other = await asyncio.gather(*hostile, at.verdict("fine", repository="other"))
+
+    assert (other.complete, other.blocking) == (True, ())
+    for name, verdict in zip(HOSTILE, verdicts, strict=True):
+        assert not verdict.broken, name
+        assert verdict.complete or verdict.blocking, name
