@@ -30,11 +30,12 @@ class Ending:
         app: The App that the bot is.
         began: Place in the diary at which the bot came.
         quiet: Place from which on nothing was to be written any more.
-        lost: Databases that were lost.
+        doubt: A database was lost, or the forge refused what it need not have: then nothing is
+            sure to be published, but says what it waits for all the same.
     """
 
     def __init__(
-        self, evidence: Evidence, repo: Any, app: Any, *, began: int, quiet: int, lost: int
+        self, evidence: Evidence, repo: Any, app: Any, *, began: int, quiet: int, doubt: bool
     ) -> None:
         self._evidence = evidence
         self._history = evidence.history
@@ -43,7 +44,7 @@ class Ending:
         self._app = app
         self._began = began
         self._quiet = quiet
-        self._lost = lost
+        self._doubt = doubt
 
     def judge(self) -> list[Violation]:
         """All that is wrong at the end."""
@@ -166,7 +167,7 @@ class Ending:
         tip = self._repo.branch(MAIN)
         rules, left = self._history.rules(tip), self._left(pull)
         touched = self._changes(pull)
-        if pull.draft or self._lost or rules is None or rules.broken or not all(touched.values()):
+        if pull.draft or self._doubt or rules is None or rules.broken or not all(touched.values()):
             return ""
         if pull.head_repo is not self._repo or not self._plain(pull, left, touched):
             return ""

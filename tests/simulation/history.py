@@ -478,7 +478,7 @@ class Simulation:
             self.app,
             began=self._came,
             quiet=quiet,
-            lost=self.lost_stores,
+            doubt=bool(self.lost_stores or self.weather.refused),
         )
 
     def _judge_end(self) -> list[Violation]:

@@ -55,6 +55,8 @@ class Weather:
         tally: What happened, for the figures.
         trace: Every call, in order.
         lost: Answers that got lost after what was asked for was done.
+        refused: Requests that the forge refused as if it meant it: a merge among them waits for
+            something to change, and says so.
         kept_leases: Every statement went well so far: no lease ended that somebody still had.
     """
 
@@ -67,6 +69,7 @@ class Weather:
     tally: Counter[str] = field(default_factory=Counter)
     trace: list[str] = field(default_factory=list)
     lost: int = 0
+    refused: int = 0
     kept_leases: bool = True
 
     def clear(self) -> None:
@@ -86,6 +89,8 @@ class Weather:
         fault = mishap.fault
         if fault.fails and fault.done:
             self.lost += 1
+        if 400 <= fault.status < 500:
+            self.refused += 1
         if mishap.kills:
             self.kill(call.replica)
             if not fault.done:
