@@ -292,6 +292,9 @@ class Forge(Protocol):
     async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[ListedProposal, ...]:
         """Merged pull requests of a base branch that changed since then, last changed first."""
 
+    async def closed_proposals(self, since: datetime) -> tuple[ListedProposal, ...]:
+        """Closed and merged pull requests that changed since then, last changed first."""
+
     async def conversation(self, number: int) -> Conversation:
         """What was said on a proposal."""
 

@@ -180,10 +180,22 @@ def to_look_at(
     )
 
 
-def _has_news(key: ProposalKey, one: BranchState, before: Swept | None, now: datetime) -> bool:
-    if before is None or before.state != one.state:
+def is_news(before: Swept | None, state: str, at: datetime | None, now: datetime) -> bool:
+    """Tell whether something was seen that the last look that a sweep asked for may not have.
+
+    Args:
+        before: What was seen then; None where none was asked for.
+        state: What is seen now.
+        at: When it changed last, by the forge's clock; None where it has none.
+        now: The time.
+    """
+    if before is None or before.state != state:
         return True
-    if one.at is not None and now - timedelta(seconds=before.age) < one.at + LATE:
+    return at is not None and now - timedelta(seconds=before.age) < at + LATE
+
+
+def _has_news(key: ProposalKey, one: BranchState, before: Swept | None, now: datetime) -> bool:
+    if before is None or is_news(before, one.state, one.at, now):
         return True
     # Without any news after half a day to a day, each at its own time: never all at once.
     part = int(hashlib.sha256(str(key).encode()).hexdigest()[:8], 16) / 2**32

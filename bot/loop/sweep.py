@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -9,11 +10,12 @@ from bot import keys
 from bot.forges.port import ListedProposal
 from bot.git.port import BRANCHES
 from bot.loop import branches, changed
+from bot.loop.merged import OVERLAP
 from bot.loop.repository import PUBLISHING_WAIT, ServedRepository
 from bot.loop.serving import Serving
 from bot.store.hints import BY_SWEEP, PUBLISHING, Hint
 from bot.store.port import Store
-from bot.store.values import Revision
+from bot.store.values import Revision, Swept
 from lifecycle import names
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
@@ -26,6 +28,9 @@ AT_ONCE = 20
 PACE = 2.0
 """Seconds between the looks that it asks for beyond that: with eight requests each, 500 proposals
 take a quarter of an hour and leave most of what the forge allows to people's own changes."""
+
+UNKNOWN = timedelta(days=1)
+"""How far back closed proposals are listed where nobody knows which were looked at."""
 
 
 class SweepHandler:
@@ -47,18 +52,23 @@ class SweepHandler:
         if self._serving.publishes(key.repository):
             return PUBLISHING_WAIT
         served = await self._serving.renewed(key.repository, hint.installations)
-        waits = await sweep(served, self._store, everything=bool(hint.everything))
+        found = bool(hint.installations)  # by a sweep of the forge; an event tells what it is about
+        everything = bool(hint.everything)
+        waits = await sweep(served, self._store, everything=everything, closed=found)
         await self._store.sweeps.swept(key.repository, self._version, waits=waits)
         return None
 
 
-async def sweep(served: ServedRepository, store: Store, *, everything: bool = False) -> bool:
+async def sweep(
+    served: ServedRepository, store: Store, *, everything: bool = False, closed: bool = False
+) -> bool:
     """Wake what has changed in a repository since a sweep last had it looked at.
 
     Args:
         served: The repository.
         store: The database.
         everything: Something changed that no list tells: all is to be looked at.
+        closed: Look at closed proposals that changed, too.
 
     Returns:
         Whether something that no list tells may let one of its proposals through.
@@ -88,9 +98,41 @@ async def sweep(served: ServedRepository, store: Store, *, everything: bool = Fa
         {keys.BaseKey(me, ref): BY_SWEEP for ref in bases | {p.base_ref for p in pulls}}
     )
     states = {str(key): seen[key].state for key in woken}
-    await store.sweeps.keep(me, states, [str(key) for key in seen])
+    before = {k: each for k, each in known.items() if isinstance(keys.parse(k), keys.PullKey)}
+    listed: Collection[str] = before
+    if closed:
+        news, listed = await _look_at_closed(served, store, before)
+        states |= news
+    await store.sweeps.keep(me, states, [*map(str, seen), *listed])
     await _look_at_lost_tags(served, store, tags)
     return bool(approved or refused) or any(each.unattended for each in seen.values())
+
+
+async def _look_at_closed(
+    served: ServedRepository, store: Store, before: Mapping[str, Swept]
+) -> tuple[dict[str, str], list[str]]:
+    """Wake closed proposals that changed: what is said on one shows in no list of open ones.
+
+    Args:
+        served: The repository.
+        store: The database.
+        before: Keys of those that sweeps had looked at, and when each had changed.
+
+    Returns:
+        What is seen of those that were woken, by their keys, and the keys of all that are listed.
+    """
+    now = served.clock.now()
+    last = max((datetime.fromisoformat(each.state) for each in before.values()), default=None)
+    since = last - OVERLAP if last else max(served.adoption.at, now - UNKNOWN)
+    pulls = await served.forge.closed_proposals(since)
+    listed = {keys.PullKey(served.id, pull.number): pull.updated_at for pull in pulls}
+    news = [
+        key
+        for key, at in listed.items()
+        if changed.is_news(before.get(str(key)), at.isoformat(), at, now)
+    ]
+    await _wake(store, news, BY_SWEEP)
+    return {str(key): listed[key].isoformat() for key in news}, [str(key) for key in listed]
 
 
 def _see(
@@ -110,7 +152,7 @@ def _see(
     return seen, branches.published_from(served.mirror, default)
 
 
-async def _wake(store: Store, found: Sequence[keys.ProposalKey], hint: Hint) -> None:
+async def _wake(store: Store, found: Sequence[keys.Key], hint: Hint) -> None:
     """Ask for looks, the first of them at once."""
     for first in range(0, len(found), AT_ONCE):
         some: dict[keys.Key, Hint] = dict.fromkeys(found[first : first + AT_ONCE], hint)

@@ -220,6 +220,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "open_proposals": lambda f: f.open_proposals(),
     "newest_change": lambda f: f.newest_change(),
     "highest_number": lambda f: f.highest_number(),
+    "closed_proposals": lambda f: f.closed_proposals(LONG_AGO),
     "merged_proposals": lambda f: f.merged_proposals("main", LONG_AGO),
     "conversation": lambda f: f.conversation(1),
     "checks": lambda f: f.checks(HEAD),
@@ -364,6 +365,8 @@ async def test_a_merge_is_made_of_the_head_that_was_named(place: Place) -> None:
     assert [p.number for p in listed] == [number]
     assert await place.forge.merged_proposals("main", merged.updated_at + timedelta(days=1)) == ()
     assert await place.forge.merged_proposals("other", LONG_AGO) == ()
+    assert await place.forge.closed_proposals(LONG_AGO) == tuple(listed)
+    assert await place.forge.closed_proposals(merged.updated_at + timedelta(days=1)) == ()
 
 
 async def test_a_merge_that_a_rule_forbids_says_so(place: Place) -> None:

@@ -89,6 +89,13 @@ class Proposals(Asking):
 
         return await self._get("merged_proposals", f"GET {REPO}/pulls", read, base_ref)
 
+    async def closed_proposals(self, since: datetime) -> tuple[ListedProposal, ...]:
+        def read(_: Caller) -> tuple[ListedProposal, ...]:
+            closed = (p for p in self._shown_pulls() if not p.open and p.updated_at >= since)
+            return tuple(sorted(closed, key=lambda p: (p.updated_at, p.number), reverse=True))
+
+        return await self._get("closed_proposals", f"GET {REPO}/pulls", read)
+
     async def commits(self, number: int) -> tuple[MadeBy, ...]:
         def read(_: Caller) -> tuple[MadeBy, ...]:
             shown = self._shown_pull(number)

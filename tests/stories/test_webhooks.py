@@ -531,3 +531,21 @@ def test_what_could_not_be_delivered_is_taken_from_the_forges_log(play: World) -
     assert play.author.answers(number) == told
     stored = play.database("SELECT times FROM delivery WHERE event = 'issue_comment'")
     assert set(stored) == {(1,)}
+
+
+def test_a_command_on_a_published_proposal_that_was_never_told_is_answered(play: World) -> None:
+    """Fails when sweeps look at what is open, and at merges that want something, and no further."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.approver.says(number, "/approve")
+    play.author.waits_for_tag("net/core/v1")
+    play.rests()
+    play.sweep()
+    play.rests()
+    play.forge.faults.hooks.drop("*", None)
+    said = play.outsider.says(number, "/why")
+    play.rests()
+    play.forge.faults.hooks.clear()
+
+    play.sweep("changes")
+
+    wait_for("an answer", lambda: play.outsider.reactions(number, said) or None)

@@ -84,16 +84,22 @@ class PullRequests(Calls):
 
     async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[ListedProposal, ...]:
         """Merged pull requests of a base branch, last changed first, page by page."""
+        closed = await self._closed("list merged pull requests", since, base=base_ref)
+        return tuple(pull for pull in closed if pull.merged)
+
+    async def closed_proposals(self, since: datetime) -> tuple[ListedProposal, ...]:
+        """Pull requests that are not open, last changed first, page by page."""
+        return tuple(await self._closed("list closed pull requests", since))
+
+    async def _closed(self, wanted: str, since: datetime, **query: str) -> list[ListedProposal]:
         found: list[ListedProposal] = []
-        order = {"base": base_ref, "state": "closed", "sort": "updated", "direction": "desc"}
-        wanted, path = "list merged pull requests", f"{self._path}/pulls"
-        async for data in pages(self._pool, wanted, path, **order):
+        order = {"state": "closed", "sort": "updated", "direction": "desc", **query}
+        async for data in pages(self._pool, wanted, f"{self._path}/pulls", **order):
             pull = self._pull(data)
             if pull.updated_at < since:
                 break
-            if pull.merged:
-                found.append(pull)
-        return tuple(found)
+            found.append(pull)
+        return found
 
     async def commits(self, number: int) -> tuple[MadeBy, ...]:
         """The commits of a pull request with who made them."""
