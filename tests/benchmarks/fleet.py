@@ -72,6 +72,10 @@ class Fleet:
         for bot in self.bots:
             bot.end_bot()
 
+    def up(self) -> list[World]:
+        """The bots that take requests now."""
+        return [bot for bot in self.bots if bot.bot_pid and bot._ready()]
+
     def kill(self, bot: World) -> int:
         """`kill -9` of a bot; its number."""
         pid = bot.bot_pid

@@ -21,7 +21,7 @@ REPLICAS, PROPOSALS, SECONDS, SEED = 3, 50, 300.0, 12
 PAUSES = (2.0, 9.0)
 """Seconds from one kill to the next, at least and at most."""
 
-DATABASE = 0.25
+DATABASE = 0.3
 """Share of kills that meet the database."""
 
 SETTLES = 180.0
@@ -42,8 +42,10 @@ def kills(over: Fleet, seconds: float, drawn: random.Random) -> Iterator[tuple[s
             while not _answers(over):
                 time.sleep(0.05)
             yield "the postmaster", time.monotonic() - began
-        else:
-            pid = over.kill(drawn.choice(over.bots))
+        elif (
+            len(up := over.up()) > 1
+        ):  # the last one stays: who is measured are those who take over
+            pid = over.kill(drawn.choice(up))
             yield "a bot", _taken_over(over, pid)
 
 

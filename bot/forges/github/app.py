@@ -11,7 +11,7 @@ from github.Auth import AppAuth, Token
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.github.fields import time
-from bot.forges.github.http import Clients, JSONObject, call, send
+from bot.forges.github.http import Clients, ForgeTime, JSONObject, call, send
 from bot.forges.port import BotIdentity
 
 RENEW_BEFORE = timedelta(minutes=2)
@@ -49,6 +49,7 @@ class AppClients:
         self._clock = clock
         self._offload = offload
         self._sign = _signer(private_key)
+        self._time = ForgeTime(clock)
         self.clients = self._clients(lambda: AppAuth(app_id, sign_func=self._signed))
         self._tokens: dict[int, tuple[str, datetime]] = {}
         self._lock = threading.Lock()
@@ -84,7 +85,7 @@ class AppClients:
         """A token of an installation, renewed before it ends; for threads."""
         with self._lock:
             token, ends = self._tokens.get(installation, ("", datetime.min.replace(tzinfo=UTC)))
-            if ends > self._clock.now() + RENEW_BEFORE:
+            if ends > self._time.now() + RENEW_BEFORE:
                 return token
             path = f"/app/installations/{installation}/access_tokens"
             data = send(self.clients, "mint a token", "POST", path, body={}).data
@@ -92,8 +93,8 @@ class AppClients:
             return str(data["token"])
 
     def _signed(self, claims: dict[str, Any]) -> str:
-        """A JWT of the time of our clock; from a minute ago, since GitHub's may be behind."""
-        now = int(self._clock.now().timestamp())
+        """A JWT of the time at GitHub; from a minute ago, since that is not known to the second."""
+        now = int(self._time.now().timestamp())
         return self._sign(claims | {"iat": now - 60, "exp": now + 480})
 
     def close(self) -> None:
@@ -111,4 +112,6 @@ class AppClients:
         return self._pools[installation]
 
     def _clients(self, auth: Callable[[], AppAuth | Token]) -> Clients:
-        return Clients(self._api_url, auth, clock=self._clock, offload=self._offload)
+        return Clients(
+            self._api_url, auth, clock=self._clock, offload=self._offload, time=self._time
+        )

@@ -12,7 +12,8 @@ import queue
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import github
@@ -83,6 +84,36 @@ class GitHubAnswer:
         return "; ".join([text, *[d for d in details if d]])
 
 
+SKEW = timedelta(seconds=30)
+"""By how much our clock may differ from GitHub's: answers tell whole seconds, and take some."""
+
+
+class ForgeTime:
+    """What time it is at GitHub, which judges tokens and tells when limits end.
+
+    By the clock of this machine, unless answers show that it is wrong.
+
+    Args:
+        clock: Of this machine.
+    """
+
+    def __init__(self, clock: Clock = SYSTEM) -> None:
+        self._clock = clock
+        self._ahead = timedelta()
+
+    def now(self) -> datetime:
+        """The time there."""
+        return self._clock.now() - self._ahead
+
+    def learn(self, answer: "GitHubAnswer") -> None:
+        """Compare the time in an answer with our clock's."""
+        try:
+            ahead = answer.at - parsedate_to_datetime(answer.headers.get("date", ""))
+        except (ValueError, TypeError):
+            return  # it tells no time that can be read
+        self._ahead = ahead if abs(ahead) > SKEW else timedelta()
+
+
 class Clients:
     """A pool of PyGithub clients with one identity.
 
@@ -91,6 +122,7 @@ class Clients:
         auth: Gives what requests are signed with; asked before each.
         clock: Tells when an answer came.
         offload: Where requests wait for their answers.
+        time: Learns from answers what time it is at GitHub.
     """
 
     def __init__(
@@ -100,9 +132,11 @@ class Clients:
         *,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
+        time: ForgeTime | None = None,
     ) -> None:
         self._api_url = api_url
         self.clock = clock
+        self.time = time or ForgeTime(clock)
         self.offload = offload
         self._auth = auth
         self._idle: queue.LifoQueue[tuple[str, github.Github]] = queue.LifoQueue()
@@ -174,7 +208,9 @@ def ask(
             input=sayable(body),
         )
         counted(status, answered)
-    return _read(wanted, status, answered, text, pool.clock.now())
+    answer = _read(wanted, status, answered, text, pool.clock.now())
+    pool.time.learn(answer)
+    return answer
 
 
 def send(
