@@ -12,7 +12,7 @@ from typing import Any
 from cadlib.diff.changes import Change, ChangeKind
 from cadlib.errors import Place
 from cadlib.findings import Finding, ResourceRef, Severity
-from lifecycle.facts.verdicts import FunctionVersion, Verdict
+from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict
 
 
 class EncodedError(ValueError):
@@ -32,6 +32,7 @@ def write(verdict: Verdict) -> bytes:
         verdict.complete,
         _changes(verdict.diff),
         _changes(verdict.rendering),
+        [[each.type, each.status, each.reason, each.message] for each in verdict.readiness],
     ]
     return b"".join((_line(head), *(data for _, data in files)))
 
@@ -44,9 +45,18 @@ def read(data: bytes) -> Verdict:
     """
     line, _, rest = data.partition(b"\n")
     try:
-        package, sizes, findings, functions, versions, broken, complete, diff, rendering = (
-            json.loads(line)
-        )
+        (
+            package,
+            sizes,
+            findings,
+            functions,
+            versions,
+            broken,
+            complete,
+            diff,
+            rendering,
+            readiness,
+        ) = json.loads(line)
         return Verdict(
             package=_text(package),
             changes=_files(sizes, rest),
@@ -60,6 +70,7 @@ def read(data: bytes) -> Verdict:
             complete=_flag(complete),
             diff=tuple(map(_read_change, diff)),
             rendering=tuple(map(_read_change, rendering)),
+            readiness=tuple(Readiness(*map(_text, each)) for each in readiness),
         )
     except (ValueError, TypeError, RecursionError) as error:
         raise EncodedError(f"no verdict: {error}") from error

@@ -24,6 +24,9 @@ LABELS = {"version", "outcome", "kind", "state", "step", "why", "status", "resou
 }
 """Each has few values, whatever people do: a new one is thought about here."""
 
+RUNNERS = "porchbot_function_"
+"""Of the function runner, whose page is docs/runner.md: there, too, once a test has started one."""
+
 PROMTOOL = shutil.which("promtool") or shutil.which("promtool", path=Path(sys.executable).parent)
 
 
@@ -34,10 +37,10 @@ def labels_of(name: str) -> tuple[str, ...]:
 
 
 def declared() -> dict[str, tuple[str, str]]:
-    """Name as scraped to type and labels, of every metric of ours."""
+    """Name as scraped to type and labels, of every metric of the bot."""
     found = {}
     for family in REGISTRY.collect():
-        if family.name.startswith("porchbot_"):
+        if family.name.startswith("porchbot_") and not family.name.startswith(RUNNERS):
             suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
             kind = "gauge" if family.type == "info" else family.type
             labels = ("version",) if family.type == "info" else labels_of(family.name)

@@ -244,6 +244,17 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
 }
 
 
+async def test_rules_of_a_branch_have_another_digest_when_one_changes(place: Place) -> None:
+    """The short-cut digests what is required of checks: who waits for another rule is not woken."""
+    place.commit("main")
+    before = [await place.forge.rules("main") for _ in range(2)]
+
+    place.require("scan", "anybody")
+
+    assert before[0] == before[1] != await place.forge.rules("main")
+    assert await place.forge.rules("") == ""
+
+
 async def test_who_must_act_is_told_by_the_kind_of_error(place: Place) -> None:
     """The short-cut takes what it does not know for "nothing there": silence becomes a fact."""
     wrong = []

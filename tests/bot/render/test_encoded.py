@@ -11,7 +11,7 @@ from bot.render import encoded
 from bot.render.encoded import EncodedError
 from cadlib.diff.changes import Change
 from cadlib.findings import Finding
-from lifecycle.facts.verdicts import Verdict
+from lifecycle.facts.verdicts import Readiness, Verdict
 
 TEXT = st.text(max_size=8)
 VERDICTS = st.builds(
@@ -22,6 +22,7 @@ VERDICTS = st.builds(
     functions=st.integers(0, 9),
     diff=st.lists(st.from_type(Change), max_size=3).map(tuple),
     rendering=st.lists(st.from_type(Change), max_size=3).map(tuple),
+    readiness=st.lists(st.builds(Readiness, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple),
 )
 
 
@@ -38,7 +39,7 @@ def test_every_field_of_a_verdict_is_written() -> None:
     written = encoded.write(Verdict(**one)).decode()
 
     assert encoded.read(written.encode()) == Verdict(**one)
-    assert len(fields(Verdict)) == 9
+    assert len(fields(Verdict)) == 10
 
 
 @pytest.mark.parametrize(
