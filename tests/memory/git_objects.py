@@ -56,7 +56,7 @@ class MemoryObjects:
             if each in self.known:
                 continue
             kind, data = self.known[each] = other.known[each]
-            left += _named(kind, data)
+            left += named(kind, data)
 
 
 def tree_of(store: Callable[[str, bytes], str], files: Mapping[str, str]) -> str:
@@ -74,7 +74,7 @@ def tree_of(store: Callable[[str, bytes], str], files: Mapping[str, str]) -> str
     return store("tree", write.tree_data(tuple(entries)))
 
 
-def _named(kind: str, data: bytes) -> list[str]:
+def named(kind: str, data: bytes) -> list[str]:
     """Ids of what an object names."""
     if kind == "tree":
         return [sha for sha, mode, _ in parse_tree(data) if mode != 0o160000]

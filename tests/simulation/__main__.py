@@ -12,11 +12,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import structlog
 
 from tests.simulation.history import Outcome, play
+from tests.simulation.real import RealSetting
 from tests.simulation.shrink import printed, shrink
 
 EACH = 10
@@ -58,15 +60,16 @@ def quiet() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
-def some(first: int, count: int) -> Count:
+def some(first: int, count: int, real: bool) -> Count:
     """Play some histories."""
     counted = Count()
-    for number in range(first, first + count):
-        counted.add(play(str(number)))
+    with RealSetting() if real else nullcontext() as setting:
+        for number in range(first, first + count):
+            counted.add(play(str(number), real=setting))
     return counted
 
 
-def many(first: int, count: int, seconds: float) -> Iterator[Count]:
+def many(first: int, count: int, seconds: float, real: bool) -> Iterator[Count]:
     """Play histories on two processes, as many as asked for, or until the time is up."""
     ends = time.monotonic() + seconds
     with ProcessPoolExecutor(2, initializer=quiet) as pool:
@@ -75,7 +78,7 @@ def many(first: int, count: int, seconds: float) -> Iterator[Count]:
         while going or begun < count:
             while begun < count and len(going) < 4 and time.monotonic() < ends:
                 size = min(EACH, count - begun)
-                going.add(pool.submit(some, first + begun, size))
+                going.add(pool.submit(some, first + begun, size, real))
                 begun += size
             if not going:
                 return
@@ -116,18 +119,19 @@ def main() -> int:
     parser.add_argument("count", nargs="?", type=int, default=1000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, help="of the first history (default: 1)")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin none after so long")
+    parser.add_argument("--real", action="store_true", help="on PostgreSQL and git on disk")
     parser.add_argument("--until-found", action="store_true", help="end with the first violation")
     given = parser.parse_args()
     quiet()
     if given.until_found:
         return until_found(given.seed, given.count)
     began, counted = time.monotonic(), Count()
-    if given.count == 1:
+    if given.count == 1 and not given.real:
         outcome = play(str(given.seed))
         print(printed(outcome, all_of_it=True))
         counted.add(outcome)
     else:
-        for some_more in many(given.seed, given.count, given.seconds):
+        for some_more in many(given.seed, given.count, given.seconds, given.real):
             counted.join(some_more)
             for seed, why in some_more.wrong.items():
                 print(f"seed {seed}: {why[0]}", flush=True)

@@ -1,13 +1,11 @@
 """What befalls bots, database and forge: each is one step of a history, as the moves of people."""
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bot.serve import _back
-from tests.memory.store import MemoryStore
 from tests.simulation import forge_calls
 from tests.simulation.forge_calls import Fault
 from tests.simulation.hands import ImpossibleError
@@ -160,20 +158,13 @@ def runner_away(s: "Simulation") -> str:
 
 @misfortune("a backup of the database", 0.7)
 def backup(s: "Simulation") -> str:
-    s.backup = snapshot(s.store)
+    s.backup = s.stores.snapshot(s.store)
     return "the database is saved"
-
-
-def snapshot(store: MemoryStore) -> MemoryStore:
-    """A copy of a store, with no one listening."""
-    clock = store.statements.clock
-    listeners = store.queue._listeners  # type: ignore[attr-defined]
-    return copy.deepcopy(store, {id(clock): clock, id(listeners): []})
 
 
 @misfortune("the database is lost", 0.5)
 def database_lost(s: "Simulation") -> str:
-    s.replace_store(MemoryStore(s.forge.clock))
+    s.replace_store(s.stores.empty())
     return "the database is lost: it is empty, and the bots start again"
 
 
@@ -181,7 +172,7 @@ def database_lost(s: "Simulation") -> str:
 def database_old(s: "Simulation") -> str:
     if s.backup is None:
         raise ImpossibleError
-    s.replace_store(snapshot(s.backup))
+    s.replace_store(s.stores.restore(s.backup))
     return "the database is restored from the backup, and the bots start again"
 
 

@@ -45,6 +45,11 @@ class Door:
     def _git(self) -> MemoryGit:
         return self._forge.store.open(self._repo.id)
 
+    @property
+    def refs(self) -> Mapping[str, str]:
+        """All refs as they are, for nobody of the bot."""
+        return self._git.place.refs
+
     def shown(self, credentials: str, places: Sequence[str] = ()) -> Mapping[str, str]:
         """All refs, or those of a while ago.
 

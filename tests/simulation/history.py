@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.forges.github.deliveries import GitHubWebhooks
+from bot.git.port import Mirrors
 from bot.sandbox.faults.hooks import OutgoingHook
+from bot.store.port import Store
 from bot.store.values import Delivered, StoreError
-from tests.memory.store import MemoryStore
 from tests.simulation import ending
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import BOT, Evidence, History
@@ -41,7 +42,11 @@ from tests.simulation.setting import (
     kptfile,
     resource,
 )
+from tests.simulation.stores import MemoryStores, Stores
 from tests.simulation.weather import Weather
+
+if TYPE_CHECKING:
+    from tests.simulation.real import RealSetting
 
 T = TypeVar("T")
 
@@ -155,15 +160,21 @@ class Simulation:
         seed: What everything is drawn from.
         kept: Numbers of the steps to take; None for all.
         how: The manner of it; None to draw it.
+        real: PostgreSQL and git on disk, to be used in place of those in memory.
     """
 
     def __init__(
-        self, seed: str, kept: Collection[int] | None = None, how: Manner | None = None
+        self,
+        seed: str,
+        kept: Collection[int] | None = None,
+        how: Manner | None = None,
+        real: "RealSetting | None" = None,
     ) -> None:
         self.seed = seed
         self.draw = Random(f"{seed}/begin")
         self.manner = how or manner(self.draw)
         self._kept = kept
+        self._real = real
         self._count = FEWEST + int(self.draw.random() * (MOST - FEWEST))
         self.loop = DrawnLoop(lambda n: int(self.draw.random() * n))
         self._agenda: list[Due] = []
@@ -171,7 +182,7 @@ class Simulation:
         self._names = count(1)
         self.weather = Weather(self.loop, self._latency, self.kill)
         self.replicas: list[Replica] = []
-        self.backup: MemoryStore | None = None
+        self.backup: Any = None
         self.told: dict[int, str] = {}
         self.broke: list[str] = []
         self.looking: dict[str, Owner] = {}
@@ -205,7 +216,11 @@ class Simulation:
         self.hands = Hands(state, self.repo, self.diary, self.draw)
         with forge.change():
             self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
-        self.store = MemoryStore(clock)
+        self.stores: Stores = MemoryStores(clock)
+        if self._real is not None:
+            self._real.begins(forge)
+            self.stores = self._real.database
+        self.store = self.stores.empty()
         self.evidence = Evidence(self.diary, History(state.git(self.repo)))
         self.oracle = Oracle(self.evidence, self._excused)
 
@@ -229,8 +244,14 @@ class Simulation:
             self.broke,
             self.looking,
             self.beyond,
+            self._mirrors,
         )
         self.replicas.append(Replica(world, f"bot{next(self._names)}"))
+
+    def _mirrors(self, name: str, clock: SimulatedClock) -> Mirrors:
+        if self._real is not None:
+            return self._real.mirrors(self.forge, name, clock)
+        return self.forge.mirrors(name, clock)
 
     # --- what misfortunes do --------------------------------------------------------------------
 
@@ -242,7 +263,7 @@ class Simulation:
             self.weather.tally["fault: bots killed"] += 1
             self.later(self.draw.random() * 20, self.start)
 
-    def replace_store(self, store: MemoryStore) -> None:
+    def replace_store(self, store: Store) -> None:
         """Give the bots another database, which they start on."""
         for replica in self.replicas:
             replica.kill()
@@ -500,7 +521,9 @@ class EndlessError(Exception):
     """Something goes round in circles without time passing."""
 
 
-def play(seed: str, kept: Collection[int] | None = None) -> Outcome:
+def play(
+    seed: str, kept: Collection[int] | None = None, real: "RealSetting | None" = None
+) -> Outcome:
     """Play one history."""
     asyncio.set_event_loop(None)
-    return Simulation(seed, kept).run()
+    return Simulation(seed, kept, real=real).run()

@@ -2,7 +2,7 @@
 
 import contextvars
 import re
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 from bot.loop.controller import Controller
 from bot.loop.work import Failed, Result, Worker, WorkItem
 from bot.serve import _sweep
+from bot.store.port import Store
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from cadlib.package.files import Files
 from lifecycle.policy import GuardrailFunction
 from tests.memory.renderer import Answer, MemoryRenderer
-from tests.memory.store import MemoryStore
 from tests.simulation.forge import SimulatedForge
 from tests.simulation.ports import Gate, store_port
 from tests.simulation.scheduler import OWNER, DrawnLoop, Owner, SimulatedClock
@@ -60,17 +60,19 @@ class World:
         draw: For the clocks of the bots.
         broke: What broke a look that should not have: a bug.
         looking: Keys that are looked at, and by whom: one at a time, while leases can be renewed.
+        mirrors: Gives a bot its mirrors.
         beyond: What git in memory could not tell; the history ends there.
     """
 
     loop: DrawnLoop
     forge: SimulatedForge
-    store: MemoryStore
+    store: Store
     weather: Weather
     draw: Random
     broke: list[str]
     looking: dict[str, Owner]
     beyond: list[str]
+    mirrors: Callable[[str, SimulatedClock], Any]
 
 
 class Replica:
@@ -92,7 +94,7 @@ class Replica:
         self.clock = SimulatedClock(world.loop, world.draw, wrong)
         self.store = store_port(world.store, gate)
         self.renderer = MemoryRenderer({STAMPER: stamp, JUDGE: sound})
-        mirrors: Any = world.forge.mirrors(name, self.clock)
+        mirrors: Any = world.mirrors(name, self.clock)
         self.controller = Controller(
             world.forge.forges(name),
             mirrors,

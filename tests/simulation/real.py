@@ -1,0 +1,375 @@
+"""Histories on the real PostgreSQL and real git: what is in memory elsewhere, here is not.
+
+The database goes by the simulated time: a `now()` of its own stands before PostgreSQL's. The forge
+keeps its git in memory; each bot has mirrors on disk, which fetch from a copy of it on disk and
+push to both, and the two must answer the same.
+"""
+
+import asyncio
+import shutil
+import tempfile
+import threading
+import zlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from inspect import isasyncgenfunction, iscoroutinefunction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+import psycopg
+
+from bot.clock import Clock
+from bot.git.mirror import DiskMirrors
+from bot.git.port import EVERYTHING, History, Mirror, Pushed, RefUpdate, Scope
+from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.port import Store
+from bot.store.postgres import PostgresStore
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Ref, Sha
+from tests.bot.git.server import TOKEN, Remote, serve
+from tests.databases import create_database
+from tests.memory.git_objects import MemoryObjects, named
+from tests.simulation.forge import Doors, SimulatedForge
+from tests.simulation.forge_door import Door
+
+T = TypeVar("T")
+
+LONGEST = 60
+"""Seconds that the database may take for anything."""
+
+_CLOCK = """
+CREATE SCHEMA simulated;
+CREATE TABLE simulated.clock (at timestamptz NOT NULL);
+INSERT INTO simulated.clock VALUES (now());
+CREATE FUNCTION simulated.now() RETURNS timestamptz LANGUAGE sql STABLE
+  AS 'SELECT at FROM simulated.clock';
+CREATE SCHEMA saved;
+"""
+
+_NOTIFY = frozenset({"wake", "wake_all", "done", "again", "failed", "give_back", "add"})
+"""After these PostgreSQL notifies whoever waits for work; here, also where there is none."""
+
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'migration'"
+
+
+class RealDatabase:
+    """One server with one database, for one history after the other; a context manager."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._clock: Clock | None = None
+        self._told = -1.0
+        self._stores: list[PostgresStore] = []
+        self._admin: psycopg.AsyncConnection[Any] | None = None
+        self._url = ""
+
+    def __enter__(self) -> Self:
+        server = self._stack.enter_context(EmbeddedPostgres())
+        self._thread.start()
+        self._url = self.wait(create_database(server.url, "simulated"))
+        self.wait(self._prepare())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.wait(self._end_stores())
+        if self._admin is not None:
+            self.wait(self._admin.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._stack.close()
+
+    def begins(self, clock: Clock) -> None:
+        """A history begins, with a clock of its own."""
+        self._clock, self._told = clock, -1.0
+        self.wait(self._end_stores())
+
+    def empty(self) -> Store:
+        """The database, with nothing in it."""
+        self.wait(self._truncate())
+        return self._store()
+
+    def snapshot(self, store: object) -> "Saved":
+        """Save what is in the database."""
+        self.wait(self._save())
+        return Saved()
+
+    def restore(self, saved: object) -> Store:
+        """The database as it was saved."""
+        self.wait(self._restore())
+        return self._store()
+
+    def ask(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something to the database, at the time that it is now."""
+        if self._clock is not None and self._clock.monotonic() != self._told:
+            self._told = self._clock.monotonic()
+            self.wait(self._tell(self._clock))
+        return self.wait(work)
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something on the other thread's loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(LONGEST)
+
+    def _store(self) -> Store:
+        async def opened() -> PostgresStore:
+            return await PostgresStore(self._url).__aenter__()
+
+        self._stores.append(self.ask(opened()))
+        return cast(Store, RealStore(self._stores[-1], self))
+
+    async def _prepare(self) -> None:
+        async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as first:
+            await first.execute(_CLOCK)
+            await first.execute(
+                "ALTER DATABASE simulated SET search_path = public, simulated, pg_catalog"
+            )
+        self._admin = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
+        # What guards the audit trail does not guard it from us, and tables come in no order.
+        await self._do("SET session_replication_role = replica")
+        async with PostgresStore(self._url):
+            return  # the tables are there from here on
+
+    async def _tell(self, clock: Clock) -> None:
+        await self._do("UPDATE simulated.clock SET at = %s", clock.now())
+
+    async def _do(self, query: str, *values: object) -> list[Any]:
+        assert self._admin is not None
+        cursor = await self._admin.execute(query.encode(), values or None)
+        return await cursor.fetchall() if cursor.description else []
+
+    async def _truncate(self) -> None:
+        tables = [name for (name,) in await self._do(_TABLES)]
+        await self._do(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
+
+    async def _save(self) -> None:
+        for (name,) in await self._do(_TABLES):
+            await self._do(f"DROP TABLE IF EXISTS saved.{name}")
+            await self._do(f"CREATE TABLE saved.{name} AS TABLE public.{name}")
+
+    async def _restore(self) -> None:
+        await self._truncate()
+        for (name,) in await self._do(_TABLES):
+            await self._do(f"INSERT INTO public.{name} OVERRIDING SYSTEM VALUE TABLE saved.{name}")
+
+    async def _end_stores(self) -> None:
+        for store in self._stores:
+            await store.__aexit__(None, None, None)
+        self._stores.clear()
+
+
+class Saved:
+    """What was saved of the database; there is one."""
+
+
+class RealStore:
+    """PostgreSQL as a history has it; implements `bot.store.port.Store`."""
+
+    def __init__(self, store: PostgresStore, database: RealDatabase) -> None:
+        listeners: list[asyncio.Event] = []
+        for name in Store.__annotations__:
+            part = _Part(getattr(store, name), database, listeners)
+            setattr(self, name, part)
+
+
+class _Part:
+    """A part of a store whose statements are made by another thread, while this one waits."""
+
+    def __init__(self, part: Any, database: RealDatabase, listeners: list[asyncio.Event]) -> None:
+        self._part = part
+        self._database = database
+        self._listeners = listeners
+
+    def __getattr__(self, name: str) -> Any:
+        found, database, listeners = getattr(self._part, name), self._database, self._listeners
+        if isasyncgenfunction(found):
+
+            async def each(*args: Any) -> AsyncIterator[Any]:
+                for one in database.ask(_all(found(*args))):
+                    yield one
+
+            return each
+        if not iscoroutinefunction(found):
+            return found
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            answer = database.ask(found(*args, **kwargs))
+            for event in listeners if name in _NOTIFY else ():
+                event.set()
+            return answer
+
+        return call
+
+    def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
+        """An event of the loop of the history."""
+        return self._listening()
+
+    @asynccontextmanager
+    async def _listening(self) -> AsyncIterator[asyncio.Event]:
+        event = asyncio.Event()
+        event.set()
+        self._listeners.append(event)
+        try:
+            yield event
+        finally:
+            self._listeners.remove(event)
+
+
+async def _all(given: AsyncIterator[T]) -> list[T]:
+    return [each async for each in given]
+
+
+class OnDisk:
+    """A repository of the simulated forge, copied to disk as far as it has changed."""
+
+    def __init__(self, remote: Remote) -> None:
+        self.url = remote.url
+        self._folder = remote.folder
+        self._written: set[str] = set()
+        self._refs: dict[str, str] = {}
+
+    def sync(self, objects: MemoryObjects, refs: Mapping[str, str]) -> None:
+        """Make it hold these objects, and name exactly these refs."""
+        for sha, (kind, data) in objects.known.items():
+            if sha not in self._written:
+                path = self._folder / "objects" / sha[:2] / sha[2:]
+                path.parent.mkdir(exist_ok=True)
+                whole = f"{kind} {len(data)}\0".encode() + data
+                if not path.exists():
+                    path.write_bytes(zlib.compress(whole, 1))
+                self._written.add(sha)
+        for ref in self._refs.keys() - refs.keys():
+            path = self._folder / ref
+            path.unlink(missing_ok=True)
+            while not any(path.parent.iterdir()) and path.parent.name not in ("heads", "tags"):
+                path = path.parent
+                path.rmdir()
+        for ref, sha in refs.items():
+            if self._refs.get(ref) != sha:
+                path = self._folder / ref
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"{sha}\n")
+        self._refs = dict(refs)
+
+
+class RealMirrors:
+    """Mirrors on disk of one bot; implements `bot.git.port.Mirrors`."""
+
+    def __init__(
+        self, doors: Doors, copied: Callable[[int], OnDisk], folder: Path, clock: Clock
+    ) -> None:
+        self._doors = doors
+        self._copied = copied
+        self._disk = DiskMirrors(folder, clock=clock)
+
+    def of(self, repository_id: RepositoryId, url: str) -> "RealMirror":
+        """The mirror of one repository."""
+        copied = self._copied(repository_id.number)
+        return RealMirror(self._disk.of(repository_id, copied.url), copied, self._doors[url])
+
+    def trim(self) -> Sequence[str]:
+        """As `Mirrors` has it."""
+        return self._disk.trim()
+
+
+class RealMirror:
+    """A mirror on disk, let in by the simulated forge's door; implements `Mirror`."""
+
+    def __init__(self, mirror: Mirror, copy: OnDisk, door: Door) -> None:
+        self._mirror = mirror
+        self._copy = copy
+        self._door = door
+
+    def fetch(
+        self, credentials: str, since: float | None = None, scope: Scope = EVERYTHING
+    ) -> None:
+        self._copy.sync(self._door.objects, self._door.shown(credentials, ("refs",)))
+        self._mirror.fetch(TOKEN, since, scope)
+
+    def fetch_proposal(self, credentials: str, ref: Ref) -> None:
+        self._copy.sync(self._door.objects, self._door.shown(credentials))
+        self._mirror.fetch_proposal(TOKEN, ref)
+
+    def tags(self, credentials: str) -> Mapping[str, Sha]:
+        self._copy.sync(self._door.objects, self._door.shown(credentials))
+        return self._mirror.tags(TOKEN)
+
+    def open(self, credentials: str = "", since: float | None = None) -> History:
+        if since is not None:
+            self._copy.sync(self._door.objects, self._door.refs)
+        return self._mirror.open(TOKEN, since)
+
+    def push(self, credentials: str, updates: Sequence[RefUpdate]) -> Pushed:
+        """Push to the forge, and to its copy on disk; they must answer the same."""
+        self._copy.sync(self._door.objects, self._door.refs)
+        done = self._door.receive(credentials, self._brought(updates), updates)
+        on_disk = self._mirror.push(TOKEN, updates)
+        if on_disk is not done:
+            raise AssertionError(f"git says {on_disk} to {updates}, git in memory {done}")
+        return done
+
+    def take_over(self, updates: Sequence[RefUpdate]) -> None:
+        self._mirror.take_over(updates)
+
+    def _brought(self, updates: Sequence[RefUpdate]) -> MemoryObjects:
+        """Objects of a push that the forge has not."""
+        there, found = self._door.objects.known, MemoryObjects()
+        left = [u.wanted for u in updates if u.wanted and u.wanted not in there]
+        with self._mirror.open() as history:
+            reader = cast(Any, history)
+            while left:
+                sha = left.pop()
+                if sha not in there and sha not in found.known:
+                    read = reader.object(sha, 1 << 30)
+                    found.known[sha] = read.kind, read.data
+                    left += named(read.kind, read.data)
+        found.known = {**there, **found.known}
+        return found
+
+
+class RealSetting:
+    """What histories on real things have: the database, and a folder for mirrors; a context."""
+
+    def __init__(self) -> None:
+        self.database = RealDatabase()
+        self._folder = Path(tempfile.mkdtemp(prefix="simulation-"))
+        self._served = ExitStack()
+        self._copies: dict[int, OnDisk] = {}
+
+    def __enter__(self) -> Self:
+        self.database.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._served.close()
+        self.database.__exit__(kind, error, trace)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def begins(self, forge: SimulatedForge) -> None:
+        """A history begins: nothing of the last one is left."""
+        self._served.close()
+        self._copies.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir()
+        self.database.begins(forge.clock)
+
+    def mirrors(self, forge: SimulatedForge, replica: str, clock: Clock) -> RealMirrors:
+        """The mirrors of one bot."""
+        return RealMirrors(Doors(forge, replica), self._copied, self._folder / replica, clock)
+
+    def _copied(self, number: int) -> OnDisk:
+        if number not in self._copies:
+            served = serve(self._folder / "forge" / f"{number}.git")
+            self._copies[number] = OnDisk(self._served.enter_context(served))
+        return self._copies[number]
