@@ -84,6 +84,7 @@ class RealDatabase:
             self.wait(self._admin.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
         self._stack.close()
 
     def begins(self, clock: Clock) -> None:
