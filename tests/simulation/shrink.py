@@ -4,12 +4,16 @@ Delta debugging over the numbers of the steps: each draws from a generator of it
 do what they did, as far as there is still something to do it to.
 """
 
+import time
 from collections.abc import Callable, Sequence
 
 from tests.simulation.history import Outcome, play
 
 MOST = 300
 """Histories that are played to shrink one."""
+
+SECONDS = 60.0
+"""How long that may take: what is small by then is shown."""
 
 
 def shrink(seed: str, found: Outcome, most: int = MOST) -> Outcome:
@@ -22,11 +26,11 @@ def shrink(seed: str, found: Outcome, most: int = MOST) -> Outcome:
     """
     wanted = found.violations[0].check
     best = found
-    played = 0
+    played, ends = 0, time.monotonic() + SECONDS
 
     def goes_wrong(steps: Sequence[int]) -> bool:
         nonlocal best, played
-        if played >= most:
+        if played >= most or time.monotonic() > ends:
             return False
         played += 1
         tried = play(seed, frozenset(steps))
