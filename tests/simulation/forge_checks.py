@@ -89,10 +89,13 @@ class CheckRuns(Asking):
         return tuple(sorted(checks, key=lambda check: (check.name, check.source or 0)))
 
     async def rules(self, branch: str) -> str:
-        def read(_: Caller) -> str:
-            rules = self._state.rules
-            sets = [repr(r) for r in rules.rulesets(self._repo, f"refs/heads/{branch}")]
-            found = sets, repr(rules.protection(self._repo, branch))
+        if not branch:
+            return ""
+
+        def read(caller: Caller) -> str:
+            rules, allowed = self._state.rules, caller.token.permissions if caller.token else {}
+            sets = rules.rulesets(self._repo, f"refs/heads/{branch}")
+            found = sets, rules.protection(self._repo, branch), self._repo.archived, allowed
             return hashlib.sha256(repr(found).encode()).hexdigest()
 
         return await self._get("rules", f"GET {REPO}/rules/branches/{{branch}}", read, branch)
