@@ -146,6 +146,13 @@ def test_each_thing_that_is_wrong_is_told_with_the_change(given: dict[str, Any],
     assert _told(**given) == [told]
 
 
+def test_a_permission_that_an_owner_has_not_accepted_is_told_by_itself() -> None:
+    """The short-cut looks at the events alone: the App asks for more, and nobody accepted it."""
+    (told,) = _told(one={"permissions": {**PERMISSIONS, "checks": "read"}})
+
+    assert "The installation at acme is without checks: write; " in told
+
+
 def test_more_than_is_needed_is_a_hint() -> None:
     """The short-cut fails where an operator has given more on purpose."""
     told = _told(app={"permissions": ADMIN})
