@@ -95,6 +95,7 @@ class Workers:
         self._idle = idle
         self._clock = clock
         self._server: ForkServer | None = None
+        self._closed = False
         self._free: list[_Seat] = []
         self._busy: set[_Seat] = set()
         self._turns = 0  # given, and not yet given back
@@ -139,7 +140,8 @@ class Workers:
             self._back(repository, seat)
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all of them; no other is started."""
+        self._closed = True
         await end([*self._tasks, *([self._resting] if self._resting else [])])
         for seat in (*self._free, *self._busy):
             await seat.worker.end()
@@ -204,6 +206,8 @@ class Workers:
         return seat
 
     async def _started(self) -> WorkerProcess:
+        if self._closed:
+            raise ChildProcessError("the bot ends")
         if self._server is None or not self._server.lives:
             if self._server is not None:
                 self._server.close()
