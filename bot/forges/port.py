@@ -311,7 +311,7 @@ class Forge(Protocol):
         """Digest of all that the forge may ask of a merge into a branch, as far as we may see it.
 
         The branch's rules, the repository's settings, and what we may do: that of a merge that was
-        refused it is known when one of them has changed. Empty for no branch.
+        refused it is known when one of them has changed.
         """
 
     async def role(self, login: str, account: int) -> Role:

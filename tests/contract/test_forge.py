@@ -252,7 +252,6 @@ async def test_rules_of_a_branch_have_another_digest_when_one_changes(place: Pla
     place.require("scan", "anybody")
 
     assert before[0] == before[1] != await place.forge.rules("main")
-    assert await place.forge.rules("") == ""
 
 
 async def test_who_must_act_is_told_by_the_kind_of_error(place: Place) -> None:
