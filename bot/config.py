@@ -37,6 +37,7 @@ from lifecycle.policy import (
     Policy,
     RenderMode,
     Root,
+    UpdateMode,
 )
 
 CONFIG, FOLDER = ".porchbot.yaml", ".porchbot"
@@ -206,6 +207,10 @@ class Publish(Strict):
     merge: Literal["merge", "squash"] = "merge"
     """With a merge commit, or squashed into one commit."""
 
+    update: Literal["manual", "auto"] = "manual"
+    """When the base branch changed a package of a proposal meanwhile: `manual`: somebody comments
+    `/rebase`, or merges the base. `auto`: the bot merges it, where nothing conflicts."""
+
 
 class Configuration(Strict):
     """What porchbot reads from `.porchbot.yaml` on the base branch. Every key may be left out."""
@@ -245,6 +250,7 @@ class Configuration(Strict):
             ),
             configure=_configure(self.access.configure),
             merge=MergeMethod(self.publish.merge),
+            update=UpdateMode(self.publish.update),
         )
 
 

@@ -38,6 +38,7 @@ from lifecycle.actions import (
     Merge,
     OpenProposal,
     PushRender,
+    PushUpdate,
     React,
     RemoveDouble,
     Reply,
@@ -202,8 +203,8 @@ class Performer:
                 await self._forge.set_draft(number, draft=draft)
             case OpenProposal():
                 await self._forge.open_proposal(action)
-            case PushRender():
-                return await self._push_render(action)
+            case PushRender() | PushUpdate():
+                return await self._push_commit(action)
             case Forget(number, trees):
                 self._renderer.forget(trees)
                 await self._store.proposals.forget_refusal(self._repository_id, number)
@@ -250,8 +251,11 @@ class Performer:
     def _summary(self, text: str) -> str:
         return f"{records.summary_marker(self._instance)}\n{text}"
 
-    async def _push_render(self, action: PushRender) -> ActionResult:
-        sha = await self._offload(self._write_render, action)
+    async def _push_commit(self, action: PushRender | PushUpdate) -> ActionResult:
+        if isinstance(action, PushRender):
+            sha = await self._offload(self._write_render, action)
+        else:
+            sha = await self._offload(self._write_update, action)
         return await self._push_branch(action.head_ref, action.head, sha, action.asked)
 
     async def _push_branch(
@@ -281,6 +285,23 @@ class Performer:
                     tree,
                     self._repository_id,
                     action.asker,
+                ),
+            )
+
+    def _write_update(self, action: PushUpdate) -> Sha:
+        with self._mirror.open() as git:
+            return git.write_merge(
+                action.head,
+                action.base,
+                action.files,
+                self._who,
+                self._clock.now(),
+                lambda tree: records.mark_message(
+                    action.message,
+                    self._key,
+                    f"{action.head} {action.base}",
+                    tree,
+                    self._repository_id,
                 ),
             )
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from cadlib.findings import Finding
+from cadlib.package.files import Entry
 from lifecycle.events import Log
 from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.facts.conversation import Written
@@ -53,6 +54,40 @@ class PushRender:
     def writes(self) -> Write:
         """See `Described`."""
         return Write(("branch", self.head_ref), (self.head,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushUpdate:
+    """Merge the base branch into the head branch, only while that is at `head`.
+
+    Attributes:
+        head_ref: Branch name.
+        head: The first parent of the merge commit.
+        base: The second parent: the base branch as it was read.
+        files: Path in the repository to what stands there, None for nothing, in the place of what
+            git makes of these files.
+        message: Without the mark that makes it ours; that is added with the key.
+        asked: Number of the newest comment that asked for it; 0 when nobody did.
+    """
+
+    KIND: ClassVar[Kind] = Kind(
+        name="PushUpdate",
+        repeat=Repeat.NOTICED,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.ONE_BY_ONE,
+    )
+
+    head_ref: str
+    head: Sha
+    base: Sha
+    files: Mapping[str, Entry | None]
+    message: str
+    asked: int = 0
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("branch", self.head_ref), (self.head, self.base))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,6 +437,7 @@ class DeleteBranch:
 
 Action = (
     PushRender
+    | PushUpdate
     | OpenProposal
     | SetDraft
     | SetCheck

@@ -26,6 +26,7 @@ class Assessed:
         judgement: Its gates.
         actions: Effects and answers of its commands, and the upkeep of the memory.
         render_asked: As in `answers.AfterCommands`.
+        update_asked: As there.
     """
 
     proposal: Proposal
@@ -33,6 +34,7 @@ class Assessed:
     judgement: Judgement
     actions: tuple[Action, ...]
     render_asked: int
+    update_asked: int
 
 
 def assess(facts: Facts, proposal: Proposal) -> Assessed:
@@ -70,6 +72,7 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
         judgement,
         (*mended, *answered.actions, *upkeep.keep(after, kept)),
         answered.render_asked,
+        answered.update_asked,
     )
 
 

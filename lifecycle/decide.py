@@ -24,6 +24,7 @@ from lifecycle.actions import (
     Merge,
     OpenProposal,
     PushRender,
+    PushUpdate,
     Reply,
     Say,
     SetCheck,
@@ -40,7 +41,7 @@ from lifecycle.messages import commits, summary
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import notices as notice_texts
 from lifecycle.notices import notices
-from lifecycle.policy import MergeMethod, Policy, RenderMode
+from lifecycle.policy import MergeMethod, Policy, RenderMode, UpdateMode
 from lifecycle.records import trailer
 
 
@@ -79,10 +80,10 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
     judged = shared[: len(judged)]
     waits = {one.proposal.place.number: one.judgement.open for one in judged if _waits(one)}
     actions: list[Action] = [action for one in judged for action in one.actions]
-    render = _render(facts, judged)
-    if render:
+    push = _update(facts, judged) or _render(facts, judged)
+    if push:
         # Before the answers: asked for and not yet done is found again, the other way round is not.
-        return Decision([render, *actions, *_remember(facts, judged)], waits)
+        return Decision([push, *actions, *_remember(facts, judged)], waits)
     for one in judged:
         # Before the checks: how a check stood tells what is news.
         actions += notices(facts, one.proposal, one.memory)
@@ -169,6 +170,41 @@ def _may_pass(one: Assessed) -> bool:
     if p.content.approvable or not isinstance(p.rules.policy, Policy):
         return one.judgement.holds
     return not p.content.configuration and not p.content.effect.hides
+
+
+def _update(facts: Facts, judged: Iterable[Assessed]) -> PushUpdate | None:
+    """The merge of the base branch, for the first open proposal that wants and allows it.
+
+    Unasked it goes where renderings go unasked, and only for packages that both sides changed.
+    """
+    for one in judged:
+        p, asked = one.proposal, one.update_asked
+        outdated = [t for t in p.content.touched if t.outdated]
+        unasked = (
+            isinstance(p.rules.policy, Policy)
+            and p.rules.policy.update is UpdateMode.AUTO
+            and facts.is_draft_branch
+            and bool(outdated)
+        )
+        refused = facts.push_refused
+        if (
+            p.place.closed
+            or not (asked or unasked)
+            or (p.update is None or not p.update.possible)
+            or p.place.head != facts.head
+            or (refused is not None and refused.asked >= asked)
+        ):
+            continue
+        trailers = [trailer(t.package, t.workspace, None, None) for t in outdated]
+        return PushUpdate(
+            head_ref=facts.head_ref,
+            head=p.place.head,
+            base=p.place.base,
+            files=p.update.files,
+            message=commits.update_commit(p.place.base_ref, facts.head_ref, trailers),
+            asked=asked,
+        )
+    return None
 
 
 def _render(facts: Facts, judged: Iterable[Assessed]) -> PushRender | None:

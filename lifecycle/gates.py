@@ -12,6 +12,7 @@ from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.memory import Memory
 from lifecycle.messages import gates as texts
+from lifecycle.messages import updates
 from lifecycle.messages.markdown import people
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 
@@ -191,8 +192,8 @@ def _up_to_date(proposal: Proposal) -> Gate:
         return Gate(
             name="up to date",
             state=GateState.BLOCKED,
-            actual=texts.outdated(outdated, proposal.place.base_ref),
-            wanted=texts.merge_base_wanted(proposal.place.base_ref),
+            actual=updates.outdated(outdated, proposal.place.base_ref, proposal.update),
+            wanted=updates.wanted(proposal.place.base_ref, proposal.update),
             who=texts.UP_TO_DATE_WHO,
         )
     return Gate(

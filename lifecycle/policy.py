@@ -29,6 +29,15 @@ class MergeMethod(StrEnum):
     SQUASH = "squash"
 
 
+class UpdateMode(StrEnum):
+    """Who brings a proposal up to date whose packages its base branch changed meanwhile."""
+
+    MANUAL = "manual"
+    """People: by `/rebase`, or by merging the base themselves."""
+    AUTO = "auto"
+    """The bot does it unasked."""
+
+
 class Mode(StrEnum):
     """Whether the findings of a guardrail block, or only warn."""
 
@@ -103,6 +112,7 @@ class Policy:
         configure: Who must approve a change of the configuration or the ledger; None for whoever
             approves packages. At least one, and never an author.
         merge: How the bot merges.
+        update: Who brings a proposal up to date.
     """
 
     version: int = 1
@@ -113,6 +123,7 @@ class Policy:
     approve: ApproveRule = field(default_factory=ApproveRule)
     configure: ApproveRule | None = None
     merge: MergeMethod = MergeMethod.MERGE
+    update: UpdateMode = UpdateMode.MANUAL
 
     @property
     def branches(self) -> frozenset[str]:
@@ -123,8 +134,9 @@ class Policy:
     def digest(self) -> str:
         """Digest of what can change a package's verdict, 64 hex digits; approvals bind to it.
 
-        A guardrail's `fix` and `name` are words for people, roots and `merge` do not judge: an
-        approval survives their change. Who may approve is a set, the functions are a sequence.
+        A guardrail's `fix` and `name` are words for people; roots, `merge` and `update` do not
+        judge: an approval survives their change. Who may approve is a set, the functions are a
+        sequence.
         """
         judging = [
             [_judging(f) for f in self.mutators],

@@ -173,7 +173,7 @@ def render_mark(
 
     Args:
         key: From `derive_key`.
-        parent: The commit that was rendered.
+        parent: The commit that was rendered; of a merge both, with a space between.
         tree: The tree of the rendering.
         repository_id: Which repository.
         asker: Login of whoever asked for it, in a line of its own; "" when nobody did.

@@ -2,7 +2,7 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from itertools import takewhile
 
@@ -10,6 +10,7 @@ from bot.git import write
 from bot.git.objects import GitObject
 from bot.git.port import MOST_TEXT, Commit, MissingObjectError, ObjectTooLargeError, Signature
 from bot.git.trees import TreeReader
+from cadlib.package.files import Entry
 from lifecycle.messages.checks import large_commit
 from lifecycle.names import Sha
 
@@ -45,6 +46,17 @@ class CommitReader(TreeReader):
     @abstractmethod
     def store(self, kind: str, data: bytes) -> str:
         """Keep an object of a kind; gives its id."""
+
+    @abstractmethod
+    def written_merge(self, one: str, other: str) -> tuple[str, Collection[str]]:
+        """Merge two commits, and keep the objects.
+
+        Returns:
+            The tree, and the paths that conflict; what stands at these there counts for nothing.
+
+        Raises:
+            GitBusyError: Git failed, or took too long.
+        """
 
     def commit(self, sha: str) -> Commit:
         """One commit; no more than `MOST_TEXT` bytes of it are read.
@@ -106,7 +118,25 @@ class CommitReader(TreeReader):
     ) -> Sha:
         """Write a commit on top of `parent`, as `History` has it; no ref moves."""
         tree = write.tree(self.entries, self.store, self.root(parent), changes)
-        return Sha(self.store("commit", write.commit(tree, parent, who, when, message(tree))))
+        return Sha(self.store("commit", write.commit(tree, [parent], who, when, message(tree))))
+
+    def write_merge(
+        self,
+        head: str,
+        base: str,
+        files: Mapping[str, Entry | None],
+        who: Signature,
+        when: datetime,
+        message: Callable[[str], str],
+    ) -> Sha:
+        """Write a merge of a base into a head, as `History` has it; no ref moves."""
+        result, conflicts = self.written_merge(base, head)
+        left = sorted(set(conflicts) - files.keys())
+        if left:
+            raise ValueError(f"{left[0]} conflicts")
+        tree = write.tree(self.entries, self.store, result, files)
+        data = write.commit(tree, [head, base], who, when, message(tree))
+        return Sha(self.store("commit", data))
 
     def write_tag(self, name: str, target: str, who: Signature, when: datetime, text: str) -> Sha:
         """Write an annotated tag; no ref moves."""

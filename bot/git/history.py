@@ -239,6 +239,10 @@ class DiskHistory(CommitReader, StoredTrees):
             self._kept.too_slow.add(tried)
             return TrialMerge("", too_slow=True)
 
+    def written_merge(self, one: str, other: str) -> tuple[str, tuple[str, ...]]:
+        """Merge two commits, and keep the objects; the tree, and the paths that conflict."""
+        return git_merge.write(self._folder, one, other, self._merge_seconds)
+
     def contains(self, tip: str, sha: str) -> bool:
         """Whether a commit is in the history of a tip; a tip that is gone holds nothing."""
         if not self.has(tip):

@@ -1,6 +1,7 @@
 """Computes three-way merges of commits, without a working tree.
 
-`git merge-tree` makes no ref and touches no file; its objects go to a folder that is deleted.
+`git merge-tree` makes no ref and touches no file. The objects of a trial go to a folder that is
+deleted.
 """
 
 import tempfile
@@ -56,16 +57,36 @@ def work_out(
         return TrialMerge("", unrelated=True)
     several = len(bases) > 1
     with tempfile.TemporaryDirectory(prefix="porchbot-merge-") as made:
-        arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"]
-        done = run(folder, [*arguments, commit, head], objects=Path(made), timeout=seconds)
-        result, *conflicts = filter(None, done.stdout.split("\0")) if done.stdout else [""]
-        if done.returncode == 1 and result:
-            return TrialMerge("", conflicts=tuple(sorted(set(conflicts))), several=several)
-        if done.returncode or not result:
-            raise GitBusyError(f"git merge-tree failed: {reason(done.stderr)}")
+        result, conflicts = write(folder, commit, head, seconds, Path(made))
+        if conflicts:
+            return TrialMerge("", conflicts=conflicts, several=several)
         written = _trees(Path(made))
         found = differ(lambda sha: written[sha] if sha in written else entries(sha), tree, result)
     return TrialMerge(result, found, several=several)
+
+
+def write(
+    folder: Path, one: str, other: str, seconds: float = SECONDS, objects: Path | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """Merge two commits: the tree of the result, and the paths that conflict, sorted.
+
+    Args:
+        folder: The bare repository.
+        one: A commit.
+        other: Another.
+        seconds: Until git is ended.
+        objects: Where the objects go; None for the repository.
+
+    Raises:
+        GitSlowError: It took longer.
+        GitBusyError: Git failed.
+    """
+    arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"]
+    done = run(folder, [*arguments, one, other], objects=objects, timeout=seconds)
+    result, *conflicts = filter(None, done.stdout.split("\0")) if done.stdout else [""]
+    if done.returncode > 1 or done.returncode < 0 or not result:
+        raise GitBusyError(f"git merge-tree failed: {reason(done.stderr)}")
+    return result, tuple(sorted(set(conflicts)))
 
 
 def _trees(objects: Path) -> dict[str, Entries]:

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from cadlib.limits import PackageLimits
-from cadlib.package.files import Files
+from cadlib.package.files import Entry, Files
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref, Sha
 
@@ -312,6 +312,30 @@ class History(Protocol):
 
         Raises:
             ValueError: Git holds no such path.
+        """
+
+    def write_merge(
+        self,
+        head: str,
+        base: str,
+        files: Mapping[str, Entry | None],
+        who: Signature,
+        when: datetime,
+        message: Callable[[str], str],
+    ) -> Sha:
+        """Write a merge of a base into a head, as git merges but for some files; no ref moves.
+
+        Args:
+            head: The first parent.
+            base: The second parent.
+            files: What stands in the place of git's result, by path; None for nothing.
+            who: Author and committer.
+            when: Time of both.
+            message: Makes the text from the new tree's id.
+
+        Raises:
+            GitBusyError: Git failed, or took too long.
+            ValueError: A file conflicts that is not among `files`, or git holds no such path.
         """
 
     def write_tag(self, name: str, target: str, who: Signature, when: datetime, text: str) -> Sha:

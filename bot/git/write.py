@@ -1,32 +1,34 @@
 """Trees, commits and tags as git writes them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from stat import S_ISREG
 
 from bot.git.difference import TREE
 from bot.git.objects import Entries
 from bot.git.port import Signature
+from cadlib.package.files import Entry
 
 Store = Callable[[str, bytes], str]
 """Stores an object of a kind; gives its id."""
 
-_Changes = dict[str, "bytes | _Changes | None"]
+Changes = Mapping[str, bytes | None] | Mapping[str, Entry | None]
+"""Path to what is to stand there; None for nothing."""
+
+_Changes = dict[str, "bytes | Entry | _Changes | None"]
 
 _NOT_NAMES = frozenset({"", ".", "..", ".git"})
 """What no part of a path may be; checked where packages are read, and here once more."""
 
 
-def tree(
-    entries: Callable[[str], Entries], store: Store, base: str, changes: Mapping[str, bytes | None]
-) -> str:
-    """Write a tree with changes made to another one; modes are kept.
+def tree(entries: Callable[[str], Entries], store: Store, base: str, changes: Changes) -> str:
+    """Write a tree with changes made to another one; modes are kept where none is given.
 
     Args:
         entries: Gives the entries of a tree by its id.
         store: For new objects.
         base: The tree that is changed.
-        changes: Path to new bytes, None to delete.
+        changes: Path to new bytes, or to bytes with a mode; None to delete.
 
     Raises:
         ValueError: Git holds no such path.
@@ -34,10 +36,13 @@ def tree(
     return _tree(entries, store, base, _nested(changes)) or store("tree", b"")
 
 
-def commit(tree: str, parent: str, who: Signature, when: datetime, message: str) -> bytes:
-    """A commit on top of another: the data of its object."""
+def commit(
+    tree: str, parents: Sequence[str], who: Signature, when: datetime, message: str
+) -> bytes:
+    """A commit on top of others: the data of its object."""
     at = who.at(when)
-    text = f"tree {tree}\nparent {parent}\nauthor {at}\ncommitter {at}\n\n{message}"
+    above = "".join(f"parent {parent}\n" for parent in parents)
+    text = f"tree {tree}\n{above}author {at}\ncommitter {at}\n\n{message}"
     return text.encode()
 
 
@@ -69,6 +74,8 @@ def _tree(entries: Callable[[str], Entries], store: Store, base: str, changes: _
                 found.pop(name, None)
         elif change is None:
             found.pop(name, None)
+        elif isinstance(change, Entry):
+            found[name] = (store("blob", change.data), int(change.mode, 8))
         else:
             mode = old_mode if S_ISREG(old_mode) else 0o100644
             found[name] = (store("blob", change), mode)
@@ -77,7 +84,7 @@ def _tree(entries: Callable[[str], Entries], store: Store, base: str, changes: _
     return store("tree", tree_data(tuple((sha, mode, n) for n, (sha, mode) in found.items())))
 
 
-def _nested(changes: Mapping[str, bytes | None]) -> _Changes:
+def _nested(changes: Changes) -> _Changes:
     nested: _Changes = {}
     for path, data in changes.items():
         *folders, name = path.split("/")

@@ -13,7 +13,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import Mirror, Scope
 from bot.keys import ProposalKey
-from bot.look import content, rendering
+from bot.look import content, rendering, updating
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.fetching import Fetcher
@@ -369,6 +369,9 @@ class Looker:
                 self.renderer, reader.git, proposal.content.touched
             )
             proposal = replace(proposal, content=replace(proposal.content, touched=touched))
+        if pull.head_repository == self.repository.id.number:
+            update = await updating.update(self.renderer, reader.git, proposal, self._offload)
+            proposal = replace(proposal, update=update)
         if not proposal.place.closed and any(v.blocking for v in verdicts):
             pushed_by = await self._people.pusher_of(pull)
             proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))

@@ -64,19 +64,22 @@ class MirrorReader:
 
     def made_by_us(self, sha: str | None) -> bool:
         """A render commit with our mark: a trailer alone can be written by anybody."""
-        return self.render_asker(sha) is not None
+        return self.render_asker(sha) is not None and len(self.git.commit(str(sha)).parents) == 1
 
     def render_asker(self, sha: str | None) -> str | None:
-        """Who asked for a render commit of ours, "" for nobody; None for any other commit."""
+        """Who asked for a render commit of ours, "" for nobody; None for any other commit.
+
+        So it is for a merge of ours, which brings a proposal up to date and is nobody's work.
+        """
         if sha is None or not self.git.has(sha):
             return None
         commit = self.git.commit(sha)
-        if len(commit.parents) != 1:
+        if len(commit.parents) not in (1, 2):
             return None
         return records.render_asker(
             commit.message,
             self.keys,
-            parent=commit.parents[0],
+            parent=" ".join(commit.parents),
             tree=commit.tree,
             repository_id=self.repository_id,
         )

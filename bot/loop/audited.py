@@ -14,7 +14,7 @@ from typing import Any
 from bot.outcomes import Report
 from bot.store.hints import Hint, Rerun
 from lifecycle.access import Person
-from lifecycle.actions import Action, Merge, PushRender, React, Reply, Tag
+from lifecycle.actions import Action, Merge, PushRender, PushUpdate, React, Reply, Tag
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 
@@ -135,7 +135,7 @@ def _answered(action: Action) -> int:
     match action:
         case React():
             return action.comment
-        case PushRender():
+        case PushRender() | PushUpdate():
             return action.asked
         case Reply():
             comment = action.record.get("comment")

@@ -11,6 +11,7 @@ from typing import Protocol
 from cadlib.diff.changes import Change
 from cadlib.limits import PackageLimits
 from cadlib.package.files import Files
+from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
 
@@ -63,6 +64,19 @@ class Renderer(Protocol):
             trees: Where the files are.
             before: The tree id; "" for nothing at all.
             after: The tree id.
+        """
+
+    async def merged(
+        self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
+    ) -> MergedPackage:
+        """Merge what two branches made of a package, by resource and field.
+
+        Args:
+            trees: Where the files are.
+            package: Its path in the repository.
+            base: Its tree id where the branches parted; "" for nothing at all, as in the others.
+            ours: Its tree id on the branch that is written to.
+            theirs: Its tree id on the other branch.
         """
 
     def forget(self, trees: Iterable[str]) -> None:

@@ -23,6 +23,7 @@ from bot.render.rendering import Made
 from bot.render.stored import StoredVerdicts
 from cadlib.diff.changes import Change
 from cadlib.errors import PackageError
+from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
 
@@ -30,6 +31,10 @@ log = structlog.get_logger()
 
 MOST_KEPT = 2_000
 """Verdicts kept in memory; one is a few kilobytes."""
+
+MOST_MERGED = 20
+"""Merges of packages kept in memory: until a proposal is brought up to date, or its conflicts are
+mended; one holds every file that either side changed."""
 
 MOVED_AFTER = 60.0
 """Seconds for which it counts what the tag of an image means; as long as a person's role."""
@@ -45,6 +50,11 @@ class Maker(Protocol):
 
     async def compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """What changed between two trees of a package."""
+
+    async def merge(
+        self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
+    ) -> MergedPackage:
+        """Merge what two branches made of a package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,7 @@ class CachingRenderer:
         self._clock = clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._changes: dict[tuple[str, str], tuple[Change, ...]] = {}
+        self._merged: dict[tuple[str, str, str, str], MergedPackage] = {}
         self._shared: dict[str, _Shared] = {}
 
     async def verdict(
@@ -154,6 +165,18 @@ class CachingRenderer:
                 self._changes.clear()
             self._changes[before, after] = found
         return self._changes[before, after]
+
+    async def merged(
+        self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
+    ) -> MergedPackage:
+        """As `Renderer` has it; kept, since it follows from the trees alone."""
+        key = package, base, ours, theirs
+        if key not in self._merged:
+            found = await self._maker.merge(trees, package, base, ours, theirs)
+            if len(self._merged) >= MOST_MERGED:
+                self._merged.clear()
+            self._merged[key] = found
+        return self._merged[key]
 
     async def close(self) -> None:
         """Wait until what was made is kept."""

@@ -85,7 +85,7 @@ class Conflict:
         parts = [part for part in (place, self.resource, self.field) if part]
         values = (("base", self.base), ("local", self.ours), ("upstream", self.theirs))
         taken = "" if self.chosen == "both" else f": {self.chosen} is taken"
-        told = ", ".join(f"{side} {_short(value)}" for side, value in values)
+        told = ", ".join(f"{side} {short(value)}" for side, value in values)
         shown = f" ({told})" if self.field else ""  # a whole resource does not fit into a line
         return f"{': '.join(parts)}: {self.reason}{shown}{taken}"
 
@@ -127,7 +127,8 @@ def _hidden(value: Value) -> Value:
     return {key: HIDDEN if key in secret else _hidden(each) for key, each in value.items()}
 
 
-def _short(value: Side) -> str:
+def short(value: Side) -> str:
+    """Return a value of a conflict in one short line; "absent" for none."""
     if isinstance(value, Absent):
         return "absent"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

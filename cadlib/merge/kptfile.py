@@ -4,6 +4,8 @@ Rules
 - Labels, annotations, `info`, `pipeline`, `inventory` and `status` are merged as
   `cadlib.merge.documents` says; the name and the namespace stay the local ones. `upstream` and
   `upstreamLock` are upstream's or the local ones, never a mixture.
+- Between two branches of one package nothing is anybody's own: name, namespace and status are
+  merged too, and each address is that of the side that changed it; if both did, that is told.
 - Functions are the same if they have the same name; where none has one, if they have the
   same image, whatever its tag or digest, or the same command. Where neither tells them
   apart the list is one value, as in kpt.
@@ -20,8 +22,8 @@ from cadlib import images
 from cadlib.kptfile import reader as kptfile
 from cadlib.kptfile import text as kptfile_text
 from cadlib.kptfile.edit import without_render_status
-from cadlib.merge.conflicts import Absent, Conflict, ConflictPolicy, Side
-from cadlib.merge.documents import merge_documents
+from cadlib.merge.conflicts import ABSENT, Absent, Conflict, ConflictPolicy, Side
+from cadlib.merge.documents import MergedDocument, merge_documents
 from cadlib.package.files import KPTFILE
 from cadlib.yaml import Document, Value, read
 
@@ -62,20 +64,82 @@ def merge(
     ours, theirs = _read(local, path), _read(updated, f"{path} (upstream)")
     base = None if origin is None else _read(origin, f"{path} (before)")
     root = _map(ours.value)
-    sides = [None if each is None else _shared(each, root) for each in (base, theirs)]
-    values = [_map(each.value) for each in (*sides, ours) if each is not None]
-    named = all(_told_apart(functions) for value in values for functions in _functions(value))
-    before, mine, after = (
-        _marked(each) if each is not None and named else each for each in (sides[0], ours, sides[1])
-    )
-    assert mine is not None  # noqa: S101 - for the type checker
-    merged = merge_documents(before, mine, after, policy=policy, path=path, infer=True)
-    wanted = _map(_unmarked(merged.value if isinstance(merged.value, dict) else root))
-    wanted |= {key: {} for key in _SECTIONS if key in root and key not in wanted}
+    shared = None if base is None else _shared(base, root)
+    merged = _merged(shared, ours, _shared(theirs, root), policy, path)
+    wanted = _wanted(merged, root)
     if update_upstream:
         wanted |= {key: value for key, value in _map(theirs.value).items() if key in _ADDRESS}
     data = kptfile_text.write(local, wanted, path=path, like=theirs, comments=merged.comments)
     return data, tuple(_plain(each) for each in merged.conflicts)
+
+
+def merge_branches(
+    origin: bytes, local: bytes, updated: bytes, *, path: str = KPTFILE
+) -> tuple[bytes, tuple[Conflict, ...]]:
+    """Merge the Kptfile of one package, changed on two branches.
+
+    Args:
+        origin: What both branches began with.
+        local: That of the branch that is written to.
+        updated: That of the other branch.
+        path: Path of the file, for conflicts and messages.
+
+    Returns:
+        The local file with the changes in it, and every conflict.
+
+    Raises:
+        PackageError: One of them is no Kptfile, or a change does not fit into the text.
+    """
+    base, ours, theirs = (_read(each, path) for each in (origin, local, updated))
+    root = _map(ours.value)
+    merged = _merged(_here(base, root), ours, _here(theirs, root), ConflictPolicy.FAIL, path)
+    wanted = _wanted(merged, root)
+    conflicts = [_plain(each) for each in merged.conflicts]
+    for key in _ADDRESS:
+        before, mine, after = (_map(each.value).get(key, ABSENT) for each in (base, ours, theirs))
+        if before == after or mine == after:
+            continue
+        if mine != before:
+            conflicts.append(
+                Conflict(
+                    path=path,
+                    field=key,
+                    base=before,
+                    ours=mine,
+                    theirs=after,
+                    chosen="upstream",
+                    reason="changed on both sides",
+                )
+            )
+        if isinstance(after, Absent):
+            wanted.pop(key, None)
+        else:
+            wanted[key] = after
+    data = kptfile_text.write(local, wanted, path=path, like=theirs, comments=merged.comments)
+    return data, tuple(conflicts)
+
+
+def _merged(
+    base: Document | None, ours: Document, theirs: Document, policy: ConflictPolicy, path: str
+) -> MergedDocument:
+    """Merge what was made comparable; functions without names are told apart by their images."""
+    values = [_map(each.value) for each in (base, theirs, ours) if each is not None]
+    named = all(_told_apart(functions) for value in values for functions in _functions(value))
+    if named:
+        base, ours, theirs = base and _marked(base), _marked(ours), _marked(theirs)
+    return merge_documents(base, ours, theirs, policy=policy, path=path, infer=True)
+
+
+def _wanted(merged: MergedDocument, root: Mapping[str, Value]) -> dict[str, Value]:
+    wanted = dict(_map(_unmarked(merged.value if isinstance(merged.value, dict) else dict(root))))
+    return wanted | {key: {} for key in _SECTIONS if key in root and key not in wanted}
+
+
+def _here(document: Document, local: Mapping[str, Value]) -> Document:
+    """Return another side with the local addresses, which are not merged by field."""
+    rest = {key: each for key, each in _map(document.value).items() if key not in _ADDRESS}
+    own = {key: local[key] for key in _ADDRESS if key in local}
+    return replace(document, value=rest | own)
 
 
 def _read(data: bytes, path: str) -> Document:

@@ -35,12 +35,14 @@ class AfterCommands:
         actions: Effects, answers and reactions, in order.
         render_asked: Number of the newest comment by which somebody with the right asked for a
             render commit; 0 for none.
+        update_asked: The same for a merge of the base branch.
     """
 
     proposal: Proposal
     memory: Memory
     actions: tuple[Action, ...] = ()
     render_asked: int = 0
+    update_asked: int = 0
 
 
 def pending(
@@ -135,6 +137,7 @@ def _finish(
         remembered,
         (*state.actions, *actions),
         max(state.render_asked, response.render_asked),
+        max(state.update_asked, response.update_asked),
     )
 
 

@@ -57,6 +57,7 @@ class CommandResponse:
         refused: Something was refused.
         confused: Something was not understood.
         render_asked: Number of the comment where it asked for a render commit; otherwise 0.
+        update_asked: The same for a merge of the base branch.
     """
 
     proposal: Proposal
@@ -67,6 +68,7 @@ class CommandResponse:
     refused: bool = False
     confused: bool = False
     render_asked: int = 0
+    update_asked: int = 0
 
     def refuse(self, text: str) -> "CommandResponse":
         """Add a refusal to the answer."""

@@ -1,7 +1,7 @@
 """The table of commands: a row for each, in the order of the help text."""
 
 from lifecycle.commands.grammar import MOST_REASON, OptionalText, OptionalWord
-from lifecycle.commands.handlers import approve, hold, questions, render, stage
+from lifecycle.commands.handlers import approve, hold, questions, rebase, render, stage
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.facts.proposal import Stage
 from lifecycle.rights import APPROVERS, READERS, WRITERS_OR_AUTHOR, WRITERS_OR_HOLDER
@@ -52,6 +52,15 @@ TABLE = Table(
             right=WRITERS_OR_AUTHOR,
             handler=render.render,
             help="render again; commits the result where the bot may push",
+            pushes=True,
+        ),
+        CommandSpec(
+            word="rebase",
+            command=rebase.RebaseCommand,
+            stages=_OPEN,
+            right=WRITERS_OR_AUTHOR,
+            handler=rebase.rebase,
+            help="merge the base branch into this one, packages by resource and field",
             pushes=True,
         ),
         CommandSpec(

@@ -9,6 +9,7 @@ from lifecycle.access import Person, Role
 from lifecycle.facts.conversation import Discussion
 from lifecycle.facts.merging import Merging
 from lifecycle.facts.packages import Content
+from lifecycle.facts.update import Update
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -135,6 +136,7 @@ class Proposal:
         rules: What judges it.
         verdicts: One for each touched package that still exists, sorted by path.
         merging: What stands between it and its merge beside our own gates.
+        update: What bringing it up to date comes to; None where nobody wants that.
     """
 
     place: ProposalPlace
@@ -145,6 +147,7 @@ class Proposal:
     rules: Rules
     verdicts: tuple[Verdict, ...] = ()
     merging: Merging = field(default_factory=Merging)
+    update: Update | None = None
 
     @property
     def stage(self) -> Stage:

@@ -48,6 +48,12 @@ def render_commit(packages: Sequence[str], trailers: Sequence[str]) -> str:
     return f"Render {shown}"[:200] + "\n\n" + "\n".join(trailers)
 
 
+def update_commit(base_ref: str, head_ref: str, trailers: Sequence[str]) -> str:
+    """Message of a merge commit that brings a proposal up to date."""
+    title = f"Merge {committed(base_ref)} into {committed(head_ref)}"[:200]
+    return "\n\n".join([title, "\n".join(trailers)]).rstrip()
+
+
 def merge_title(proposal: Proposal) -> str:
     """First line of the merge commit."""
     shown = ", ".join(

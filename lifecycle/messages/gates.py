@@ -189,7 +189,7 @@ def outdated(touched: Iterable[Touched], base_ref: str) -> str:
 
 def merge_base_wanted(base_ref: str) -> str:
     """How to bring a proposal up to date."""
-    return f"merge {code(base_ref)} into this branch, so that both changes are in it"
+    return f"comment `/rebase`, or merge {code(base_ref)} into this branch, so that both are in it"
 
 
 def merge_effect(effect: Effect, base_ref: str) -> str:

@@ -18,7 +18,6 @@ INSTEAD: Mapping[str, str] = {
     "edit": "change the files, and push to a branch `drafts/<package>/<name>`",
     "eval": f"run `porchbot fn eval` {_PUSH}",
     "init": "run `porchbot pkg init`, and push the result to a branch `drafts/<package>/<name>`",
-    "rebase": "press *Update branch*, or merge the base branch into this one",
     "resume": "end a hold with `/unhold`",
     "rollback": "revert the merge in a new pull request",
     "set": "change the field, and push to the branch",

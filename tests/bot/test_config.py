@@ -165,7 +165,10 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     ),
     "a key that is like none": (
         "publish: {zzz: 1}\n",
-        [".porchbot.yaml:1, publish.zzz: the key 'zzz' is unknown. Leave it out; known are merge."],
+        [
+            ".porchbot.yaml:1, publish.zzz: the key 'zzz' is unknown. Leave it out; known are"
+            " merge, update."
+        ],
     ),
     "a file for the parameters, which its author could change": (
         "guardrails: {mutators: [{image: a, configPath: c.yaml}]}\n",

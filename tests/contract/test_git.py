@@ -33,6 +33,7 @@ from bot.git.port import (
 )
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, PackageLimits
+from cadlib.package.files import Entry
 from lifecycle.names import Ref
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.ids import on_github
@@ -405,6 +406,23 @@ def test_what_is_written_is_gits_own(forge: Forge) -> None:
         with pytest.raises(ValueError, match="git holds no such path"):
             git.write_commit(head, {"../x": b""}, WHO, WHEN, lambda _: "m")
     assert (new, tag) == (GIT_COMMIT, GIT_TAG)
+
+
+def test_a_merge_is_gits_but_for_the_files_that_are_given(forge: Forge) -> None:
+    """The short-cut takes one side's tree, loses a mode, or keeps git's marks of a conflict."""
+    start = forge.commit({"a": b"1\n", "b": b"1\n", "gone": b"1\n"})
+    head = forge.commit({"a": b"2\n", "b": b"1\n", "gone": b"2\n"}, start)
+    base = forge.commit({"a": b"3\n", "b": b"3\n", "gone": b"3\n", "new": b"1\n"}, start)
+    files = {"a": Entry(b"23\n", "100755"), "gone": None}
+    with forge.opened(head, base) as git:
+        new = git.write_merge(head, base, files, WHO, WHEN, lambda tree: f"Merge\n\n{tree}\n")
+        assert git.commit(new).parents == (head, base)
+        assert git.commit(new).message == f"Merge\n\n{git.commit(new).tree}\n"
+        said = {path: git.blob(new, path, 99) for path in ("a", "b", "gone", "new")}
+        assert said == {"a": b"23\n", "b": b"3\n", "gone": None, "new": b"1\n"}
+        assert git.entry(new, "a").startswith("100755 ")
+        with pytest.raises(ValueError, match="gone conflicts"):
+            git.write_merge(head, base, {"a": None}, WHO, WHEN, lambda _: "m")
 
 
 # --- merges ---------------------------------------------------------------------------------------

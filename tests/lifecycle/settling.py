@@ -16,6 +16,7 @@ from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.update import Update
 from lifecycle.names import Sha
 from lifecycle.records import JSON
 from tests.lifecycle.samples import MERGE, NOW, changed, ours
@@ -87,17 +88,21 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             return _each(facts, number, lambda p: changed(p, draft=draft))
         case a.AskPublish(number=number):
             return _each(facts, number, lambda p: changed(p, queued=True))
-        case a.PushRender():
+        case a.PushRender() | a.PushUpdate():
             return replace(
                 facts,
                 head=Sha("e" * 40),
-                rendered_by_us=True,
+                rendered_by_us=isinstance(action, a.PushRender),
                 checks={},
                 draft_verdicts=(),
                 proposals=tuple(
                     changed(
                         p,
                         head=Sha("e" * 40),
+                        update=Update() if p.update else None,
+                        touched=tuple(replace(t, origin=t.base) for t in p.content.touched)
+                        if isinstance(action, a.PushUpdate)
+                        else p.content.touched,
                         verdicts=tuple(replace(v, changes={}) for v in p.verdicts),
                     )
                     for p in facts.proposals

@@ -96,6 +96,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
     """Fails when names follow from classes, which may be called otherwise tomorrow."""
     assert [each.KIND.name for each in get_args(Action)] == [
         "PushRender",
+        "PushUpdate",
         "OpenProposal",
         "SetDraft",
         "SetCheck",

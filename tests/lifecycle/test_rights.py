@@ -29,6 +29,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "unapprove": READ,
     "reject": AUTHOR_OR_WRITE,
     "render": AUTHOR_OR_WRITE,
+    "rebase": AUTHOR_OR_WRITE,
     "check": AUTHOR_OR_WRITE,
     "hold": AUTHOR_OR_WRITE,
     "unhold": AUTHOR_OR_WRITE,

@@ -128,6 +128,7 @@ def test_help_lists_what_this_person_can_do_here() -> None:
         "- `/unapprove`: take your own approval back\n"
         "- `/reject [reason]`: send this proposal back to draft\n"
         "- `/render`: render again; commits the result where the bot may push\n"
+        "- `/rebase`: merge the base branch into this one, packages by resource and field\n"
         "- `/check`: check again, with nothing kept from before\n"
         "- `/hold [reason]`: keep this from being published\n"
         "- `/unhold`: end the hold\n"
@@ -149,7 +150,7 @@ def test_help_leaves_out_what_means_nothing_here() -> None:
 
     assert re.findall(r"`/(\w+)", _answer(merged, APPROVER, "/help")) == ["why", "help"]
     (reply,) = [a for a in decide(replace(fork, proposals=(asked,))) if isinstance(a, Reply)]
-    assert set(TABLE.words) - set(re.findall(r"`/(\w+)", reply.body)) == {"render"}
+    assert set(TABLE.words) - set(re.findall(r"`/(\w+)", reply.body)) == {"render", "rebase"}
 
 
 def test_why_about_a_field_tells_what_is_said_about_it() -> None:

@@ -205,6 +205,10 @@ class MemoryHistory(CommitReader):
             return TrialMerge("", conflicts=tuple(sorted(conflicts)), several=several)
         return TrialMerge(tree, differ(scratch.entries, self.root(base), tree), several=several)
 
+    def written_merge(self, one: str, other: str) -> tuple[str, set[str]]:
+        """Merge two commits, and keep the objects."""
+        return merge(self, one, other)
+
     def _changes(self, sha: str, paths: Sequence[str]) -> bool:
         parents = self.commit(sha).parents
         if len(parents) > 1:

@@ -1,10 +1,11 @@
 """A renderer in the process that asks: packages are read in a thread, functions run in a runner."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.render import functions, rendering, verdicts
+from bot.render import functions, merging, rendering, verdicts
 from bot.render.kept import CachingReader
 from bot.render.port import TreeFiles
 from bot.render.renderer import CachingRenderer
@@ -15,6 +16,7 @@ from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.yaml.bulk import Bulk
 from fnrunner.contract.run import CALL, CallContext, Runner
+from lifecycle.facts.update import MergedPackage
 from lifecycle.policy import Policy
 
 
@@ -62,6 +64,19 @@ class PipelineMaker:
     async def compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """As `Maker` has it."""
         return await self._offload(self._compare, trees, before, after)
+
+    async def merge(
+        self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
+    ) -> MergedPackage:
+        """As `Maker` has it."""
+        return await self._offload(self._merge, trees, package, (base, ours, theirs))
+
+    def _merge(self, trees: TreeFiles, package: str, sides: Sequence[str]) -> MergedPackage:
+        try:
+            files = [trees.files(tree, self._limits) if tree else {} for tree in sides]
+        except PackageError as error:
+            return merging.unmerged(package, error)
+        return merging.merge(package, *files)
 
     def _compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         files, old = (trees.files(t, self._limits) if t else {} for t in (after, before))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from bot.render import verdicts
+from bot.render import merging, verdicts
 from bot.render.port import TreeFiles
 from cadlib.diff import changes as diff
 from cadlib.errors import PackageError
@@ -13,6 +13,7 @@ from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import Step
 from cadlib.render.pipeline import Rendered
+from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import GuardrailFunction, Policy
 
@@ -78,6 +79,16 @@ class MemoryRenderer:
             return tuple(diff.changes(self._files(trees, before), self._files(trees, after)))
         except PackageError:
             return ()
+
+    async def merged(
+        self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
+    ) -> MergedPackage:
+        """As `Renderer` has it."""
+        try:
+            files = [self._files(trees, tree) for tree in (base, ours, theirs)]
+        except PackageError as error:
+            return merging.unmerged(package, error)
+        return merging.merge(package, *files)
 
     def forget(self, trees: Iterable[str]) -> None:
         """As `Renderer` has it."""

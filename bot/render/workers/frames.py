@@ -27,11 +27,13 @@ class FrameKind(IntEnum):
     OUTCOME = 3  # what came of a call
     NOT_RUN = 4  # the function cannot be run now, and why
     DROP = 5  # nobody waits for this any more
+    MERGE = 6  # merge what two branches made of a package: the same, and the files of the other
     # From a worker
     CALL = 10  # run a function: its image, and the list of resources
     VERDICT = 11  # it, as `bot.render.encoded` has it; and whether it may leave memory
     CHANGES = 12  # what changed, likewise
     DROPPED = 13
+    MERGED = 15  # a merged package, as `bot.render.merging` has it
     BROKEN = 14  # a bug: its traceback
 
 

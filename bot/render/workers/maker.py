@@ -1,13 +1,14 @@
 """Makes verdicts in worker processes: reads packages out of git, and has functions run."""
 
 import time
+from collections.abc import Callable
 from functools import partial
 
 import structlog
 
 from bot import metrics, tracing
 from bot.clock import Offload, in_thread
-from bot.render import encoded, functions, verdicts
+from bot.render import encoded, functions, merging, verdicts
 from bot.render.port import TreeFiles
 from bot.render.rendering import Made
 from bot.render.workers import requests
@@ -19,6 +20,7 @@ from cadlib.diff.changes import Change
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, MIB, PackageLimits
 from fnrunner.contract.run import CALL, CallContext, Runner
+from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import findings as finding_texts
 from lifecycle.policy import Policy
@@ -62,7 +64,8 @@ class WorkerMaker:
         CALL.set(CallContext(package))  # so that the runner shares fairly between packages
         try:
             with metrics.RENDER_SECONDS.time(), tracing.span("render", package=package):
-                frame = await self._asked(trees, package, tree, origin, policy)
+                read = partial(self._request, trees, package, tree, origin, policy)
+                frame = await self._asked(trees, package, read)
             return await self._offload(requests.read_verdict, frame)
         except PackageError as error:
             return Made(verdicts.unreadable(package, error))
@@ -78,19 +81,45 @@ class WorkerMaker:
     async def compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """As `Maker` has it."""
         try:
-            frame = await self._asked(trees, "", after, before, None)
+            read = partial(self._request, trees, "", after, before, None)
+            frame = await self._asked(trees, "", read)
         except (OverLimitError, WorkerEndedError, OSError) as error:
             log.warning("trees not compared", error=str(error))
             return ()
         return await self._offload(encoded.read_changes, bytes(frame.data))
 
+    async def merge(
+        self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
+    ) -> MergedPackage:
+        """As `Maker` has it; a package that takes too much is told so."""
+        try:
+            frame = await self._asked(
+                trees, package, partial(self._to_merge, trees, package, base, ours, theirs)
+            )
+            return await self._offload(merging.read, bytes(frame.data))
+        except PackageError as error:
+            return merging.unmerged(package, error)
+        except (OverLimitError, WorkerEndedError) as error:
+            log.warning("package not merged", package=package, error=str(error))
+            return merging.unmerged(package, self._too_much(error))
+        except OSError as error:
+            problem = finding_texts.no_process(str(error))
+            return merging.unmerged(package, PackageError(Place(), problem, finding_texts.SMALLER))
+
+    def _to_merge(
+        self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
+    ) -> RenderRequest:
+        was, here, there = (
+            trees.files(tree, limits=self._limits) if tree else {} for tree in (base, ours, theirs)
+        )
+        return RenderRequest(package, here, was, None, self._limits, there)
+
     async def _asked(
-        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy | None
+        self, trees: TreeFiles, package: str, read: Callable[[], RenderRequest]
     ) -> Frame:
         for left in reversed(range(_TRIES)):
             try:
                 async with self._workers.turn(trees.name, package) as worker:
-                    read = partial(self._request, trees, package, tree, origin, policy)
                     request = await self._offload(read)
                     return await self._told(worker, request)
             except WorkerEndedError as error:
@@ -117,7 +146,7 @@ class WorkerMaker:
             frame = await worker.receive()
             metrics.STEP_SECONDS.labels("render").observe(time.monotonic() - began)
             match frame.kind:
-                case FrameKind.VERDICT | FrameKind.CHANGES:
+                case FrameKind.VERDICT | FrameKind.CHANGES | FrameKind.MERGED:
                     return frame
                 case FrameKind.CALL:
                     image, resources = requests.read_call(frame)

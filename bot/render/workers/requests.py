@@ -21,7 +21,7 @@ _PART: Final = 1024 * 1024  # bytes sent at once
 
 @dataclass(frozen=True, slots=True)
 class RenderRequest:
-    """A package to render; or, without a policy, one to compare with what it was.
+    """A package to render; or, without a policy, one to compare with what it was, or to merge.
 
     Attributes:
         package: Its path in the repository.
@@ -29,6 +29,7 @@ class RenderRequest:
         before: As they were.
         policy: The rules of the base branch; None to compare only.
         limits: For packages.
+        theirs: As they are on another branch, to merge them; None to do something else.
     """
 
     package: str
@@ -36,6 +37,7 @@ class RenderRequest:
     before: Before
     policy: Policy | None
     limits: PackageLimits
+    theirs: Files | None = None
 
     def frame(self) -> tuple[FrameKind, bytes, int, Iterator[bytes]]:
         """Its kind, its values, and how many bytes follow in parts."""
@@ -46,15 +48,18 @@ class RenderRequest:
         else:
             before = _listed(self.before, blobs)
         files = _listed(self.files, blobs)
+        theirs = None if self.theirs is None else _listed(self.theirs, blobs)
         sizes = [len(blob) for blob in blobs]
-        values = (self.package, files, before, self.policy, self.limits, sizes)
+        values = (self.package, files, before, self.policy, self.limits, theirs, sizes)
         kind = FrameKind.COMPARE if self.policy is None else FrameKind.RENDER
+        kind = kind if theirs is None else FrameKind.MERGE
         return kind, pickle.dumps(values), sum(sizes), _parts(blobs)
 
     @classmethod
     def of(cls, frame: Frame) -> "RenderRequest":
         """Read it, in the worker: the bot is trusted."""
-        package, files, before, policy, limits, sizes = pickle.loads(frame.values)  # noqa: S301
+        values = pickle.loads(frame.values)  # noqa: S301
+        package, files, before, policy, limits, theirs, sizes = values
         blobs, begin = [], 0
         for size in sizes:
             blobs.append(bytes(frame.data[begin : begin + size]))
@@ -62,7 +67,8 @@ class RenderRequest:
         was: Before = (
             PackageError(*before) if isinstance(before, tuple) else _unlisted(before, blobs)
         )
-        return cls(package, _unlisted(files, blobs), was, policy, limits)
+        other = None if theirs is None else _unlisted(theirs, blobs)
+        return cls(package, _unlisted(files, blobs), was, policy, limits, other)
 
 
 _Listed = list[tuple[str, str, int]]

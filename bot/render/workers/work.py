@@ -7,7 +7,7 @@ import os
 import socket
 import traceback
 
-from bot.render import encoded, rendering
+from bot.render import encoded, merging, rendering
 from bot.render.kept import CachingReader
 from bot.render.workers import frames, requests
 from bot.render.workers.frames import OUT_OF_MEMORY, Frame, FrameKind
@@ -40,6 +40,9 @@ def _answer(connection: socket.socket, frame: Frame, bulk: Bulk) -> Frame:
         return Frame(FrameKind.DROPPED)
     request = RenderRequest.of(frame)
     del frame
+    if request.theirs is not None and not isinstance(request.before, PackageError):
+        sides = request.before, request.files, request.theirs
+        return Frame(FrameKind.MERGED, b"", merging.write(merging.merge(request.package, *sides)))
     if request.policy is None:
         return Frame(FrameKind.CHANGES, b"", encoded.write_changes(_changes(request, bulk)))
     return _rendered(connection, request, request.policy, bulk)

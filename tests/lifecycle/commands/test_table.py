@@ -61,6 +61,7 @@ STAGES: dict[str, str] = {
     "unapprove": "DPM",
     "reject": "DP",
     "render": "DP",
+    "rebase": "DP",
     "check": "DPM",
     "hold": "DPM",
     "unhold": "DPMU",

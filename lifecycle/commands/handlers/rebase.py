@@ -1,0 +1,35 @@
+"""`/rebase`: bringing a proposal up to date with its base branch."""
+
+from dataclasses import dataclass, replace
+
+from lifecycle.commands.spec import CommandRequest, CommandResponse
+from lifecycle.messages import updates as texts
+from lifecycle.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class RebaseCommand:
+    """Merge the base branch into the head, where nothing conflicts."""
+
+
+def rebase(
+    request: CommandRequest, response: CommandResponse, _command: RebaseCommand
+) -> CommandResponse:
+    """Ask for the merge commit, or tell why there is none."""
+    facts, p, asked = request.facts, response.proposal, request.comment.id
+    base_ref, policy = p.place.base_ref, p.rules.policy
+    if not facts.same_repository:
+        return response.refuse(texts.of_fork(base_ref))
+    published = policy.branches if isinstance(policy, Policy) else frozenset[str]()
+    if facts.head_ref in {facts.default_ref, *published}:
+        return response.refuse(texts.of_published(facts.head_ref))
+    refused = facts.push_refused
+    if refused and refused.asked >= asked:
+        return response.refuse(texts.refused(refused, base_ref))
+    if p.update is None or p.place.head != facts.head:
+        return response.refuse(texts.unknown(base_ref))
+    if not p.update.behind:
+        return response.say(texts.up_to_date(base_ref))
+    if not p.update.possible:
+        return response.refuse(texts.impossible(p.update, base_ref))
+    return replace(response.say(texts.updated(p)), update_asked=asked)
