@@ -26,6 +26,7 @@ KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: core}\n"
 WORD = "hunter2-and-more"
 SECRET = f"apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\nstringData: {{password: {WORD}}}\n"
 MAP = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: b}}\ndata: {{password: {WORD}}}\n"
+OTHER = MAP.replace(WORD, "another")
 PLAIN = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: '1'}\n"
 JUDGE = GuardrailFunction(image="registry.example/judge:v1")
 CHECKED = Policy(validators=(JUDGE,))
@@ -213,7 +214,7 @@ async def test_no_value_of_a_secret_is_in_the_table(database_url: str) -> None:
         ("made", _copied, {"a.yaml": PLAIN}, {}),
         ("edited", lambda r: r.replace(b"name: a", b"name: z"), {"s.yaml": SECRET}, {}),
         ("copied", lambda r: r, {"s.yaml": SECRET, "m.yaml": MAP}, {"s.yaml": SECRET}),
-        ("gone", lambda r: r, {"m.yaml": MAP}, {"s.yaml": SECRET}),
+        ("gone", lambda r: r, {"m.yaml": MAP}, {"s.yaml": SECRET, "m.yaml": OTHER}),
         ("named", lambda r: r, {"s.yaml": SECRET, f"{WORD}.yaml": PLAIN}, {}),
     ]
     async with PostgresStore(database_url) as store:
