@@ -14,6 +14,7 @@ import structlog
 
 from bot import keys, merging, metrics, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.budget import more_urgent
 from bot.forges.port import (
     AnnotatedTag,
     Forge,
@@ -180,7 +181,7 @@ class Performer:
     async def _act(
         self, action: Action, looked: Looked, report: Report, hint: Hint
     ) -> ActionResult:
-        with tracing.span("perform", action=action.KIND.name):
+        with tracing.span("perform", action=action.KIND.name), more_urgent(action.KIND.urgency):
             return await self._carry_out(action, looked, report, hint)
 
     async def _carry_out(

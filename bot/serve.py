@@ -205,7 +205,12 @@ async def running(
             loops.append(group.create_task(postgres.watch()))
             url = postgres.url
         store = await stack.enter_async_context(PostgresStore(url))
-        app = AppClients(settings.github_api_url, settings.github_app_id, settings.private_key)
+        app = AppClients(
+            settings.github_api_url,
+            settings.github_app_id,
+            settings.private_key,
+            budgets=store.budgets,
+        )
         stack.callback(app.close)
         forges = GitHubForges(app)
         checks = {"database": ReadinessCheck(store.check, 1)}

@@ -17,7 +17,7 @@ from cadlib.package.files import Entry
 from lifecycle.events import Log
 from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.facts.conversation import Written
-from lifecycle.kinds import OF_BASE, ActionOrder, Kind, Look, Repeat, Write
+from lifecycle.kinds import OF_BASE, ActionOrder, Kind, Look, Repeat, Urgency, Write
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
 from lifecycle.records import JSON
@@ -228,6 +228,7 @@ class RemoveDouble:
         repeat=Repeat.NOTICED,
         look=Look.PROPOSAL,
         order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.LATER,
     )
 
     number: int
@@ -270,7 +271,11 @@ class Reply:
     """Answer in the conversation, with a hidden record that keeps it from being said twice."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="Reply", repeat=Repeat.NOTICED, look=Look.PROPOSAL_FIRST, order=ActionOrder.TOGETHER
+        name="Reply",
+        repeat=Repeat.NOTICED,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.TOGETHER,
+        urgency=Urgency.FIRST,
     )
 
     number: int
@@ -299,7 +304,11 @@ class React:
     """Acknowledge a comment, once its answer stands: that says for ever what was decided."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="React", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=ActionOrder.ONE_BY_ONE
+        name="React",
+        repeat=Repeat.HARMLESS,
+        look=Look.PROPOSAL,
+        order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.FIRST,
     )
 
     comment: int
@@ -369,7 +378,11 @@ class Merge:
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="Merge", repeat=Repeat.NOTICED, look=Look.BASE, order=ActionOrder.ONE_BY_ONE
+        name="Merge",
+        repeat=Repeat.NOTICED,
+        look=Look.BASE,
+        order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.FIRST,
     )
 
     number: int
@@ -402,7 +415,11 @@ class Tag:
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="Tag", repeat=Repeat.NOTICED, look=Look.BASE, order=ActionOrder.ONE_WRITE
+        name="Tag",
+        repeat=Repeat.NOTICED,
+        look=Look.BASE,
+        order=ActionOrder.ONE_WRITE,
+        urgency=Urgency.FIRST,
     )
 
     ref: Ref
@@ -423,7 +440,11 @@ class DeleteBranch:
     """Delete a published draft branch, only while its head is `head`."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="DeleteBranch", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=ActionOrder.ONE_BY_ONE
+        name="DeleteBranch",
+        repeat=Repeat.NOTICED,
+        look=Look.PROPOSAL,
+        order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.LATER,
     )
 
     head_ref: str

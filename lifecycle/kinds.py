@@ -5,7 +5,7 @@ mypy checks that each class of `Action` is `Described`: one that misses a part d
 
 import hashlib
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import ClassVar, Protocol
 
 
@@ -49,21 +49,34 @@ class ActionOrder(StrEnum):
     """After what stands before it, and only if that was done."""
 
 
+class Urgency(IntEnum):
+    """Who goes first where the forge grants fewer requests than are wanted; lower does."""
+
+    FIRST = 0
+    """Somebody waits for it: an acknowledgement, an answer, a merge, a tag."""
+    NORMAL = 1
+    """What shows the state of things: checks, summaries, renderings."""
+    LATER = 2
+    """What nobody asked for: sweeps, neighbours, tidying up."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What holds for every action of one class; each part has to be given.
+    """What holds for every action of one class; each part has to be given but the last.
 
     Attributes:
         name: In the audit trail and in metrics; never changed once it was released.
         repeat: What doing it twice does.
         look: Which look carries it out.
         order: How it goes out with others.
+        urgency: Whether its requests go before others; as its look's where that is more urgent.
     """
 
     name: str
     repeat: Repeat
     look: Look
     order: ActionOrder
+    urgency: Urgency = Urgency.NORMAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import structlog
 
 from bot import keys, metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.budget import Asker, asking
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges
 from bot.git.port import (
     GitBusyError,
@@ -32,7 +33,8 @@ from bot.loop.settle import Settling
 from bot.loop.sweep import SweepHandler
 from bot.loop.trouble import TRIES, SomeFailedError, Trouble, incident_of
 from bot.loop.unjudged import Unjudged
-from bot.loop.work import Failed, LookAgain, Result, Settled, WorkItem
+from bot.loop.urgency import urgency_of
+from bot.loop.work import Failed, LookAgain, PutOff, Result, Settled, WorkItem
 from bot.overtaken import OvertakenError
 from bot.render.port import Renderer
 from bot.store.hints import Hint
@@ -99,7 +101,9 @@ class Controller:
     async def work(self, work: WorkItem) -> Result:
         """Bring one key to rest, and sort what went wrong by who must act."""
         try:
-            with metrics.LOOK_SECONDS.labels(type(work.key).__name__).time():
+            asker = Asker(keys.place_of(str(work.key)), urgency_of(work.key, work.hint))
+            seconds = metrics.LOOK_SECONDS.labels(type(work.key).__name__)
+            with seconds.time(), asking(asker):
                 after = await self.handle(work.key, work.hint)
         except NotServedError as error:
             log.info("not looked at", key=str(work.key), reason=str(error))
@@ -108,8 +112,11 @@ class Controller:
             log.info("a newer push came", key=str(work.key))
             return LookAgain(0)
         except ForgeBusyError as error:
+            if error.after:
+                metrics.failed(work.key, "limit")
+                return PutOff(str(error), error.after)
             metrics.failed(work.key, "busy")
-            return Failed(str(error), error.after or None)
+            return Failed(str(error))
         except (GitBusyError, MissingObjectError) as error:
             # A repository that was renamed has another address: it is asked for at the next try.
             self._forget(work.key)

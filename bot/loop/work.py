@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from math import inf
+from typing import ClassVar
 
 import structlog
 
@@ -81,22 +82,36 @@ class LookAgain:
 class Failed:
     """The look failed.
 
+    Waited for is twice as long as the last time, and less when something wakes the key.
+
     Attributes:
         reason: For the operator.
-        after: Seconds that the forge asked us to wait, which no wake shortens; None: wait twice
-            as long as the last time, and less when something wakes the key.
     """
 
     reason: str
-    after: float | None = None
+    after: ClassVar[None] = None
 
 
-Result = Settled | LookAgain | Failed
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """The forge grants nothing more for so many seconds, which no wake shortens; nothing failed.
+
+    Attributes:
+        reason: For the operator.
+        after: Seconds.
+    """
+
+    reason: str
+    after: float
+
+
+Result = Settled | LookAgain | Failed | PutOff
 
 _LOOKED: Mapping[type[Result], str] = {
     Settled: "looked, settled",
     LookAgain: "looked, not settled yet",
     Failed: "look failed",
+    PutOff: "look put off",
 }
 
 Handler = Callable[[WorkItem], Awaitable[Result]]
@@ -234,7 +249,7 @@ class Worker:
         said(
             _LOOKED[type(result)],
             key=taken.key,
-            reason=result.reason if isinstance(result, Failed) else None,
+            reason=result.reason if isinstance(result, Failed | PutOff) else None,
             again_in=result.after,
             seconds=round(self._clock.monotonic() - begun, 3),
             lease="kept" if kept else "lost",
@@ -266,9 +281,11 @@ class Worker:
                 return await self._store.queue.done(taken, after=after)
             case LookAgain(after):
                 return await self._store.queue.again(taken, after)
-            case Failed(reason, after):
-                wait = backoff(taken.tries, self._clock.random()) if after is None else after
-                return await self._store.queue.failed(taken, reason, wait, hold=after is not None)
+            case Failed(reason):
+                wait = backoff(taken.tries, self._clock.random())
+                return await self._store.queue.failed(taken, reason, wait)
+            case PutOff(reason, after):
+                return await self._store.queue.failed(taken, reason, after, hold=True)
 
     async def _renew_all(self) -> None:
         """Keep the leases of looks going on; end the looks whose lease somebody else has."""

@@ -393,6 +393,77 @@ CREATE TABLE watched (
 );
 """
 
+BUDGETS = """
+-- What all replicas may still ask of the forge, an account a row; lost, the forge's next answer
+-- tells again.
+CREATE TABLE budget (
+  account text PRIMARY KEY,
+  levels  jsonb NOT NULL DEFAULT '{}',             -- bucket to tokens, size, at, ends (epochs)
+  paused  timestamptz                              -- until when the forge wants nothing asked
+);
+
+-- Takes all tokens or none; gives 0, or the seconds until all may be there (bot/store/buckets.py).
+CREATE FUNCTION budget_take(
+  named text, draws jsonb, told jsonb, slack float8, untold float8, same float8
+) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+  kept jsonb; until timestamptz; t float8; wait float8; short float8;
+  d jsonb; l jsonb; tokens float8; size float8; ends float8;
+BEGIN
+  SELECT levels, paused INTO kept, until FROM budget WHERE account = named FOR UPDATE;
+  IF NOT FOUND THEN
+    INSERT INTO budget (account) VALUES (named) ON CONFLICT DO NOTHING;
+    SELECT levels, paused INTO kept, until FROM budget WHERE account = named FOR UPDATE;
+  END IF;
+  t := extract(epoch FROM clock_timestamp());
+  wait := GREATEST(0, coalesce(extract(epoch FROM until), 0) - t);
+  FOR d IN SELECT jsonb_array_elements(told) LOOP
+    l := kept -> (d ->> 'bucket');
+    ends := t + (d ->> 'ends')::float8;
+    tokens := (d ->> 'left')::float8;
+    IF l ->> 'ends' IS NOT NULL AND ends <= (l ->> 'ends')::float8 + same THEN
+      CONTINUE WHEN ends < (l ->> 'ends')::float8 - same;
+      ends := (l ->> 'ends')::float8;
+      tokens := GREATEST(LEAST((l ->> 'tokens')::float8, tokens), tokens - slack);
+    END IF;
+    kept := kept || jsonb_build_object(d ->> 'bucket', jsonb_build_object(
+      'tokens', tokens, 'size', d -> 'limit', 'at', t, 'ends', ends));
+  END LOOP;
+  FOR d IN SELECT jsonb_array_elements(draws) LOOP
+    l := kept -> (d ->> 'bucket');
+    tokens := coalesce((l ->> 'tokens')::float8, (d ->> 'size')::float8);
+    size := coalesce((l ->> 'size')::float8, (d ->> 'size')::float8);
+    ends := (l ->> 'ends')::float8;
+    IF (d ->> 'rate')::float8 > 0 THEN
+      size := (d ->> 'size')::float8;
+      tokens := LEAST(size, tokens
+        + (d ->> 'rate')::float8 * (t - coalesce((l ->> 'at')::float8, t)));
+    ELSIF ends <= t THEN
+      tokens := size;
+      ends := NULL;
+    END IF;
+    short := (d ->> 'tokens')::float8 + (d ->> 'keep')::float8 * size - tokens;
+    IF short > 0 THEN
+      wait := GREATEST(wait, CASE
+        WHEN (d ->> 'rate')::float8 > 0 THEN short / (d ->> 'rate')::float8
+        WHEN ends IS NULL THEN untold
+        ELSE GREATEST(1, ends - t) END);
+    END IF;
+    kept := kept || jsonb_build_object(d ->> 'bucket', jsonb_build_object(
+      'tokens', tokens, 'size', size, 'at', t, 'ends', ends));
+  END LOOP;
+  IF wait = 0 THEN
+    FOR d IN SELECT jsonb_array_elements(draws) LOOP
+      kept := jsonb_set(kept, ARRAY[d ->> 'bucket', 'tokens'], to_jsonb(
+        (kept -> (d ->> 'bucket') ->> 'tokens')::float8 - (d ->> 'tokens')::float8));
+    END LOOP;
+  END IF;
+  UPDATE budget SET levels = kept WHERE account = named;
+  RETURN wait;
+END
+$$;
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -417,6 +488,7 @@ STEPS: tuple[str, ...] = (
     RENDERINGS,
     MERGE_WAITS,
     WATCHED,
+    BUDGETS,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from bot.keys import Key
+from bot.store.buckets import Draw, Told
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
     ANY_TURN,
@@ -108,7 +109,8 @@ class Queue(Protocol):
             taken: What was taken.
             error: What went wrong, for the operator.
             after: Seconds.
-            hold: Not even a wake may shorten it: the forge asked for this wait.
+            hold: The forge grants nothing before: not even a wake may shorten it, and it counts as
+                no failure.
         """
 
     async def give_back(self, taken: Taken) -> bool:
@@ -121,7 +123,7 @@ class Queue(Protocol):
         """How much work there is, for the metrics."""
 
     async def failing(self, most: int = 100) -> tuple[Failing, ...]:
-        """What keeps failing, for the operator; longest first."""
+        """What keeps failing, and what is put off, for the operator; longest first."""
 
     async def rested(self) -> tuple[Rested, ...]:
         """When sweeps last came to rest, and come again; by their names."""
@@ -542,6 +544,31 @@ class Renderings(Protocol):
         """Forget what was used longest ago, as far as there is more than so much in all."""
 
 
+class Budgets(Protocol):
+    """What all replicas may still ask of a forge, in token buckets that they share (ADR 26).
+
+    An account is whatever the forge counts for: a token of an installation, as a rule.
+    """
+
+    async def take(self, account: str, draws: Sequence[Draw], told: Sequence[Told] = ()) -> float:
+        """Take tokens out of several buckets, all or none.
+
+        Args:
+            account: Whose.
+            draws: At least one; of each bucket one.
+            told: What the forge has said since, which is heeded first.
+
+        Returns:
+            0 when all was taken; else the seconds until all of it may be there, by what is known.
+        """
+
+    async def pause(self, account: str, seconds: float) -> None:
+        """The forge asked for a pause: nobody gets anything until it is over."""
+
+    async def left(self) -> Mapping[tuple[str, str], tuple[float, float]]:
+        """Account and bucket to the tokens that are left, 0 in a pause, and to its size."""
+
+
 class Audit(Protocol):
     """What happened: entries are added, never changed, and deleted only when they are old."""
 
@@ -583,6 +610,7 @@ class Store(Protocol):
         waits: What proposals wait for.
         replicas: The processes of the bot.
         claims: Who may make what.
+        budgets: What may still be asked of the forge.
         renderings: Verdicts that were made.
         audit: What happened.
     """
@@ -596,5 +624,6 @@ class Store(Protocol):
     waits: Waits
     replicas: Replicas
     claims: Claims
+    budgets: Budgets
     renderings: Renderings
     audit: Audit

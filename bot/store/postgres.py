@@ -9,6 +9,7 @@ from types import TracebackType
 from psycopg.errors import UndefinedTable
 
 from bot.store.audit import PostgresAudit
+from bot.store.budgets import PostgresBudgets
 from bot.store.claims import PostgresClaims
 from bot.store.database import CONNECTIONS, PATIENCE, Database
 from bot.store.deliveries import PostgresDeliveries
@@ -16,6 +17,7 @@ from bot.store.migrations import STEPS
 from bot.store.notify import Notifications
 from bot.store.port import (
     Audit,
+    Budgets,
     Claims,
     Deliveries,
     Proposals,
@@ -66,6 +68,7 @@ class PostgresStore:
         self.waits: Waits = PostgresWaits(self._database)
         self.replicas: Replicas = PostgresReplicas(self._database)
         self.claims: Claims = PostgresClaims(self._database)
+        self.budgets: Budgets = PostgresBudgets(self._database)
         self.renderings: Renderings = PostgresRenderings(self._database)
         self.audit: Audit = PostgresAudit(self._database)
 

@@ -111,7 +111,8 @@ UPDATE work SET
   due = CASE WHEN wanted > %(wanted)s THEN now()
     ELSE now() + make_interval(secs => %(after)s::float) END,
   held = CASE WHEN %(hold)s THEN now() + make_interval(secs => %(after)s::float) END,
-  tries = tries + 1, last_error = %(error)s, owner = NULL, lease = NULL
+  tries = tries + CASE WHEN %(hold)s THEN 0 ELSE 1 END,
+  last_error = %(error)s, owner = NULL, lease = NULL
 {mine}
 """)
     .format(mine=_MINE)
@@ -154,7 +155,7 @@ FROM work w
 LEFT JOIN served s
   ON (s.forge, s.number::text) = (split_part(w.key, ':', 1), split_part(w.key, ':', 2))
 LEFT JOIN adoption a USING (repository)
-WHERE w.wanted > w.seen AND w.tries > 0
+WHERE w.wanted > w.seen AND (w.tries > 0 OR w.held > now())
 ORDER BY w.tries DESC, w.key LIMIT %(most)s
 """
 

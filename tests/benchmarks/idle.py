@@ -22,7 +22,7 @@ from bot.git.mirror import DiskMirrors
 from bot.keys import Sweep, SweepKey, parse
 from bot.loop.controller import Controller
 from bot.loop.intervals import DAY, MOST_TIMES, Intervals
-from bot.loop.work import Failed, LookAgain, Settled, WorkItem
+from bot.loop.work import Failed, LookAgain, PutOff, Settled, WorkItem
 from bot.sandbox.faults.calls import LoggedCall
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
@@ -158,6 +158,8 @@ async def _work(
                 await store.queue.done(taken, after=after)
             case LookAgain(after):
                 await store.queue.again(taken, after)
-            case Failed(reason, after):
+            case Failed(reason):
                 print(taken.key, reason)
-                await store.queue.failed(taken, reason, after or 60)
+                await store.queue.failed(taken, reason, 60)
+            case PutOff(reason, after):
+                await store.queue.failed(taken, reason, after, hold=True)

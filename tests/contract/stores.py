@@ -20,6 +20,10 @@ KINDS = ("postgresql", "memory")
 HOUR = 3600
 
 _AN_HOUR = """
+UPDATE budget SET paused = paused - interval '1 hour', levels = (
+  SELECT jsonb_object_agg(key, value || jsonb_build_object(
+    'at', (value ->> 'at')::float8 - 3600, 'ends', (value ->> 'ends')::float8 - 3600))
+  FROM jsonb_each(levels));
 UPDATE refusal SET again = again - interval '1 hour';
 UPDATE claim SET at = at - interval '1 hour';
 UPDATE work SET due = due - interval '1 hour', lease = lease - interval '1 hour',

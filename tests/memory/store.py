@@ -3,6 +3,7 @@
 from bot.clock import SYSTEM, Clock
 from bot.store.port import (
     Audit,
+    Budgets,
     Claims,
     Deliveries,
     Proposals,
@@ -14,6 +15,7 @@ from bot.store.port import (
     Sweeps,
     Waits,
 )
+from tests.memory.budgets import MemoryBudgets
 from tests.memory.claims import MemoryClaims
 from tests.memory.index import MemoryAudit, MemoryRepositories, MemoryRevisions
 from tests.memory.proposals import MemoryProposals
@@ -54,5 +56,6 @@ class MemoryStore:
         )
         self.replicas: Replicas = MemoryReplicas(self.statements)
         self.claims: Claims = MemoryClaims(self.statements)
+        self.budgets: Budgets = MemoryBudgets(self.statements)
         self.renderings: Renderings = MemoryRenderings(self.statements)
         self.audit: Audit = MemoryAudit(self.statements)

@@ -173,7 +173,7 @@ class MemoryQueue:
         row = await self._mine(taken)
         if row is None:
             return False
-        tries = row.tries + 1
+        tries = row.tries + (not hold)
         row.rest(self._next(taken, row, after))
         row.tries, row.error = tries, kept(error)[:LONGEST_ERROR]
         row.held = self._statements.seconds() + after if hold else -inf
@@ -206,7 +206,9 @@ class MemoryQueue:
     async def failing(self, most: int = 100) -> tuple[Failing, ...]:
         await self._statements.begin()
         now = self._statements.seconds()
-        rows = [(k, r) for k, r in self._rows.items() if r.is_wanted and r.tries > 0]
+        rows = [
+            (k, r) for k, r in self._rows.items() if r.is_wanted and (r.tries > 0 or r.held > now)
+        ]
         rows.sort(key=lambda each: (-each[1].tries, each[0]))
         return tuple(
             Failing(

@@ -10,9 +10,11 @@ import jwt
 from github.Auth import AppAuth, Token
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.budget import Account
 from bot.forges.github.fields import time
 from bot.forges.github.http import Clients, ForgeTime, JSONObject, call, send
 from bot.forges.port import BotIdentity
+from bot.store.port import Budgets
 
 RENEW_BEFORE = timedelta(minutes=2)
 """A token is renewed this long before it ends, so that a push begun with it can finish."""
@@ -34,6 +36,8 @@ class AppClients:
         private_key: The App's, in PEM.
         clock: For the ends of tokens.
         offload: Where requests wait for their answers.
+        budgets: What all replicas may ask; None asks without limit.
+        moments: See `Clients`.
     """
 
     def __init__(
@@ -44,13 +48,17 @@ class AppClients:
         *,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
+        budgets: Budgets | None = None,
+        moments: bool | None = None,
     ) -> None:
+        self._budgets = budgets
+        self._moments = moments
         self._api_url = api_url
         self._clock = clock
         self._offload = offload
         self._sign = _signer(private_key)
         self._time = ForgeTime(clock)
-        self.clients = self._clients(lambda: AppAuth(app_id, sign_func=self._signed))
+        self.clients = self._clients("github:app", lambda: AppAuth(app_id, sign_func=self._signed))
         self._tokens: dict[int, tuple[str, datetime]] = {}
         self._lock = threading.Lock()
         self._pools: dict[int, Clients] = {}
@@ -107,11 +115,17 @@ class AppClients:
         """Clients with the token of an installation."""
         if installation not in self._pools:
             self._pools[installation] = self._clients(
-                lambda: Token(self.installation_token(installation))
+                f"github:{installation}", lambda: Token(self.installation_token(installation))
             )
         return self._pools[installation]
 
-    def _clients(self, auth: Callable[[], AppAuth | Token]) -> Clients:
+    def _clients(self, name: str, auth: Callable[[], AppAuth | Token]) -> Clients:
         return Clients(
-            self._api_url, auth, clock=self._clock, offload=self._offload, time=self._time
+            self._api_url,
+            auth,
+            account=Account(name, self._budgets, clock=self._clock),
+            moments=self._moments,
+            clock=self._clock,
+            offload=self._offload,
+            time=self._time,
         )

@@ -7,6 +7,7 @@ from bot.forges.github import merging
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure
+from bot.forges.github.limits import Cost
 from bot.forges.github.people import ANYBODYS
 from bot.forges.port import (
     AnnotatedTag,
@@ -89,7 +90,8 @@ class Branches(Calls):
         if made["sha"] != tag.object:
             return Tagged(TagOutcome.OTHERWISE, f"the object is {made['sha']}")
         ref = {"ref": names.tag_ref(tag.name), "sha": tag.object}
-        return await self._pool.offload(_make_ref, self._pool, f"{self._path}/git/refs", ref)
+        path = f"{self._path}/git/refs"
+        return await self._pool.run(Cost.WRITE, "make a tag", _make_ref, path, ref)
 
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str
@@ -102,7 +104,7 @@ class Branches(Calls):
             "commit_message": message,
         }
         path = f"{self._path}/pulls/{number}/merge"
-        return await self._pool.offload(merging.merge, self._pool, path, body)
+        return await self._pool.run(Cost.CREATE, "merge", merging.merge, path, body)
 
 
 def _make_ref(pool: Clients, path: str, body: JSONObject) -> Tagged:

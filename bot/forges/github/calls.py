@@ -4,6 +4,7 @@ from typing import Any
 
 from bot.forges.github.app import AppClients
 from bot.forges.github.http import Clients, call
+from bot.forges.github.limits import Cost
 from bot.forges.port import Repository
 
 
@@ -27,6 +28,8 @@ class Calls:
         answer = await call(self._pool, wanted, "GET", self._path + path, query=query)
         return answer.data
 
-    async def _send(self, wanted: str, verb: str, path: str, body: object) -> Any:
-        answer = await call(self._pool, wanted, verb, self._path + path, body=body)
+    async def _send(
+        self, wanted: str, verb: str, path: str, body: object, cost: Cost | None = None
+    ) -> Any:
+        answer = await call(self._pool, wanted, verb, self._path + path, body=body, cost=cost)
         return answer.data

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 from bot.forges.github import talk
+from bot.forges.github.limits import Cost
 from bot.forges.github.proposals import PullRequests
 from bot.forges.port import Conversation, ForgeMissingError
 from lifecycle.actions import Reaction
@@ -16,11 +17,13 @@ class Conversations(PullRequests):
     async def conversation(self, number: int) -> Conversation:
         """Comments, reviews and changes of the branches."""
         me = await self._app.identity()
-        return await self._pool.offload(talk.read, self._pool, await self._node(number), me.login)
+        node = await self._node(number)
+        return await self._pool.run(Cost.QUERY, "read the conversation", talk.read, node, me.login)
 
     async def comment(self, number: int, body: str) -> int:
         """Write a comment."""
-        data = await self._send("comment", "POST", f"/issues/{number}/comments", {"body": body})
+        path = f"/issues/{number}/comments"
+        data = await self._send("comment", "POST", path, {"body": body}, Cost.CREATE)
         return int(data["id"])
 
     async def edit_comment(self, comment: int, body: str) -> None:

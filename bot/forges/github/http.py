@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import github
 import requests
@@ -22,10 +22,16 @@ from github.Auth import Auth, Token
 
 from bot import metrics, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.budget import Account
+from bot.forges.github import limits
+from bot.forges.github.limits import Cost
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
 from bot.sayable import sayable
 
 JSONObject = dict[str, Any]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 TIMEOUT = 20
 """Seconds for one call: GitHub cuts off its own answers after 10
@@ -120,6 +126,8 @@ class Clients:
     Args:
         api_url: Where GitHub's REST API answers.
         auth: Gives what requests are signed with; asked before each.
+        account: What its requests count for; None asks without limit.
+        moments: Whether limits for a minute hold there; None: where GitHub's own service is.
         clock: Tells when an answer came.
         offload: Where requests wait for their answers.
         time: Learns from answers what time it is at GitHub.
@@ -130,6 +138,8 @@ class Clients:
         api_url: str,
         auth: Callable[[], Auth | None],
         *,
+        account: Account | None = None,
+        moments: bool | None = None,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         time: ForgeTime | None = None,
@@ -139,7 +149,37 @@ class Clients:
         self.time = time or ForgeTime(clock)
         self.offload = offload
         self._auth = auth
+        self._account = account or Account("", None)
+        self._moments = limits.has_limits(api_url) if moments is None else moments
         self._idle: queue.LifoQueue[tuple[str, github.Github]] = queue.LifoQueue()
+
+    async def run(
+        self,
+        cost: Cost,
+        wanted: str,
+        work: Callable[Concatenate["Clients", P], T],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Do what makes one request, when the account grants it; away from the event loop.
+
+        Raises:
+            ForgeBusyError: GitHub limits us, or would; whatever else `work` raises.
+        """
+        async with self._account.granted(wanted, limits.draws(cost, moments=self._moments)):
+            try:
+                return await self.offload(work, self, *args, **named)
+            except ForgeBusyError as error:
+                if error.after:
+                    await self._account.pause(error.after)
+                raise
+
+    def heard(self, headers: Mapping[str, str]) -> None:
+        """Heed what an answer says is left; from threads."""
+        metrics.BUDGETS.told(id(self), headers)
+        told = limits.told(headers, self.time.now().timestamp())
+        if told is not None:
+            self._account.told(told)
 
     @contextmanager
     def client(self) -> Iterator[github.Github]:
@@ -243,9 +283,14 @@ async def call(
     *,
     query: Mapping[str, object] | None = None,
     body: object = None,
+    cost: Cost | None = None,
 ) -> GitHubAnswer:
-    """Send one request that must succeed, off the event loop; raises what `send` raises."""
-    return await pool.offload(send, pool, wanted, verb, path, query=query, body=body)
+    """Send one request that must succeed, off the event loop; raises what `send` raises.
+
+    `cost` is for what creates something that people are told of; else it follows from the verb.
+    """
+    cost = cost or limits.cost_of(verb)
+    return await pool.run(cost, wanted, send, wanted, verb, path, query=query, body=body)
 
 
 async def call_unless(
@@ -255,8 +300,14 @@ async def call_unless(
 
     Source: https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
     """
+    return await pool.run(Cost.READ, wanted, _unless, wanted, path, etag, query)
+
+
+def _unless(
+    pool: Clients, wanted: str, path: str, etag: str, query: Mapping[str, object]
+) -> GitHubAnswer | None:
     condition = {"If-None-Match": etag} if etag else None
-    answer = await pool.offload(ask, pool, wanted, "GET", path, query=query, headers=condition)
+    answer = ask(pool, wanted, "GET", path, query=query, headers=condition)
     if answer.status == 304 and etag:
         return None
     if not answer.ok:
@@ -321,8 +372,7 @@ def _counted(
     def counted(status: int, headers: Mapping[str, Any]) -> None:
         nonlocal said
         said = str(status)
-        lower = {name.lower(): str(value) for name, value in headers.items()}
-        metrics.BUDGETS.told(id(pool), lower)
+        pool.heard({name.lower(): str(value) for name, value in headers.items()})
 
     try:
         with tracing.span("forge call", kind=kind, to=wanted):

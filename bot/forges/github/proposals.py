@@ -8,6 +8,7 @@ from bot.forges.github.app import AppClients
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import person, time
 from bot.forges.github.http import Clients, JSONObject, call_unless, graphql, pages
+from bot.forges.github.limits import Cost
 from bot.forges.port import ForgeRefusedError, ListedProposal, NewestChange, Repository
 from lifecycle.actions import OpenProposal
 from lifecycle.authors import MadeBy
@@ -117,7 +118,8 @@ class PullRequests(Calls):
             "draft": True,
         }
         try:
-            data = await self._send("open a pull request", "POST", "/pulls", request)
+            said = "open a pull request"
+            data = await self._send(said, "POST", "/pulls", request, Cost.CREATE)
         except ForgeRefusedError:
             for pull in await self.open_proposals_of(wanted.head_ref):
                 if pull.head_ref == wanted.head_ref:
@@ -140,7 +142,8 @@ class PullRequests(Calls):
             " { clientMutationId pullRequest { isDraft } } }"
         )
         wanted = {"input": {"pullRequestId": await self._node(number)}}
-        await self._pool.offload(graphql, self._pool, "change the draft state", query, wanted)
+        said = "change the draft state"
+        await self._pool.run(Cost.MUTATION, said, graphql, said, query, wanted)
 
     def proposal_ref(self, number: int) -> Ref:
         """The ref that GitHub keeps of each pull request's head."""

@@ -16,7 +16,17 @@ import pytest
 
 from bot.http.ready import MissingError
 from bot.keys import Key, PullKey
-from bot.loop.work import Failed, Handler, LookAgain, Result, Settled, Worker, WorkItem, backoff
+from bot.loop.work import (
+    Failed,
+    Handler,
+    LookAgain,
+    PutOff,
+    Result,
+    Settled,
+    Worker,
+    WorkItem,
+    backoff,
+)
 from bot.store.hints import NOTHING, Hint
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
@@ -217,7 +227,7 @@ async def test_a_wake_while_a_key_backs_off_is_answered_at_once(
 
 
 async def test_a_wait_that_the_forge_asked_for_is_kept_whatever_wakes(store: PostgresStore) -> None:
-    looks = Looks(Failed("rate limit", after=0.5), Settled())
+    looks = Looks(PutOff("rate limit", after=0.5), Settled())
     async with working(store, looks):
         await store.queue.wake(KEY)
         await until(lambda: looks.ended == 1)

@@ -1,0 +1,14 @@
+"""Whose requests go first where the forge grants fewer than are wanted, by what woke a key."""
+
+from bot import keys
+from bot.store.hints import Hint
+from lifecycle.kinds import Urgency
+
+
+def urgency_of(key: keys.Key, hint: Hint) -> Urgency:
+    """Return who waits for a look: publishing and whoever wrote something go first, sweeps last."""
+    if isinstance(key, keys.BaseKey) or hint.comments or hint.reviews or hint.rerun:
+        return Urgency.FIRST
+    if isinstance(key, keys.ProposalKey | keys.PullKey | keys.CommitKey) and not hint.by:
+        return Urgency.NORMAL
+    return Urgency.NORMAL if hint.heads else Urgency.LATER

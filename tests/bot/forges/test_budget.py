@@ -1,0 +1,311 @@
+"""Who may ask the forge next: of counts and order of requests, by a clock that is moved."""
+
+import asyncio
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+
+from bot.forges.budget import (
+    AT_ONCE,
+    FRESH,
+    Account,
+    Asker,
+    BudgetSpentError,
+    asker_now,
+    asking,
+    more_urgent,
+)
+from bot.forges.github.limits import (
+    CONTENT_HOUR,
+    CONTENT_MINUTE,
+    GRAPHQL_MINUTE,
+    REST_MINUTE,
+    Cost,
+    draws,
+    has_limits,
+    told,
+)
+from bot.sandbox.rules.rate_limits import RateLimits
+from bot.store.buckets import Told
+from lifecycle.kinds import Urgency
+from tests.memory.clock import ManualClock
+from tests.memory.store import MemoryStore
+
+BUSY, IDLE = "github:1", "github:2"
+OPERATIONS = {
+    Cost.READ: ("GET", "/repos/{owner}/{repo}"),
+    Cost.WRITE: ("PATCH", "/repos/{owner}/{repo}/check-runs/{check_run_id}"),
+    Cost.CREATE: ("POST", "/repos/{owner}/{repo}/issues/{issue_number}/comments"),
+}
+
+
+@dataclass
+class Forge:
+    """Counts requests as GitHub does.
+
+    Attributes:
+        clock: Its time.
+        limits: What the sandbox forge refuses by.
+        asked: When each came, for whom, and what it cost.
+    """
+
+    clock: ManualClock
+    limits: RateLimits = field(default_factory=RateLimits)
+    asked: list[tuple[float, str, Cost]] = field(default_factory=list)
+
+    def answers(self, place: str, cost: Cost) -> None:
+        self.asked.append((self.clock.seconds, place, cost))
+        if cost in OPERATIONS:
+            self.limits.check("bot", *OPERATIONS[cost], self.clock.now())  # raises what is too much
+
+    def most(self, seconds: float, bucket: str) -> float:
+        """The most tokens of one bucket that came within so many seconds."""
+        came = [
+            (at, float(sum(d.tokens for d in draws(cost, moments=True) if d.bucket.name == bucket)))
+            for at, _, cost in self.asked
+        ]
+        return max(
+            sum(tokens for at, tokens in came if start <= at < start + seconds) for start, _ in came
+        )
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+async def ask(
+    account: Account, forge: Forge, place: str, cost: Cost, urgency: Urgency = Urgency.NORMAL
+) -> bool:
+    """Ask once; whether it was granted."""
+    with asking(Asker(place, urgency)):
+        try:
+            async with account.granted("ask", draws(cost, moments=True)):
+                forge.answers(place, cost)
+        except BudgetSpentError:
+            return False
+    return True
+
+
+async def test_two_replicas_together_stay_within_every_limit(clock: ManualClock) -> None:
+    """The short-cut has a bucket a process: two of them ask for twice as much."""
+    store, forge, draw = MemoryStore(clock), Forge(clock), random.Random(1)
+    replicas = [Account("github:1", store.budgets, clock=clock) for _ in range(2)]
+    costs = (Cost.READ, Cost.READ, Cost.READ, Cost.WRITE, Cost.CREATE, Cost.MUTATION)
+
+    async def goes_on(account: Account) -> None:
+        while clock.seconds < 400:
+            place, urgency = f"github:{draw.randrange(9)}", draw.choice(list(Urgency))
+            if not await ask(account, forge, place, draw.choice(costs), urgency):
+                clock.seconds += 1  # put off
+
+    await asyncio.gather(*(goes_on(account) for account in replicas for _ in range(4)))
+
+    assert 200 < forge.most(60, REST_MINUTE.name) <= 900
+    assert 50 < forge.most(3_600, CONTENT_HOUR.name) <= 500
+    assert 10 < forge.most(60, CONTENT_MINUTE.name) <= 80
+    assert forge.most(60, GRAPHQL_MINUTE.name) <= 2_000
+
+
+async def test_an_idle_repository_waits_for_none_that_is_busy(clock: ManualClock) -> None:
+    """The short-cut serves who came first: the idle one's look stands behind 500 requests."""
+    store, forge = MemoryStore(clock), Forge(clock)
+    account = Account("github:1", store.budgets, clock=clock)
+    busy = [
+        asyncio.create_task(ask(account, forge, BUSY, Cost.WRITE, Urgency.FIRST))
+        for _ in range(500)
+    ]
+    while clock.seconds < 10:
+        await asyncio.sleep(0)
+    begun, before = clock.seconds, len(forge.asked)
+
+    for cost in [Cost.READ] * 8 + [Cost.WRITE] * 3:
+        assert await ask(account, forge, IDLE, cost)
+
+    assert clock.seconds - begun <= 1
+    assert Counter(place for _, place, _ in forge.asked[before:])[BUSY] <= 11
+    for task in busy:
+        task.cancel()
+    await asyncio.gather(*busy, return_exceptions=True)
+
+
+async def test_of_two_busy_repositories_each_gets_its_share(clock: ManualClock) -> None:
+    store, forge = MemoryStore(clock), Forge(clock)
+    account = Account("github:1", store.budgets, clock=clock)
+    waiting = [
+        asyncio.create_task(ask(account, forge, place, Cost.WRITE))
+        for place, count in ((BUSY, 500), (IDLE, 100))
+        for _ in range(count)
+    ]
+    while clock.seconds < 19:
+        await asyncio.sleep(0)
+    counts = Counter(place for _, place, _ in forge.asked)
+
+    assert counts[IDLE] >= 0.8 * counts[BUSY]
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_who_is_waited_for_goes_first(clock: ManualClock) -> None:
+    """The short-cut serves in the order of coming: a merge stands behind a sweep."""
+    store, forge = MemoryStore(clock), Forge(clock)
+    account = Account("github:1", store.budgets, clock=clock)
+    for place in (BUSY, IDLE, "github:3"):
+        for _ in range(int(FRESH) + 5):
+            await ask(account, forge, place, Cost.QUERY, Urgency.FIRST)
+    forge.asked.clear()
+    kinds = ((BUSY, Urgency.LATER), (IDLE, Urgency.NORMAL), ("github:3", Urgency.FIRST))
+    await asyncio.gather(
+        *(ask(account, forge, place, Cost.QUERY, kind) for place, kind in kinds for _ in range(3))
+    )
+
+    granted = [place for _, place, _ in forge.asked]
+    assert granted[:3] == ["github:3"] * 3
+    assert granted == sorted(granted, key=["github:3", IDLE, BUSY].index)
+
+
+async def test_a_pause_that_one_replica_was_told_is_kept_by_all(clock: ManualClock) -> None:
+    store, forge = MemoryStore(clock), Forge(clock)
+    one, two = (Account("github:1", store.budgets, clock=clock) for _ in range(2))
+    assert await ask(two, forge, BUSY, Cost.READ)
+
+    await one.pause(60)
+
+    with pytest.raises(BudgetSpentError, match="used up") as error:
+        await two.granted("ask", draws(Cost.READ, moments=False)).__aenter__()
+    assert 59 < error.value.after <= 60
+    assert await ask(Account("github:2", store.budgets, clock=clock), forge, BUSY, Cost.READ)
+    clock.seconds += 61
+    assert await ask(two, forge, BUSY, Cost.READ)
+
+
+async def test_an_hour_that_is_used_up_puts_off_until_the_reset(clock: ManualClock) -> None:
+    """The short-cut asks on, and waits for the forge to refuse."""
+    store, forge = MemoryStore(clock), Forge(clock)
+    account = Account("github:1", store.budgets, clock=clock)
+    account.told(Told("core", 5_000, 0, 1_200))
+
+    with pytest.raises(BudgetSpentError) as error:
+        await account.granted("ask", draws(Cost.READ, moments=True)).__aenter__()
+
+    assert 1_190 < error.value.after <= 1_200
+    assert await ask(account, forge, BUSY, Cost.QUERY)
+    clock.seconds += 1_201
+    assert await ask(account, forge, BUSY, Cost.READ)
+
+
+async def test_without_a_database_each_keeps_to_a_part_of_the_limits(clock: ManualClock) -> None:
+    """Two short-cuts: nothing is read while the database is away; or everything is asked for."""
+    store, forge = MemoryStore(clock), Forge(clock)
+    account = Account("github:1", store.budgets, clock=clock)
+    store.statements.reachable = False
+
+    async def goes_on() -> None:
+        while clock.seconds < 120:
+            if not await ask(account, forge, BUSY, Cost.READ):
+                clock.seconds += 1
+
+    await asyncio.gather(*(goes_on() for _ in range(4)))
+
+    assert 60 < forge.most(60, REST_MINUTE.name) <= 900 / 5
+
+
+async def test_who_gives_up_keeps_nobody_waiting(clock: ManualClock) -> None:
+    store, forge = MemoryStore(clock), Forge(clock)
+    account = Account("github:1", store.budgets, clock=clock)
+    given_up = asyncio.create_task(ask(account, forge, BUSY, Cost.READ))
+    other = asyncio.create_task(ask(account, forge, IDLE, Cost.READ))
+    given_up.cancel()
+
+    assert await other
+    assert [place for _, place, _ in forge.asked] == [IDLE]
+
+
+def test_an_action_is_as_urgent_as_it_or_its_look() -> None:
+    """Fails when an action's own urgency counts alone: a check of somebody's `/check` waits."""
+    found = []
+    with asking(Asker(BUSY, Urgency.NORMAL)):
+        for urgency in Urgency:
+            with more_urgent(urgency):
+                found.append(asker_now())
+
+    assert found == [Asker(BUSY, u) for u in (Urgency.FIRST, Urgency.NORMAL, Urgency.NORMAL)]
+    assert asker_now() == Asker()
+
+
+async def test_no_more_are_under_way_than_github_takes_at_once(clock: ManualClock) -> None:
+    """The short-cut bounds them behind the grants: hundreds are granted, and counted nowhere."""
+    account = Account("github:1", MemoryStore(clock).budgets, clock=clock)
+    under_way, end = [], asyncio.Event()
+
+    async def one() -> None:
+        async with account.granted("ask", draws(Cost.READ, moments=False)):
+            under_way.append(1)
+            await end.wait()
+
+    tasks = [asyncio.create_task(one()) for _ in range(40)]
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert len(under_way) == AT_ONCE
+
+    end.set()
+    await asyncio.gather(*tasks)
+    assert len(under_way) == 40
+
+
+HOSTS = {
+    "https://api.github.com": True,
+    "https://api.acme.ghe.com": True,
+    "https://github.acme.example/api/v3": False,
+    "http://127.0.0.1:1234/api/v3": False,
+    "https://api.github.com.example": False,
+}
+
+
+@pytest.mark.parametrize(("url", "expected"), HOSTS.items(), ids=HOSTS)
+def test_limits_for_moments_hold_where_github_is(url: str, expected: bool) -> None:
+    assert has_limits(url) is expected
+    names = [draw.bucket.name for draw in draws(Cost.CREATE, moments=expected)]
+    assert names == (
+        ["core", "rest-minute", "content-minute", "content-hour"] if expected else ["core"]
+    )
+
+
+HEADERS: dict[str, tuple[dict[str, str], Told | None]] = {
+    "an answer": (
+        {"limit": "5000", "remaining": "4990", "reset": "1060"},
+        Told("core", 5000, 4990, 60),
+    ),
+    "of graphql": (
+        {"limit": "5000", "remaining": "1", "reset": "900", "resource": "graphql"},
+        Told("graphql", 5000, 1, 0),
+    ),
+    "of another kind": (
+        {"limit": "30", "remaining": "1", "reset": "9", "resource": "search"},
+        None,
+    ),
+    "a server without limits": ({}, None),
+    "no number": ({"limit": "many", "remaining": "1", "reset": "9"}, None),
+}
+
+
+@pytest.mark.parametrize(("headers", "expected"), HEADERS.values(), ids=HEADERS)
+def test_what_an_answer_says_is_left(headers: dict[str, str], expected: Told | None) -> None:
+    named = {f"x-ratelimit-{name}": value for name, value in headers.items()}
+
+    assert told(named, 1_000) == expected
+
+
+def test_sizes_and_what_comes_back_stay_below_what_github_publishes() -> None:
+    """The short-cut has the whole limit in a bucket, and fills it again within the minute."""
+    published = {
+        REST_MINUTE: (60, 900),
+        GRAPHQL_MINUTE: (60, 2_000),
+        CONTENT_MINUTE: (60, 80),
+        CONTENT_HOUR: (3_600, 500),
+    }
+    for bucket, (seconds, most) in published.items():
+        assert bucket.size + seconds * bucket.rate <= most
