@@ -1,7 +1,7 @@
 """What functions found out about resources that come again is what they would find out anew."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cadlib.stream import resourcelist
@@ -49,6 +49,7 @@ def listed(chosen: list[int], config: str) -> bytes:
 
 @pytest.mark.parametrize("name", CONFIGS)
 @settings(max_examples=30)
+@example(rows=[([6], 0), ([6, 9], 0)])  # its definition came
 @given(
     rows=st.lists(
         st.tuples(st.lists(st.integers(0, len(POOL) - 1), max_size=6), st.integers(0, 2)),
