@@ -15,9 +15,14 @@ from typing import Any
 import click
 import pytest
 from ruamel.yaml import YAML
+from starlette.routing import Route
 
 from bot.cli.root import main
+from bot.http import web
+from bot.http.ready import Readiness
+from bot.settings import Settings
 from bot.variables import VARIABLES
+from tests.memory.store import MemoryStore
 
 DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
@@ -150,3 +155,14 @@ def test_commands_of_the_compose_file_are_those_of_the_bot() -> None:
     assert len(commands) == 3
     for command in commands:
         _is_a_command(command)
+
+
+def test_probes_ask_for_what_the_bot_answers() -> None:
+    """Fails when a route was renamed: each container would be killed for ever."""
+    written = "\n".join(each.read_text() for each in sorted(DEPLOY.rglob("*.yaml")))
+    asked = set(re.findall(r"path: (/\w+), port: http\b|:8080(/\w+)'", written))
+    settings = Settings(github_app_id="1", private_key="", webhook_secrets=())
+    served = web.app(settings, MemoryStore(), Readiness({}), [])
+    routes = {route.path for route in served.routes if isinstance(route, Route)}
+    assert {one or other for one, other in asked} == {"/healthz", "/readyz"}
+    assert {"/healthz", "/readyz", "/metrics"} <= routes

@@ -3,7 +3,7 @@
 Tokens are taken from buckets that all replicas share (`bot.store.port.Budgets`). What waits in this
 process is asked for together, in one statement; who goes first is decided here: what people wait
 for, then whose repository had least. A short wait is waited out where it is; a long one puts the
-key off until then, so that nothing fails and nothing is asked in vain (ADR 26).
+key off until then, so that nothing fails and nothing is asked in vain (ADR 27).
 """
 
 import asyncio

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot import metrics
 from bot.clock import Clock
 from bot.http.ready import Readiness
 from bot.store.port import Store
@@ -12,6 +11,27 @@ from bot.store.values import Backlog, Failing, Replica, Rested, Waiting
 
 PAGE = 50
 """Proposals on a page."""
+
+
+MOST_BUDGETS = 20
+"""Budgets that are shown, of whose share the least is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one installation may still ask of the forge, all processes together.
+
+    Attributes:
+        account: Whose, such as "github:3".
+        bucket: Which limit (docs/operate/limits.md).
+        left: How much is left; 0 in a pause that the forge asked for.
+        size: How much it holds.
+    """
+
+    account: str
+    bucket: str
+    left: float
+    size: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +48,7 @@ class Board:
         more: The place after which the next page begins; None on the last.
         replicas: The processes of the bot.
         sweeps: When each was last done, and comes again.
-        budgets: Requests that the forge still grants, as this process was told.
+        budgets: What the forge still grants, the scarcest first.
     """
 
     at: datetime
@@ -40,7 +60,7 @@ class Board:
     more: tuple[int, int] | None
     replicas: tuple[Replica, ...]
     sweeps: tuple[Rested, ...]
-    budgets: Mapping[str, int]
+    budgets: tuple[Budget, ...]
 
 
 async def read(
@@ -69,5 +89,12 @@ async def read(
         more=waiting[PAGE - 1].place if len(waiting) > PAGE else None,
         replicas=await store.replicas.seen(),
         sweeps=await store.queue.rested(),
-        budgets=metrics.BUDGETS.least(),
+        budgets=await _scarcest(store),
     )
+
+
+async def _scarcest(store: Store) -> tuple[Budget, ...]:
+    left = await store.budgets.left()
+    found = [Budget(*whose, *levels) for whose, levels in left.items()]
+    found.sort(key=lambda each: (each.left / each.size if each.size else 0.0, each.account))
+    return tuple(found[:MOST_BUDGETS])

@@ -545,7 +545,7 @@ class Renderings(Protocol):
 
 
 class Budgets(Protocol):
-    """What all replicas may still ask of a forge, in token buckets that they share (ADR 26).
+    """What all replicas may still ask of a forge, in token buckets that they share (ADR 27).
 
     An account is whatever the forge counts for: a token of an installation, as a rule.
     """

@@ -16,6 +16,7 @@ from bot.http import board, web
 from bot.http.login import COOKIE, SESSION
 from bot.http.ready import MissingError, Readiness, ReadinessCheck
 from bot.keys import ProposalKey, RepositoryKey
+from bot.store.buckets import Bucket, Draw
 from bot.store.values import Wait
 from tests.bot.http.test_web import SETTINGS
 from tests.contract.stores import Repository
@@ -242,6 +243,8 @@ async def test_the_page_tells_what_waits_what_fails_and_who_is_there(stage: Stag
     await stage.store.waits.keep(FIRST, str(KEY), {7: [waits_for("approved", EVIL)]})
     await stage.store.replicas.beat("1-a", f"host{EVIL}", "web, work", "1.0")
     await stage.store.queue.wake(RepositoryKey(FIRST))
+    for bucket, tokens in (("core", 10), ("graphql", 90)):
+        await stage.store.budgets.take("github:3", [Draw(Bucket(bucket, 100), tokens)])
     stage.clock.seconds += 3 * 3600 + 20 * 60
     await stage.logs_in()
 
@@ -260,6 +263,7 @@ async def test_the_page_tells_what_waits_what_fails_and_who_is_there(stage: Stag
         " needed: 1 more (@net-leads)",
         "2026-01-01 00:00 (3 h 20 min)",
         "repository 1 never never in 0 s",
+        "github:3 graphql 10 100 github:3 core 90 100",
         "1-a host&lt;script&gt;alert(1)&lt;/script&gt; web, work 1.0 3 h 20 min 3 h 20 min ago",
     ):
         assert said in words, said
