@@ -296,3 +296,22 @@ async def test_differences_are_told_by_resource_and_field(subject: Subject) -> N
     assert await of(subject.packages, one, "too large") == ()
     assert {c.kind for c in await of(subject.packages, "", one)} == {ChangeKind.ADDED}
     assert all(isinstance(c, Change) for c in await of(subject.packages, "", one))
+
+
+async def test_a_package_is_merged_by_field_or_its_conflicts_are_told(subject: Subject) -> None:
+    """The short-cut merges in the bot's own process; or loses a file on the way from a worker."""
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  x: '1' # x\n  y: '1'\n"
+    sides = (text, text.replace("x: '1'", "x: '2'"), text.replace("y: '1'", "y: '3'"))
+    one, ours, theirs = (subject.packages.put({"a.yaml": Entry(side.encode())}) for side in sides)
+    other = subject.packages.put({"a.yaml": Entry(text.replace("x: '1'", "x: '9'").encode())})
+    merged, ask = subject.renderer.merged, (subject.packages, "net/core", one, ours)
+
+    found = await merged(*ask, theirs)
+    assert found.conflicts == ()
+    wanted = sides[1].replace("y: '1'", "y: '3'").encode()
+    assert found.files["net/core/a.yaml"] == Entry(wanted)
+    [told] = (await merged(*ask, other)).conflicts
+    assert (told.path, told.field) == ("net/core/a.yaml", "data.x")
+    assert (told.base, told.ours, told.theirs) == ("1", "2", "9")
+    [gone] = (await merged(*ask, "")).conflicts
+    assert (gone.path, gone.theirs) == ("net/core/Kptfile", "absent")
