@@ -32,6 +32,9 @@ log = structlog.get_logger()
 MOST_KEPT = 2_000
 """Verdicts kept in memory; one is a few kilobytes."""
 
+BROKEN_KEPT = 60.0
+"""Seconds until a merge that broke is tried again: one that takes too much costs that each time."""
+
 MOST_MERGED = 20
 """Merges of packages kept in memory: until a proposal is brought up to date, or its conflicts are
 mended; one holds every file that either side changed."""
@@ -94,7 +97,7 @@ class CachingRenderer:
         self._clock = clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._changes: dict[tuple[str, str], tuple[Change, ...]] = {}
-        self._merged: dict[tuple[str, str, str, str], MergedPackage] = {}
+        self._merged: dict[tuple[str, str, str, str], tuple[MergedPackage, float]] = {}
         self._shared: dict[str, _Shared] = {}
 
     async def verdict(
@@ -169,14 +172,18 @@ class CachingRenderer:
     async def merged(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
     ) -> MergedPackage:
-        """As `Renderer` has it; kept, since it follows from the trees alone."""
+        """As `Renderer` has it; kept, since it follows from the trees alone, but for what broke."""
         key = package, base, ours, theirs
-        if key not in self._merged:
-            found = await self._maker.merge(trees, package, base, ours, theirs)
-            if len(self._merged) >= MOST_MERGED:
-                self._merged.clear()
-            self._merged[key] = found
-        return self._merged[key]
+        found, until = self._merged.get(key, (MergedPackage(), float("-inf")))
+        if self._clock.monotonic() < until:
+            return found
+        found = await self._maker.merge(trees, package, base, ours, theirs)
+        if len(self._merged) >= MOST_MERGED:
+            self._merged.clear()
+        # Why it could not be merged may pass: there was no process, or too little time.
+        until = self._clock.monotonic() + BROKEN_KEPT if found.problem else float("inf")
+        self._merged[key] = found, until
+        return found
 
     async def close(self) -> None:
         """Wait until what was made is kept."""
