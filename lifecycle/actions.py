@@ -173,8 +173,11 @@ class SetCheck:
     @property
     def writes(self) -> Write:
         """See `Described`."""
-        after = self.after if self.run is None else None
-        return Write(("check", self.head, self.name), (self.digest,), makes_after=after)
+        # What was written to one run says nothing of the next.
+        if self.run is None:
+            place = ("run", self.head, self.name, self.after)
+            return Write(place, (self.digest,), makes_after=self.after)
+        return Write(("check", self.head, self.name, self.run), (self.digest,))
 
 
 @dataclass(frozen=True, slots=True)

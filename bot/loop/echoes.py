@@ -19,12 +19,16 @@ MOST_DONE = 5_000
 MOST_WAITING = 2_000
 """Keys of a repository whose waits are counted; one that is forgotten begins anew."""
 
+FRESH_FOR = 60.0
+"""Seconds for which an old answer may not show what was done: forges answer with facts that are
+seconds old, and a look on a busy machine takes some more."""
+
 
 class Echoes:
     """The last action in each place that actions write to, and how long each key has waited.
 
     Args:
-        clock: How long ago an action was done. What follows on one of more than `sum(WAITS)`
+        clock: How long ago an action was done. What follows on one of more than `FRESH_FOR`
             seconds ago has another reason than an old answer: somebody took it back.
     """
 
@@ -75,4 +79,4 @@ class Echoes:
         if action.KIND.repeat is not Repeat.NOTICED:
             return False
         done, at = self._done.get(action.writes.place) or (None, 0.0)
-        return done == action.writes and self._clock.monotonic() - at <= sum(WAITS)
+        return done == action.writes and self._clock.monotonic() - at <= FRESH_FOR

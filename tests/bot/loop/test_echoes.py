@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from bot.look.patience import WAITS
-from bot.loop.echoes import Echoes
+from bot.loop.echoes import FRESH_FOR, Echoes
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.names import Sha
@@ -37,6 +36,16 @@ def test_a_check_made_anew_is_newer_than_what_was_written_to_the_old_run() -> No
     assert not echoes.is_stale([replace(MERGING, run=2)])
 
 
+def test_what_was_made_is_not_made_again_when_it_was_changed_meanwhile() -> None:
+    """The short-cut remembers a check by its name: an old answer without any run makes a second."""
+    echoes = Echoes()
+    made = replace(REFUSED, after=0)
+    echoes.did([made])
+    echoes.did([MERGING])
+
+    assert echoes.is_stale([made])
+
+
 def test_what_was_made_after_another_is_claimed_by_itself() -> None:
     """The short-cut claims the check: after the first new run no other could be made."""
     assert REFUSED.writes.claim != replace(REFUSED, after=2).writes.claim
@@ -48,7 +57,7 @@ def test_what_was_done_long_ago_is_no_echo() -> None:
     clock = ManualClock()
     echoes = Echoes(clock)
     echoes.did([MERGING])
-    clock.seconds = sum(WAITS)
+    clock.seconds = FRESH_FOR
     assert echoes.is_stale([MERGING])
 
     clock.seconds += 1
