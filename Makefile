@@ -10,8 +10,8 @@ EXIT ?=
 REPLICAS ?=
 # pip compiles what it copies, and nothing of an editable installation: commands start twice as fast.
 COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
-# Half of what the tests do is waiting for other processes.
-WORKERS = $(shell $(PYTHON) -c 'import os; print(max(2, (os.cpu_count() or 1) * 2))')
+# Half of what the tests do is waiting for other processes, and one more keeps the cores busy at the end.
+WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 2 + 1)')
 CASES ?=
 N ?= 1000
 SEED ?=

@@ -12,9 +12,6 @@ from tests.contract.watch import watched
 from tests.stories.people import wait_for
 from tests.stories.world import CONFIGMAP, KPTFILE, World, package, world
 
-pytestmark = pytest.mark.render_workers
-
-
 BRANCH = "drafts/net/core/first"
 ME = "porchbot[bot]"
 GOOD = KPTFILE.replace("NAME", "core")
