@@ -18,7 +18,7 @@ SEED ?=
 SECONDS ?=
 AREAS ?=
 
-.PHONY: demo playground test check cases simulate bench mutations proto tools clean
+.PHONY: demo playground test coverage soak check cases simulate bench mutations proto tools clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -28,8 +28,16 @@ playground: $(RUN_READY)
 	  $(if $(REPLICAS),--replicas "$(REPLICAS)")
 
 # Compiled modules are kept whatever the environment says: the tests start hundreds of processes.
-test: export PYTHONDONTWRITEBYTECODE =
+test coverage soak: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_READY) tools
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak"
+
+# Those that take longest for what they find.
+soak: $(DEV_READY) tools
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m soak
+
+# All tests, and how much of cadlib and lifecycle they run: a fifth slower.
+coverage: $(DEV_READY) tools
 	$(BIN)/python -m slipcover --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
 	  -m pytest -n $(WORKERS) --dist worksteal
 	@$(BIN)/python -m tests.floor $(VENV)/coverage.json

@@ -88,6 +88,9 @@ class Parts:
 
 ALL = Parts()
 
+_TOLD = (StoreError, PostgresError, CertificateError, TracingError, OSError)
+"""Errors that say themselves what an operator has to do."""
+
 
 def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
     """Run the bot, or a part of it, until a signal ends it.
@@ -116,11 +119,15 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
             asyncio.Runner(loop_factory=_loop()) as runner,
         ):
             runner.run(_until_told(settings, parts, until_stdin_closes=until_stdin_closes))
-    except (StoreError, PostgresError, CertificateError, TracingError, OSError) as error:
+    except _TOLD as error:
         print(f"porchbot {name}: {error}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
     except ExceptionGroup as died:
-        log.exception("the bot ends: a loop of its own died", reason=str(died))
+        _, unknown = died.split(_TOLD)
+        if unknown is None and len(died.exceptions) == 1:  # it could not start: no bug of ours
+            print(f"porchbot {name}: {died.exceptions[0]}", file=sys.stderr)  # noqa: T201
+        else:
+            log.exception("the bot ends: a loop of its own died", reason=str(died))
         return 1
     return 0
 

@@ -1,7 +1,7 @@
 """Hold what the tests ran of cadlib and lifecycle against a floor: `python -m tests.floor FILE`.
 
-The file is slipcover's, as `make test` writes it. Nothing is printed while the floor holds, so that
-the last line is that of the tests.
+The file is slipcover's, as `make coverage` writes it. Nothing is printed while the floor holds, so
+that the last line is that of the tests.
 """
 
 import json

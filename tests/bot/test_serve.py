@@ -36,6 +36,24 @@ def test_a_part_of_the_bot_needs_a_database_to_share(
     )
 
 
+@pytest.mark.parametrize("parts", [Parts(), Parts(work=False), Parts(web=False)])
+def test_a_database_that_is_not_there_is_told_in_a_line(
+    environment: None,
+    parts: Parts,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The short-cut lets the error through as it was raised: a page of stack, the reason last."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://porchbot@127.0.0.1:1/porchbot")
+    monkeypatch.setenv("PORCHBOT_LISTEN", "127.0.0.1:0")
+
+    assert run(parts, until_stdin_closes=False) == 1
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert "The database cannot be reached: " in line
+    assert line.endswith("Start it, or set DATABASE_URL.")
+
+
 def test_replicas_with_one_state_folder_have_mirrors_of_their_own(tmp_path: Path) -> None:
     """The short-cut shares the folder: what a mirror remembers of its refs is another's by then."""
     wanted = tmp_path / "state" / "mirrors"

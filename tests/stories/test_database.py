@@ -51,6 +51,7 @@ async def test_a_lost_database_loses_nothing_that_matters(
         await drop_database(postgres.url, name)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["lost", "yesterday"])
 async def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(
     stage: World, postgres: EmbeddedPostgres, kind: str
