@@ -26,7 +26,8 @@ from cadlib.images import is_image
 from cadlib.yaml import FieldPath
 from lifecycle import names
 from lifecycle.access import Role, RoleSource, Source, UserSource
-from lifecycle.messages.checks import large_file
+from lifecycle.messages import configuration as texts
+from lifecycle.messages import naming
 from lifecycle.policy import (
     ApproveRule,
     BrokenPolicy,
@@ -67,7 +68,7 @@ def _directory(text: str) -> str:
     path = text.removeprefix("./").rstrip("/")
     if path in ("", "."):
         if text.startswith("/"):
-            raise wrong("'/' is not a folder of the repository", "Write . for all of it")
+            raise wrong(*texts.ROOT)
         return ""
     parts = path.split("/")
     if (
@@ -76,42 +77,36 @@ def _directory(text: str) -> str:
         or "\\" in path
         or not path.isprintable()
     ):
-        raise wrong(
-            f"{text!r} is not a folder of the repository",
-            "Write its path from the top of the repository, such as packages/net",
-        )
+        raise wrong(*texts.folder(text))
     return path
 
 
 def _branch(text: str) -> str:
-    reason = names.problem(names.branch_ref(text))
+    reason = naming.ref_problem(names.branch_ref(text))
     if text.startswith(("refs/", "-")):
-        reason = "it is not the name alone"
+        reason = texts.NOT_ALONE
     if reason:
-        raise wrong(f"{text!r} is not a branch: {reason}", "Write its name, such as main")
+        raise wrong(*texts.branch(text, reason))
     return text
 
 
 def _image(text: str) -> str:
     if not is_image(text):
-        raise wrong(f"{text!r} is not an image", "Write a name such as set-labels:v0.2")
+        raise wrong(*texts.image(text))
     return text
 
 
 def _source(text: str) -> str:
     kind, _, rest = text.partition(":")
     if text == "codeowners" or kind == "team":
-        raise later(f"{text!r} is not supported", "Name roles and users")
+        raise later(*texts.unsupported_source(text))
     if (kind == "role" and rest in _ROLES) or (kind == "user" and _LOGIN.fullmatch(rest)):
         return text
     if text in _ROLES:
-        raise wrong(f"{text!r} names nobody", f"Write role:{text}")
+        raise wrong(*texts.bare_role(text))
     if kind == "user" and rest:
-        raise wrong(f"{text!r} is not a person", "Write a login; machines do not approve")
-    raise wrong(
-        f"{text!r} names nobody",
-        f"Write role:<role>, the role being one of {', '.join(_ROLES)}, or user:<login>",
-    )
+        raise wrong(*texts.machine(text))
+    raise wrong(*texts.source(text, _ROLES))
 
 
 class Package(Strict):
@@ -173,10 +168,7 @@ class Approve(Strict):
     def _can_be_met(self) -> "Approve":
         logins = {source.lower() for source in self.from_ if source.startswith("user:")}
         if all(source.startswith("user:") for source in self.from_) and self.require > len(logins):
-            raise wrong(
-                f"{self.require} people must approve, and `from` names {len(logins)}",
-                "Name more people, or require fewer",
-            )
+            raise wrong(*texts.too_few(self.require, len(logins)))
         return self
 
 
@@ -233,7 +225,7 @@ class Configuration(Strict):
         listed = [(p.directory, p.branch) for p in self.packages or ()]
         twice = [root[0] or "." for root in listed if listed.count(root) > 1]
         if twice:
-            raise wrong(f"packages lists {twice[0]!r} twice", "Remove one of the two")
+            raise wrong(*texts.listed_twice(twice[0]))
         return self
 
     def policy(self) -> Policy:
@@ -285,15 +277,13 @@ class Withdrawn(Strict):
 def _package(text: str) -> str:
     # One spelling only: two keys for one package would hide one of their lists of numbers.
     if text != "." and (not text or _directory(text) != text):
-        raise wrong(
-            f"{text!r} is not a package", "Write its path such as net/core, or . for the root"
-        )
+        raise wrong(*texts.package(text))
     return _directory(text)
 
 
 def _revision(text: str) -> str:
     if not names.looks_like_revision(f"v{text.removeprefix('v')}"):
-        raise wrong(f"{text!r} is not a revision", "Write its number, such as 5")
+        raise wrong(*texts.revision(text))
     return text.removeprefix("v")
 
 
@@ -363,10 +353,7 @@ MOST_BYTES = 1024**2
 
 def irregular(path: str) -> BrokenPolicy:
     """Something stands where a file with rules belongs: broken, and not absent."""
-    problem = "it is no regular file (a link, a folder or a submodule stands there)"
-    return BrokenPolicy(
-        (ConfigurationProblem(Place(path), problem, "Put the file itself there, or nothing"),)
-    )
+    return BrokenPolicy((ConfigurationProblem(Place(path), *texts.IRREGULAR),))
 
 
 Blob = Callable[[str, str, int], bytes | None]
@@ -380,8 +367,7 @@ def fetch(blob: Blob, commit: str, path: str) -> bytes | None:
 
 def _read(form: type[Form], data: bytes | None, path: str) -> Form | BrokenPolicy:
     if len(data or b"") > MOST_BYTES:
-        problem, fix = large_file(MOST_BYTES)
-        return BrokenPolicy((ConfigurationProblem(Place(path), problem, fix),))
+        return BrokenPolicy((ConfigurationProblem(Place(path), *texts.large_file(MOST_BYTES)),))
     planned = _LATER if form is Configuration else {}
     try:
         return forms.read(form, data or b"", path, planned)

@@ -13,11 +13,10 @@ Rules (docs/design.md, "Names of refs"):
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum, auto
 from typing import NewType
 
-from cadlib.errors import Place
-from cadlib.findings import Finding, Severity
-from lifecycle import spelling
 from lifecycle.policy import Policy, Root
 
 Sha = NewType("Sha", str)
@@ -38,7 +37,8 @@ MOST_REVISIONS = 999_999_999
 _REVISION = re.compile(r"v([1-9][0-9]{0,8})", re.ASCII)
 # Nine digits fit every integer that Porch and databases use; longer ones are foreign.
 
-_SEGMENT_BYTES = 250
+SEGMENT_BYTES = 250
+"""Most bytes of a part of a ref name."""
 # 255 bytes is the longest file name; git adds ".lock" to a loose ref while it writes it.
 
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
@@ -82,13 +82,14 @@ def tag(package: str, revision: int) -> Ref:
         revision: From 1 to 999,999,999.
 
     Raises:
-        ValueError: No such tag can exist; `problem` and `looks_like_revision` tell beforehand.
+        ValueError: No such tag can exist; `fault` and `looks_like_revision` tell beforehand.
     """
     name = spelled(package, revision)
     made = tag_ref(name)
     if parse_tag(made) != (package, revision):
-        wrong = problem(made) or "it would not be read back as that revision"
-        raise ValueError(f"tag {name!r}: {wrong}. Rename the package's folder.")
+        if found := fault(made):
+            raise ValueError(f"tag {name!r}: git forbids it ({found.rule}). Rename the folder.")
+        raise ValueError(f"tag {name!r}: not read back as that revision. Rename the folder.")
     return made
 
 
@@ -99,7 +100,7 @@ def spelled(package: str, revision: int) -> str:
 
 def parse_tag(ref: str) -> tuple[str, int] | None:
     """Read a release tag: package and revision; None for any other ref, in full spelling only."""
-    if not is_tag(ref) or problem(ref):
+    if not is_tag(ref) or fault(ref):
         return None
     package, _, last = tag_name(ref).rpartition("/")
     found = _REVISION.fullmatch(last)
@@ -204,121 +205,35 @@ def _nested(package: str, packages: Collection[str]) -> bool:
     return any("/".join(parts[:length]) in packages for length in range(len(parts)))
 
 
-def problems(packages: Collection[str]) -> tuple[Finding, ...]:
-    """Return a finding for each unit of release that cannot be tagged; sorted by path.
+class RefRule(StrEnum):
+    """A rule of git's for names of refs (git-check-ref-format(1), names with a slash)."""
 
-    Args:
-        packages: Paths of the units of release.
-    """
-    found = ((p, _unnameable(p, packages)) for p in sorted(packages))
-    return tuple(
-        Finding(
-            message=wrong,
-            severity=Severity.ERROR,
-            place=Place(f"{package}/Kptfile"),
-            fix="Rename the folder",
-        )
-        for package, wrong in found
-        if wrong
-    )
+    CHARACTERS = auto()
+    SLASHES = auto()
+    ENDS = auto()
+    LENGTH = auto()
 
 
-def alike(likes: Mapping[str, Collection[str]], new: Collection[str]) -> tuple[Finding, ...]:
-    """Return a finding for each package whose path looks like another's; sorted by path.
+@dataclass(frozen=True, slots=True)
+class RefFault:
+    """Why git refuses the name of a ref: the rule, and the part of the name that breaks it."""
 
-    A new one is refused where common file systems hold it and the other under one name: a clone
-    there has one folder and one tag for both. Everything else is for people to judge.
-
-    Args:
-        likes: Package to others whose paths look like its own.
-        new: Those of them that are not in the base yet.
-    """
-    return tuple(
-        _alike(package, min(others), [o for o in others if spelling.one_file(package, o)], new)
-        for package, others in sorted(likes.items())
-        if others
-    )
+    rule: RefRule
+    part: str = ""
 
 
-def _alike(package: str, like: str, same: Collection[str], new: Collection[str]) -> Finding:
-    place = Place(f"{package}/Kptfile")
-    if not same:
-        here, there = next(
-            (a, b) for a, b in zip(f"{package} ", f"{like} ", strict=False) if a != b
-        )
-        return Finding(
-            message=(
-                f"its path looks like that of the package {spelling.shown(like)}, but has"
-                f" {spelling.called(here)} where that has {spelling.called(there)}"
-            ),
-            severity=Severity.WARNING,
-            place=place,
-            fix="Rename the folder, unless both are meant",
-        )
-    return Finding(
-        message=(
-            f"where file systems do not tell capital letters apart, it and {min(same)} are one"
-            " folder, and their tags one file"
-        ),
-        severity=Severity.ERROR if package in new else Severity.WARNING,
-        place=place,
-        fix="Rename the folder",
-    )
-
-
-def used_up(next_revisions: Iterable[tuple[str, int]]) -> tuple[Finding, ...]:
-    """Return a finding for each package that has no revision number left.
-
-    Anybody who may push tags can push the highest; nothing is then merged that could not be tagged.
-
-    Args:
-        next_revisions: Package and the number it would be published under.
-    """
-    return tuple(
-        Finding(
-            message=f"revision v{MOST_REVISIONS} is used, and there is no higher number",
-            severity=Severity.ERROR,
-            place=Place(f"{package}/Kptfile" if package else "Kptfile"),
-            fix="Delete the tag, if nobody uses that revision",
-        )
-        for package, revision in sorted(next_revisions)
-        if revision > MOST_REVISIONS
-    )
-
-
-def _unnameable(package: str, packages: Collection[str]) -> str:
-    parts = package.split("/") if package else []
-    for index, part in enumerate(parts):
-        above = "/".join(parts[:index])
-        if looks_like_revision(part) and (index == len(parts) - 1 or above in packages):
-            owner = f"package {above}" if above else "a package at the root"
-            return (
-                f"the folder {part!r} is named like a revision, and git cannot hold tags below"
-                f" the tag {'/'.join(parts[: index + 1])!r} of {owner}"
-            )
-    if char := spelling.unseen(package):
-        return f"its path holds {spelling.called(char)}, which nobody can tell from its looks"
-    wrong = problem(tag_ref(f"{package}/v1")) if package else ""
-    return f"its path cannot be part of a tag: {wrong}" if wrong else ""
-
-
-def problem(ref: str) -> str:
-    """Return why git refuses a ref name, as a clause; "" for a valid one.
-
-    Source: git-check-ref-format(1), for names with at least one slash.
-    """
+def fault(ref: str) -> RefFault | None:
+    """Find the first of git's rules that a ref name breaks; None for a valid one."""
     if found := _FORBIDDEN.search(ref):
-        return f"git allows no {found[0]!r} in a ref name"
+        return RefFault(RefRule.CHARACTERS, found[0])
     parts = ref.split("/")
     if len(parts) < 2 or not all(parts):
-        return "git wants parts between single slashes in a ref name"
+        return RefFault(RefRule.SLASHES)
     if any(part.startswith(".") or part.endswith(".lock") for part in parts) or ref.endswith("."):
-        return (
-            "git lets no part of a ref name begin with '.' or end in '.lock', nor end it with '.'"
-        )
-    if any(len(part.encode()) > _SEGMENT_BYTES for part in parts):
-        return f"a part of the ref name is longer than {_SEGMENT_BYTES} bytes"
-    return ""
+        return RefFault(RefRule.ENDS)
+    if any(len(part.encode()) > SEGMENT_BYTES for part in parts):
+        return RefFault(RefRule.LENGTH)
+    return None
 
 
 def clash(ref: str, refs: Iterable[str]) -> Ref | None:

@@ -32,6 +32,7 @@ from lifecycle import checks, names, spelling
 from lifecycle.checks import CheckContent
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
 from lifecycle.facts.verdicts import Verdict
+from lifecycle.messages import naming
 from lifecycle.messages.checks import BOT_RENDERS, render_commands
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import number, plain
@@ -97,8 +98,8 @@ def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
         trees = {package: differs[package] for package in sorted(units)}
         revisions = [(p, names.next_revision(p, tags, held.ledger)) for p in trees]
         here = [p for p in trees if trees[p][1]]
-        found += names.problems(here) + names.used_up(revisions)
-        found += names.alike(tree.alike(now, here), [p for p in here if not trees[p][0]])
+        found += naming.problems(here) + naming.used_up(revisions)
+        found += naming.alike(tree.alike(now, here), [p for p in here if not trees[p][0]])
     if not trees:
         return _tell(PUBLISH, checks.nothing_touched(found), blocks=bool(found))
     click.echo(f"Compared with {base.shown}: {_listed(trees)}")

@@ -15,6 +15,7 @@ from bot.git.port import MOST_DEEP, MOST_ENTRIES, MOST_TREE, Difference
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package.files import Entry, Files, is_resource_file
+from lifecycle.messages import sizes
 
 _SUBMODULE = 0o160000
 _GROUP_WRITABLE = 0o100664  # as git once wrote regular files
@@ -28,7 +29,7 @@ class TreeReader(ABC):
         fix: What to do about a package that is too large.
     """
 
-    fix = "Split it into smaller packages or files, or move what is not configuration elsewhere"
+    fix = sizes.SPLIT
 
     @abstractmethod
     def root(self, commit: str) -> str:
@@ -94,7 +95,7 @@ class TreeReader(ABC):
         """
         listed = sorted(self._walk(tree, "", limits.files + 1))
         if len(listed) > limits.files:
-            raise self._too_much(Place(), f"the package holds more than {limits.files} files")
+            raise self._too_much(Place(), sizes.many_files(limits.files))
         blobs = {path: sha for path, sha, mode in listed if mode != _SUBMODULE}
         times, total = Counter(blobs.values()), 0
         parsed = {sha: path for path, sha in blobs.items() if is_resource_file(path)}
@@ -102,11 +103,10 @@ class TreeReader(ABC):
         def allow(sha: str, size: int) -> None:
             nonlocal total
             if size > limits.file_bytes and sha in parsed:
-                raise self._too_much(Place(parsed[sha]), f"the file has {size} bytes")
+                raise self._too_much(Place(parsed[sha]), sizes.large_file(size))
             total += size * times[sha]
             if total > limits.package_bytes:
-                problem = f"the package holds more than {limits.package_bytes} bytes"
-                raise self._too_much(Place(), problem)
+                raise self._too_much(Place(), sizes.many_bytes(limits.package_bytes))
 
         data = self.contents(list(times), allow)
         return {
@@ -125,7 +125,7 @@ class TreeReader(ABC):
         """Path, id and mode of the files below a tree, up to a limit."""
         if under.count("/") > MOST_DEEP:
             place = Place("/".join(under.split("/")[:3]))
-            raise self._too_much(place, f"folders are nested more than {MOST_DEEP} deep")
+            raise self._too_much(place, sizes.deep(MOST_DEEP))
         found: list[tuple[str, str, int]] = []
         for sha, mode, name in self.entries(tree):
             path = f"{under}{name}"

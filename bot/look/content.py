@@ -17,6 +17,7 @@ from lifecycle import merges, names
 from lifecycle.facts.conversation import Review
 from lifecycle.facts.packages import Content, Touched, Unpublished
 from lifecycle.merges import Effect
+from lifecycle.messages import naming
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
@@ -134,9 +135,9 @@ class _Comparison:
             beside=outside.digest(self.reader.git, self.origin, self.head, touched),
             configuration=(
                 *rules.problems(self.reader.file, self.head, self.origin),
-                *names.problems([t.package for t in touched if t.head_tree]),
+                *naming.problems([t.package for t in touched if t.head_tree]),
                 *self._alike(touched),
-                *names.used_up([(t.package, t.revision) for t in touched]),
+                *naming.used_up([(t.package, t.revision) for t in touched]),
             ),
             configures=self.rules.published and self._configures(effect),
             elsewhere=self._elsewhere(),
@@ -233,7 +234,7 @@ class _Comparison:
         commits = (self.head, self.basis.base or "", self.origin)
         now, after, before = (self.reader.git.alike(at, there) for at in commits)
         likes = {package: now[package] | (after[package] - before[package]) for package in there}
-        return names.alike(likes, [t.package for t in touched if not t.base])
+        return naming.alike(likes, [t.package for t in touched if not t.base])
 
     def _elsewhere(self) -> tuple[str, ...]:
         """Branches that packages are published from where this head would have to be approved."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from bot.store.values import Wait
 from lifecycle.judgement import Gate
+from lifecycle.messages import gates as gate_texts
 
 REASONS = frozenset(
     {"approved", "check", "configuration", "fresh approval", "merge result", "mergeable"}
@@ -35,8 +36,8 @@ def in_line(base: str) -> Wait:
     return Wait(
         gate="publishing",
         reason="publishing",
-        actual=f"in line to be merged into {base} and tagged",
-        wanted="those before it are done",
+        actual=gate_texts.in_line(base),
+        wanted=gate_texts.IN_LINE_WANTED,
         who="porchbot",
     )
 

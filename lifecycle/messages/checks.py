@@ -53,14 +53,6 @@ def large_folder(tree: str, most: int) -> str:
     )
 
 
-def large_file(most: int) -> tuple[str, str]:
-    """What is wrong with a file with rules that is too large, and what to do."""
-    return (
-        f"it has more than {most} bytes, which is more than is read",
-        "Leave out what no rule needs",
-    )
-
-
 def large_commit(sha: str, most: int) -> str:
     """Why a look ends at a commit."""
     return (

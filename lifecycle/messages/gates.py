@@ -74,6 +74,7 @@ SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
 SAME_HEAD_WHO = "the author"
 CROWDED = f"More than {MOST_SHARED} other proposals share this commit"
 CROWDED_WANTED = "a commit of its own, or the others closed"
+IN_LINE_WANTED = "those before it are done"
 CROWDED_WHO = "the author, or who may close pull requests"
 
 _OBJECTS = "a change of what the forge objects to"
@@ -345,6 +346,11 @@ def tag_restored(touched: Touched) -> str:
 
 def _tag(ref: str) -> str:
     return code(names_.tag_name(ref))
+
+
+def in_line(base_ref: str) -> str:
+    """A proposal whose gates hold, while others are merged."""
+    return f"in line to be merged into {base_ref} and tagged"
 
 
 def same_head(numbers: Iterable[int]) -> str:

@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lifecycle import names
+from lifecycle.messages import naming
 from lifecycle.names import Ref
 from lifecycle.policy import Policy, Root
 
@@ -63,12 +64,12 @@ def test_every_tag_read_is_made_again(text: str) -> None:
 
 
 def test_a_tag_that_git_cannot_hold_is_not_made() -> None:
-    wanted = "tag 'net core/v1': git allows no ' ' in a ref name. Rename the package's folder."
+    wanted = "tag 'net core/v1': git forbids it (characters). Rename the folder."
 
     with pytest.raises(ValueError, match=r"^tag 'net core/v1'") as error:
         names.tag("net core", 1)
     assert str(error.value) == wanted
-    with pytest.raises(ValueError, match="not be read back"):
+    with pytest.raises(ValueError, match="not read back"):
         names.tag("net/v5", 1)
 
 
@@ -197,14 +198,14 @@ REFUSED: dict[str, tuple[set[str], list[str]]] = {
 
 @pytest.mark.parametrize(("packages", "expected"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_tagged_is_a_finding(packages: set[str], expected: list[str]) -> None:
-    found = names.problems(packages)
+    found = naming.problems(packages)
 
     assert [str(finding) for finding in found] == expected
 
 
 @given(st.sets(PATHS), st.integers(1, 99))
 def test_what_has_no_finding_can_be_tagged(packages: set[str], revision: int) -> None:
-    refused = {finding.place.path for finding in names.problems(packages)}
+    refused = {finding.place.path for finding in naming.problems(packages)}
     for package in packages:
         if f"{package}/Kptfile" not in refused:
             assert names.parse_tag(names.tag(package, revision)) == (package, revision)
@@ -223,12 +224,15 @@ def test_git_agrees_about_every_name(refs: list[str]) -> None:
     for ref in refs[:3]:
         done = subprocess.run(["git", "check-ref-format", ref], check=False)
 
-        assert (done.returncode == 0) == (names.problem(ref) == ""), ref
+        assert (done.returncode == 0) == (naming.ref_problem(ref) == ""), ref
 
 
 def test_a_part_too_long_for_a_file_is_refused() -> None:
-    assert names.problem("refs/tags/" + "é" * 126) != ""
-    assert names.problem("refs/tags/" + "é" * 125) == ""
+    assert naming.ref_problem("refs/tags/" + "é" * 126) == (
+        "a part of the ref name is longer than 250 bytes"
+    )
+    assert naming.ref_problem("refs/tags/net core/v1") == "git allows no ' ' in a ref name"
+    assert naming.ref_problem("refs/tags/" + "é" * 125) == ""
 
 
 CLASHES: dict[str, tuple[str, list[str], str | None]] = {
@@ -264,7 +268,7 @@ def test_which_proposal_a_commit_merged(message: str, expected: str | None) -> N
 def test_a_package_whose_numbers_are_used_up_is_not_published() -> None:
     """The short-cut counts on, and `tag` then refuses the number after the merge."""
     highest = names.next_revision("net", ["refs/tags/net/v999999999"], {})
-    (finding,) = names.used_up([("edge", 1), ("net", highest)])
+    (finding,) = naming.used_up([("edge", 1), ("net", highest)])
 
     assert str(finding) == (
         "net/Kptfile: revision v999999999 is used, and there is no higher number."

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from cadlib.findings import Severity
-from lifecycle import names, spelling
-from lifecycle.messages import commits, findings, markdown
+from lifecycle import spelling
+from lifecycle.messages import commits, findings, markdown, naming
 
 FINE = {
     "ASCII": "net/core_2.x-Y",
@@ -31,7 +31,7 @@ FINE = {
 def test_other_alphabets_are_fine(name: str) -> None:
     """Short-cut refused: ASCII only, or every character of the category Cf."""
     assert (spelling.unseen(name), spelling.shown(name)) == ("", name)
-    assert names.problems([name]) == ()
+    assert naming.problems([name]) == ()
 
 
 UNSEEN = {
@@ -54,7 +54,7 @@ UNSEEN = {
 @pytest.mark.parametrize(("name", "code"), UNSEEN.values(), ids=UNSEEN)
 def test_what_nobody_sees_is_in_no_name(name: str, code: str) -> None:
     """Short-cut refused: what Python calls not printable; a filler and a selector are."""
-    (found,) = names.problems([name])
+    (found,) = naming.problems([name])
 
     assert found.severity is Severity.ERROR
     assert f"({code}), which nobody can tell from its looks" in found.message
@@ -62,7 +62,7 @@ def test_what_nobody_sees_is_in_no_name(name: str, code: str) -> None:
 
 
 def test_a_slash_that_is_none_is_in_no_name() -> None:
-    (found,) = names.problems(["net\u2215core"])
+    (found,) = naming.problems(["net\u2215core"])
 
     assert "DIVISION SLASH (U+2215)" in found.message
 
@@ -70,7 +70,7 @@ def test_a_slash_that_is_none_is_in_no_name() -> None:
 @pytest.mark.parametrize(("name", "code"), UNSEEN.values(), ids=UNSEEN)
 def test_no_message_holds_it_raw(name: str, code: str) -> None:
     """The short-cut escapes in one place: names are in code, prose, titles and findings."""
-    (found,) = names.problems([name])
+    (found,) = naming.problems([name])
     said = [
         markdown.name(name),
         markdown.quote(name),
@@ -110,8 +110,8 @@ def test_likes(one: str, other: str, same: bool) -> None:
     assert spelling.folded(one) == spelling.folded(other)
     assert spelling.one_file(one, other) is same
 
-    (new,) = names.alike({one: [other]}, [one])
-    (old,) = names.alike({one: [other]}, [])
+    (new,) = naming.alike({one: [other]}, [one])
+    (old,) = naming.alike({one: [other]}, [])
 
     assert new.severity is (Severity.ERROR if same else Severity.WARNING)
     assert old.severity is Severity.WARNING
@@ -125,7 +125,7 @@ def test_no_likes(pair: tuple[str, str]) -> None:
 
 def test_a_like_is_told_by_the_letter() -> None:
     """Short-cut refused: naming both, which look the same."""
-    (found,) = names.alike({"net/\u0435dge": ["net/edge"]}, ["net/\u0435dge"])
+    (found,) = naming.alike({"net/\u0435dge": ["net/edge"]}, ["net/\u0435dge"])
 
     assert found.message == (
         "its path looks like that of the package net/edge, but has CYRILLIC SMALL LETTER IE"

@@ -1,0 +1,85 @@
+"""What is wrong with `.porchbot.yaml` and the ledger: for each problem a clause, and a remedy."""
+
+from collections.abc import Iterable
+
+Problem = tuple[str, str]
+"""What is wrong, and what to do; neither with a full stop."""
+
+IRREGULAR: Problem = (
+    "it is no regular file (a link, a folder or a submodule stands there)",
+    "Put the file itself there, or nothing",
+)
+ROOT: Problem = ("'/' is not a folder of the repository", "Write . for all of it")
+NOT_ALONE = "it is not the name alone"
+
+
+def large_file(most: int) -> Problem:
+    """A file with rules that is too large to be read."""
+    return (
+        f"it has more than {most} bytes, which is more than is read",
+        "Leave out what no rule needs",
+    )
+
+
+def folder(text: str) -> Problem:
+    """A text that is no folder."""
+    return (
+        f"{text!r} is not a folder of the repository",
+        "Write its path from the top of the repository, such as packages/net",
+    )
+
+
+def branch(text: str, reason: str) -> Problem:
+    """A text that is no branch."""
+    return f"{text!r} is not a branch: {reason}", "Write its name, such as main"
+
+
+def image(text: str) -> Problem:
+    """A text that is no image."""
+    return f"{text!r} is not an image", "Write a name such as set-labels:v0.2"
+
+
+def unsupported_source(text: str) -> Problem:
+    """Approvers that are planned."""
+    return f"{text!r} is not supported", "Name roles and users"
+
+
+def bare_role(text: str) -> Problem:
+    """A role without what tells that it is one."""
+    return f"{text!r} names nobody", f"Write role:{text}"
+
+
+def machine(text: str) -> Problem:
+    """A login that no person can have."""
+    return f"{text!r} is not a person", "Write a login; machines do not approve"
+
+
+def source(text: str, roles: Iterable[str]) -> Problem:
+    """A text that names no approvers."""
+    return (
+        f"{text!r} names nobody",
+        f"Write role:<role>, the role being one of {', '.join(roles)}, or user:<login>",
+    )
+
+
+def too_few(required: int, named: int) -> Problem:
+    """More approvals than there are people who can give them."""
+    return (
+        f"{required} people must approve, and `from` names {named}",
+        "Name more people, or require fewer",
+    )
+
+
+def listed_twice(directory: str) -> Problem:
+    """A folder that `packages` lists twice."""
+    return f"packages lists {directory!r} twice", "Remove one of the two"
+
+
+def package(text: str) -> Problem:
+    """A key of the ledger that is no package."""
+    return f"{text!r} is not a package", "Write its path such as net/core, or . for the root"
+
+
+def revision(text: str) -> Problem:
+    """A key of a package in the ledger that is no revision."""
+    return f"{text!r} is not a revision", "Write its number, such as 5"
