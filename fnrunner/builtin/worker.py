@@ -12,6 +12,7 @@ from typing import Final
 
 from fnrunner.builtin import frames
 from fnrunner.builtin.frames import OUT_OF_MEMORY, WorkerAnswer
+from fnrunner.builtin.sockets import exactly
 from fnrunner.contract.run import MIB
 
 MESSAGE_BYTES: Final = 256 * MIB
@@ -101,11 +102,11 @@ class WorkerProcess:
         self._look_later(loop, full=False)
         try:
             await loop.sock_sendall(self._socket, frames.call(name, resources))
-            head = await self._exactly(frames.ANSWER_HEAD)
+            head = await exactly(self._socket, frames.ANSWER_HEAD)
             length = frames.answer_length(head)
             if length > self._longest:  # it is no longer ours to trust
                 _signal(self._process)
-            body = await self._exactly(min(length, self._longest))
+            body = await exactly(self._socket, min(length, self._longest))
         except ConnectionError as error:
             raise WorkerEndedError(await self._ended(_LAST_WORDS)) from error
         finally:
@@ -149,17 +150,6 @@ class WorkerProcess:
                 return int(file.read().split()[_DATA]) * _PAGE
         except (OSError, IndexError):  # it is gone, or this is not Linux
             return 0
-
-    async def _exactly(self, size: int) -> bytes:
-        data = bytearray(size)
-        view = memoryview(data)
-        loop = asyncio.get_running_loop()
-        while view:
-            count = await loop.sock_recv_into(self._socket, view)
-            if not count:
-                raise ConnectionResetError
-            view = view[count:]
-        return bytes(data)
 
     async def _ended(self, patience: float) -> int:
         """Return its exit status, once it ended or was killed after so many seconds."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from bot.git.port import RefUpdate
 from bot.sandbox.errors import GitError
 from bot.sandbox.git import history
-from bot.sandbox.git import objects as formats
 from bot.sandbox.git.diffs import FileDiff
-from bot.sandbox.git.objects import Commit, Tag, TreeEntry
-from bot.sandbox.git.protocol import Git, NewCommit
+from bot.sandbox.git.objects import TreeEntry
+from bot.sandbox.git.protocol import Git
+from bot.sandbox.git.stored import StoredObjects
 from bot.sandbox.records.refs import ZERO, RefChange
 from lifecycle.names import Ref
 from tests.memory.git import MemoryRemote
@@ -27,7 +27,7 @@ from tests.memory.git_objects import MemoryObjects
 _SHOWN = ("refs/heads/", "refs/tags/")
 
 
-class MemoryGit:
+class MemoryGit(StoredObjects):
     """One repository in memory; implements `bot.sandbox.git.protocol.Git`.
 
     Args:
@@ -42,13 +42,11 @@ class MemoryGit:
         objects: MemoryObjects | None = None,
         refs: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__()
         self.place = MemoryRemote()
         self.place.objects = objects or MemoryObjects()
         self.place.refs = dict(refs or {})
         self._default_branch = default_branch
-        self._commits: dict[str, Commit] = {}
-        self._trees: dict[str, tuple[TreeEntry, ...]] = {}
-        self._generations: dict[str, int] = {}
         self._merges: dict[tuple[str, str], str | None] = {}
         self._diffs: dict[tuple[str, str], tuple[FileDiff, ...]] = {}
 
@@ -93,52 +91,6 @@ class MemoryGit:
 
     def point(self, ref: str, sha: str) -> None:
         self.place.refs = {**self.place.refs, ref: sha}  # what was shown before must not change
-
-    def kind(self, sha: str) -> str | None:
-        found = self.objects.known.get(sha)
-        return found[0] if found else None
-
-    def commit(self, sha: str) -> Commit:
-        if sha not in self._commits:
-            self._commits[sha] = formats.read_commit(sha, self._content(sha, "commit"))
-        return self._commits[sha]
-
-    def generation(self, sha: str) -> int:
-        known = self._generations
-        waiting = [] if sha in known else [sha]
-        while waiting:
-            parents = self.commit(waiting[-1]).parents
-            missing = [parent for parent in parents if parent not in known]
-            if not missing:
-                known[waiting.pop()] = 1 + max((known[parent] for parent in parents), default=0)
-            waiting += missing
-        return known[sha]
-
-    def tag(self, sha: str) -> Tag:
-        return formats.read_tag(self._content(sha, "tag"))
-
-    def tree(self, sha: str) -> tuple[TreeEntry, ...]:
-        if sha not in self._trees:
-            self._trees[sha] = formats.read_tree(self._content(sha, "tree"))
-        return self._trees[sha]
-
-    def blob(self, sha: str) -> bytes:
-        return self._content(sha, "blob")
-
-    def write_blob(self, content: bytes) -> str:
-        return self.objects.store("blob", content)
-
-    def write_tree(self, entries: Iterable[TreeEntry]) -> str:
-        return self.objects.store("tree", formats.tree_bytes(entries))
-
-    def write_commit(self, new: NewCommit) -> str:
-        content = formats.commit_bytes(
-            new.tree, new.parents, new.message, author=new.author, committer=new.committer
-        )
-        return self.objects.store("commit", content)
-
-    def write_tag(self, tag: Tag) -> str:
-        return self.objects.store("tag", formats.tag_bytes(tag))
 
     def merge_tree(self, ours: str, theirs: str) -> str | None:
         key = (ours, theirs)
@@ -203,11 +155,11 @@ class MemoryGit:
             raise GitError("only a repository in memory can be fetched from")
         self.objects.take(other.objects, sha)
 
-    def _content(self, sha: str, kind: str) -> bytes:
-        found = self.objects.known.get(sha)
-        if found is None or found[0] != kind:
-            raise GitError(f"{sha} is not a {kind}")
-        return found[1]
+    def _read(self, sha: str) -> tuple[str, bytes] | None:
+        return self.objects.known.get(sha)
+
+    def _write(self, kind: str, content: bytes) -> str:
+        return self.objects.store(kind, content)
 
 
 def _wrong(ref: str, kind: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from bot.render.workers import frames
 from bot.render.workers.frames import OUT_OF_MEMORY, Frame, FrameKind
 from cadlib.limits import MIB
+from fnrunner.builtin.sockets import exactly
 
 T = TypeVar("T")
 
@@ -196,10 +197,12 @@ class WorkerProcess:
         watch = loop.call_later(_LOOK, self._look, loop, began, False)
         self._watch = watch
         try:
-            kind, values, size = frames.lengths(await self._exactly(frames.HEAD_BYTES))
+            kind, values, size = frames.lengths(await exactly(self._socket, frames.HEAD_BYTES))
             if values > _MOST_VALUES or size > _MOST_DATA:
                 raise ValueError(f"a frame of {values} and {size} bytes")
-            return Frame(kind, await self._exactly(values), await self._exactly(size))
+            return Frame(
+                kind, await exactly(self._socket, values), await exactly(self._socket, size)
+            )
         finally:
             self._watch.cancel()
             self._waited += loop.time() - began
@@ -227,17 +230,6 @@ class WorkerProcess:
             return (int(fields[11]) + int(fields[12])) / _TICKS
         except (OSError, IndexError):  # it is gone, or this is not Linux
             return 0.0
-
-    async def _exactly(self, size: int) -> bytes:
-        data = bytearray(size)
-        view = memoryview(data)
-        loop = asyncio.get_running_loop()
-        while view:
-            count = await loop.sock_recv_into(self._socket, view)
-            if not count:
-                raise ConnectionResetError
-            view = view[count:]
-        return bytes(data)
 
     def _kill(self) -> None:
         if self.lives:  # else its number may be another's by now

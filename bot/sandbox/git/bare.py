@@ -19,8 +19,8 @@ from bot.sandbox.errors import GitError
 from bot.sandbox.git import objects
 from bot.sandbox.git.diffs import FileDiff, parse
 from bot.sandbox.git.disk_refs import DiskRefs
-from bot.sandbox.git.objects import Commit, Tag, TreeEntry
-from bot.sandbox.git.protocol import Git, NewCommit
+from bot.sandbox.git.protocol import Git
+from bot.sandbox.git.stored import StoredObjects
 from bot.sandbox.records.refs import RefChange
 
 _CONFIG = """\
@@ -137,19 +137,17 @@ class BareStore:
         return _run_bytes(arguments, env=self.environment, given=given)
 
 
-class BareGit:
+class BareGit(StoredObjects):
     """A bare repository read and written with few processes."""
 
     def __init__(self, path: Path, env: Mapping[str, str]) -> None:
+        super().__init__()
         self.path = path
         self._env = dict(env) | {"GIT_DIR": str(path)}
         self._disk = DiskRefs(path)
         self._lock = threading.RLock()
         self._reader: subprocess.Popen[bytes] | None = None
         self._writer: subprocess.Popen[bytes] | None = None
-        self._commits: dict[str, Commit] = {}
-        self._trees: dict[str, tuple[TreeEntry, ...]] = {}
-        self._generations: dict[str, int] = {}
         self._merges: dict[tuple[str, str], str | None] = {}
         self._diffs: dict[tuple[str | None, str], tuple[FileDiff, ...]] = {}
 
@@ -207,64 +205,6 @@ class BareGit:
         if not self._transact(f"start\nupdate {ref} {sha}\nprepare\ncommit\n".encode()):
             raise GitError(f"{ref} could not be set to {sha}")
 
-    def kind(self, sha: str) -> str | None:
-        """Kind of an object; see `Git`."""
-        if sha in self._commits:
-            return "commit"
-        found = self._read(sha)
-        return found[0] if found else None
-
-    def commit(self, sha: str) -> Commit:
-        """Read a commit."""
-        if sha not in self._commits:
-            self._commits[sha] = objects.read_commit(sha, self._content(sha, "commit"))
-        return self._commits[sha]
-
-    def generation(self, sha: str) -> int:
-        """How many commits the longest line of ancestors holds; see `Git`."""
-        known = self._generations
-        waiting = [] if sha in known else [sha]
-        while waiting:
-            parents = self.commit(waiting[-1]).parents
-            missing = [parent for parent in parents if parent not in known]
-            if not missing:
-                known[waiting.pop()] = 1 + max((known[parent] for parent in parents), default=0)
-            waiting += missing
-        return known[sha]
-
-    def tag(self, sha: str) -> Tag:
-        """Read an annotated tag."""
-        return objects.read_tag(self._content(sha, "tag"))
-
-    def tree(self, sha: str) -> tuple[TreeEntry, ...]:
-        """Entries of a tree."""
-        if sha not in self._trees:
-            self._trees[sha] = objects.read_tree(self._content(sha, "tree"))
-        return self._trees[sha]
-
-    def blob(self, sha: str) -> bytes:
-        """A file's content."""
-        return self._content(sha, "blob")
-
-    def write_blob(self, content: bytes) -> str:
-        """Store a file's content."""
-        return objects.write_loose(self.path, "blob", content)
-
-    def write_tree(self, entries: Iterable[TreeEntry]) -> str:
-        """Store a tree."""
-        return objects.write_loose(self.path, "tree", objects.tree_bytes(entries))
-
-    def write_commit(self, new: NewCommit) -> str:
-        """Store a commit."""
-        content = objects.commit_bytes(
-            new.tree, new.parents, new.message, author=new.author, committer=new.committer
-        )
-        return objects.write_loose(self.path, "commit", content)
-
-    def write_tag(self, tag: Tag) -> str:
-        """Store an annotated tag object."""
-        return objects.write_loose(self.path, "tag", objects.tag_bytes(tag))
-
     def merge_tree(self, ours: str, theirs: str) -> str | None:
         """Tree of a merge, or None for a conflict."""
         key = (ours, theirs)
@@ -298,12 +238,6 @@ class BareGit:
         if self.kind(sha) is None:
             _run(("fetch", "--quiet", "--no-tags", "--", str(other.path), sha), env=self._env)
 
-    def _content(self, sha: str, kind: str) -> bytes:
-        found = self._read(sha)
-        if found is None or found[0] != kind:
-            raise GitError(f"{sha} is not a {kind} of {self.path.name}")
-        return found[1]
-
     def _read(self, sha: str) -> tuple[str, bytes] | None:
         if not _OBJECT_ID.fullmatch(sha):
             return None  # git would take a name or a line more for a question
@@ -321,6 +255,9 @@ class BareGit:
             content = stdout.read(int(header[2]))
             stdout.read(1)
             return header[1].decode(), content
+
+    def _write(self, kind: str, content: bytes) -> str:
+        return objects.write_loose(self.path, kind, content)
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - git with fixed arguments
