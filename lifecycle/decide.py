@@ -175,8 +175,11 @@ def _may_pass(one: Assessed) -> bool:
 def _update(facts: Facts, judged: Iterable[Assessed]) -> PushUpdate | None:
     """The merge of the base branch, for the first open proposal that wants and allows it.
 
-    Unasked it goes where renderings go unasked, and only for packages that both sides changed.
+    Unasked it goes where renderings go unasked, and only for packages that both sides changed. A
+    branch that is proposed to two bases gets neither unasked: whoever proposed it to the one need
+    not want what the other holds.
     """
+    bases = {p.place.base_ref for p in facts.open}
     for one in judged:
         p, asked = one.proposal, one.update_asked
         outdated = [t for t in p.content.touched if t.outdated]
@@ -185,11 +188,13 @@ def _update(facts: Facts, judged: Iterable[Assessed]) -> PushUpdate | None:
             and p.rules.policy.update is UpdateMode.AUTO
             and facts.is_draft_branch
             and bool(outdated)
+            and len(bases) == 1
         )
         refused = facts.push_refused
         if (
             p.place.closed
             or not (asked or unasked)
+            or not facts.may_push
             or (p.update is None or not p.update.possible)
             or p.place.head != facts.head
             or (refused is not None and refused.asked >= asked)
@@ -235,7 +240,7 @@ def _push(
     if not isinstance(policy, Policy) or facts.head is None:
         return None
     wanted = policy.render is RenderMode.COMMIT and facts.is_draft_branch
-    wanted = wanted or (asked > 0 and facts.same_repository)
+    wanted = wanted or (asked > 0 and facts.may_push)
     changes = {path: data for v in verdicts for path, data in v.changes.items()}
     # A function that never settles is stopped after one commit (docs/design.md, "Renderings"); but
     # rules change too, so whoever asks gets one more.

@@ -32,6 +32,7 @@ class Right:
 
 
 READERS = Right(Role.READ)
+WRITERS = Right(Role.WRITE)
 WRITERS_OR_AUTHOR = Right(Role.WRITE, Own.AUTHOR)
 WRITERS_OR_HOLDER = Right(Role.WRITE, Own.HOLDER)
 APPROVERS = Right(None)

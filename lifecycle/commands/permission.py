@@ -20,6 +20,8 @@ def refusal(request: CommandRequest, response: CommandResponse, row: CommandSpec
         and not p.content.configures
     ):
         return texts.approve_unjudged(p.rules.policy)
+    if row.pushes and not request.facts.same_repository:
+        return ""  # nothing is pushed there, whoever asks: the command says what to do instead
     found = verdict(request, response, row)
     return texts.access_refused(row.word, found, p) if isinstance(found, Refused) else ""
 

@@ -4,7 +4,13 @@ from lifecycle.commands.grammar import MOST_REASON, OptionalText, OptionalWord
 from lifecycle.commands.handlers import approve, hold, questions, rebase, render, stage
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.facts.proposal import Stage
-from lifecycle.rights import APPROVERS, READERS, WRITERS_OR_AUTHOR, WRITERS_OR_HOLDER
+from lifecycle.rights import (
+    APPROVERS,
+    READERS,
+    WRITERS,
+    WRITERS_OR_AUTHOR,
+    WRITERS_OR_HOLDER,
+)
 
 _OPEN = frozenset({Stage.DRAFT, Stage.PROPOSED})
 _UNPUBLISHED = _OPEN | {Stage.MERGED}
@@ -49,7 +55,7 @@ TABLE = Table(
             word="render",
             command=render.RenderCommand,
             stages=_OPEN,
-            right=WRITERS_OR_AUTHOR,
+            right=WRITERS,
             handler=render.render,
             help="render again; commits the result where the bot may push",
             pushes=True,
@@ -58,7 +64,7 @@ TABLE = Table(
             word="rebase",
             command=rebase.RebaseCommand,
             stages=_OPEN,
-            right=WRITERS_OR_AUTHOR,
+            right=WRITERS,
             handler=rebase.rebase,
             help="merge the base branch into this one, packages by resource and field",
             pushes=True,

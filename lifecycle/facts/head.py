@@ -93,9 +93,21 @@ class Facts:
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
     @property
+    def published_from(self) -> frozenset[str]:
+        """Branches that packages are published from, as far as the rules here tell."""
+        known = (self.draft_policy, *(p.rules.policy for p in self.proposals))
+        rules = (policy.branches for policy in known if isinstance(policy, Policy))
+        return frozenset({self.default_ref}).union(*rules)
+
+    @property
+    def may_push(self) -> bool:
+        """The bot may push to it where somebody asks: it changes a base through proposals only."""
+        return self.same_repository and self.head_ref not in self.published_from
+
+    @property
     def is_draft_branch(self) -> bool:
         """The bot may push to it unasked: by convention drafts live under `drafts/`.
 
         Source: docs/design.md, "What is stored in git".
         """
-        return self.same_repository and self.head_ref.startswith(names.DRAFTS)
+        return self.may_push and self.head_ref.startswith(names.DRAFTS)

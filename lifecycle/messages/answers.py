@@ -145,6 +145,14 @@ def nothing_held() -> str:
     return "Nothing is held: this is published."
 
 
+def of_published(word: str, head_ref: str) -> str:
+    """A command that pushes, where packages are published from the branch itself."""
+    return (
+        f"{code(word)} refused: packages are published from {code(head_ref)}, and the bot changes"
+        " such a branch through proposals only. Propose the changes from a branch of their own."
+    )
+
+
 def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
     """Somebody without the right, and who has it."""
     word = code(f"/{command}")

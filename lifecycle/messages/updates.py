@@ -29,14 +29,6 @@ def of_fork(base_ref: str) -> str:
     )
 
 
-def of_published(head_ref: str) -> str:
-    """The answer to `/rebase` where packages are published from the branch itself."""
-    return (
-        f"`/rebase` refused: packages are published from {code(head_ref)}, and the bot changes such"
-        " a branch through proposals only. Propose the changes from a branch of their own."
-    )
-
-
 def refused(refusal: PushRefusal, base_ref: str) -> str:
     """The answer to `/rebase` where a rule of the forge forbids the push."""
     return (

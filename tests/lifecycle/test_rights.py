@@ -21,6 +21,7 @@ DEFAULT = Policy()
 
 AUTHOR_OR_WRITE = ("RTWMA", "WMA")
 READ = ("RTWMA", "RTWMA")
+WRITE = ("WMA", "WMA")
 
 EXPECTED: dict[str, tuple[str, str]] = {
     # command: roles that may as an author (or who set the hold), roles that may as somebody else
@@ -28,8 +29,8 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "approve": ("", "WMA"),
     "unapprove": READ,
     "reject": AUTHOR_OR_WRITE,
-    "render": AUTHOR_OR_WRITE,
-    "rebase": AUTHOR_OR_WRITE,
+    "render": WRITE,
+    "rebase": WRITE,
     "check": AUTHOR_OR_WRITE,
     "hold": AUTHOR_OR_WRITE,
     "unhold": AUTHOR_OR_WRITE,

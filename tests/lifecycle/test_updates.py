@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from lifecycle import actions as a
+from lifecycle.access import Role
 from lifecycle.decide import decide
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import Update, UpdateConflict
-from lifecycle.policy import Policy, UpdateMode
-from tests.lifecycle.samples import AUTHOR, CORE, PROPOSAL, changed, facts, said
+from lifecycle.facts.verdicts import Verdict
+from lifecycle.policy import Policy, RenderMode, Root, UpdateMode
+from tests.lifecycle.samples import AUTHOR, CORE, PROPOSAL, ROLES, changed, facts, said
 
 CLASH = UpdateConflict(
     path="net/core/web.yaml",
@@ -65,6 +67,72 @@ def test_when_it_is_pushed(case: str) -> None:
     for each in pushes:
         assert (each.head, each.base) == (proposal.place.head, proposal.place.base)
         assert each is found[0]  # before its answer: what was not done is found again
+
+
+PUSHING = ("/rebase", "/render")
+ELSEWHERE = Policy(roots=(Root("net", "release"),))
+READER = {**ROLES, "author": Role.READ}
+
+
+def pushed_after(word: str, proposal: Proposal, **given: Any) -> tuple[bool, str]:
+    """Whether a command of the author has anything pushed, and what is answered."""
+    verdict = Verdict(package="net/core", changes={"net/core/a.yaml": b"a"})
+    proposal = changed(proposal, comments=(said(AUTHOR, word, 100),))
+    found = decide(facts(replace(proposal, update=MERGES, verdicts=(verdict,)), **given))
+    pushes = any(isinstance(each, a.PushUpdate | a.PushRender) for each in found)
+    return pushes, "".join(each.body for each in found if isinstance(each, a.Reply))
+
+
+@pytest.mark.parametrize("word", PUSHING)
+def test_an_author_who_can_only_read_has_nothing_pushed(word: str) -> None:
+    """Short-cut refused: the right of `/propose` for what pushes, too.
+
+    In an organization whoever can read proposes any branch of the repository, and is the author
+    then; and write access can be taken from who wrote it.
+    """
+    mine = changed(changed(OUTDATED, policy=Policy(render=RenderMode.CHECK)), roles=READER)
+
+    pushed, told = pushed_after(word, mine, head_ref="production")
+
+    assert not pushed
+    assert "it takes write access, and you have read access" in told
+
+
+@pytest.mark.parametrize("branch", ["main", "release", "drafts/release"])
+@pytest.mark.parametrize("word", PUSHING)
+def test_nothing_is_pushed_to_a_branch_that_packages_are_published_from(
+    word: str, branch: str
+) -> None:
+    """Short-cut refused: any branch of the repository, or any under `drafts/`, unreviewed."""
+    policy = replace(ELSEWHERE, roots=(Root("net", branch), *ELSEWHERE.roots))
+
+    pushed, told = pushed_after(word, changed(OUTDATED, policy=policy), head_ref=branch)
+
+    assert not pushed
+    assert f"packages are published from `{branch}`" in told
+
+
+@pytest.mark.parametrize("update", [UpdateMode.AUTO, UpdateMode.MANUAL])
+def test_a_branch_like_a_draft_that_is_published_from_is_left_alone(update: UpdateMode) -> None:
+    """Short-cut refused: whatever lies under `drafts/` is rendered, merged into and deleted."""
+    policy = Policy(roots=(Root("net", "drafts/net"),), update=update)
+    merged = changed(PROPOSAL, merged=True, closed=True, policy=policy)
+
+    pushed, _ = pushed_after("so", changed(OUTDATED, policy=policy), head_ref="drafts/net")
+
+    assert not pushed
+    assert not facts(merged, head_ref="drafts/net").is_draft_branch
+
+
+def test_a_draft_that_is_proposed_to_two_bases_gets_neither_unasked() -> None:
+    """Short-cut refused: the first that wants it, so that whoever proposes it elsewhere decides."""
+    other = changed(replace(ITSELF, update=MERGES), number=8, base_ref="release")
+    mine = replace(ITSELF, update=MERGES)
+
+    both = decide(replace(facts(mine), proposals=(mine, other)))
+
+    assert any(isinstance(each, a.PushUpdate) for each in decide(facts(mine)))
+    assert not any(isinstance(each, a.PushUpdate) for each in both)
 
 
 def test_a_long_list_of_conflicts_is_cut_and_counted() -> None:

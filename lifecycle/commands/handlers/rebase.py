@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from lifecycle.commands.spec import CommandRequest, CommandResponse
+from lifecycle.messages import answers
 from lifecycle.messages import updates as texts
-from lifecycle.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +17,11 @@ def rebase(
 ) -> CommandResponse:
     """Ask for the merge commit, or tell why there is none."""
     facts, p, asked = request.facts, response.proposal, request.comment.id
-    base_ref, policy = p.place.base_ref, p.rules.policy
+    base_ref = p.place.base_ref
     if not facts.same_repository:
         return response.refuse(texts.of_fork(base_ref))
-    published = policy.branches if isinstance(policy, Policy) else frozenset[str]()
-    if facts.head_ref in {facts.default_ref, *published}:
-        return response.refuse(texts.of_published(facts.head_ref))
+    if not facts.may_push:
+        return response.refuse(answers.of_published("/rebase", facts.head_ref))
     refused = facts.push_refused
     if refused and refused.asked >= asked:
         return response.refuse(texts.refused(refused, base_ref))

@@ -23,6 +23,8 @@ def render(
     """Ask for a render commit, unless the forge refused the push that this comment asked for."""
     if not request.facts.same_repository:
         return response.refuse(texts.RENDER_OF_FORK)
+    if not request.facts.may_push:
+        return response.refuse(texts.of_published("/render", request.facts.head_ref))
     refused, asked = request.facts.push_refused, request.comment.id
     if refused and refused.asked >= asked:
         return response.refuse(texts.render_refused(refused))
