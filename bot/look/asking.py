@@ -7,6 +7,7 @@ that changes nothing makes at most eight requests for a proposal with one approv
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from bot import metrics
 from bot.clock import Offload
@@ -21,7 +22,9 @@ from lifecycle.commands import parse as commands
 from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment
 from lifecycle.facts.merging import MergeFailure, MergeWait, Merging
+from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
+from lifecycle.records import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +207,21 @@ class Asker:
         """
         if not comment.ours:
             return comment
+        found, body = _recorded(comment.body, tuple(self._keys), self._repository.id, number)
         return replace(
             comment,
-            records=records.read_about(comment.body, self._keys, self._repository.id, number),
+            records=found,
             summary=records.is_summary(comment.body, self._instance),
-            body=records.visible(comment.body),
+            body=body,
         )
+
+
+@lru_cache(maxsize=256)  # each look reads all of our comments again, and few have changed
+def _recorded(
+    body: str, keys: tuple[bytes, ...], repository_id: RepositoryId, number: int
+) -> tuple[tuple[Record, ...], str]:
+    """The records of a comment of ours that were made for a proposal, and its text without them."""
+    return records.read_about(body, keys, repository_id, number), records.visible(body)
 
 
 def _wait(refusal: MergeRefusal | None) -> MergeWait | None:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from bot.outcomes import Report
@@ -192,8 +193,13 @@ def digest(value: object) -> str:
 
 
 def _plain(value: object) -> Any:
+    kind = type(value)
+    if value is None or kind in _AS_THEY_ARE:
+        return value
+    if names := _fields(kind):  # type: ignore[arg-type]  # types can be hashed
+        return {kind.__name__: {name: _plain(getattr(value, name)) for name in names}}
     match value:
-        case None | bool() | int() | float():
+        case bool() | int() | float():
             return value
         case Enum():
             return value.name
@@ -207,8 +213,14 @@ def _plain(value: object) -> Any:
             return sorted((_plain(each) for each in value), key=json.dumps)
         case list() | tuple():
             return [_plain(each) for each in value]
-        case _ if is_dataclass(value):
-            named = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-            return {type(value).__name__: named}
         case _:
             return str(value)
+
+
+_AS_THEY_ARE = frozenset({str, int, bool, float})
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """Names of the fields of a dataclass; of any other type none."""
+    return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()

@@ -183,10 +183,14 @@ class MemoryMirror:
             return
         remote = self._remote
         shown = remote.shown(credentials, places)
-        there = {r: sha for r, sha in shown.items() if any(_at(r, p) for p in places)}
+        below = tuple([f"{place}/" for place in places])
+        there = {r: sha for r, sha in shown.items() if r in places or r.startswith(below)}
         for sha in there.values():
-            self.objects.take(remote.objects, sha)
-        kept = {r: sha for r, sha in self._refs.items() if not any(_at(r, p) for p in places)}
+            if sha not in self.objects.known:
+                self.objects.take(remote.objects, sha)
+        kept = {
+            r: sha for r, sha in self._refs.items() if r not in places and not r.startswith(below)
+        }
         self._refs = kept | there
         self.used = self._clock.monotonic()
         self._begun |= dict.fromkeys(places, self.used)
@@ -209,7 +213,8 @@ class MemoryMirror:
         def at(place: str) -> dict[str, str]:
             if since is not None:
                 self.bring(credentials, [place], since)
-            return {ref: sha for ref, sha in self._refs.items() if _at(ref, place)}
+            below = f"{place}/"
+            return {r: sha for r, sha in self._refs.items() if r == place or r.startswith(below)}
 
         return MemoryHistory(self.objects, at)
 

@@ -93,7 +93,10 @@ class MemoryProposals:
         texts = self._events.get((repository_id, number), ())
         return (
             frozenset(decode(json.loads(text)) for text in texts),
-            kept(dict(self._written.get((repository_id, number), {}))),
+            {
+                comment: Written(one.body, kept(one.record))
+                for comment, one in self._written.get((repository_id, number), {}).items()
+            },
         )
 
     async def settle(self, repository_id: RepositoryId, number: int, *, merged: bool) -> None:

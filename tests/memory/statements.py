@@ -1,6 +1,7 @@
 """What every statement of the in-memory store does: let others run, and fail while it is away."""
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -49,4 +50,17 @@ class Statements:
 
 def kept(value: Any) -> Any:
     """A value as a database would hold and give it: a copy, and all of its text can be said."""
+    if type(value) is str:
+        return value if value.isascii() and "\0" not in value else sayable(value)
+    if value is None or isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, Mapping):
+        return {kept(key): kept(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [kept(each) for each in value]
+    if isinstance(value, tuple):
+        return tuple([kept(each) for each in value])
     return sayable(copy.deepcopy(value))
+
+
+_PLAIN = (bool, int, float, bytes, datetime)

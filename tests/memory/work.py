@@ -115,11 +115,14 @@ class MemoryQueue:
     async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
         await self._statements.begin()
         now, full = self._statements.seconds(), turns.full
-        there = [(k, r) for k, r in self._rows.items() if r.is_wanted and r.opens <= now]
         ready = [
             (turns.ranks.get(place_of(k), 0), -r.priority, r.due, k)
-            for k, r in there
-            if k not in self.passed_over and not (full and place_of(k) in full)
+            for k, r in self._rows.items()
+            if r.due <= now  # most are not: it is asked first
+            and r.is_wanted
+            and r.opens <= now
+            and k not in self.passed_over
+            and not (full and place_of(k) in full)
         ]
         if not ready:
             return None
@@ -190,8 +193,10 @@ class MemoryQueue:
     async def next_due(self, turns: Turns = ANY_TURN) -> float | None:
         await self._statements.begin()
         full = turns.full
-        rows = (r for k, r in self._rows.items() if not (full and place_of(k) in full))
-        opens = min((row.opens for row in rows if row.is_wanted), default=None)
+        wanted = ((k, r) for k, r in self._rows.items() if r.wanted > r.seen)
+        opens = min(
+            (r.opens for k, r in wanted if not (full and place_of(k) in full)), default=None
+        )
         return None if opens is None else max(0.0, opens - self._statements.seconds())
 
     async def backlog(self) -> Backlog:

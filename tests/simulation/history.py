@@ -95,6 +95,7 @@ class Manner:
         late: Share that comes late.
         doubled: Share that comes twice.
         latency: Share of calls that take a while.
+        alone: Share of awaits at which the same task is drawn again.
         hurry: Share of steps after which nothing rests before the next.
         before: The bot comes when this many steps were done.
         rules: Those of the repository at the beginning; None without a file.
@@ -107,6 +108,7 @@ class Manner:
     late: float
     doubled: float
     latency: float
+    alone: float
     hurry: float
     before: int
     rules: RulesText | None = None
@@ -134,13 +136,16 @@ def manner(draw: Random) -> Manner:
         late=0.0 if calm else draw.choice((0.0, 0.1, 0.4)),
         doubled=draw.choice((0.0, 0.1)),
         latency=0.0 if calm else draw.choice((0.0, 0.0, 0.05, 0.3)),
+        alone=draw.choice((0.3, 0.7, 0.9)),
         hurry=draw.choice((0.2, 0.5, 0.8)),
         before=draw.choice((0, 0, 0, 4)),
         rules=draw.choice(CHOICES[:-1]) if draw.random() < 0.6 else None,
     )
 
 
-CALM = Manner((), calm=True, replicas=1, lost=0, late=0, doubled=0, latency=0, hurry=0, before=0)
+CALM = Manner(
+    (), calm=True, replicas=1, lost=0, late=0, doubled=0, latency=0, alone=0, hurry=0, before=0
+)
 """Nothing goes wrong by itself: for a history that is told step by step."""
 
 
@@ -177,6 +182,7 @@ class Simulation:
         self._real = real
         self._count = FEWEST + int(self.draw.random() * (MOST - FEWEST))
         self.loop = DrawnLoop(lambda n: int(self.draw.random() * n))
+        self.loop.stays = lambda: self.draw.random() < self.manner.alone
         self._agenda: list[Due] = []
         self._order = count()
         self._names = count(1)
@@ -508,11 +514,11 @@ class Simulation:
         self.weather.latency = lambda: 0.0
         for replica in self.replicas:
             replica.clock.wrong = 0.0
-        self.pass_time(2400.0)
+        self.pass_time(1000.0)  # longer than any wait after a failure, and than between sweeps
         self.skip(90_000.0)
         self.pass_time(1000.0)
         quiet = len(self.diary.entries)
-        self.pass_time(2000.0)
+        self.pass_time(1000.0)
         found = self._judge()
         return found if found or self.beyond else self._ended(quiet).judge()
 

@@ -10,7 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any, ParamSpec, TypeVar, cast
 
 from bot.store.port import Store
-from tests.simulation.scheduler import Owner
+from tests.simulation.scheduler import DrawnLoop, Owner
 from tests.simulation.weather import STORE, Weather
 
 P = ParamSpec("P")
@@ -23,11 +23,13 @@ class Gate:
     Args:
         owner: The process.
         weather: What befalls them.
+        loop: Where others come between.
     """
 
-    def __init__(self, owner: Owner, weather: Weather) -> None:
+    def __init__(self, owner: Owner, weather: Weather, loop: DrawnLoop) -> None:
         self._owner = owner
         self._weather = weather
+        self._loop = loop
 
     async def statement(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
         """Make one statement, or die of it."""
@@ -53,7 +55,7 @@ class Gate:
     async def offload(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Implements `bot.clock.Offload`: others come between before it and after it."""
         self._weather.live(self._owner.name)
-        await asyncio.sleep(0)
+        await self._loop.others_go_on()
         self._weather.live(self._owner.name)
         return work(*args, **kwargs)
 

@@ -90,7 +90,7 @@ class Replica:
         self.owner = Owner(name)
         self._world = world
         world.weather.owners[name] = self.owner
-        gate = Gate(self.owner, world.weather)
+        gate = Gate(self.owner, world.weather, world.loop)
         self.clock = SimulatedClock(world.loop, world.draw, wrong)
         self.store = store_port(world.store, gate)
         self.renderer = MemoryRenderer({STAMPER: stamp, JUDGE: sound})

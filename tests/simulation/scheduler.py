@@ -9,12 +9,12 @@ import contextvars
 import heapq
 import random
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, coroutine
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -96,6 +96,7 @@ class DrawnLoop(asyncio.BaseEventLoop):
     Attributes:
         draw: Gives the number of the next of so many tasks.
         now: Seconds since the beginning.
+        stays: Tells whether a task that lets others run is drawn again at once.
         steps: Of tasks, so far.
         broken: What nobody caught.
     """
@@ -103,6 +104,7 @@ class DrawnLoop(asyncio.BaseEventLoop):
     def __init__(self, draw: Callable[[int], int]) -> None:
         # Nothing of the base class is set up: it would take threads' places and watch for children.
         self.draw = draw
+        self.stays: Callable[[], bool] = lambda: False
         self.now = 0.0
         self.steps = 0
         self.broken: list[str] = []
@@ -135,7 +137,11 @@ class DrawnLoop(asyncio.BaseEventLoop):
         context: contextvars.Context | None = None,
     ) -> None:
         call = callback, args, contextvars.copy_context() if context is None else context
-        (self._tasks if _is_of_task(callback) else self._promised).append(call)
+        kind = type(callback)
+        if kind is _STEP or (kind is BuiltinFunctionType and callback.__name__ == "task_wakeup"):
+            self._tasks.append(call)  # asyncio promises no order among steps of tasks
+        else:
+            self._promised.append(call)
 
     def call_later(  # type: ignore[override]
         self,
@@ -181,6 +187,15 @@ class DrawnLoop(asyncio.BaseEventLoop):
         self.broken.append(f"{context.get('message')}: {context.get('exception')!r}")
 
     # What the simulation does with it.
+
+    @coroutine
+    def others_go_on(self) -> Generator[None, None, None]:
+        """Let other tasks run, unless this one is drawn again: then nobody has to be asked."""
+        if self.stays():
+            self.steps += 1
+            self.now += MOMENT
+        else:
+            yield
 
     @property
     def is_ready(self) -> bool:
@@ -248,12 +263,6 @@ class DrawnLoop(asyncio.BaseEventLoop):
             asyncio.events._set_running_loop(None)
 
 
-def _is_of_task(callback: Callable[..., object]) -> bool:
-    """Whether it takes a task a step further; asyncio promises no order among those."""
-    kind = type(callback)
-    return kind is _STEP or (kind is BuiltinFunctionType and callback.__name__ == "task_wakeup")
-
-
 class _Probe:
     """Tells the type by which asyncio asks a loop to take a task's step."""
 
@@ -302,7 +311,10 @@ class SimulatedClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait; 0 lets other tasks run."""
-        await asyncio.sleep(seconds)
+        if seconds > 0:
+            await asyncio.sleep(seconds)
+        else:
+            await self.loop.others_go_on()
 
     def random(self) -> float:
         """Drawn from the history's seed."""
