@@ -48,12 +48,7 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
     answered = answers.answer(facts, proposal, found)
     kept = answered.memory.adding(*bind(facts, answered.proposal, answered.memory))
     kept = kept.adding(*fell(facts, answered.proposal, kept), *_tagged(proposal))
-    judgement = judge(
-        answered.proposal,
-        kept,
-        draft_branch=facts.is_draft_branch,
-        push_refused=facts.push_refused,
-    )
+    judgement = judge(facts, answered.proposal, kept)
     if not upkeep.fits(kept, proposal, facts.repository_id):
         judgement = replace(judgement, gates=(*judgement.gates, _record_full()))
     mended = upkeep.mend(proposal, remembered, found, facts.repository_id)

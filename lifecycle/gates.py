@@ -7,7 +7,7 @@ from cadlib.findings import Severity
 from lifecycle import names
 from lifecycle.approvals import Approvals, approvals_of
 from lifecycle.facts.checks import CheckState
-from lifecycle.facts.head import PushRefusal
+from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.memory import Memory
@@ -17,23 +17,16 @@ from lifecycle.messages.markdown import people
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 
 
-def judge(
-    proposal: Proposal,
-    remembered: Memory,
-    *,
-    draft_branch: bool,
-    push_refused: PushRefusal | None = None,
-) -> Judgement:
+def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
     """Judge one proposal, open or merged; total on any facts.
 
     Args:
-        proposal: The facts.
+        facts: Of the head branch.
+        proposal: One of its proposals.
         remembered: What our comments and the database remember.
-        draft_branch: The bot may push the rendering to the head branch.
-        push_refused: The forge forbade it.
     """
     if proposal.content.configures and not proposal.content.touched and not proposal.place.merged:
-        return _rules_changed(proposal, remembered)
+        return _rules_changed(facts, proposal, remembered)
     if isinstance(proposal.rules.policy, BrokenPolicy):
         gate = Gate(
             name="configuration",
@@ -47,11 +40,10 @@ def judge(
         return Judgement(tuple(_taggable(proposal)), None)  # it was judged then
     policy = proposal.rules.policy
     approvals = approvals_of(proposal, policy, remembered)
-    pushes = draft_branch and policy.render is RenderMode.COMMIT
-    rendered = _rendered(proposal, bot_pushes=pushes, push_refused=push_refused)
-    gates = [rendered, _validated(proposal), *_ready(proposal)]
+    gates = [_rendered(facts, proposal, policy), _validated(proposal), *_ready(proposal)]
     if not proposal.place.merged:
-        gates = [_proposed(proposal), *gates, _up_to_date(proposal), *_merges_as_shown(proposal)]
+        gates = [_proposed(proposal), *gates, _up_to_date(facts, proposal)]
+        gates += _merges_as_shown(facts, proposal)
     gates += [
         _approved(proposal, approvals, policy),
         *_configured(proposal, remembered),
@@ -65,14 +57,14 @@ def judge(
     return Judgement(tuple(gates), approvals)
 
 
-def _rules_changed(proposal: Proposal, remembered: Memory) -> Judgement:
+def _rules_changed(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
     """A proposal that changes rules and no package: people merge it, once it is approved."""
     approvals = approvals_of(proposal, configuring(proposal.rules.policy), remembered)
     return Judgement(
         (
             _proposed(proposal),
             _validated(proposal),
-            *_merges_as_shown(proposal),
+            *_merges_as_shown(facts, proposal),
             *_configured(proposal, remembered),
             *_fresh(approvals, remembered),
             _unopposed(approvals),
@@ -114,7 +106,9 @@ def _proposed(proposal: Proposal) -> Gate:
     return Gate(name="proposed", state=GateState.HOLDS, actual=texts.IS_PROPOSED)
 
 
-def _rendered(proposal: Proposal, *, bot_pushes: bool, push_refused: PushRefusal | None) -> Gate:
+def _rendered(facts: Facts, proposal: Proposal, policy: Policy) -> Gate:
+    bot_pushes = facts.is_draft_branch and policy.render is RenderMode.COMMIT
+    push_refused = facts.push_refused
     broken = [v for v in proposal.verdicts if v.broken]
     if broken:
         return Gate(
@@ -186,14 +180,14 @@ def _ready(proposal: Proposal) -> list[Gate]:
     ]
 
 
-def _up_to_date(proposal: Proposal) -> Gate:
+def _up_to_date(facts: Facts, proposal: Proposal) -> Gate:
     outdated = [t for t in proposal.content.touched if t.outdated]
     if outdated:
         return Gate(
             name="up to date",
             state=GateState.BLOCKED,
             actual=updates.outdated(outdated, proposal.place.base_ref, proposal.update),
-            wanted=updates.wanted(proposal.place.base_ref, proposal.update),
+            wanted=updates.wanted(proposal.place.base_ref, proposal.update, command=facts.may_push),
             who=texts.UP_TO_DATE_WHO,
         )
     return Gate(
@@ -203,7 +197,7 @@ def _up_to_date(proposal: Proposal) -> Gate:
     )
 
 
-def _merges_as_shown(proposal: Proposal) -> list[Gate]:
+def _merges_as_shown(facts: Facts, proposal: Proposal) -> list[Gate]:
     """What the merge would do beside what everybody sees; no gate where it does nothing."""
     if proposal.content.effect.clean:
         return []
@@ -212,7 +206,7 @@ def _merges_as_shown(proposal: Proposal) -> list[Gate]:
             name="merge result",
             state=GateState.BLOCKED,
             actual=texts.merge_effect(proposal.content.effect, proposal.place.base_ref),
-            wanted=texts.merge_base_wanted(proposal.place.base_ref),
+            wanted=texts.merge_base_wanted(proposal.place.base_ref, command=facts.may_push),
             who=texts.UP_TO_DATE_WHO,
         )
     ]

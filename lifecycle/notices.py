@@ -74,7 +74,9 @@ def _occasions(facts: Facts, proposal: Proposal, remembered: Memory) -> Iterator
     outdated = [t for t in proposal.content.touched if t.outdated]
     if outdated and not proposal.place.draft:
         left = ",".join(sorted(f"{t.package}@{t.origin[:10]}" for t in outdated))
-        yield f"outdated {left}", texts.went_out_of_date(outdated, proposal.place.base_ref)
+        command = facts.may_push
+        text = texts.went_out_of_date(outdated, proposal.place.base_ref, command=command)
+        yield f"outdated {left}", text
     if errors := sum(len(v.blocking) for v in proposal.verdicts):
         yield from _failures(facts, proposal, errors)
 

@@ -146,7 +146,7 @@ def _approved(facts: Facts, response: CommandResponse) -> tuple[str, ...]:
     approval, p = response.approval, response.proposal
     if approval is None:
         return ()
-    judgement = judge(p, response.memory, draft_branch=facts.is_draft_branch)
+    judgement = judge(facts, p, response.memory)
     merged = approval.head == p.place.merge_commit
     blocked = summary.blocked(judgement)
     return (texts.approved(approval, p, merged=merged, blocked=blocked),)

@@ -129,7 +129,8 @@ class CommandSpec(Generic[C]):
             allow it.
         help: What it does, in one line.
         question: It only asks, and is answered also where no package is touched.
-        pushes: It may push to the head branch, and so means nothing where that is in a fork.
+        pushes: It pushes to the head branch: that takes what pushing takes, and to have written a
+            part does not suffice. Where the branch is in a fork it comes to an explanation only.
     """
 
     word: str

@@ -97,7 +97,8 @@ def unrenderable_summary(verdicts: Iterable[Verdict]) -> str:
 
 def mend_merge(said: str, base_ref: str) -> str:
     """What is wrong with a merge, and how to mend it, as sentences."""
-    return f"{said[:1].upper()}{said[1:]}. To mend it, {gates.merge_base_wanted(base_ref)}."
+    merge = gates.merge_base_wanted(base_ref, command=False)
+    return f"{said[:1].upper()}{said[1:]}. To mend it, {merge}."
 
 
 def publishing(proposal: Proposal) -> str:

@@ -188,9 +188,10 @@ def outdated(touched: Iterable[Touched], base_ref: str) -> str:
     )
 
 
-def merge_base_wanted(base_ref: str) -> str:
-    """How to bring a proposal up to date."""
-    return f"comment `/rebase`, or merge {code(base_ref)} into this branch, so that both are in it"
+def merge_base_wanted(base_ref: str, *, command: bool) -> str:
+    """How to bring a proposal up to date: by the command as well, where the bot may push."""
+    merge = f"merge {code(base_ref)} into this branch, so that both are in it"
+    return f"comment `/rebase`, or {merge}" if command else merge
 
 
 def merge_effect(effect: Effect, base_ref: str) -> str:

@@ -31,11 +31,11 @@ def notice(owners: Iterable[str], text: str) -> str:
     return " ".join([*(f"@{login}" for login in sorted(owners)), text])[: limits.TEXT]
 
 
-def went_out_of_date(touched: Sequence[Touched], base_ref: str) -> str:
+def went_out_of_date(touched: Sequence[Touched], base_ref: str, *, command: bool) -> str:
     """The base branch changed a package after the proposal left it."""
     return (
         f"this proposal is out of date: {gates.outdated(touched, base_ref)}. To go on,"
-        f" {gates.merge_base_wanted(base_ref)}."
+        f" {gates.merge_base_wanted(base_ref, command=command)}."
     )
 
 

@@ -104,8 +104,8 @@ def outdated(touched: Iterable[Touched], base_ref: str, update: Update | None) -
 _FEW = 5
 
 
-def wanted(base_ref: str, update: Update | None) -> str:
-    """How to bring a proposal up to date: by hand where the bot cannot."""
+def wanted(base_ref: str, update: Update | None, *, command: bool) -> str:
+    """How to bring a proposal up to date: by hand where the bot cannot, or may not."""
     if update is None or update.possible:
-        return gates.merge_base_wanted(base_ref)
+        return gates.merge_base_wanted(base_ref, command=command)
     return f"{code(base_ref)} merged into this branch by hand: {by_hand(base_ref)}"

@@ -342,12 +342,12 @@ def test_the_first_sweep_merges_nothing_even_where_nobody_has_to_approve() -> No
     old = changed(PROPOSAL, policy=nobody, digest=nobody.digest, adopted_at=NOW)
 
     rested = settled(facts(old)).proposals[0]
-    judgement = judge(rested, memory.read(rested), draft_branch=True)
+    judgement = judge(facts(rested), rested, memory.read(rested))
 
     assert [g.name for g in judgement.open] == ["fresh approval"]
     new = changed(old, opened_at=NOW + SECOND)
     rested = settled(facts(new)).proposals[0]
-    assert judge(rested, memory.read(rested), draft_branch=True).holds
+    assert judge(facts(rested), rested, memory.read(rested)).holds
 
 
 @pytest.mark.parametrize(("newest", "waits"), [(0, True), (-1, False)], ids=["old", "new"])
@@ -363,7 +363,7 @@ def test_the_first_sweep_tells_old_from_new_by_numbers(
 
     rested = settled(facts(changed(told, policy=nobody, digest=nobody.digest))).proposals[0]
 
-    judgement = judge(rested, memory.read(rested), draft_branch=True)
+    judgement = judge(facts(rested), rested, memory.read(rested))
     assert [g.name for g in judgement.open] == ["fresh approval"] * waits
 
 

@@ -248,7 +248,7 @@ def judged(start: Facts) -> tuple[object, ...]:
     """What is decided about a proposal at rest."""
     rested = settled(start).proposals[0]
     remembered = memory.read(rested)
-    judgement = judge(rested, remembered, draft_branch=True)
+    judgement = judge(facts(rested), rested, remembered)
     assert judgement.approvals is not None
     return (
         remembered.words,
@@ -307,7 +307,7 @@ def test_deleting_a_comment_of_ours_changes_nothing_but_asks_for_one_fresh_appro
     bodies = [c.body for c in after.talk.answers if not c.summary]
     assert sorted(bodies) == sorted(c.body for c in before.talk.answers if not c.summary)
     assert any(c.summary for c in after.talk.answers)
-    gates = {g.name: g for g in judge(after, memory.read(after), draft_branch=True).open}
+    gates = {g.name: g for g in judge(facts(after), after, memory.read(after)).open}
     assert "1 comment of the bot was deleted" in gates["fresh approval"].actual
 
 
@@ -347,7 +347,7 @@ def test_an_edited_comment_is_written_anew_and_asks_for_a_fresh_approval(summary
     assert not any(c.altered for c in after.talk.answers)
     assert {c.summary: c.body for c in after.talk.answers}[False] == before[False]
     remembered = memory.read(after)
-    judgement = judge(after, remembered, draft_branch=True)
+    judgement = judge(facts(after), after, remembered)
     assert [g.name for g in judgement.open] == ["fresh approval", "no hold"]
     assert judgement.open[0].actual == "1 comment of the bot was edited by somebody else"
     assert judgement.approvals is not None
@@ -357,11 +357,7 @@ def test_an_edited_comment_is_written_anew_and_asks_for_a_fresh_approval(summary
         after, comments=(*after.talk.comments, said(APPROVER, "/approve", 5000, minutes=60))
     )
     rested = settled(replace(FACTS, proposals=(newer,)))
-    judgement = judge(
-        rested.proposals[0],
-        memory.read(rested.proposals[0]),
-        draft_branch=True,
-    )
+    judgement = judge(rested, rested.proposals[0], memory.read(rested.proposals[0]))
     assert [g.name for g in judgement.open] == ["no hold"]
 
 
@@ -377,7 +373,7 @@ def test_an_edited_answer_whose_text_was_lost_says_that_it_is_not_known() -> Non
     assert not edited_one.altered
     assert "approved head" in again.body  # nobody can tell any more that it had an answer
     remembered = memory.read(after)
-    assert [g.name for g in judge(after, remembered, draft_branch=True).open] == [
+    assert [g.name for g in judge(facts(after), after, remembered).open] == [
         "fresh approval",
         "no hold",
     ]

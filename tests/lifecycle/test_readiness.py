@@ -21,7 +21,7 @@ MISSING = Readiness("Ready")
 def gate(*conditions: Readiness) -> Gate | None:
     verdicts = (replace(PROPOSAL.verdicts[0], readiness=conditions),)
     proposal = replace(PROPOSAL, verdicts=verdicts)
-    found = judge(proposal, read(proposal), draft_branch=True).gates
+    found = judge(facts(proposal), proposal, read(proposal)).gates
     return next((each for each in found if each.name == "ready"), None)
 
 

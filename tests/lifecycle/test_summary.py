@@ -189,7 +189,7 @@ def test_no_message_holds_a_character_that_cannot_be_seen() -> None:
         proposed="/etc/x",
     )
     proposal = replace(PROPOSAL, verdicts=(Verdict(package="net/core", findings=(odd,)),))
-    judgement = judge(proposal, memory.Memory(), draft_branch=True)
+    judgement = judge(facts(proposal), proposal, memory.Memory())
     texts = [_said(proposal), summary.gate_list(judgement), findings.annotation(odd)]
 
     assert all(char.isprintable() or char == "\n" for text in texts for char in text)

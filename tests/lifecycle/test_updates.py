@@ -42,6 +42,12 @@ CASES: dict[str, tuple[Proposal, Update | None, bool, dict[str, Any], bool, str]
     "nothing to do": (PROPOSAL, Update(), True, {}, False, "already up to date"),
     "a fork": (OUTDATED, None, True, {"same_repository": False}, False, "is in a fork"),
     "published from": (OUTDATED, MERGES, True, {"head_ref": "main"}, False, "published from"),
+    "in a fork, with read access": (
+        OUTDATED, None, True, {"same_repository": False, "role": Role.READ}, False, "is in a fork",
+    ),
+    "with read access": (
+        OUTDATED, MERGES, True, {"role": Role.READ}, False, "it takes write access, and you have",
+    ),
     "forbidden": (OUTDATED, MERGES, True, {"push_refused": REFUSED}, False, "no merges here"),
     "related to nothing": (
         OUTDATED, Update(behind=True, problem="no *history*"), True, {}, False, r"no \*history\*",
@@ -59,6 +65,9 @@ def test_when_it_is_pushed(case: str) -> None:
     """Fails where a command alone is enough, or where a conflict is settled for somebody."""
     proposal, update, asked, given, pushed, told = CASES[case]
     proposal = replace(proposal, update=update)
+    given = dict(given)
+    roles = {**proposal.people.roles, AUTHOR.login: given.pop("role", Role.WRITE)}
+    proposal = changed(proposal, roles=roles)
     proposal = asked_for(proposal) if asked else proposal
     found = decide(facts(proposal, **given))
     pushes = [each for each in found if isinstance(each, a.PushUpdate)]
@@ -144,3 +153,20 @@ def test_a_long_list_of_conflicts_is_cut_and_counted() -> None:
     assert "1050 conflicts" in text
     assert "and 1020 more" in text
     assert text.count("spec.replicas") == 30
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "comment `/rebase`, or merge `main`"),
+        ({"same_repository": False}, "merge `main` into this branch, so that"),
+        ({"head_ref": "main"}, "merge `main` into this branch, so that"),
+    ],
+)
+def test_the_command_is_named_where_it_works(given: dict[str, Any], told: str) -> None:
+    """Fails where people of forks are sent to a command that refuses them."""
+    found = decide(facts(OUTDATED, **given))
+    texts = [each.body for each in found if isinstance(each, a.Reply | a.Say)]
+    texts += [each.summary for each in found if isinstance(each, a.SetCheck)]
+    assert told in "".join(texts)
+    assert any("/rebase" in each for each in texts) == (not given)

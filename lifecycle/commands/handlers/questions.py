@@ -22,13 +22,7 @@ class HelpCommand:
 
 def why(request: CommandRequest, response: CommandResponse, command: WhyCommand) -> CommandResponse:
     """Tell every gate, or what is said about one field."""
-    facts = request.facts
-    judgement = judge(
-        response.proposal,
-        response.memory,
-        draft_branch=facts.is_draft_branch,
-        push_refused=facts.push_refused,
-    )
+    judgement = judge(request.facts, response.proposal, response.memory)
     return response.say(texts.why(response.proposal, judgement, command.field))
 
 
