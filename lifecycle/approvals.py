@@ -3,8 +3,8 @@
 An approval is a person and what they approved: the base branch, the tree of each touched package,
 what would be merged beside the packages, and the digest of the configuration that can change the
 verdict (docs/design.md, "Approvals"). It does not count while one of these differs, and survives a
-rebase that leaves them alone. A change of the content that we see makes it fall for good. A
-person's last word counts.
+rebase that leaves them alone; but not one that takes back what the base branch gained meanwhile. A
+change of the content that we see makes it fall for good. A person's last word counts.
 
 `/approve` and native reviews are held to the same: what was given before the App was installed,
 before the base branch was last exchanged, or before its writer could see the head, counts for
@@ -42,6 +42,7 @@ class Fallen(StrEnum):
     UNPUBLISHED = "unpublished"
     ACCESS = "access"
     MERGE = "merge"
+    TAKES_BACK = "takes back"
 
 
 UNPUBLISHED = "unpublished"
@@ -131,6 +132,7 @@ def bind(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
             beside=review.beside,
             base_ref=proposal.place.base_ref,
             unpublished=proposal.content.unpublished,
+            origin=proposal.content.origin,
         )
         for review in unbound(proposal, remembered)
         if review.trees is not None
@@ -302,6 +304,8 @@ def _why_not(
     replaced = _replaced(approval, proposal)
     if replaced is not None:
         return _FOR_GOOD[replaced]
+    if approval.origin in proposal.content.takes_back:
+        return Fallen.TAKES_BACK
     if approval.unpublished != proposal.content.unpublished:
         return Fallen.UNPUBLISHED
     if approval.digest != proposal.rules.digest and not proposal.unjudged:

@@ -70,6 +70,8 @@ class Approval:
         beside: Digest of what was changed outside of the packages.
         base_ref: Name of the base branch.
         unpublished: Digest of what stood in the base branch unpublished, and was shown.
+        origin: The merge base that it was compared with; "" where an older version of the bot did
+            not keep it.
     """
 
     person: str
@@ -83,6 +85,7 @@ class Approval:
     beside: str = ""
     base_ref: str
     unpublished: str = ""
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

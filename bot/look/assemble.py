@@ -13,7 +13,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import Mirror, Scope
 from bot.keys import ProposalKey
-from bot.look import content, rendering, updating
+from bot.look import content, gains, rendering, updating
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.fetching import Fetcher
@@ -364,6 +364,8 @@ class Looker:
             verdicts=verdicts,
             merging=found.merging,
         )
+        since = await gains.taken_back(self.renderer, reader.git, proposal, self._offload)
+        proposal = replace(proposal, content=replace(proposal.content, takes_back=since))
         if proposal.content.unpublished and not proposal.once_published:
             touched = await rendering.unpublished_changes(
                 self.renderer, reader.git, proposal.content.touched

@@ -142,6 +142,7 @@ class _Comparison:
             configures=self.rules.published and self._configures(effect),
             elsewhere=self._elsewhere(),
             doubt=self.basis.doubt,
+            origin=self.origin,
         )
         return PullContent(content=found, policy=self.rules.policy)
 

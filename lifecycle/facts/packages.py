@@ -107,6 +107,9 @@ class Content:
         elsewhere: Branches that packages are published from, where this head would have to be
             approved; told where its base is none of them, sorted.
         doubt: Why the rules at the time of the merge cannot be told; None when they can.
+        origin: The merge base of head and base branch; "" when there is none.
+        takes_back: Merge bases of approvals since which the base branch gained something in a
+            touched package that is not in what would be tagged.
     """
 
     touched: tuple[Touched, ...]
@@ -116,6 +119,8 @@ class Content:
     configures: bool = False
     elsewhere: tuple[str, ...] = ()
     doubt: UnknownRules | None = None
+    origin: str = ""
+    takes_back: frozenset[str] = frozenset()
 
     @property
     def approvable(self) -> bool:

@@ -131,6 +131,7 @@ def approved_by(proposal: Proposal, *people: str, number: int = 50) -> Proposal:
             at=NOW,
             comment=number + offset,
             base_ref=proposal.place.base_ref,
+            origin=proposal.content.origin,
         )
         record = memory.answer_record(number + offset, proposal, REPOSITORY, about=[approval])
         answers.append(ours(f"@{person} approved", record, number=number + 20 + offset))

@@ -65,7 +65,10 @@ def why(start: Facts) -> Fallen | str:
 
 # --- what an approval binds ----------------------------------------------------------------------
 
-APPROVED = settled(facts(approved_by(PROPOSAL, "approver"))).proposals[0]
+SEEN = changed(PROPOSAL, origin=OLD)
+"""A proposal that is compared with this merge base."""
+
+APPROVED = settled(facts(approved_by(SEEN, "approver"))).proposals[0]
 
 STRAY = Unpublished(revision=4, published=OTHER, base=OLD)
 
@@ -78,6 +81,11 @@ BOUND: dict[str, tuple[Mapping[str, object], Fallen | str]] = {
         {"touched": (CORE, replace(CORE, package="net/edge"))},
         Fallen.TREE,
     ),
+    "a rebase that takes back what the base gained ends it": (
+        {"head": OTHER_HEAD, "takes_back": frozenset({OLD})},
+        Fallen.TAKES_BACK,
+    ),
+    "what others saw is their approval's affair": ({"takes_back": frozenset({OTHER})}, "counts"),
     "it binds what stands beside": ({"beside": "x"}, Fallen.BESIDE),
     "it binds what stood in the base unpublished": (
         {"touched": (replace(CORE, unpublished=STRAY),)},
@@ -134,7 +142,7 @@ def test_a_native_approval_binds_the_same(
     change: Mapping[str, object], expected: Fallen | str
 ) -> None:
     """Fails when native reviews are held to less than `/approve`."""
-    start = settled(facts(changed(PROPOSAL, reviews=(review(),)))).proposals[0]
+    start = settled(facts(changed(SEEN, reviews=(review(),)))).proposals[0]
 
     assert why(replace(FACTS, proposals=(changed(start, **change),))) == expected
 
@@ -717,3 +725,19 @@ def test_an_approval_counts_only_after_what_stands_unpublished_was_told() -> Non
     assert why(settled(facts(changed(told, comments=(*told.talk.comments, later))))) == "counts"
     again = changed(told, reviews=(review(at=NOW + timedelta(minutes=1)),))
     assert why(settled(facts(again))) == "counts"
+
+
+@pytest.mark.parametrize("words", ["/approve", ""], ids=["command", "review"])
+def test_an_approval_says_what_it_was_compared_with(words: str) -> None:
+    """Short-cut refused: only the trees are kept, so that nobody can tell what changed below."""
+    proposal = changed(SEEN, head_at=NOW - timedelta(hours=1))
+    if words:
+        proposal = changed(proposal, comments=(said(APPROVER, words),))
+    else:
+        proposal = changed(proposal, reviews=(review(),))
+    rested = settled(facts(proposal)).proposals[0]
+
+    kept = memory.read(rested).words["approver"]
+
+    assert isinstance(kept, Approval)
+    assert kept.origin == OLD

@@ -81,7 +81,10 @@ def test_the_second_of_two_proposals_is_brought_up_to_date_and_published(play: W
 
 
 def test_conflicts_are_told_field_by_field_and_nothing_is_pushed(by_itself: World) -> None:
-    """Fails where one side's value is taken, and where only the file is named."""
+    """Fails where one side's value is taken, and where only the file is named.
+
+    And where an approval of the tree survives a merge that throws away what was published since.
+    """
     play = by_itself
     begun(play)
     author, approver = play.author, play.approver
@@ -100,3 +103,14 @@ def test_conflicts_are_told_field_by_field_and_nothing_is_pushed(by_itself: Worl
     assert author.pull(other).head.sha == head
     # What conflicts with nothing was merged unasked.
     assert len(author.repository.get_git_commit(author.pull(merges).head.sha).parents) == 2
+
+    approver.says(other, "/approve")
+    author.waits_for_summary(other, "1 of 1")
+    play.rests()
+    clone = author.checks_out("drafts/net/core/c")
+    author.git(clone, "fetch", "--quiet", "origin")
+    who = ["-c", "user.name=author", "-c", "user.email=author@users.example"]
+    author.git(clone, *who, "merge", "--quiet", "--strategy=ours", "--no-edit", "origin/main")
+    author.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/drafts/net/core/c")
+    author.waits_for_summary(other, "the base branch changed the package since, and this takes")
+    assert not author.pull(other).merged

@@ -63,6 +63,7 @@ def approve(
         beside=p.content.beside,
         base_ref=p.place.base_ref,
         unpublished=p.content.unpublished,
+        origin=str(p.place.base) if after_merge else p.content.origin,
     )
     return response.cause(approval)
 
