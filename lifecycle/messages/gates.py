@@ -19,6 +19,7 @@ from lifecycle.messages.markdown import (
     people,
     person,
     quote,
+    shell,
     some,
 )
 from lifecycle.messages.rights import NOBODY
@@ -329,7 +330,8 @@ def tag_clash(touched: Touched) -> str:
 
 def clash_removed(tagging: Tagging) -> str:
     """How to make room for a tag."""
-    return f"no tag {_tag(tagging.clash)}: {code(f'git push origin :{tagging.clash}')}"
+    push = code(shell("git", "push", "origin", f":{tagging.clash}"))
+    return f"no tag {_tag(tagging.clash)}: {push}"
 
 
 def tag_lost(touched: Touched, lost: TagLoss) -> str:
@@ -342,7 +344,8 @@ def tag_restored(touched: Touched) -> str:
     """How to bring a tag back, or to say that it is gone for good."""
     ref = names_.tag_ref(names_.spelled(touched.package, touched.revision))
     made = touched.tagging.tag
-    again = f": {code(f'git push --force origin {made}:{ref}')}" if made else ""
+    push = code(shell("git", "push", "--force", "origin", f"{made}:{ref}"))
+    again = f": {push}" if made else ""
     return f"the tag as it was{again}; or the revision withdrawn in `.porchbot/ledger.yaml`"
 
 

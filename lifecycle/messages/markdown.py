@@ -5,6 +5,7 @@ links, closes issues nor breaks out of its place (threat 22).
 """
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 
 from cadlib.diff.changes import Change
@@ -114,6 +115,11 @@ def code(text: str) -> str:
     fence = "`" * (longest + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{pad}{line}{pad}{fence}" if line else "``` ```"
+
+
+def shell(*words: str) -> str:
+    """A command for people to copy, plain text: each word stays one in their shell."""
+    return one_line(shlex.join(words))
 
 
 def quote(text: str) -> str:

@@ -7,7 +7,7 @@ from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import Update, UpdateConflict
 from lifecycle.messages import gates
-from lifecycle.messages.markdown import MOST_LISTED, code, names, number, quote
+from lifecycle.messages.markdown import MOST_LISTED, code, names, number, quote, shell
 
 UNRELATED = "the two have no history in common"
 SEVERAL = "they were merged into one another more than once, so there is no single common state"
@@ -17,7 +17,8 @@ SAME_LINES = "changed on both sides, in lines that touch"
 
 def by_hand(base_ref: str) -> str:
     """How to do the same without the bot."""
-    return f"`git fetch origin && git merge origin/{base_ref}`, settle what conflicts, and push"
+    merge = code(f"git fetch origin && {shell('git', 'merge', f'origin/{base_ref}')}")
+    return f"{merge}, settle what conflicts, and push"
 
 
 def of_fork(base_ref: str) -> str:
@@ -95,6 +96,8 @@ def outdated(touched: Iterable[Touched], base_ref: str, update: Update | None) -
         return said
     if update.problem:
         return f"{said}; it cannot be merged: {quote(update.problem)}"
+    if not update.conflicts:
+        return said
     shown = [conflict(each, base_ref) for each in update.conflicts[:_FEW]]
     more = len(update.conflicts) - len(shown) + update.more
     shown += [f"and {more} more"] if more else []

