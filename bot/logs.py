@@ -19,6 +19,8 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
+from lifecycle import spelling
+
 _LOOKS_SECRET = re.compile(
     r"gh[a-z]_[A-Za-z0-9_.\-]{8,}|github_pat_\w+|glpat-[\w-]+"
     r"|(?i:bearer|basic)\s+[A-Za-z0-9+/=_.\-]{8,}"
@@ -121,7 +123,7 @@ _FIRST = ("timestamp", "level", "event")
 
 def _json(event: Mapping[str, Any]) -> str:
     ordered = {name: event[name] for name in _FIRST if name in event} | dict(event)
-    return json.dumps(plain(ordered), ensure_ascii=False)
+    return printable(json.dumps(plain(ordered), ensure_ascii=False))
 
 
 def _text(event: Mapping[str, Any]) -> str:
@@ -132,14 +134,17 @@ def _text(event: Mapping[str, Any]) -> str:
         for name, value in event.items()
         if name not in _FIRST and value is not None
     ]
-    return _CONTROL.sub(_escaped, first + " ".join([str(event.get("event", "")), *rest]))
+    return printable(first + " ".join([str(event.get("event", "")), *rest]))
 
 
 _BARE = re.compile(r"[^\s\"=]+")
-_CONTROL = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
+UNPRINTABLE = re.compile(rf"[\t\n\r]|{spelling.UNSEEN.pattern}")
 """What would end a line, tell a terminal something, or stand there unseen."""
+
+
+def printable(line: str) -> str:
+    """A line for a terminal: what has no shape, or acts on the rest, is spelled out as in JSON."""
+    return UNPRINTABLE.sub(_escaped, line)
 
 
 def _word(value: object) -> str:

@@ -22,7 +22,9 @@ _NOTHING = (
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
-_UNSEEN = re.compile(f"[{_CONTROLS}{_BLANKS}{_TURNS}{_NOTHING}]")
+UNSEEN = re.compile(f"[{_CONTROLS}{_BLANKS}{_TURNS}{_NOTHING}]")
+"""What nobody sees, or what acts on the text beside it; ends of lines and tabs are left out."""
+
 _SLASHES = re.compile("[\u2044\u2215\u2571\u29f8\uff0f]")
 _JOINERS, _SELECTORS = "\u200c\u200d", "\ufe0e\ufe0f"
 _VIRAMA = 9  # the combining class of what joins consonants in Indic scripts
@@ -60,7 +62,7 @@ _LOOK = str.maketrans({char: like for like, chars in _LIKE.items() for char in c
 
 def unseen(name: str) -> str:
     """Return the first character of a name that is invisible or looks like a slash; "" for none."""
-    found = (c for c in _UNSEEN.finditer(name) if not _belongs(name, c.start()))
+    found = (c for c in UNSEEN.finditer(name) if not _belongs(name, c.start()))
     first = next(found, None) or _SLASHES.search(name)
     return first[0] if first else ""
 
@@ -69,7 +71,7 @@ def shown(text: str) -> str:
     """Return a text with invisible characters written out; ends of lines and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
-    return _UNSEEN.sub(lambda c: c[0] if _belongs(text, c.start()) else f"<{code(c[0])}>", text)
+    return UNSEEN.sub(lambda c: c[0] if _belongs(text, c.start()) else f"<{code(c[0])}>", text)
 
 
 def code(char: str) -> str:
@@ -100,7 +102,7 @@ def _stored(path: str) -> str:
 @lru_cache(10_000)
 def _folded(part: str) -> str:
     if not part.isascii():
-        plain = unicodedata.normalize("NFKC", _UNSEEN.sub("", part)).translate(_LOOK)
+        plain = unicodedata.normalize("NFKC", UNSEEN.sub("", part)).translate(_LOOK)
         # Folding decomposes some letters: compose again.
         part = unicodedata.normalize("NFKC", plain.casefold())
     return part.lower().rstrip(". ") or part

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from bot.cli.dropin import CommandFailure, StrictCommand
+from bot.logs import UNPRINTABLE, printable
 
 SHOWN = 50
 """Entries of a table, where --limit says nothing: what fits a screen or two."""
@@ -151,7 +152,7 @@ def _line(entry: Mapping[str, Any]) -> str:
         "actor": entry["actor"],
         "action": entry["action"],
     }
-    return json.dumps(told | entry["detail"], ensure_ascii=False)
+    return printable(json.dumps(told | entry["detail"] | told, ensure_ascii=False))
 
 
 _WIDTHS = (20, 28, 9, 13, 11, 24)
@@ -173,7 +174,7 @@ def _table(found: Iterator[Mapping[str, Any]]) -> Iterator[str]:
                 ",".join(numbers) or "-",
                 entry["action"],
                 detail.get("outcome", "-").replace("_", " ").lower(),
-                ",".join(_asker(each) for each in detail.get("asked", ())) or entry["actor"],
+                ",".join(_asker(each) for each in detail.get("asked", ())) or f"({entry['actor']})",
                 detail.get("why") or _about(detail),
             )
         )
@@ -182,17 +183,14 @@ def _table(found: Iterator[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    cells = tuple(_UNSEEN.sub("?", each) for each in cells)
+    cells = tuple(UNPRINTABLE.sub("?", each) for each in cells)
     padded = [cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=False)]
     return "  ".join([*padded, *cells[len(_WIDTHS) :]]).rstrip()
 
 
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""What would end a row, tell a terminal something, or stand there unseen."""
-
-
 def _asker(asked: Mapping[str, Any]) -> str:
-    return str(asked.get("login") or asked.get("by", "?"))
+    """A person's login; what else asked in brackets, since a person may be called so."""
+    return str(asked.get("login") or f"({asked.get('by', '?')})")
 
 
 def _about(detail: Mapping[str, Any]) -> str:

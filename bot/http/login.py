@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Mapping
 from urllib.parse import parse_qs, urlsplit
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from bot.clock import Clock
@@ -81,17 +81,20 @@ class Operator:
         """What the forms of a page carry that is shown to this browser."""
         return self._mac("form", self._session(request))
 
-    def may_change(self, request: Request, form: Mapping[str, str]) -> bool:
-        """Whether a request that changes something was meant by the operator."""
-        if self.shows_token(request):
-            return True
+    async def change(self, request: Request) -> Mapping[str, str] | None:
+        """The form of a request that changes something; None where the operator did not mean it.
+
+        Of who has neither token nor login no body is read.
+        """
+        shows = self.shows_token(request)
         session = self._session(request)
-        given = form.get("form", "")
-        return (
-            bool(session)
-            and is_same_origin(request)
-            and hmac.compare_digest(given.encode(), self._mac("form", session).encode())
-        )
+        if not shows and not (session and is_same_origin(request)):
+            return None
+        form = await form_of(request)
+        if form is None or shows:
+            return form
+        meant = self._mac("form", session).encode()
+        return form if hmac.compare_digest(form.get("form", "").encode(), meant) else None
 
     def _session(self, request: Request) -> str:
         """When the login ends that a request's cookie shows; "" for none that counts."""
@@ -121,7 +124,7 @@ def _is_secure(request: Request) -> bool:
 
 
 async def form_of(request: Request) -> Mapping[str, str] | None:
-    """The fields of a small form; None where it is larger, slower or no form."""
+    """The fields of a small form; None where it is larger, slower, broken off or no form."""
     body = b""
     try:
         async with asyncio.timeout(FORM_SECONDS):
@@ -130,6 +133,6 @@ async def form_of(request: Request) -> Mapping[str, str] | None:
                 if len(body) > LONGEST_FORM:
                     return None
         fields = parse_qs(body.decode(), max_num_fields=10)
-    except (TimeoutError, ValueError):
+    except (TimeoutError, ValueError, ClientDisconnect):
         return None
     return {name: values[0] for name, values in fields.items()}

@@ -22,6 +22,7 @@ from bot.http.ready import Readiness
 from bot.store.hints import OPERATOR, Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
+from lifecycle import spelling
 
 log = structlog.get_logger()
 
@@ -50,6 +51,7 @@ class StatusPages:
         self._store = store
         self._readiness = readiness
         self._clock = clock
+        self._wrong = logs.Seldom()
 
     def routes(self) -> list[Route]:
         """Where they are."""
@@ -99,11 +101,12 @@ class StatusPages:
         """Take the token from the form."""
         if not self._operator.exists:
             return PlainTextResponse(OFF, 404)
-        form = await form_of(request)
-        if form is None or not is_same_origin(request):
+        form = await form_of(request) if is_same_origin(request) else None
+        if form is None:
             return PlainTextResponse(FOREIGN, 403)
         if not self._operator.is_token(form.get("token", "")):
-            log.warning("wrong token for /status")
+            if times := self._wrong.times():
+                log.warning("wrong token for /status", times=times)
             await self._clock.sleep(login.PENALTY)
             return _html("login.html", 401, wrong=True)
         response = _to("/status")
@@ -112,8 +115,7 @@ class StatusPages:
 
     async def log_out(self, request: Request) -> Response:
         """Forget a login."""
-        form = await form_of(request)
-        if form is None or not self._operator.may_change(request, form):
+        if await self._operator.change(request) is None:
             return PlainTextResponse(FOREIGN, 403)
         response = _to("/status")
         self._operator.log_out(request, response)
@@ -121,8 +123,8 @@ class StatusPages:
 
     async def again(self, request: Request) -> Response:
         """Have a key looked at once more, at once."""
-        form = await form_of(request)
-        if form is None or not self._operator.may_change(request, form):
+        form = await self._operator.change(request)
+        if form is None:
             return PlainTextResponse(FOREIGN, 403)
         try:
             key = keys.parse(form.get("key", ""))
@@ -159,6 +161,7 @@ def _templates() -> Environment:
         loader=PackageLoader("bot.http"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -200,6 +203,11 @@ def ago(then: "datetime | float", now: datetime | None = None) -> str:
             small = [f"{seconds % size // s} {u}" for u, s in rest if seconds % size // s]
             return " ".join([f"{seconds // size} {unit}", *small])
     return "0 s"
+
+
+def _shown(value: object) -> object:
+    """A value as it is put into a page: what others named shows all that it holds."""
+    return spelling.shown(value) if type(value) is str else value
 
 
 def _branch(key: str) -> str:

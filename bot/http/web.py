@@ -1,5 +1,6 @@
 """The bot's HTTP endpoints: webhooks in (`webhooks` beside this), health, metrics, `status` out."""
 
+import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -15,6 +16,7 @@ from bot.http.ready import Readiness
 from bot.http.status import StatusPages
 from bot.http.webhooks import DEFAULT, Bodies, BodyLimits, WebhookEndpoint, WebhookSource
 from bot.keys import Sweep
+from bot.logs import Seldom, redacted
 from bot.settings import Settings
 from bot.store.port import Store
 from bot.store.values import StoreError
@@ -33,6 +35,8 @@ class Endpoints:
     def __init__(self, store: Store, readiness: Readiness) -> None:
         self._store = store
         self._readiness = readiness
+        self._no_database = Seldom()
+        self._asking: asyncio.Task[None] | None = None
 
     async def healthz(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
         """The process lives: its loop answers. Nobody else is asked."""
@@ -41,10 +45,17 @@ class Endpoints:
     async def readyz(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
         """What the bot needs, each "ok" or what is wrong with it; 503 when something is missing."""
         said = await self._readiness.read()
-        return JSONResponse(said, 200 if self._readiness.suffices(said) else 503)
+        return JSONResponse(redacted(said), 200 if self._readiness.suffices(said) else 503)
 
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
-        """For Prometheus."""
+        """For Prometheus. Scrapes at a time share one look at the database: anybody may ask."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        await asyncio.shield(self._asking)
+        metrics.show_budgets()
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    async def _ask(self) -> None:
         try:
             metrics.show(await self._store.queue.backlog())
             metrics.show_drift(await self._store.sweeps.marks(Sweep.HEALTH))
@@ -52,9 +63,8 @@ class Endpoints:
             metrics.DATABASE_UP.set(1)
         except StoreError as error:
             metrics.DATABASE_UP.set(0)
-            log.warning("metrics without the queue", reason=str(error))
-        metrics.show_budgets()
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+            if times := self._no_database.times():
+                log.warning("metrics without the queue", reason=str(error), times=times)
 
 
 def app(

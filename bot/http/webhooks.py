@@ -1,6 +1,7 @@
 """The endpoint of a forge's webhooks: a delivery is verified, stored, and wakes its keys."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -58,6 +59,9 @@ BUSY = 503
 REPLAY = 2.0
 """Seconds until the forge's log is read for what was refused; by then it shows there."""
 
+LONGEST_REPLAY = 60.0
+"""The same for who goes on: twice as long each time, since anybody can have bodies refused."""
+
 BUFFERED = 64 * 1024
 """Bytes that the server reads in any case."""
 
@@ -95,7 +99,10 @@ class WebhookEndpoint:
         self._clock = clock
         self._login = ""
         self._not_stored = Seldom()
+        self._refusals = defaultdict[int, Seldom](Seldom)
         self._refused = False
+        self._asked_log = float("-inf")
+        self._pause = REPLAY
         self._replaying: asyncio.Task[None] | None = None
         self._learning: asyncio.Task[None] | None = None
 
@@ -114,7 +121,9 @@ class WebhookEndpoint:
             with tracing.span("webhook", forge=self._reader.forge):
                 await self._taken_in(request)
         except WebhookError as error:
-            log.warning("webhook refused", status=error.status, reason=str(error))
+            # Anybody who reaches the port can send what is not signed.
+            if times := self._refusals[error.status].times():
+                log.warning("webhook refused", status=error.status, reason=str(error), times=times)
             metrics.DELIVERIES.labels("refused").inc()
             if error.status == BUSY:
                 self._have_log_read()
@@ -141,11 +150,16 @@ class WebhookEndpoint:
     async def _ask_for_log(self) -> None:
         while self._refused:
             self._refused = False
-            await self._clock.sleep(REPLAY)
+            if self._clock.monotonic() - self._asked_log > LONGEST_REPLAY:
+                self._pause = REPLAY
+            await self._clock.sleep(self._pause)
             try:
                 await self._store.queue.wake(SweepKey(Sweep.DELIVERIES, self._reader.forge))
             except StoreError:  # told by now
                 self._refused = True
+            else:
+                self._asked_log = self._clock.monotonic()
+                self._pause = min(2 * self._pause, LONGEST_REPLAY)
 
     def _learn_login(self) -> None:
         """Ask who we are, beside the answer and only once somebody has shown the secret.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.logs import Redactor
+from bot.logs import Form, Redactor
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 TOKEN = "ghs_1234_eyJhbGciOiJIUzI1NiJ9.eyJpZCI6MX0.c2lnbmF0dXJl-_x"
@@ -48,6 +48,21 @@ def test_nothing_that_is_written_holds_a_secret() -> None:
     assert len(done.stderr.splitlines()) == 4
     assert "two\\nlines" in written
     assert "\\\\n" not in written
+
+
+@pytest.mark.parametrize("form", Form)
+def test_no_line_acts_on_a_terminal(form: Form) -> None:
+    """Short-cut refused: what `json` escapes, which leaves out what turns text or clears it."""
+    evil = "a\x9b2Jb\u202ec\U000e0041d"
+    code = f"from bot import logs; logs.configure((), logs.Form('{form}'));"
+    code += f"import structlog; structlog.get_logger().info('branch', ref={evil!a})"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, check=True
+    )
+
+    assert done.stderr.isascii()
+    assert form is Form.TEXT or json.loads(done.stderr)["ref"] == evil
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,40 @@ async def test_a_terminal_is_told_nothing_by_what_is_shown(url: str) -> None:
     assert len(shown) == 2
 
 
+async def test_nothing_that_acts_on_a_terminal_is_in_a_line_of_json(url: str) -> None:
+    """Short-cut refused: JSON leaves the second set of control characters as they are."""
+    async with PostgresStore(url) as store:
+        await store.audit.add(KEY, [("Merge", entry(ANN, 98, why="\x9b2Jgone \u202eback"))])
+
+    shown = run("--json", "--proposal", "98").stdout
+
+    assert shown.isascii()
+    assert json.loads(shown)["why"] == "\x9b2Jgone \u202eback"
+
+
+async def test_a_person_called_like_a_cause_is_told_from_it(url: str) -> None:
+    """Short-cut refused: the bare word, so that somebody called `operator` seems to be one."""
+    both: list[dict[str, Any]] = [ANN | {"login": "operator"}, {"by": "operator"}]
+    for number, asked in enumerate(both, start=96):
+        async with PostgresStore(url) as store:
+            await store.audit.add(KEY, [("Tag", entry(asked, number))])
+
+    person, cause = (run("--proposal", n).stdout.splitlines()[1].split() for n in ("96", "97"))
+
+    assert ("operator" in person, "(operator)" in cause) == (True, True)
+
+
+async def test_what_an_entry_holds_takes_the_place_of_nothing(url: str) -> None:
+    """Short-cut refused: the detail over what the database itself says of the entry."""
+    async with PostgresStore(url) as store:
+        odd = entry(ANN, 95) | {"actor": "operator", "id": 1, "at": "never"}
+        await store.audit.add(KEY, [("Tag", odd)])
+
+    line = json.loads(run("--json", "--proposal", "95").stdout)
+
+    assert (line["actor"], line["id"] > 1, line["at"] != "never") == ("bot", True, True)
+
+
 async def test_pages_follow_one_another(url: str) -> None:
     """Short-cut refused: fetch everything at once, which a million rows do not fit."""
     rows = trail.entries(url, trail.TrailFilter(), page=2)

@@ -1,9 +1,10 @@
 """The operator's page: for whoever has the token, and what it changes only from itself."""
 
+import asyncio
 import base64
 import hashlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,6 +12,8 @@ from urllib.parse import unquote_plus
 
 import httpx
 import pytest
+from starlette.types import Message
+from structlog.testing import capture_logs
 
 from bot.http import board, web
 from bot.http.login import COOKIE, SESSION
@@ -350,3 +353,84 @@ async def test_a_database_that_is_away_is_said(stage: Stage) -> None:
     assert "The database cannot be reached" in page.text
     assert "runner: it is away" in page.text
     assert "The database cannot be reached" in data.json()["message"] + again.text
+
+
+# --- who only reaches the port --------------------------------------------------------------------
+
+FORMS = ("/status/login", "/status/logout", "/status/again")
+
+
+async def posted(
+    path: str, token: str, headers: Mapping[str, str], *messages: Message
+) -> tuple[int, int]:
+    """The status that a form is answered with, and how much of its body was taken."""
+    taken: list[Message] = []
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        taken.append(messages[len(taken)])
+        return taken[-1]
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    named = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": path, "headers": [(b"host", b"bot"), *named]}
+    settings = replace(SETTINGS, status_token=token)
+    clock = ManualClock()
+    made = web.app(settings, MemoryStore(clock), Readiness({}), [], clock=clock)
+    await made({**scope, "scheme": "http", "query_string": b"", "root_path": ""}, receive, send)
+    return int(sent[0]["status"]), len(taken)
+
+
+@pytest.mark.parametrize("path", FORMS)
+async def test_a_form_that_breaks_off_is_no_failure_of_ours(path: str) -> None:
+    """Short-cut refused: an error that nobody handles, five kilobytes of traceback for each."""
+    begun: Message = {"type": "http.request", "body": b"a=", "more_body": True}
+    headers = HERE | BEARER
+
+    status, _ = await posted(path, TOKEN, headers, begun, {"type": "http.disconnect"})
+
+    assert status == 403
+
+
+@pytest.mark.parametrize("token", [TOKEN, ""], ids=["on", "off"])
+@pytest.mark.parametrize("path", FORMS)
+async def test_nothing_is_read_of_who_may_not_send_it(path: str, token: str) -> None:
+    """Short-cut refused: the form first, then whether there is such a page, and who asks."""
+    status, taken = await posted(path, token, {"Origin": "http://evil"})
+
+    assert status in {403, 404}
+    assert taken == 0
+
+
+async def test_a_flood_of_wrong_tokens_is_a_line(stage: Stage) -> None:
+    """Short-cut refused: a line for each."""
+    with capture_logs() as lines:
+        for _ in range(20):
+            await stage.browser.post("/status/login", data={"token": "x"}, headers=HERE)
+
+    assert len(lines) == 1
+
+
+async def test_a_name_on_the_page_shows_all_that_it_holds(stage: Stage) -> None:
+    """Short-cut refused: escaping for HTML alone; the text beside it is turned around."""
+    await stage.store.waits.keep(FIRST, str(KEY), {7: [waits_for("approved", "\u202eevil")]})
+    await stage.logs_in()
+
+    page = (await stage.browser.get("/status?again=a\u202eb")).text
+
+    assert "\u202e" not in page
+    assert page.count("&lt;U+202E&gt;") == 2
+
+
+async def test_scrapes_at_a_time_ask_the_database_once(stage: Stage) -> None:
+    """Short-cut refused: three questions for each, and webhooks wait behind them for a turn."""
+    before = stage.clock.statements
+    await stage.browser.get("/metrics")
+    of_one = stage.clock.statements - before
+
+    before = stage.clock.statements
+    await asyncio.gather(*(stage.browser.get("/metrics") for _ in range(50)))
+
+    assert 0 < stage.clock.statements - before <= 2 * of_one
