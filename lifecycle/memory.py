@@ -124,11 +124,11 @@ def read(proposal: Proposal) -> Memory:
     found, told = set(proposal.talk.kept), set[Event]()
     for number in proposal.talk.missing:  # deleted before the database was told what it caused
         if written := proposal.talk.written[number].record:
-            found |= _events(written)
+            found |= events_of(written)
     notices: dict[str, tuple[int, datetime]] = {}
     for comment in proposal.talk.answers:
         for record in comment.records:
-            happened = _events(record)
+            happened = events_of(record)
             found |= happened
             if comment.summary or comment.altered:
                 continue
@@ -259,9 +259,10 @@ def _place(kind: str, proposal: Proposal, repository_id: RepositoryId) -> dict[s
     return {"kind": kind, "repository": repository_id.spelled, "number": proposal.place.number}
 
 
-def _events(record: Mapping[str, JSON]) -> Log:
-    """The events of a record; those of before there were events as far as they say what happened.
+def events_of(record: Mapping[str, JSON]) -> Log:
+    """Return the events of a record.
 
+    Of one from before there were events, as far as it says what happened.
     An approval of those days says nothing of the base branch, and so counts for nothing now.
     """
     match record["kind"]:

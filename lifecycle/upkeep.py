@@ -111,12 +111,14 @@ def doubles_due(proposal: Proposal) -> datetime | None:
 
 
 def _doubles(proposal: Proposal) -> list[Comment]:
-    """Comments of ours that say what an older one says: a second summary, an answer said twice.
+    """Comments of ours that say what older ones say: a second summary, an answer said twice.
 
-    Of summaries the younger one goes when the oldest one has its whole memory.
+    Of summaries the younger one goes when the oldest one has its whole memory. A second answer may
+    name another head than the first: it goes when it remembers nothing that the first does not.
     """
     summary = memory.summary_of(proposal)
     said: list[tuple[Mapping[str, JSON], ...]] = []
+    told: set[Event] = set()
     found = []
     for comment in proposal.talk.answers:
         if comment.altered:
@@ -125,9 +127,12 @@ def _doubles(proposal: Proposal) -> list[Comment]:
             if summary is not None and comment.id != summary.id and not summary.altered:
                 found.append(comment)
         elif comment.records:
-            if comment.records in said and not comment.edited:
+            events = {event for record in comment.records for event in memory.events_of(record)}
+            again = comment.records in said or bool(events and events <= told)
+            if again and not comment.edited:
                 found.append(comment)
             said.append(comment.records)
+            told |= events
     return found
 
 

@@ -27,7 +27,7 @@ EACH = 10
 SHOWN = 3
 """Histories that went wrong and are shrunk and printed."""
 
-GROUPS = ("stage", "publish", "bot", "move", "attack", "fault", "webhook")
+GROUPS = ("stage", "publish", "bot", "move", "scene", "attack", "race", "fault", "webhook")
 
 
 @dataclass

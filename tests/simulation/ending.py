@@ -167,7 +167,15 @@ class Ending:
         tip = self._repo.branch(MAIN)
         rules, left = self._history.rules(tip), self._left(pull)
         touched = self._changes(pull)
-        if pull.draft or self._doubt or rules is None or rules.broken or not all(touched.values()):
+        protected = self._repo.protections or self._repo.rulesets
+        if (
+            pull.draft
+            or protected
+            or self._doubt
+            or rules is None
+            or rules.broken
+            or not all(touched.values())
+        ):
             return ""
         if pull.head_repo is not self._repo or not self._plain(pull, left, touched):
             return ""

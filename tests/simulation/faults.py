@@ -70,6 +70,44 @@ def kill_now(s: "Simulation") -> str:
     return f"{replica.name} is killed"
 
 
+@misfortune("a bot stands still", 2)
+def stand_still(s: "Simulation") -> str:
+    replica, seconds = s.hands.one(s.replicas), 5 + s.draw.random() * 40
+    s.stand_still(replica, seconds)
+    return f"{replica.name} stands still for {seconds:.0f} s"
+
+
+@misfortune("a bot stands still at a call", 2.5)
+def stand_still_at(s: "Simulation") -> str:
+    replica, seconds = s.hands.one(s.replicas), 12 + s.draw.random() * 30
+    port = s.hands.one((FORGE, FORGE, GIT, STORE))
+    countdown = _countdown(s) // (1 if port == STORE else 6)
+
+    def stops() -> None:
+        s.stand_still(replica, seconds)
+
+    s.weather.coming.append(
+        Mishap(
+            "stands still",
+            port,
+            countdown,
+            forge_calls.AWAY,
+            writes=port != STORE,
+            owner=replica.name,
+            first=stops,
+        )
+    )
+    return f"{replica.name} will stand still for {seconds:.0f} s at call {countdown} of the {port}"
+
+
+@misfortune("somebody is faster than a bot", 4)
+def race(s: "Simulation") -> str:
+    port, countdown = s.hands.one((FORGE, FORGE, GIT)), _countdown(s) // 6
+    fault = forge_calls.AWAY
+    s.weather.coming.append(Mishap("race", port, countdown, fault, writes=True, first=s.race))
+    return f"somebody acts just before write {countdown} of the {port}"
+
+
 @misfortune("all bots are killed", 0.4)
 def kill_all(s: "Simulation") -> str:
     for replica in list(s.replicas):
@@ -138,6 +176,20 @@ def outage(s: "Simulation") -> str:
     port, seconds = s.hands.one((FORGE, GIT, STORE, STORE)), 2 + s.draw.random() * 60
     s.weather.away[port] = s.loop.now + seconds
     return f"the {port} is away for {seconds:.0f} s"
+
+
+@misfortune("the App is suspended", 0.5)
+def suspended(s: "Simulation") -> str:
+    seconds = s.hands.one((3.0, 30.0, 300.0, 4000.0))
+    s.suspend(seconds)
+    return f"the App is suspended for {seconds:.0f} s"
+
+
+@misfortune("the App is taken away", 0.4)
+def uninstalled(s: "Simulation") -> str:
+    seconds = s.hands.one((3.0, 30.0, 300.0, 4000.0))
+    s.uninstall(seconds)
+    return f"the App is taken away for {seconds:.0f} s"
 
 
 @misfortune("functions cannot be run", 0.6)

@@ -19,6 +19,9 @@ from tests.simulation.forge import TouchedState
 
 T = TypeVar("T")
 
+MOST_OPEN = 5
+"""Open pull requests at which nobody begins another by chance: each costs a look at each change."""
+
 
 class ImpossibleError(Exception):
     """There is nothing now that this could be done to."""
@@ -64,6 +67,11 @@ class Hands:
         """A pull request, whatever became of it."""
         return self.one(list(self.repo.pulls.values())[-6:])
 
+    def begin(self) -> None:
+        """People finish something before they begin more."""
+        if len(self.repo.open_pulls) >= MOST_OPEN:
+            raise ImpossibleError
+
     def can(self, who: str, role: Role) -> bool:
         """Whether somebody has a role, or more."""
         return self.state.role(self.repo, self.user(who)) >= role
@@ -89,10 +97,14 @@ class Hands:
         *,
         onto: str = "",
         author: str = "",
+        committer: str = "",
         repo: Repository | None = None,
         parents: tuple[str, ...] = (),
     ) -> str:
-        """Write a commit and push it; with `onto` whatever the branch was is left behind."""
+        """Write a commit and push it; with `onto` whatever the branch was is left behind.
+
+        Whoever pushes may have a commit name others.
+        """
         where = repo or self.repo
         git = self.state.git(where)
         tip = onto or where.branch(branch) or where.branch(where.default_branch) or ""
@@ -102,16 +114,14 @@ class Hands:
             tree = trees.put(git, tree, path, entry)
         if tree is None or (tree == git.commit(tip).tree and not parents):
             raise ImpossibleError
-        user = self.user(who)
-        whose = self.user(author) if author else user
-        ident = Ident(whose.name, whose.email, self._now())
+        names = [self._ident(login or who) for login in (author, committer)]
         sha = git.write_commit(
             NewCommit(
                 tree=tree,
                 parents=parents or (tip,),
                 message=message + "\n",
-                author=ident,
-                committer=ident,
+                author=names[0],
+                committer=names[1],
             )
         )
         self.push(who, f"refs/heads/{branch}", sha, where)
@@ -134,10 +144,8 @@ class Hands:
     def tag(self, who: str, name: str, target: str, message: str) -> str:
         """Make an annotated tag, or move it."""
         git = self.state.git(self.repo)
-        user = self.user(who)
-        ident = Ident(user.name, user.email, self._now())
         made = git.write_tag(
-            Tag(name=name, target=target, kind="commit", tagger=ident, message=message)
+            Tag(name=name, target=target, kind="commit", tagger=self._ident(who), message=message)
         )
         self.push(who, f"refs/tags/{name}", made)
         return made
@@ -148,6 +156,20 @@ class Hands:
         if found is None:
             raise ImpossibleError
         return found
+
+    def _ident(self, who: str) -> Ident:
+        user = self.user(who)
+        return Ident(user.name, user.email, self._now())
+
+    def role(self, who: str, level: str) -> None:
+        """Give somebody a role of their own; teams may give them more."""
+        self.state.add_member(self.repo, who, level)
+        self.role_seen(who)
+
+    def role_seen(self, who: str) -> None:
+        """Somebody's role may have changed: write down what it is."""
+        self.state.roles_touched[self.repo.id] = self.repo
+        self.diary.role(who, self.state.role(self.repo, self.user(who)).word)
 
     # --- pull requests and talk -----------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.git.port import Mirrors
 from bot.sandbox.faults.hooks import OutgoingHook
+from bot.sandbox.records.memory import Installation
 from bot.store.port import Store
 from bot.store.values import Delivered, StoreError
 from tests.simulation import ending
@@ -26,11 +27,14 @@ from tests.simulation.evidence import BOT, Evidence, History
 from tests.simulation.faults import MISFORTUNES, Misfortune
 from tests.simulation.forge import SimulatedForge
 from tests.simulation.hands import Hands, ImpossibleError
-from tests.simulation.moves import MOVES, Move
+from tests.simulation.moves import Move
+from tests.simulation.moves_settings import MOVES
 from tests.simulation.oracle import Oracle, Violation
 from tests.simulation.replica import Replica, World
+from tests.simulation.scenes import SCENES, Scene
 from tests.simulation.scheduler import DrawnLoop, Owner, SimulatedClock
 from tests.simulation.setting import (
+    ADMIN,
     CHOICES,
     CONFIG,
     MAIN,
@@ -38,6 +42,7 @@ from tests.simulation.setting import (
     PEOPLE,
     RELEASE,
     ROLES,
+    TEAM,
     RulesText,
     kptfile,
     resource,
@@ -52,7 +57,7 @@ T = TypeVar("T")
 
 READER = GitHubWebhooks(())
 OWNER = "acme"
-FEWEST, MOST = 40, 64
+FEWEST, MOST = 41, 48
 """Steps of a history."""
 
 ENDLESS = 60_000
@@ -114,7 +119,7 @@ class Manner:
     rules: RulesText | None = None
 
 
-STEPS: tuple[Move | Misfortune, ...] = (*MOVES, *MISFORTUNES)
+STEPS: tuple[Move | Scene | Misfortune, ...] = (*MOVES, *SCENES, *MISFORTUNES)
 
 
 def manner(draw: Random) -> Manner:
@@ -194,7 +199,7 @@ class Simulation:
         self.looking: dict[str, Owner] = {}
         self.beyond: list[str] = []
         self.lost_stores = 0
-        self.begun = False
+        self.begun = self.reinstalled = False
         self._rested = False
         self._set_up()
 
@@ -204,8 +209,9 @@ class Simulation:
         clock = SimulatedClock(self.loop, self.draw)
         self.forge = forge = SimulatedForge(clock, self.draw, faults=self.weather.befalls_request)
         state = forge.state
-        for login in (OWNER, *PEOPLE):
+        for login in PEOPLE:
             state.add_user(login)
+        state.organizations.add(OWNER)
         self.app = forge.add_app(OWNER)
         files = {}
         for package in PACKAGES:
@@ -215,6 +221,7 @@ class Simulation:
         if self.manner.rules is not None:
             files[CONFIG] = self.manner.rules.text
         self.repo = forge.add_repository(OWNER, "blueprints", files, ROLES)
+        state.organizations.add_team(OWNER, TEAM)
         self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
         state.listeners.append(self.diary.hear)
         for who in PEOPLE:
@@ -280,6 +287,61 @@ class Simulation:
         self.lost_stores += 1
         for _ in range(self.manner.replicas):
             self.start()
+
+    def stand_still(self, replica: Replica, seconds: float) -> None:
+        """Nothing of a bot goes on for a while: its machine is moved, or has no memory left."""
+        replica.owner.still = True
+        self.weather.kept_leases = False
+
+        def goes_on() -> None:
+            replica.owner.still = False
+            self.loop.go_on()
+
+        self.later(seconds, goes_on)
+
+    def race(self) -> None:
+        """Somebody acts just before a call of a bot is carried out."""
+        for _ in range(4):
+            move = self.draw.choices(MOVES, self.manner.weights[: len(MOVES)])[0]
+            try:
+                with self.forge.change():
+                    move.act(self.hands)
+            except ImpossibleError:
+                continue
+            self.weather.tally[f"race: {move.name}"] += 1
+            return
+
+    def suspend(self, seconds: float) -> None:
+        """The App is suspended for a while."""
+        (installation,) = self._installations()
+        with self.forge.change():
+            self.forge.state.suspend(installation)
+
+        def back() -> None:
+            with self.forge.change():
+                self.forge.state.suspend(installation, suspended=False)
+
+        self.later(seconds, back)
+
+    def uninstall(self, seconds: float) -> None:
+        """The App is taken away; later it comes as for the first time."""
+        (installation,) = self._installations()
+        with self.forge.change():
+            self.forge.state.uninstall(installation)
+        self.reinstalled = True
+
+        def back() -> None:
+            self._came = len(self.diary.entries)
+            with self.forge.change():
+                self.forge.install(self.repo)
+
+        self.later(seconds, back)
+
+    def _installations(self) -> list[Installation]:
+        there = list(self.forge.state.data.installations.values())
+        if not there or there[0].suspended_at is not None:
+            raise ImpossibleError
+        return there
 
     def later(self, seconds: float, act: Callable[[], None]) -> None:
         """Have something happen after some time."""
@@ -476,11 +538,13 @@ class Simulation:
                     told = step.act(self)
                 else:
                     continue
+                if isinstance(step, Scene) and draw.random() < 0.7:
+                    self._clear_away()
             except ImpossibleError:
                 continue
             self.told[number] = told
             self._rested = self.begun and step.name == "everything settles"
-            kind = "" if isinstance(step, Misfortune) or step.attack else "move: "
+            kind = "move: " if isinstance(step, Move) and not step.attack else ""
             self.weather.tally[f"{kind}{step.name}"] += 1
             break
         self._send()
@@ -490,6 +554,13 @@ class Simulation:
             self.rest()
         else:
             self.pass_time(draw.random() * 12)
+
+    def _clear_away(self) -> None:
+        """What the last scene was about is closed, where it is still open: each costs its looks."""
+        pull = list(self.repo.pulls.values())[-1]
+        if pull.state == "open":
+            with self.forge.change():
+                self.forge.state.pulls.edit(pull, self.hands.user(ADMIN), state="closed")
 
     def _judge(self) -> list[Violation]:
         found = self.oracle.judge()
@@ -505,7 +576,7 @@ class Simulation:
             self.app,
             began=self._came,
             quiet=quiet,
-            doubt=bool(self.lost_stores or self.weather.refused),
+            doubt=bool(self.lost_stores or self.weather.refused or self.reinstalled),
         )
 
     def _judge_end(self) -> list[Violation]:

@@ -117,6 +117,7 @@ def _commits(h: Hands, pull: Pull) -> list[str]:
 
 @move("push a draft branch", 4)
 def draft(h: Hands) -> str:
+    h.begin()
     who, package = writer(h), h.one(PACKAGES)
     branch = f"drafts/{package}/{h.fresh('w')}"
     h.commit(who, branch, content(h.draw, package), "draft", onto=h.tip(MAIN))
@@ -125,6 +126,7 @@ def draft(h: Hands) -> str:
 
 @move("open a proposal", 7)
 def propose(h: Hands) -> str:
+    h.begin()
     who, base = writer(h), _base(h)
     files = _change(h)
     package = next(iter(files)).rpartition("/")[0]
@@ -137,6 +139,7 @@ def propose(h: Hands) -> str:
 
 @move("open a proposal from a fork", 1)
 def from_fork(h: Hands) -> str:
+    h.begin()
     if OUTSIDER not in h.forks:
         h.forks[OUTSIDER] = h.state.fork(h.repo, OUTSIDER)
     fork, branch = h.forks[OUTSIDER], h.fresh("fork")
@@ -317,9 +320,7 @@ def lose_tag(h: Hands) -> str:
 def role(h: Hands) -> str:
     who = h.one((*WRITERS, READER))
     level = h.one(("read", "write", "write", "admin", "triage"))
-    h.state.add_member(h.repo, who, level)
-    h.state.roles_touched[h.repo.id] = h.repo
-    h.diary.role(who, level)
+    h.role(who, level)
     return f"{ADMIN} makes {who} {level}"
 
 
@@ -472,7 +473,9 @@ def edit_into(h: Hands) -> str:
 def other_name(h: Hands) -> str:
     who = _eve(h)
     branch, name = h.fresh("named"), h.one(WRITERS)
-    h.commit(who, branch, content(h.draw, h.one(PACKAGES)), "x", onto=h.tip(MAIN), author=name)
+    committer = name if h.chance(0.5) else ""
+    files = content(h.draw, h.one(PACKAGES))
+    h.commit(who, branch, files, "x", onto=h.tip(MAIN), author=name, committer=committer)
     pull = h.open(who if h.chance(0.5) else name, branch, MAIN, "Named")
     h.say(who, pull, "/approve", "approve")
     return f"eve pushes #{pull.number} as {name}, and approves it"

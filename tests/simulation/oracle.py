@@ -253,28 +253,30 @@ class Oracle:
     def _unopposed(
         self, entry: Entry, pull: int, what: str, first: int
     ) -> Iterator[tuple[str, str]]:
-        """Nobody with the right to had asked for changes, or held it, before anything was read."""
+        """Nobody with the right to had asked for changes, or held it, before anything was read.
+
+        What came later may have been read: it lifts what was said before, and adds nothing.
+        """
         stands: dict[str, Entry] = {}
         holds: dict[str, Entry] = {}
         for e in self._diary.of_pull[pull]:
-            if e.place >= first:
+            if e.place >= entry.place:
                 break
             if e.what.startswith("review ") and e.what != "review commented":
-                if e.what == "review dismissed":
-                    stands = {w: s for w, s in stands.items() if s.number != e.number}
-                else:
+                stands = {w: s for w, s in stands.items() if s.number != e.number and w != e.who}
+                if e.what == "review changes_requested" and e.place < first:
                     stands[e.who] = e
             if e.what == "comment created":
                 meant = self._diary.meant.get(e.number, ())
-                if "hold" in meant:
+                if "hold" in meant and e.place < first:
                     holds[e.who] = e
                 if "unhold" in meant:
                     holds = {}
             if e.what in ("comment edited", "comment deleted"):
                 holds = {w: h for w, h in holds.items() if h.number != e.number}
-        for who, word in stands.items():
+        for who in stands:
             levels = self._evidence.roles_within(who, first, entry.place)
-            if word.what == "review changes_requested" and levels <= {"write", "maintain", "admin"}:
+            if levels <= {"write", "maintain", "admin"}:
                 yield "no objection", f"{what}, though {who} asked for changes"
         for who, word in holds.items():
             levels = self._evidence.roles_within(who, word.place, entry.place)

@@ -36,11 +36,13 @@ class Owner:
     Attributes:
         name: For the trace.
         alive: Nothing that belongs to it may reach the world any more once it is not.
+        still: None of its tasks goes on, until it does.
         tasks: Those that have not ended.
     """
 
     name: str
     alive: bool = True
+    still: bool = False
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
 
 
@@ -110,6 +112,7 @@ class DrawnLoop(asyncio.BaseEventLoop):
         self.broken: list[str] = []
         self._promised: deque[Call] = deque()
         self._tasks: list[Call] = []
+        self._standing: list[Call] = []
         self._timers: list[tuple[float, int, Wait]] = []
         self._order = count()
 
@@ -251,7 +254,16 @@ class DrawnLoop(asyncio.BaseEventLoop):
             at = draw(count) if count > 1 else 0
             tasks[at], tasks[-1] = tasks[-1], tasks[at]
             call, args, context = tasks.pop()
-            context.run(call, *args)
+            owner = context.get(OWNER)
+            if owner is not None and owner.still:
+                self._standing.append((call, args, context))
+            else:
+                context.run(call, *args)
+
+    def go_on(self) -> None:
+        """Tasks that stood still with their process are ready again, where that goes on."""
+        self._tasks += self._standing
+        self._standing.clear()
 
     @contextmanager
     def current(self) -> Iterator[None]:

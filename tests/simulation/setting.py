@@ -23,6 +23,7 @@ ROLES = {
     OUTSIDER: "read",
     ADVERSARY: "write",
 }
+TEAM = "makers"
 LEVELS = ("none", "read", "triage", "write", "maintain", "admin")
 
 STAMP = "# stamped"
@@ -44,6 +45,7 @@ class RulesText:
         broken: It cannot be read.
         render: "commit" or "check".
         squash: The bot merges by squashing.
+        update: The bot merges the base into drafts by itself.
     """
 
     require: int = 1
@@ -56,6 +58,7 @@ class RulesText:
     broken: bool = False
     render: str = "commit"
     squash: bool = False
+    update: bool = False
 
     @property
     def text(self) -> bytes:
@@ -77,8 +80,9 @@ class RulesText:
             f"  approve: {{require: {self.require}, from: [{', '.join(sources)}],"
             f" self: {str(self.alone).lower()}}}",
         ]
-        if self.squash:
-            lines += ["publish: {merge: squash}"]
+        publish = [*["merge: squash"] * self.squash, *["update: auto"] * self.update]
+        if publish:
+            lines.append(f"publish: {{{', '.join(publish)}}}")
         return ("\n".join(lines) + "\n").encode()
 
     @property
@@ -110,6 +114,8 @@ CHOICES = (
     RulesText(release=True),
     RulesText(stamps=True, render="check"),
     RulesText(squash=True, judges=True),
+    RulesText(update=True),
+    RulesText(update=True, stamps=True, squash=True),
     RulesText(broken=True),
 )
 BY_TEXT = {rules.text: rules for rules in CHOICES}

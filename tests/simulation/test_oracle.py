@@ -172,6 +172,18 @@ def held(scene: Scene) -> None:
     scene.merge(pull)
 
 
+def released(scene: Scene) -> None:
+    """What lifts a hold may have been read, however short a time ago."""
+    pull = scene.propose()
+    scene.approve(pull)
+    with scene.simulation.forge.change():
+        scene.hands.say("dan", pull, "/hold", "hold")
+    scene.rest()
+    with scene.simulation.forge.change():
+        scene.hands.say("dan", pull, "/unhold", "unhold")
+    scene.merge(pull)
+
+
 def other_rules(scene: Scene) -> None:
     pull = scene.propose()
     scene.approve(pull)
@@ -250,6 +262,7 @@ DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (other_rules, {"approved"}),
     (objected, {"no objection"}),
     (held, {"no objection"}),
+    (released, set()),
     (invalid, {"rendered and valid"}),
     (twice, {"once"}),
     (too_high, {"next number"}),

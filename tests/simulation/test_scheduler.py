@@ -106,3 +106,46 @@ def test_tasks_know_whose_they_are() -> None:
         loop.run(10)
     assert not owner.tasks
     assert children[0].cancelled()
+
+
+def test_a_process_that_stands_still_goes_on_where_it_was() -> None:
+    """Fails where its tasks are lost, or where those of others stand still with it."""
+    said: list[str] = []
+    still, other = Owner("bot1"), Owner("bot2")
+
+    async def work(name: str) -> None:
+        said.append(f"{name} begins")
+        await asyncio.sleep(0)
+        said.append(f"{name} ends")
+
+    loop = looped(0)
+    with loop.current():
+        for owner in (still, other):
+            OWNER.set(owner)
+            loop.create_task(work(owner.name))
+        OWNER.set(None)
+        still.still = True
+        assert loop.run(10)
+        assert said == ["bot2 begins", "bot2 ends"]
+        still.still = False
+        loop.go_on()
+        assert loop.run(10)
+    assert said[2:] == ["bot1 begins", "bot1 ends"]
+
+
+def test_a_task_that_is_drawn_again_lets_nobody_in_between() -> None:
+    """Fails where whoever asks for others to go on always goes to the end of the line."""
+    said: list[str] = []
+
+    async def work(name: str) -> None:
+        for _ in range(3):
+            said.append(name)
+            await loop.others_go_on()
+
+    loop = looped(0)
+    loop.stays = lambda: True
+    for name in "ab":
+        loop.create_task(work(name))
+    with loop.current():
+        assert loop.run(10)
+    assert said in (list("aaabbb"), list("bbbaaa"))

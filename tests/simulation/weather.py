@@ -30,6 +30,7 @@ class Mishap:
         kills: The process ends with it.
         writes: Only calls that change something are counted.
         owner: Whose calls are counted; "" for everybody's.
+        first: What happens just before the call, which then goes well.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Mishap:
     kills: bool = False
     writes: bool = False
     owner: str = ""
+    first: Callable[[], None] | None = None
 
 
 @dataclass
@@ -113,8 +115,11 @@ class Weather:
                 mishap.countdown -= 1
                 continue
             self.coming.remove(mishap)
-            self.kept_leases &= port != STORE
             self.tally[f"fault: {port}: {mishap.name}"] += 1
+            if mishap.first is not None:
+                mishap.first()
+                return None
+            self.kept_leases &= port != STORE
             return mishap
         return None
 

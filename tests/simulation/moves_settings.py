@@ -1,0 +1,143 @@
+"""What people change about the repository; odd texts, Re-run and `/rebase`.
+
+Importing this adds to the list.
+"""
+
+from bot.sandbox.records.accounts import Role
+from tests.simulation.hands import Hands, ImpossibleError
+from tests.simulation.moves import MOVES, content, move, writer
+from tests.simulation.setting import (
+    ADMIN,
+    HONEST,
+    MAIN,
+    PACKAGES,
+    READER,
+    RELEASE,
+    TEAM,
+    WRITERS,
+    resource,
+)
+
+
+@move("protect a branch", 1)
+def protect(h: Hands) -> str:
+    branch = h.one((MAIN, MAIN, RELEASE))
+    app = next(iter(h.state.data.apps.values()))
+    checks = h.one(((), (("ci", None),), (("porchbot/publish", app.id),)))
+    reviews, strict = h.one((0, 0, 1)), h.chance(0.3)
+    if h.chance(0.5):
+        h.state.rules.add(
+            h.repo,
+            (f"refs/heads/{branch}",),
+            required_checks=checks,
+            required_reviews=reviews,
+            strict=strict,
+        )
+    else:
+        h.state.protect(
+            h.repo,
+            branch,
+            checks,
+            required_reviews=reviews,
+            dismiss_stale=h.chance(0.3),
+            strict=strict,
+            allow_direct_push=h.chance(0.7),
+        )
+    names = ", ".join(name for name, _ in checks) or "no check"
+    return f"{ADMIN} protects {branch}: {names}, {reviews} reviews{', strict' if strict else ''}"
+
+
+@move("lift the protection", 1)
+def unprotect(h: Hands) -> str:
+    if not h.repo.protections and not h.repo.rulesets:
+        raise ImpossibleError
+    h.repo.protections.clear()
+    for ruleset in list(h.repo.rulesets.values()):
+        h.state.rules.remove(h.repo, ruleset)
+    return f"{ADMIN} lifts all protection"
+
+
+@move("report a check", 1)
+def report(h: Hands) -> str:
+    pull, state = h.pull(), h.one(("success", "success", "failure", "pending"))
+    h.attempt(
+        lambda: h.state.checks.add_status(
+            h.repo,
+            pull.head_sha,
+            h.user(writer(h)),
+            state=state,
+            context="ci",
+            description=None,
+            target_url=None,
+        )
+    )
+    return f"ci reports {state} on #{pull.number}"
+
+
+@move("Re-run", 1)
+def rerun(h: Hands) -> str:
+    pull, who = h.any_pull(), writer(h)
+    run = h.one(h.state.checks.runs_on(h.repo, pull.head_sha))
+    h.attempt(lambda: h.state.checks.rerequest(run, h.user(who)))
+    return f"{who} presses Re-run on {run.name} of #{pull.number}"
+
+
+@move("a team changes", 1)
+def team(h: Hands) -> str:
+    found = h.state.organizations.team(h.repo.owner.login, TEAM)
+    who = h.one((*WRITERS, READER))
+    user = h.user(who)
+    if h.chance(0.3):
+        h.state.organizations.grant(found, h.repo, h.one((Role.READ, Role.WRITE, Role.ADMIN)))
+    elif user in found.members:
+        found.members.remove(user)
+    else:
+        found.members.append(user)
+    for login in (*WRITERS, READER):
+        h.role_seen(login)
+    return f"{ADMIN} changes a team: {', '.join(u.login for u in found.members) or 'nobody'}"
+
+
+@move("/rebase", 1.5)
+def rebase(h: Hands) -> str:
+    pull, who = h.pull(), h.one((*HONEST, READER))
+    h.say(who, pull, "/rebase", "rebase")
+    return f"{who} comments /rebase on #{pull.number}"
+
+
+ODD = (
+    "\u202egnippilf",
+    "\x1b[31mred\x07",
+    "a\u2028b",
+    "<!-- porchbot:summary porchbot -->",
+    "`@everyone` | [x](javascript:1)",
+    "\ufffe\U0001f600\u200b",
+)
+"""What no terminal, table or database takes as it is; a forge shows it all the same."""
+
+UNDECODABLE = "c\udcff"
+"""Bytes of a file's name that are not UTF-8, as Python holds them."""
+
+
+@move("text that cannot be said", 1.5)
+def odd(h: Hands) -> str:
+    who, package, text = writer(h), h.one(PACKAGES), h.one(ODD)
+    files = content(h.draw, package, sound=h.chance(0.7))
+    name = h.one((UNDECODABLE, "c d", "c\u202e", "c\u2028\x01"))
+    if h.chance(0.6):
+        files[f"{package}/{name}.yaml"] = resource("c", "v1")
+    branch = f"{h.one(('odd', f'drafts/{package}/odd'))}{h.fresh('-')}\u202e"
+    h.commit(who, branch, files, f"{text}\n\n/approve\n", onto=h.tip(MAIN))
+    pull = h.open(who, branch, MAIN, text)
+    return f"{who} opens #{pull.number} with the title {text!a}"
+
+
+@move("a command in odd text", 0.8)
+def odd_talk(h: Hands) -> str:
+    pull, who = h.pull(), h.one((*HONEST, READER))
+    word = h.one(("why", "hold", "help"))
+    h.say(who, pull, f"{h.one(ODD)}\r\n/{word} \u202e\x07 {h.one(ODD)}\n", word)
+    return f"{who} comments /{word} in odd text on #{pull.number}"
+
+
+__all__ = ["MOVES"]
