@@ -19,7 +19,11 @@ from fnrunner.wire.client import Client
 log = structlog.get_logger()
 
 START = 30.0
-"""Seconds for the runner to answer; it takes about half a second."""
+"""Seconds to wait for the runner at the start; it takes about half a second. On a machine that is
+too busy for that, the looks that need it wait for it."""
+
+DEATHS = 3
+"""Times that it may end before it has answered once: then it cannot be started as it is set up."""
 
 FIRST_PAUSE, LAST_PAUSE = 0.2, 5.0
 """Seconds before it is started again, doubled while it dies young."""
@@ -38,6 +42,10 @@ class OwnRunner:
         how: More arguments of `porchbot runner`.
         notes: Folder for a note of which process it is, for the next bot.
         clock: By which it is started again.
+
+    Attributes:
+        answered: It has answered once.
+        deaths: How often it ended.
     """
 
     def __init__(
@@ -48,6 +56,8 @@ class OwnRunner:
         self._how = how
         self._note = notes / f"runner-{os.getpid()}.json"
         self._process: asyncio.subprocess.Process | None = None
+        self.answered = False
+        self.deaths = 0
 
     @property
     def pid(self) -> int | None:
@@ -76,6 +86,7 @@ class OwnRunner:
         pause, since = FIRST_PAUSE, self._clock.monotonic()
         while True:
             status = await self._process.wait() if self._process else None
+            self.deaths += 1
             young = self._clock.monotonic() - since <= YOUNG
             pause = min(2 * pause, LAST_PAUSE) if young else FIRST_PAUSE
             log.error("the function runner ended; it is started again", status=_in_words(status))
@@ -105,17 +116,18 @@ class OwnRunner:
 
 @asynccontextmanager
 async def own_runner(
-    how: Sequence[str], state: Path, *, clock: Clock = SYSTEM
+    how: Sequence[str], state: Path, *, start: float = START, clock: Clock = SYSTEM
 ) -> AsyncIterator[OwnRunner]:
     """Start `porchbot runner` on a Unix socket, and again when it dies; end it with the block.
 
     Args:
         how: More arguments of `porchbot runner`.
         state: Folder where an earlier bot may have noted a runner that still runs.
+        start: Seconds to wait for it; one that is slower is given to the block all the same.
         clock: By which it is started again.
 
     Raises:
-        OSError: It does not start.
+        OSError: It ends whenever it is started.
     """
     end_left_over(state)
     with tempfile.TemporaryDirectory(prefix="porchbot-runner-") as folder:
@@ -124,12 +136,22 @@ async def own_runner(
         keeping = asyncio.create_task(runner.keep())
         try:
             async with Client(runner.address) as client:
-                if not await client.is_ready(START):
-                    raise OSError(f"the function runner did not start within {START:g} s")
+                await _first_answer(runner, client, clock.monotonic() + start, clock)
             yield runner
         finally:
             await end([keeping])
             await runner.end()
+
+
+async def _first_answer(runner: OwnRunner, client: Client, until: float, clock: Clock) -> None:
+    while not runner.answered:
+        left = until - clock.monotonic()
+        if left <= 0:
+            log.warning("the function runner does not answer yet; what needs it waits")
+            return
+        runner.answered = await client.is_ready(min(left, 1.0))
+        if not runner.answered and runner.deaths >= DEATHS:
+            raise OSError(f"the function runner ended {runner.deaths} times as it was started")
 
 
 def end_left_over(state: Path) -> None:

@@ -7,6 +7,7 @@ halfway.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import assert_never
 
@@ -28,7 +29,8 @@ from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from bot.render.port import Renderer
 from bot.store.hints import Hint
 from bot.store.port import Store
-from bot.store.values import TAGS, MergeRefusal, Revision
+from bot.store.values import CLAIM, TAGS, MergeRefusal, Revision, StoreError
+from bot.tasks import end
 from lifecycle import names, records
 from lifecycle.actions import (
     Action,
@@ -77,6 +79,7 @@ class Performer:
         instance: Name of this bot in its markers.
         clock: When render commits are made.
         offload: Where git is written and pushed.
+        hold: Seconds after which a claim stands anew, while the request that it is for goes on.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class Performer:
         *,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
+        hold: float = CLAIM / 3,
     ) -> None:
         self._repository_id = repository_id
         self._forge = forge
@@ -103,6 +107,7 @@ class Performer:
         self._instance = instance
         self._clock = clock
         self._offload = offload
+        self._hold_seconds = hold
 
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
@@ -169,14 +174,29 @@ class Performer:
         if action.writes.makes_after is None:
             return await self._act(action, looked, report, hint)
         place = action.writes.claim
-        if not await self._store.claims.take(self._repository_id, place):
+        # What somebody claimed since the facts were read is missing in them, however old by now.
+        seconds = CLAIM + self._clock.monotonic() - looked.read
+        if not await self._store.claims.take(self._repository_id, place, seconds):
             return ActionResult(ActionOutcome.WAIT, "another look has just done it, or is about to")
+        holding = asyncio.create_task(self._hold(place))
         try:
             return await self._act(action, looked, report, hint)
         except (ForgeRefusedError, ForgeBusyError) as error:
             if isinstance(error, ForgeRefusedError) or error.after:
                 await self._store.claims.give_back(self._repository_id, place)
             raise  # of an answer that was lost nobody knows whether it was done
+        finally:
+            await end([holding])
+
+    async def _hold(self, place: str) -> None:
+        """Keep a claim for as long as the forge takes, or lets us wait, for what it is for.
+
+        In real seconds, as requests take them: a clock that is moved on by who sleeps would run.
+        """
+        while True:
+            await asyncio.sleep(self._hold_seconds)
+            with suppress(StoreError):  # without a database it ends, as that of a dead process
+                await self._store.claims.hold(self._repository_id, place)
 
     async def _act(
         self, action: Action, looked: Looked, report: Report, hint: Hint

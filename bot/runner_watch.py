@@ -10,6 +10,7 @@ import structlog
 from bot import tracing
 from bot.clock import SYSTEM, Clock
 from bot.http.ready import MissingError
+from bot.logs import Seldom
 from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
 from fnrunner.contract.run import CALL, CallContext, FunctionOutcome, current_call
 from fnrunner.wire.client import Client
@@ -27,8 +28,16 @@ _WHERE = "function runner"
 _SILENT = "it does not answer health checks"
 
 
+TOLD_AGAIN = 300.0
+"""Seconds after which the log says once more that it does not answer."""
+
+
 class Process(Protocol):
     """The runner's process, which is started again whenever it ends."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether it has answered before it is watched."""
 
     @property
     def pid(self) -> int | None:
@@ -130,7 +139,8 @@ class WatchedRunner:
             own: Its process, ended when it hangs so that another is started; None where that is
                 not ours.
         """
-        answered = own.pid if own else None  # which one did last; it was waited for at the start
+        answered = own.pid if own and own.answered else None  # which one did last
+        seldom = Seldom(TOLD_AGAIN)
         failed = in_a_row = 0  # the latter of the process that was asked last
         silent, told = answered, True
         while True:
@@ -140,11 +150,13 @@ class WatchedRunner:
                     log.info("the function runner answers again")
                     failed, answered, told = 0, asked, False
                     self._hangs.clear()
+                    seldom = Seldom(TOLD_AGAIN)
                 told = told or await back()
             else:
                 in_a_row = in_a_row + 1 if failed and asked == silent else 1
                 failed, silent = failed + 1, asked
-                log.warning("the function runner does not answer health checks", failed=failed)
+                if seldom.times():
+                    log.warning("the function runner does not answer health checks", failed=failed)
                 if failed >= self._strikes:
                     self._hangs.set()
                 allowed = self._strikes if asked == answered else STARTING

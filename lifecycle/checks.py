@@ -116,15 +116,28 @@ def trouble(
         since: When it was noticed, by our clock.
         said: What people can do about it; "" where only the operator can.
     """
-    external = f"{_TROUBLE}{incident}"
+    text = texts.not_looked_at(incident, since, said)
+    return _instead(head, run, incident, texts.NOT_LOOKED_AT, text)
+
+
+def limited(head: Sha, run: CheckRun | None, until: datetime) -> SetCheck | None:
+    """Return `porchbot/publish` for a proposal whose look is put off; None where it says so.
+
+    Args:
+        head: The commit.
+        run: Our newest run of this name there.
+        until: When the forge grants more.
+    """
+    return _instead(head, run, f"limit.{until:%m%d%H%M}", texts.LIMITED, texts.limited(until))
+
+
+def _instead(
+    head: Sha, run: CheckRun | None, reason: str, title: str, text: str
+) -> SetCheck | None:
+    external = f"{_TROUBLE}{reason}"
     if run is not None and run.digest == external:
         return None
-    shown = CheckContent(
-        status=Status.IN_PROGRESS,
-        conclusion=None,
-        title=texts.NOT_LOOKED_AT,
-        summary=texts.not_looked_at(incident, since, said),
-    )
+    shown = CheckContent(status=Status.IN_PROGRESS, conclusion=None, title=title, summary=text)
     return _action(str(head), PUBLISH, shown, run, external)
 
 

@@ -42,6 +42,7 @@ class Looked:
 
     Attributes:
         facts: For the decision.
+        read: When reading them began, by the monotonic clock: what is newer may be missing.
         seen_comments: Highest comment number seen, by proposal.
         seen_reviews: Numbers of all reviews seen, with a verdict or without.
         said: Proposal number to a digest of what was said that its merge may wait for.
@@ -54,6 +55,7 @@ class Looked:
     """
 
     facts: Facts
+    read: float
     seen_comments: frozenset[int]
     seen_reviews: frozenset[int]
     said: Mapping[int, str]
@@ -73,6 +75,7 @@ class _Look:
         adoption: What the repository was when the bot first saw it.
         reader: Reads git.
         since: By the monotonic clock; git as it was fetched after that will do.
+        read: By the same, when it began.
     """
 
     head: HeadBranch
@@ -80,6 +83,7 @@ class _Look:
     adoption: Adoption
     reader: MirrorReader
     since: float
+    read: float
 
 
 class Looker:
@@ -154,7 +158,8 @@ class Looker:
                 now.
             alone: Leave out the proposals of other head branches that share the commit.
         """
-        began = self._clock.monotonic() if since is None else since
+        read = self._clock.monotonic()
+        began = read if since is None else since
         state, _ = await asyncio.gather(
             self._asker.ask(head, numbers, rerun=rerun, publishing=publishing),
             self.fetcher.fetch(self.fetcher.scope(head.repository, head.ref), began),
@@ -172,7 +177,7 @@ class Looker:
                 tags=tags,
                 baseline=adoption.heads,
             )
-            looked = await self._put_together(_Look(head, state, adoption, reader, began))
+            looked = await self._put_together(_Look(head, state, adoption, reader, began, read))
             await self._index(tags, looked.facts)
         self.fetcher.saw(head.repository, head.ref, bases, tags.packages)
         if alone:
@@ -252,6 +257,7 @@ class Looker:
             facts = await self._draft(look, facts, tip)
         return Looked(
             facts,
+            look.read,
             seen_comments=frozenset(c.id for s in state.relevant for c in s.comments),
             seen_reviews=frozenset().union(
                 *(s.conversation.review_numbers for s in state.relevant)

@@ -114,6 +114,7 @@ class Controller:
         except ForgeBusyError as error:
             if error.after:
                 metrics.failed(work.key, "limit")
+                await self._show_limit(work.key, error)
                 return PutOff(str(error), error.after)
             metrics.failed(work.key, "busy")
             return Failed(str(error))
@@ -157,6 +158,12 @@ class Controller:
                 log.warning("not shown to people", incident=incident, error=str(second))
         named = f"{type(error).__name__}: {error}" if bug else str(error)
         return Failed(f"{named} ({incident})")
+
+    async def _show_limit(self, key: keys.Key, error: ForgeBusyError) -> None:
+        try:
+            await self._trouble.show_limit(key, error)
+        except (ForgeBusyError, ForgeRefusedError, StoreError) as second:
+            log.info("not shown to people", key=str(key), error=str(second))
 
     async def _is_gone(self, work: WorkItem) -> bool:
         """Whether what a key names is gone: asking for it ends, until something wakes it.

@@ -1,24 +1,33 @@
 """What people see while the bot cannot look at their proposal: one line in its check, said once."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 import structlog
 
 from bot import keys
 from bot.clock import SYSTEM, Clock
+from bot.forges.budget import Asker, asking
 from bot.forges.port import ForgeBusyError, ListedProposal
 from bot.git.port import GitBusyError, MissingObjectError, ObjectTooLargeError
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.store.port import Store
 from lifecycle import checks
-from lifecycle.facts.checks import PUBLISH
+from lifecycle.actions import SetCheck
+from lifecycle.facts.checks import PUBLISH, CheckRun
+from lifecycle.identity import RepositoryId
+from lifecycle.kinds import Urgency
+from lifecycle.names import Sha
 
 log = structlog.get_logger()
 
 PASSING = (ForgeBusyError, GitBusyError, MissingObjectError)
 """What passes by itself: nobody is told of it."""
+
+WORTH_TELLING = 60.0
+"""Seconds for which a look must be put off: what is shorter is over before somebody asks."""
 
 TRIES = 1
 """Looks that must have failed before: a failure that the next look mends is not worth a word."""
@@ -54,27 +63,64 @@ class Trouble:
         self._serving = serving
         self._store = store
         self._clock = clock
+        self._told: dict[str, datetime] = {}
 
     async def show(self, key: keys.Key, incident: str, error: Exception) -> None:
         """Say in the checks of the proposals that a key is about that it fails.
 
         Said once at each head; the next look that succeeds replaces it.
         """
-        if isinstance(key, keys.OfApp):
-            return
-        served = await self._serving.of(key.repository)
-        forge = served.forge
         said = str(error) if isinstance(error, ObjectTooLargeError) else ""
-        told = []
-        for pull in await self._pulls(served, key, error):
-            runs = [r for r in await forge.checks(pull.head) if r.ours and r.name == PUBLISH]
-            run = runs[0] if runs else None
-            check = checks.trouble(pull.head, run, incident, self._clock.now(), said)
-            if check is not None:
-                await forge.set_check(check)
-                told.append(pull.number)
+        now = self._clock.now()
+        told = await self._tell(
+            key, error, lambda head, run: checks.trouble(head, run, incident, now, said)
+        )
         if told:
             log.info("shown to people", incident=incident, numbers=told)
+
+    async def show_limit(self, key: keys.Key, error: ForgeBusyError) -> None:
+        """Say in the checks of the proposals that the forge grants nothing more for a while.
+
+        Asked out of what is kept for those who had little: a limit that is used up to its end is
+        shown to nobody, since nothing may be asked.
+        """
+        until = self._clock.now() + timedelta(seconds=error.after)
+        if error.after < WORTH_TELLING or self._limited(key, until):
+            return
+        with asking(Asker(f"{keys.place_of(str(key))} told", Urgency.FIRST)):
+            await self._tell(key, error, lambda head, run: checks.limited(head, run, until))
+
+    def _limited(self, key: keys.Key, until: datetime) -> bool:
+        """Whether it was told already; kept for as long as it is true."""
+        now = self._clock.now()
+        self._told = {k: t for k, t in self._told.items() if t > now}
+        known = str(key) in self._told
+        self._told.setdefault(str(key), until)
+        return known
+
+    async def _tell(
+        self,
+        key: keys.Key,
+        error: Exception,
+        shown: Callable[[Sha, CheckRun | None], SetCheck | None],
+    ) -> list[int]:
+        """Show something in the place of `porchbot/publish`; returns where that was done."""
+        if isinstance(key, keys.OfApp):
+            return []
+        served = await self._serving.of(key.repository)
+        told = []
+        for pull in await self._pulls(served, key, error):
+            runs = [r for r in await served.forge.checks(pull.head) if r.ours and r.name == PUBLISH]
+            check = shown(pull.head, runs[0] if runs else None)
+            if check is not None and await self._may_make(key.repository, check):
+                await served.forge.set_check(check)
+                told.append(pull.number)
+        return told
+
+    async def _may_make(self, repository: RepositoryId, check: SetCheck) -> bool:
+        """A new run is claimed first, as in `bot.perform`."""
+        writes = check.writes
+        return writes.makes_after is None or await self._store.claims.take(repository, writes.claim)
 
     async def _pulls(
         self, served: ServedRepository, key: keys.InRepository, error: Exception

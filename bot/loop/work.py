@@ -30,8 +30,8 @@ from bot.tasks import end, to_the_end, wait_for
 
 log = structlog.get_logger()
 
-RENEW = 3.0
-"""Seconds between renewals: two may fail before a lease of ten seconds ends."""
+RENEW = 2.5
+"""Seconds between renewals: two may fail before a lease of nine seconds ends."""
 
 POLL = 1.0
 """Seconds after which to look for work unasked: what a lost notification costs."""

@@ -33,6 +33,12 @@ class PostgresClaims:
         )
         return bool(rows)
 
+    async def hold(self, repository_id: RepositoryId, place: str) -> None:
+        await self._database.ask(
+            "UPDATE claim SET at = now() WHERE repository = %(id)s AND place = %(place)s",
+            {"id": await self._database.row(repository_id), "place": place},
+        )
+
     async def give_back(self, repository_id: RepositoryId, place: str) -> None:
         await self._database.ask(
             "DELETE FROM claim WHERE repository = %(id)s AND place = %(place)s",

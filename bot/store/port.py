@@ -524,6 +524,9 @@ class Claims(Protocol):
             Whether it is ours; otherwise another look has it, in this process or another.
         """
 
+    async def hold(self, repository_id: RepositoryId, place: str) -> None:
+        """Let a claim of ours stand from now on: the request that it is for still goes on."""
+
     async def give_back(self, repository_id: RepositoryId, place: str) -> None:
         """Nothing was made, and that is certain: the next look need not wait."""
 

@@ -72,6 +72,18 @@ def not_looked_at(incident: str, since: datetime, said: str = "") -> str:
     )
 
 
+LIMITED = "The bot waits: the forge grants it no more requests now"
+
+
+def limited(until: datetime) -> str:
+    """What is shown while looks are put off by a limit of the forge."""
+    return (
+        "The forge limits how much it may be asked, and that is used up for now. The bot looks at"
+        f" this proposal again at about {until:%H:%M} UTC, by itself: what was said and pushed"
+        " meanwhile is seen then."
+    )
+
+
 def configuration_problems(policy: BrokenPolicy) -> str:
     """Every problem of the configuration, with what to do."""
     lines = [f"- {code(str(p.place))}: {p.problem}. {p.fix}." for p in policy.problems]

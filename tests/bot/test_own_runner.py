@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import structlog
 
 from bot.http.ready import MissingError
 from bot.own_runner import OwnRunner, end_left_over, own_runner
@@ -133,6 +134,7 @@ class Number:
     """A process that is only a number; ending it is noted, and starts the next one."""
 
     pid: int = 1
+    answered: bool = True
     killed: list[int] = field(default_factory=list)
 
     def kill(self) -> None:
@@ -165,6 +167,66 @@ async def test_one_that_starts_is_not_taken_for_one_that_hangs(
             await WatchedRunner(client, every=0, strikes=3).watch(back, process)
 
     assert process.killed == killed
+
+
+async def test_one_that_has_not_answered_yet_is_given_its_time() -> None:
+    """Short-cut refused: three checks from the start, on a machine that is too busy to start it."""
+    process = Number(answered=False)
+
+    async def back() -> bool:
+        return True
+
+    async with Told([False] * 14, lambda _: None) as client:
+        with pytest.raises(EOFError):
+            await WatchedRunner(client, every=0, strikes=3).watch(back, process)
+
+    assert process.killed == []
+
+
+async def test_a_bot_does_not_end_because_its_runner_starts_slowly(tmp_path: Path) -> None:
+    """Short-cut refused: a limit on the start, after which the bot ends, and begins anew."""
+    returns: list[str] = []
+
+    async def back() -> bool:
+        returns.append("back")
+        return True
+
+    with structlog.testing.capture_logs() as said:
+        async with own_runner((), tmp_path, start=0) as own, Client(own.address) as client:
+            assert not own.answered
+            watched = WatchedRunner(client, every=0.05, seconds=0.5, strikes=3)
+            watching = asyncio.create_task(watched.watch(back, own))
+            await _until(lambda: returns)
+            assert not (await watched.run(LABELS, LIST)).failed
+            watching.cancel()
+    assert [each["event"] for each in said][:1] == [
+        "the function runner does not answer yet; what needs it waits"
+    ]
+
+
+async def test_one_that_ends_whenever_it_is_started_ends_the_bot(tmp_path: Path) -> None:
+    """Short-cut refused: to wait for ever for what was set up wrongly."""
+    with pytest.raises(OSError, match="the function runner ended 3 times as it was started"):
+        async with own_runner(("--config", str(tmp_path / "none")), tmp_path):
+            pass
+
+
+async def test_one_that_is_away_is_logged_once_and_then_seldom() -> None:
+    """Short-cut refused: a line for each check, one each three seconds."""
+
+    async def back() -> bool:
+        return True
+
+    answers = [*[False] * 50, True, *[False] * 50]
+    with structlog.testing.capture_logs() as said:
+        async with Told(answers, lambda _: None) as client:
+            with pytest.raises(EOFError):
+                await WatchedRunner(client, every=0, strikes=3).watch(back)
+    assert [each["event"] for each in said] == [
+        "the function runner does not answer health checks",
+        "the function runner answers again",
+        "the function runner does not answer health checks",
+    ]
 
 
 async def test_one_that_died_by_itself_has_time_to_start() -> None:

@@ -449,10 +449,23 @@ async def test_what_one_look_claims_no_other_makes_meanwhile(stored: Stored) -> 
     assert not await claims.take(FIRST, "reply to 6")
     assert await claims.take(FIRST, "reply to 6", seconds=0)
 
+    await claims.hold(FIRST, "reply to 6")
+    await claims.hold(FIRST, "never taken")
+    assert await claims.take(FIRST, "never taken")
+
     await claims.forget()
     assert not await claims.take(FIRST, "reply to 6")
     await claims.forget(seconds=0)
     assert await claims.take(FIRST, "reply to 6")
+
+
+async def test_a_claim_that_is_held_stands_anew(stored: Stored) -> None:
+    """Fails where a request that takes long is made a second time beside it."""
+    claims = stored.store.claims
+    assert await claims.take(FIRST, "reply to 5")
+    await stored.an_hour_passes()
+    await claims.hold(FIRST, "reply to 5")
+    assert not await claims.take(FIRST, "reply to 5")
 
 
 async def test_of_many_that_claim_at_once_one_has_it(stored: Stored) -> None:

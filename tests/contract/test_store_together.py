@@ -113,27 +113,28 @@ class Drawing:
             return _told(answer)
 
         ways = 2 ** len(passed) if name == "take" else 1
-        stamped = name.startswith(("wake", "deliver", "claim", "again", "done"))
+        stamped = name.startswith(("wake", "deliver", "claim", "hold", "again", "done"))
         return Operation(f"{name} {sorted(at)}", answers, ways, stamped)
 
     def _one(self) -> tuple[str, Ask, frozenset[str]]:
         self.count += 1
         draw, owner = self.draw, f"w{self.count}"
         kind = draw.choice(
-            ["wake", "wake", "take", "take", "take", "deliver", "claim", "release"]
+            ["wake", "wake", "take", "take", "take", "deliver", "claim", "hold", "release"]
             + ["done", "again", "failed", "give back", "renew"] * bool(self.taken)
         )
         keys = draw.sample(KEYS, draw.randrange(1, 3))
         wakes = {key: Hint(comments=frozenset({draw.randrange(3)})) for key in keys}
         at = frozenset(str(key) for key in keys)
         place, after = draw.choice("ab"), draw.choice((0.0, 1800.0))
-        if kind in ("wake", "take", "deliver", "claim", "release"):
+        if kind in ("wake", "take", "deliver", "claim", "hold", "release"):
             delivery = _delivery(draw.randrange(4))
             asks: dict[str, tuple[Ask, frozenset[str]]] = {
                 "wake": (lambda s, _: s.queue.wake_all(wakes, after=after), at),
                 "take": (lambda s, _: s.queue.take(owner, 1800.0), frozenset()),
                 "deliver": (lambda s, _: s.deliveries.add(delivery, wakes), at),
                 "claim": (lambda s, _: s.claims.take(FIRST, place, 1800.0), frozenset()),
+                "hold": (lambda s, _: s.claims.hold(FIRST, place), frozenset()),
                 "release": (lambda s, _: s.claims.give_back(FIRST, place), frozenset()),
             }
             return kind, *asks[kind]

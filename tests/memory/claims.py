@@ -26,6 +26,11 @@ class MemoryClaims:
         self._taken[repository_id, place] = now
         return True
 
+    async def hold(self, repository_id: RepositoryId, place: str) -> None:
+        await self.statements.begin()
+        if (repository_id, place) in self._taken:
+            self._taken[repository_id, place] = self.statements.seconds()
+
     async def give_back(self, repository_id: RepositoryId, place: str) -> None:
         await self.statements.begin()
         self._taken.pop((repository_id, place), None)

@@ -1,0 +1,118 @@
+"""What is made once, when looks take long: claims know how old the facts are (ADR 24)."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import cast
+
+from bot.forges.port import Forge
+from bot.git.port import Mirror, Signature
+from bot.look.assemble import Looked
+from bot.outcomes import ActionOutcome, Report
+from bot.perform import Performer
+from bot.store.hints import NOTHING
+from bot.store.values import CLAIM
+from lifecycle.actions import SetCheck
+from lifecycle.facts.checks import Status
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
+from tests.ids import on_github
+from tests.memory.claims import MemoryClaims
+from tests.memory.clock import ManualClock
+from tests.memory.renderer import MemoryRenderer
+from tests.memory.statements import Statements
+from tests.memory.store import MemoryStore
+
+CHECK = SetCheck(
+    head=Sha("a" * 40),
+    name="porchbot/render",
+    status=Status.IN_PROGRESS,
+    conclusion=None,
+    title="t",
+    summary="s",
+    annotations=(),
+    digest="d",
+    run=None,
+)
+
+
+@dataclass
+class Slow:
+    """A forge that makes a check run once it is let."""
+
+    let: asyncio.Event = field(default_factory=asyncio.Event)
+    made: int = 0
+
+    async def set_check(self, _: SetCheck) -> None:
+        await self.let.wait()
+        self.made += 1
+
+
+class Claims(MemoryClaims):
+    """Tells when a claim was held."""
+
+    def __init__(self, statements: Statements) -> None:
+        super().__init__(statements)
+        self.held = asyncio.Semaphore(0)
+
+    async def hold(self, repository_id: RepositoryId, place: str) -> None:
+        await super().hold(repository_id, place)
+        self.held.release()
+
+
+@dataclass(frozen=True)
+class Read:
+    """As much of `Looked` as counts here."""
+
+    read: float
+
+
+class Two:
+    """Two replicas on one database."""
+
+    def __init__(self) -> None:
+        self.clock, self.forge = ManualClock(), Slow()
+        self.store = store = MemoryStore(self.clock)
+        self.claims = store.claims = Claims(store.statements)
+        who = Signature("porchbot[bot]", "bot@forge.example")
+        forge, mirror = cast(Forge, self.forge), cast(Mirror, None)
+        self.one, self.other = (
+            Performer(
+                *(on_github(1), forge, mirror, MemoryRenderer(), store, b"k" * 32, who, "x"),
+                clock=self.clock,
+                hold=0.01,
+            )
+            for _ in range(2)
+        )
+
+    async def checks(self, performer: Performer, read: float) -> ActionOutcome:
+        looked = cast(Looked, Read(read))
+        return await performer.perform([CHECK], looked, Report(), NOTHING)
+
+
+async def test_a_look_that_took_long_makes_no_second_run() -> None:
+    """The short-cut lets claims end after 15 seconds, however old the facts are by then."""
+    two = Two()
+    two.forge.let.set()
+    two.clock.seconds = 100.0
+    assert await two.checks(two.one, read=99.0) is ActionOutcome.DONE
+    two.clock.seconds = 160.0
+    # Its facts are of before that run, and its package took a minute to render.
+    assert await two.checks(two.other, read=98.0) is ActionOutcome.WAIT
+    assert two.forge.made == 1
+    assert await two.checks(two.other, read=159.0) is ActionOutcome.DONE
+
+
+async def test_a_request_that_takes_long_is_not_made_beside_itself() -> None:
+    """Fails where a request that waits for the forge's limits outlives its claim."""
+    two = Two()
+    slow = asyncio.create_task(two.checks(two.one, read=0.0))
+    for _ in range(4):
+        two.clock.seconds += CLAIM - 1
+        while not two.claims.held.locked():
+            await two.claims.held.acquire()
+        async with asyncio.timeout(60):
+            await two.claims.held.acquire()  # held since the clock has moved
+        assert await two.checks(two.other, read=two.clock.seconds) is ActionOutcome.WAIT
+    two.forge.let.set()
+    assert await slow is ActionOutcome.DONE
+    assert two.forge.made == 1
