@@ -25,7 +25,7 @@ def test_a_look_that_is_put_off_says_so_in_the_check() -> None:
         assert not told.sim.weather.coming
         waiting = published_check(told, pull)
         assert waiting.title == "The bot waits: the forge grants it no more requests now"
-        assert "looks at this proposal again at about" in waiting.summary
+        assert "looks at this proposal again at about" in (waiting.summary or "")
         assert waiting.conclusion is None
         told.sim.pass_time(2400)
     assert "### Published app v1" in told.summary(pull)
