@@ -35,7 +35,8 @@ from bot.render.port import Renderer
 from bot.render.renderer import CachingRenderer, Maker
 from bot.render.stored import StoredVerdicts
 from bot.render.workers.maker import WorkerMaker
-from bot.render.workers.pool import Workers, usual
+from bot.render.workers.pool import Workers
+from bot.render.workers.room import usual
 from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
 from bot.store.embedded.place import PostgresError
@@ -277,7 +278,8 @@ def _workers(
     stack: AsyncExitStack, runner: WatchedRunner, clock: Clock, offload: Offload
 ) -> WorkerMaker:
     """What renders in worker processes, which end with the stack."""
-    workers = Workers(usual(), clock=clock)
+    most, memory_bytes = usual()
+    workers = Workers(most, memory_bytes=memory_bytes, clock=clock)
     stack.push_async_callback(workers.close)
     return WorkerMaker(runner, workers, offload=offload)
 

@@ -20,8 +20,10 @@ from starlette.routing import Route
 from bot.cli.root import main
 from bot.http import web
 from bot.http.ready import Readiness
+from bot.render.workers.room import BESIDE, LEAST_BYTES, room
 from bot.settings import Settings
 from bot.variables import VARIABLES
+from cadlib.limits import MIB
 from tests.memory.store import MemoryStore
 
 DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
@@ -113,6 +115,34 @@ def test_a_pod_is_nobody(name: str, pod: Mapping[str, Any]) -> None:
     assert pod["securityContext"]["runAsUser"] == 10001
     assert pod["automountServiceAccountToken"] is False, name
     assert pod["terminationGracePeriodSeconds"] >= 30  # docs/operate/replicas.md
+
+
+def _worker_limits() -> list[int]:
+    """Bytes that a worker may have, in each way to run it."""
+    (compose,) = _documents(DEPLOY / "compose.yaml")
+    written = [
+        str(dict(_containers())["worker"]["resources"]["limits"]["memory"]),
+        str(compose["services"]["worker"]["mem_limit"]),
+    ]
+    return [int(each.rstrip("Gig")) * 1024 * MIB for each in written]
+
+
+@pytest.mark.parametrize("limit", _worker_limits())
+def test_what_is_rendered_fits_into_a_worker_with_the_bot(limit: int) -> None:
+    """Fails when a hostile package has the kernel end the bot: a pod's processes end together."""
+    for cores in (1, 2, 8, 64):
+        most, memory_bytes = room(cores, limit)
+        assert most * memory_bytes + BESIDE <= limit
+        assert memory_bytes >= LEAST_BYTES
+
+
+def test_secrets_beside_the_compose_file_go_nowhere() -> None:
+    """Fails when they are built into a layer, or added to the repository with everything else."""
+    (compose,) = _documents(DEPLOY / "compose.yaml")
+    kept = {Path(each["file"]).name for each in compose["secrets"].values()} | {"porchbot.env"}
+    for name in (".dockerignore", ".gitignore"):
+        lines = (DEPLOY.parent / name).read_text().splitlines()
+        assert all(any(Path(f"deploy/{k}").match(line) for line in lines) for k in kept), name
 
 
 def test_functions_run_where_no_secret_is() -> None:

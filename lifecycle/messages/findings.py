@@ -33,6 +33,14 @@ def too_slow(seconds: float) -> str:
     return f"the package took more than {seconds:g} s to render"
 
 
+FEWER_FUNCTIONS = "Take functions out of its pipelines, or split it into smaller packages"
+
+
+def functions_slow(seconds: float) -> str:
+    """A package whose functions take too long together, as plain text."""
+    return f"the functions of the package took more than {seconds:g} s together"
+
+
 def too_much_memory(mebibytes: int) -> str:
     """A package that takes too much memory, as plain text."""
     return f"the package took more than {mebibytes} MB to render"

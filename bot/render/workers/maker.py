@@ -1,5 +1,6 @@
 """Makes verdicts in worker processes: reads packages out of git, and has functions run."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
@@ -10,15 +11,21 @@ from bot import metrics, tracing
 from bot.clock import Offload, in_thread
 from bot.render import encoded, functions, merging, verdicts
 from bot.render.port import TreeFiles
-from bot.render.rendering import Made
+from bot.render.rendering import Made, NotRun
 from bot.render.workers import requests
 from bot.render.workers.frames import Frame, FrameKind
 from bot.render.workers.pool import Workers
-from bot.render.workers.process import OverLimitError, WorkerEndedError, WorkerProcess
+from bot.render.workers.process import (
+    FunctionsSlowError,
+    OverLimitError,
+    WorkerEndedError,
+    WorkerProcess,
+)
 from bot.render.workers.requests import RenderRequest
 from cadlib.diff.changes import Change
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, MIB, PackageLimits
+from cadlib.render.calls import CallOutcome
 from fnrunner.contract.run import CALL, CallContext, Runner
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
@@ -29,6 +36,11 @@ log = structlog.get_logger()
 
 _TRIES = 2
 """How often a package is rendered whose worker ended for a reason that nobody here knows."""
+
+
+FUNCTION_SECONDS = 300.0
+"""For all functions of a package together: ten that use up the time of one. Each call has a limit
+of the runner's, but a pipeline may have any number, and holds a worker meanwhile."""
 
 
 class RendererBrokenError(Exception):
@@ -43,6 +55,7 @@ class WorkerMaker:
         workers: The processes. Whoever made them closes them.
         limits: For packages.
         offload: Where git is read, and what workers say.
+        function_seconds: For all functions of one package together.
     """
 
     def __init__(
@@ -51,7 +64,10 @@ class WorkerMaker:
         workers: Workers,
         limits: PackageLimits = DEFAULT,
         offload: Offload = in_thread,
+        *,
+        function_seconds: float = FUNCTION_SECONDS,
     ) -> None:
+        self._function_seconds = function_seconds
         self._runner = runner
         self._workers = workers
         self._limits = limits
@@ -75,6 +91,14 @@ class WorkerMaker:
         except WorkerEndedError as error:
             log.warning("package not rendered", package=package, error=str(error))
             return self._stopped(package, error)
+        except FunctionsSlowError:
+            log.warning("package not rendered", package=package, over="functions")
+            slow = PackageError(
+                Place(),
+                finding_texts.functions_slow(self._function_seconds),
+                finding_texts.FEWER_FUNCTIONS,
+            )
+            return Made(verdicts.unreadable(package, slow), private=True, stopped=True)
         except OSError as error:
             return Made(Verdict(package=package, broken=finding_texts.no_process(str(error))))
 
@@ -141,6 +165,7 @@ class WorkerMaker:
         """Send a request, and what its functions come to, until the worker has an answer."""
         await worker.send(*await self._offload(request.frame))
         del request
+        left = self._function_seconds
         while True:
             began = time.monotonic()
             frame = await worker.receive()
@@ -150,7 +175,9 @@ class WorkerMaker:
                     return frame
                 case FrameKind.CALL:
                     image, resources = requests.read_call(frame)
-                    came = await functions.called(self._runner, image, resources)
+                    called = time.monotonic()
+                    came = await self._called(image, resources, left)
+                    left -= time.monotonic() - called
                     answer = requests.outcome(came, resources)
                     await worker.send(
                         answer.kind, answer.values, len(answer.data), (bytes(answer.data),)
@@ -159,6 +186,15 @@ class WorkerMaker:
                     raise RendererBrokenError(bytes(frame.data).decode(errors="replace"))
                 case _:
                     raise RendererBrokenError(f"a worker said {frame.kind.name}")
+
+    async def _called(self, image: str, resources: bytes, left: float) -> CallOutcome | NotRun:
+        try:
+            async with asyncio.timeout(left) as time_is:
+                return await functions.called(self._runner, image, resources)
+        except TimeoutError as error:
+            if not time_is.expired():
+                raise
+            raise FunctionsSlowError from error
 
     def _stopped(self, package: str, error: OverLimitError | WorkerEndedError) -> Made:
         # Another machine may be faster: it is for each replica to find out.

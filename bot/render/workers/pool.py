@@ -1,8 +1,9 @@
 """The worker processes of the renderer, and whose turn it is.
 
 Rules:
-- A worker renders one package at a time. Repositories take turns, whatever they ask for; and one
-  repository never has all of the workers, so that another's package need not wait for one of its.
+- A worker renders one package at a time. Repositories take turns, whatever they ask for, and so do
+  the looks at one repository; and one repository never has all of the workers, nor one look all
+  that its repository may have, so that another's package need not wait for one of its.
 - A package goes to the worker that had it last, if that is free: it remembers the files. Else to
   one that had another of the repository, to a new one, to the one used longest ago.
 - Workers start when they are needed, and end when nobody has needed them for a while; then the
@@ -12,20 +13,23 @@ Rules:
 """
 
 import asyncio
-import os
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock
-from bot.render.workers.process import ForkServer, OverLimitError, WorkerProcess
+from bot.overtaken import LOOK
+from bot.render.workers.process import (
+    ForkServer,
+    FunctionsSlowError,
+    OverLimitError,
+    WorkerProcess,
+)
+from bot.render.workers.room import MEMORY_BYTES
 from bot.tasks import end
-from cadlib.limits import MIB
-
-MEMORY_BYTES: Final = 1024 * MIB
-"""Data of one worker; the limits of packages keep what is read of one below half of it."""
 
 SECONDS: Final = 30.0
 """Processor time for one package: 2,500 files that nobody has read before take 2 s."""
@@ -39,9 +43,20 @@ GRACE: Final = 0.3
 _REMEMBERED: Final = 20  # packages that a worker may still remember files of
 
 
-def usual() -> int:
-    """How many workers there are at most: one for each core, and one that is always another's."""
-    return max(2, len(os.sched_getaffinity(0))) + 1
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """For whom a package is rendered.
+
+    Attributes:
+        repository: Whose package it is.
+        look: Which look; None where there is none.
+    """
+
+    repository: str
+    look: int | None
+
+
+_Looks: TypeAlias = OrderedDict[_Asker, deque["asyncio.Future[None]"]]
 
 
 class _Seat:
@@ -99,8 +114,8 @@ class Workers:
         self._free: list[_Seat] = []
         self._busy: set[_Seat] = set()
         self._turns = 0  # given, and not yet given back
-        self._having: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._having: Counter[str | _Asker] = Counter()
+        self._waiting: OrderedDict[str, _Looks] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._resting: asyncio.Task[None] | None = None
 
@@ -122,7 +137,9 @@ class Workers:
         Raises:
             OSError: No process can be started.
         """
-        await self._wait(repository)
+        look = LOOK.get(None)
+        asker = _Asker(repository, None if look is None else id(look))
+        await self._wait(asker)
         seat: _Seat | None = None
         try:
             seat = await self._take((repository, package))
@@ -130,14 +147,14 @@ class Workers:
             yield seat.worker
         except BaseException as error:
             if seat is None:
-                self._over(repository)
+                self._over(asker)
             elif seat.worker.asked:
-                self._spawn(self._dropped(repository, seat, error))
+                self._spawn(self._dropped(asker, seat, error))
             else:
-                self._back(repository, seat)
+                self._back(asker, seat)
             raise
         else:
-            self._back(repository, seat)
+            self._back(asker, seat)
 
     async def close(self) -> None:
         """End all of them; no other is started."""
@@ -150,41 +167,53 @@ class Workers:
         if self._server is not None:
             self._server.close()
 
-    async def _wait(self, repository: str) -> None:
+    async def _wait(self, asker: _Asker) -> None:
         """Wait for the turn."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(repository, deque()).append(turn)
+        looks = self._waiting.setdefault(asker.repository, OrderedDict())
+        looks.setdefault(asker, deque()).append(turn)
         self._next()
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._over(repository)
+                self._over(asker)
             raise
 
     def _next(self) -> None:
-        """Give turns: to each repository in its order, as long as there are any."""
+        """Give turns: to each repository in its order, and to each of its looks in theirs."""
         while self._turns < self._most:
-            for repository in self._waiting:
-                if self._having[repository] < max(1, self._most - 1):
-                    break
-            else:
+            asker = next(
+                (a for looks in self._waiting.values() for a in looks if self._may(a)), None
+            )
+            if asker is None:
                 return
-            waiting = self._waiting.pop(repository)
+            looks = self._waiting.pop(asker.repository)
+            waiting = looks.pop(asker)
             turn = waiting.popleft()
             if waiting:
-                self._waiting[repository] = waiting  # at the end: the others come first
+                looks[asker] = waiting  # at the end: the others come first
+            if looks:
+                self._waiting[asker.repository] = looks  # likewise
             if not turn.done():
                 self._turns += 1
-                self._having[repository] += 1
+                self._having[asker.repository] += 1
+                self._having[asker] += 1
                 turn.set_result(None)
 
-    def _over(self, repository: str) -> None:
+    def _may(self, asker: _Asker) -> bool:
+        """Whether somebody has fewer than all that others would have to wait for."""
+        of_repository = max(1, self._most - 1)
+        of_look = of_repository if asker.look is None else max(1, of_repository - 1)
+        return self._having[asker.repository] < of_repository and self._having[asker] < of_look
+
+    def _over(self, asker: _Asker) -> None:
         """A turn is over."""
         self._turns -= 1
-        self._having[repository] -= 1
-        if not self._having[repository]:
-            del self._having[repository]
+        for each in (asker.repository, asker):
+            self._having[each] -= 1
+            if not self._having[each]:
+                del self._having[each]
         self._next()
         if not self._turns and self._resting is None:
             self._resting = asyncio.create_task(self._rest())
@@ -214,35 +243,35 @@ class Workers:
             self._server = ForkServer(self.memory_bytes, self.seconds)
         return await self._server.fork()
 
-    def _back(self, repository: str, seat: _Seat) -> None:
+    def _back(self, asker: _Asker, seat: _Seat) -> None:
         """Take a worker back, unless it holds so much memory that a new one is better."""
         if seat.worker.holds > self.memory_bytes // 4:
             metrics.RENDER_WORKERS_ENDED.labels("grown").inc()
-            self._spawn(self._ended(repository, seat))
+            self._spawn(self._ended(asker, seat))
             return
         self._busy.discard(seat)
         seat.since = self._clock.monotonic()
         self._free.append(seat)
-        self._over(repository)
+        self._over(asker)
 
-    async def _dropped(self, repository: str, seat: _Seat, error: BaseException) -> None:
+    async def _dropped(self, asker: _Asker, seat: _Seat, error: BaseException) -> None:
         why = "crashed"
         if isinstance(error, OverLimitError):
             why = str(error)
-        elif isinstance(error, asyncio.CancelledError):
+        elif isinstance(error, asyncio.CancelledError | FunctionsSlowError):
             if await seat.worker.drop(GRACE):
-                self._back(repository, seat)
+                self._back(asker, seat)
                 return
-            why = "overtaken"
+            why = "overtaken" if isinstance(error, asyncio.CancelledError) else "functions"
         metrics.RENDER_WORKERS_ENDED.labels(why).inc()
-        await self._ended(repository, seat)
+        await self._ended(asker, seat)
 
-    async def _ended(self, repository: str, seat: _Seat) -> None:
+    async def _ended(self, asker: _Asker, seat: _Seat) -> None:
         try:
             await seat.worker.end()
         finally:
             self._busy.discard(seat)
-            self._over(repository)
+            self._over(asker)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -58,6 +58,10 @@ class OverLimitError(Exception):
         self.memory = memory
 
 
+class FunctionsSlowError(Exception):
+    """All functions of a package together took too long."""
+
+
 class WorkerProcess:
     """A process that renders packages, one at a time.
 

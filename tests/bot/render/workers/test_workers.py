@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.clock import SYSTEM
+from bot.overtaken import LOOK, CurrentLook
 from bot.render.renderer import CachingRenderer
-from bot.render.workers.maker import WorkerMaker
+from bot.render.workers.maker import FUNCTION_SECONDS, WorkerMaker
 from bot.render.workers.pool import Workers
 from cadlib.limits import MIB, PackageLimits
 from cadlib.package.files import Entry, Files
@@ -79,12 +81,18 @@ class Bench:
 
 @asynccontextmanager
 async def bench(
-    most: int = 2, *, memory: int = 1024, seconds: float = 30, idle: float = 300
+    most: int = 2,
+    *,
+    memory: int = 1024,
+    seconds: float = 30,
+    idle: float = 300,
+    function_seconds: float = FUNCTION_SECONDS,
 ) -> AsyncIterator[Bench]:
     workers = Workers(most, memory_bytes=memory * MIB, seconds=seconds, idle=idle)
     functions = Functions()
     try:
-        yield Bench(workers, functions, CachingRenderer(WorkerMaker(functions, workers)))
+        maker = WorkerMaker(functions, workers, function_seconds=function_seconds)
+        yield Bench(workers, functions, CachingRenderer(maker))
     finally:
         functions.gate.set()
         await workers.close()
@@ -134,6 +142,53 @@ async def test_a_repository_never_has_all_workers_and_takes_turns_with_others() 
         at.functions.gate.set()
         assert (await other).complete
         assert all([(await each).complete for each in one])
+
+
+async def looking(at: Bench, *trees: str) -> None:
+    """Render packages for one look, all at once."""
+
+    async def pushed(_: str) -> bool:
+        return False
+
+    LOOK.set(CurrentLook(SYSTEM, lambda: None, pushed))
+    await asyncio.gather(*(at.verdict(tree, _named(tree)) for tree in trees))
+
+
+def _named(tree: str) -> bytes:
+    return CONFIG.replace(b"a}", tree.encode() + b"}")
+
+
+async def test_the_looks_at_one_repository_take_turns_and_none_has_all() -> None:
+    """The short-cut is a line for each repository: who proposes 100 packages comes first."""
+    async with bench(most=4) as at:
+        many = asyncio.create_task(looking(at, *(f"p{n}" for n in range(6))))
+        while len(at.functions.began) < 2:
+            await at.functions.called.wait()
+            at.functions.called.clear()
+
+        other = asyncio.create_task(looking(at, "q"))
+        while len(at.functions.began) < 3:
+            await at.functions.called.wait()
+            at.functions.called.clear()
+
+        assert b"name: q" in at.functions.began[2]
+        at.functions.gate.set()
+        await other
+        await many
+
+
+async def test_functions_that_never_end_do_not_hold_a_worker() -> None:
+    """The short-cut bounds each call: a pipeline of a thousand takes hours within that bound."""
+    async with bench(function_seconds=0.2) as at:
+        verdict = await asyncio.wait_for(at.verdict(), 20)
+        (first,) = at.workers.pids
+        at.functions.gate.set()
+
+        assert [f.message for f in verdict.blocking] == [
+            "the functions of the package took more than 0.2 s together"
+        ]
+        assert (await at.verdict("second")).complete
+        assert at.workers.pids == (first,)
 
 
 async def test_a_hostile_package_slows_no_other_repository() -> None:
