@@ -19,6 +19,7 @@ from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import hidden
 from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
+from cadlib.render.calls import Step
 from cadlib.yaml.bulk import Bulk
 from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict
 from lifecycle.messages import findings as finding_texts
@@ -106,16 +107,22 @@ def of(
         changes={join(package, path): data for path, data in rendered.changes.items()},
         findings=tuple(_placed(_discreet(f, secret), package) for f in softened),
         functions=rendered.calls,
-        versions={
-            step.image: FunctionVersion(step.source, step.digest)
-            for step in rendered.steps
-            if step.image
-        },
+        versions=_versions(rendered.steps),
         complete=rendered.complete,
         diff=told,
         rendering=_rendering(files, rendered.changes, bulk),
         readiness=_readiness(files, secret),
     )
+
+
+def _versions(steps: Iterable[Step]) -> dict[str, FunctionVersion]:
+    """What each function was; nobody can say where one of its calls was another, or never ran."""
+    found: dict[str, FunctionVersion] = {}
+    for step in steps:
+        if step.image:
+            same = step.image not in found or found[step.image].digest == step.digest
+            found[step.image] = FunctionVersion(step.source, step.digest if same else "")
+    return found
 
 
 def _readiness(files: Files, secret: Iterable[str]) -> tuple[Readiness, ...]:

@@ -30,6 +30,7 @@ from lifecycle.messages.markdown import (
     person,
     quote,
     revisions,
+    shell,
     some,
     some_lines,
 )
@@ -94,6 +95,7 @@ def unpublished(proposal: Proposal) -> str:
             *some_lines([_unpublished_in(package, there) for package, there in found]),
             "",
             *change_list(lines),
+            *some_lines([told for each in found if (told := _unshown(*each))]),
         ]
     ).rstrip()
 
@@ -297,6 +299,15 @@ def _unpublished_in(package: str, there: Unpublished) -> str:
         since = "has no revision of porchbot's"
     by = [source if source.startswith("#") else code(source) for source in there.sources]
     return f"{name(package)} {since}" + (f" ({some(by)})" if by else "")
+
+
+def _unshown(package: str, there: Unpublished) -> str:
+    """That nobody can tell here what is unpublished, and how to see it; "" where it is told."""
+    if there.changes:
+        return ""
+    command = shell("git", "diff", there.published, there.base)
+    how = f": {code(command)}" if there.published else ""
+    return f"What differs in {name(package)} cannot be shown here{how}"
 
 
 def first_revisions(packages: int, files: int, base_ref: str) -> str:

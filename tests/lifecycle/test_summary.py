@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from cadlib.diff.changes import Change, ChangeKind
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle import limits, memory
@@ -232,6 +233,19 @@ UNPUBLISHED: dict[str, tuple[Unpublished, str]] = {
         " came.",
     ),
 }
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_cannot_be_told_of_it_is_not_told_as_nothing(told: bool) -> None:
+    """Short-cut refused: no difference is listed where comparing took too much, as if none were."""
+    (core,) = PROPOSAL.content.touched
+    found = (Change(path="a.yaml", kind=ChangeKind.ADDED),) if told else ()
+    there = replace(core, unpublished=replace(STRAY, changes=found))
+
+    lines = _said(changed(PROPOSAL, touched=(there,))).splitlines()
+
+    diff = f"`git diff {'3' * 40} {'2' * 40}`"
+    assert (f"- What differs in `net/core` cannot be shown here: {diff}" in lines) != told
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPUBLISHED.values(), ids=UNPUBLISHED)

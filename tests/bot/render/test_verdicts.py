@@ -8,6 +8,7 @@ from bot.render import verdicts
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
 from cadlib.render import pipeline as render
+from cadlib.render.calls import Step
 from lifecycle.facts.verdicts import Readiness, Verdict
 from lifecycle.messages.findings import findings
 from lifecycle.policy import GuardrailFunction, Mode, Policy
@@ -210,3 +211,28 @@ def test_readiness_is_read_from_the_kptfile_of_the_tree(
     found = judged(Policy(), more=kptfile(gates, conditions))
 
     assert (found.findings, found.readiness) == ((), expected)
+
+
+DIGESTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "the same each time": (("sha256:a", "sha256:a"), "sha256:a"),
+    "the tag moved between two calls": (("sha256:a", "sha256:b"), ""),
+    "the first could not be run": (("", "sha256:b"), ""),
+    "the last could not be run": (("sha256:a", ""), ""),
+    "and did not come back": (("sha256:a", "sha256:b", "sha256:b"), ""),
+}
+
+
+@pytest.mark.parametrize(("digests", "expected"), DIGESTS.values(), ids=DIGESTS)
+def test_a_function_is_named_where_all_its_calls_were_the_same(
+    digests: tuple[str, ...], expected: str
+) -> None:
+    """Short-cut refused: what the last call was, so that what another one found is kept for all."""
+    steps = tuple(
+        Step(image=IMAGE, package="", step="validators", source="guardrail", ok=True, digest=each)
+        for each in digests
+    )
+    rendered = render.Rendered(steps=steps)
+
+    found = verdicts.of("net/core", tree({}), tree({}), rendered, Policy(), ())
+
+    assert found.versions[IMAGE].digest == expected
