@@ -1,5 +1,7 @@
 """Carrying out what was decided: one match, with no `if` about the domain.
 
+Longer than 400 lines: one match, with what stands beside each case.
+
 Each action is conditional on what it names, so it may be repeated and may race with another
 replica. When one fails, the rest are dropped and the key is looked at afresh; nothing is resumed
 halfway.

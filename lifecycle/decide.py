@@ -1,5 +1,7 @@
 """The decision: facts in, actions out; pure and total.
 
+Longer than 400 lines: the rules are read in the order in which they hold.
+
 Rules, in the order of the code:
 
 1. A command is a comment without an answer yet. It takes effect once; its answer or the memory in

@@ -1,5 +1,7 @@
 """Mirrors: what the bot has of repositories on disk, how they follow the forge, and pushes.
 
+Longer than 400 lines: fetching, pushing and repacking share the state of one mirror.
+
 A look fetches the branches it is about and the tags of its packages: the forge is asked for names
 that begin so (protocol 2), and what this takes does not grow with the repository. The refs that a
 fetch saw are kept with it; git's own are there so that git knows what it has, and go when there are

@@ -1,5 +1,7 @@
 """Git as the bot needs it: protocols for mirrors and their history, values, and errors.
 
+Longer than 400 lines: three protocols, and the values that only they exchange, are read as one.
+
 `Mirrors` holds what the bot has of each repository, a `Mirror` follows one repository of the forge
 and moves its refs, and a `History` is a mirror opened for reading. All of it blocks: it is for
 threads. Commits and trees are named by their full ids, and refs by their full names.

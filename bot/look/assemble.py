@@ -1,5 +1,7 @@
 """Looks at a head branch: puts together the facts that a decision needs, from forge and git.
 
+Longer than 400 lines: the order of one look.
+
 Calls that do not wait for one another run at the same time. What never changes (who wrote a commit,
 what a file at a commit says) is kept; everything else is read again at each look.
 """

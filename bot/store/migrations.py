@@ -1,5 +1,7 @@
 """Schema migrations: an ordered list of steps, forwards only; a released step never changes.
 
+Longer than 400 lines: steps are added at its end, and none is ever changed.
+
 While replicas are replaced one after the other, some of the release before work on the database
 that the new one has migrated, and start anew on it. So a step only adds: tables, columns that may
 be left out, indexes. What takes something away waits until no supported release needs it, and is

@@ -1,4 +1,7 @@
-"""The values that the store is given and gives, and its one error."""
+"""The values that the store is given and gives, and its one error.
+
+Longer than 400 lines: what the protocols of `port` exchange, in its order.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Configuration files: what they mean, and what is said about those that cannot be used."""
+"""Configuration files: what they mean, and what is said about those that cannot be used.
+
+Longer than 400 lines: a table of mistakes, and what is said of each.
+"""
 
 import json
 import re

@@ -1,4 +1,7 @@
-"""Corpus render: packages through `porchbot fn` in this process, as a user would type it."""
+"""Corpus render: packages through `porchbot fn` in this process, as a user would type it.
+
+Longer than 400 lines: the ways of one corpus to a command line.
+"""
 
 import os
 import re

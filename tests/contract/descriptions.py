@@ -1,5 +1,7 @@
 """Validates one answer or one webhook of the sandbox forge against GitHub's descriptions.
 
+Longer than 400 lines: one validator, a method for each keyword of a schema.
+
 The descriptions are the trimmed copies in `forge/` (see `trim`). The official webhook description
 leads. Beyond JSON Schema two things are checked that a fake gets wrong unnoticed: keys that GitHub
 does not describe, and error bodies, whose description requires no field at all.

@@ -1,5 +1,7 @@
 """What every forge does for the bot, whatever it is: each method of `Forges` and `Forge`.
 
+Longer than 400 lines: a test for each method of the port.
+
 An implementation is held to these by its name in `tests.contract.forges`.
 """
 

@@ -1,5 +1,7 @@
 """What the bot may rely on in mirrors of git and in their history, asked of each that there is.
 
+Longer than 400 lines: a test for each method of the port.
+
 Objects are made once, in memory, and given to both: that they are git's own, with the ids that git
 gives, is asked of git itself.
 """

@@ -1,4 +1,7 @@
-"""The sandbox forge, asked everything it knows, keeps to GitHub's descriptions."""
+"""The sandbox forge, asked everything it knows, keeps to GitHub's descriptions.
+
+Longer than 400 lines: a request for each operation that there is.
+"""
 
 from __future__ import annotations
 

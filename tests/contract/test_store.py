@@ -1,4 +1,7 @@
-"""What any store promises of work and deliveries (`bot/store/port.py`); the index beside it."""
+"""What any store promises of work and deliveries (`bot/store/port.py`); the index beside it.
+
+Longer than 400 lines: a test for each method of two protocols.
+"""
 
 import ast
 import asyncio

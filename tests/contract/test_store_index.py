@@ -1,4 +1,7 @@
-"""What any store promises of its index and its audit trail (`bot/store/port.py`)."""
+"""What any store promises of its index and its audit trail (`bot/store/port.py`).
+
+Longer than 400 lines: a test for each method of the other protocols.
+"""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The cache of answers: what makes two calls the same, and what is kept of them."""
+"""The cache of answers: what makes two calls the same, and what is kept of them.
+
+Longer than 400 lines: one cache, and what makes two calls differ.
+"""
 
 import asyncio
 import multiprocessing

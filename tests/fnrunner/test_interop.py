@@ -1,5 +1,7 @@
 """The wire, held against another implementation of gRPC: Node's, with a proto of its own.
 
+Longer than 400 lines: one other implementation, from both sides.
+
 Node as a client of our service sees what Porch's server would see of it; Node as a server answers
 as Porch's runner does (docs/design.md, "Porch: the function runner"), and our client has to
 understand it.

@@ -1,5 +1,7 @@
 """The rules of the lifecycle, as a table; `pytest -v` prints them as a specification.
 
+Longer than 400 lines: a table of the rules, read as one.
+
 Each row: what is so, and the kinds of action that follow, in order. What an action says is compared
 in the tests of messages and checks, and in the stories.
 """

@@ -1,4 +1,7 @@
-"""What the bot remembers: a log of events, united from two copies and replayed in order."""
+"""What the bot remembers: a log of events, united from two copies and replayed in order.
+
+Longer than 400 lines: a story for each thing that people may do to what is remembered.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

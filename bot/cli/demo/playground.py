@@ -1,5 +1,7 @@
 """The playground: starts the sandbox forge, bots, their runners and PostgreSQL as processes.
 
+Longer than 400 lines: one start, and one end in the reverse order.
+
 What it starts it also ends: every child ends when its standard input closes, so that nothing is
 left behind even when the playground itself is killed. A bot or a database that ends is started
 again; the forge has everything in its memory, and the playground ends with it.

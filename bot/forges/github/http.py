@@ -1,5 +1,7 @@
 """Requests to GitHub: a pool of PyGithub clients, and its errors turned into ours.
 
+Longer than 400 lines: what is done with one answer is read as one.
+
 PyGithub runs without its own retries and waits (docs/design.md, "Forge calls"): by default it
 repeats a merge after a 502 and sleeps between writes. Its connection object is not safe between
 threads, so each request takes a client of its own out of a pool. What an answer means is decided

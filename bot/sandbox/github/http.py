@@ -1,5 +1,7 @@
 """GitHub's REST and GraphQL API over HTTP, as an ASGI app.
 
+Longer than 400 lines: what all answers have in common is read as one.
+
 What every answer has in common lives here: who asks, permissions, faults, headers, ETag,
 errors in GitHub's shapes, the log of calls. The operations are in the modules beside it.
 """

@@ -1,4 +1,7 @@
-"""Git: mirrors follow and heal, objects are read as they are, refs move from where they were."""
+"""Git: mirrors follow and heal, objects are read as they are, refs move from where they were.
+
+Longer than 400 lines: one stand-in for a remote, and what it may do to a mirror.
+"""
 
 import os
 import shutil

@@ -1,4 +1,7 @@
-"""The operator's page: for whoever has the token, and what it changes only from itself."""
+"""The operator's page: for whoever has the token, and what it changes only from itself.
+
+Longer than 400 lines: one page, in the order in which it is met.
+"""
 
 import asyncio
 import base64

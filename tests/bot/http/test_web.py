@@ -1,4 +1,7 @@
-"""The door: what is not signed stays outside, what is accepted is stored, whatever else is down."""
+"""The door: what is not signed stays outside, what is accepted is stored, whatever else is down.
+
+Longer than 400 lines: one door, and all that comes to it.
+"""
 
 import asyncio
 import hashlib

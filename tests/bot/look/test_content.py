@@ -1,4 +1,7 @@
-"""What a look reads from git: clean merges of the base, release tags and their records."""
+"""What a look reads from git: clean merges of the base, release tags and their records.
+
+Longer than 400 lines: one repository, made step by step, and what is read of it.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime

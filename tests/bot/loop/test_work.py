@@ -1,4 +1,7 @@
-"""The loop: who is woken is looked at, whatever happens meanwhile, and never by two at once."""
+"""The loop: who is woken is looked at, whatever happens meanwhile, and never by two at once.
+
+Longer than 400 lines: one loop, and all that may happen to it.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,7 @@
-"""Requests that no client sends: made from GitHub's description, with odd parts here and there."""
+"""Requests that no client sends: made from GitHub's description, with odd parts here and there.
+
+Longer than 400 lines: an odd part for each kind of parameter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The Kptfile: read as strictly as kpt reads it, with the line of what is wrong."""
+"""The Kptfile: read as strictly as kpt reads it, with the line of what is wrong.
+
+Longer than 400 lines: a table of mistakes, and what is said of each.
+"""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,7 @@
-"""One document merged three ways: values, comments, conflicts."""
+"""One document merged three ways: values, comments, conflicts.
+
+Longer than 400 lines: a table of merges: three documents and their result.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""The files of a package merged three ways."""
+"""The files of a package merged three ways.
+
+Longer than 400 lines: a table of merges: three packages and their result.
+"""
 
 import re
 

@@ -1,4 +1,7 @@
-"""Rendering: which calls are made, what is written, and what is said about bad input."""
+"""Rendering: which calls are made, what is written, and what is said about bad input.
+
+Longer than 400 lines: two tables: what is called and written, and what is said of bad input.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,7 @@
-"""Updates as whole stories in memory: what comes out, what is fetched, what is refused."""
+"""Updates as whole stories in memory: what comes out, what is fetched, what is refused.
+
+Longer than 400 lines: a story for each strategy and each state of a package.
+"""
 
 from collections.abc import Mapping
 

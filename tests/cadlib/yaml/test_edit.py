@@ -1,4 +1,7 @@
-"""Edits: what the text is before and after, to the byte."""
+"""Edits: what the text is before and after, to the byte.
+
+Longer than 400 lines: a table of edits: the text before and after.
+"""
 
 import copy
 import time

@@ -1,4 +1,7 @@
-"""The builtin functions in worker processes: answers, limits, and that nothing is left behind."""
+"""The builtin functions in worker processes: answers, limits, and that nothing is left behind.
+
+Longer than 400 lines: one pool, and all that may happen to it.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,7 @@
-"""The sandbox: what a program cannot see, do, take or leave behind."""
+"""The sandbox: what a program cannot see, do, take or leave behind.
+
+Longer than 400 lines: a program for each thing that one may try.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,7 @@
-"""Function images in a real registry, run in a real sandbox: what works, and what is stopped."""
+"""Function images in a real registry, run in a real sandbox: what works, and what is stopped.
+
+Longer than 400 lines: one registry with images, and what is done with them.
+"""
 
 from __future__ import annotations
 

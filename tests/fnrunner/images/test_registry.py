@@ -1,4 +1,7 @@
-"""What registries are asked, what they are told about us, and what they cannot make us do."""
+"""What registries are asked, what they are told about us, and what they cannot make us do.
+
+Longer than 400 lines: one stand-in for a registry, and what it may answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Images in the store are whole or not there, made once, bounded, and kept while they run."""
+"""Images in the store are whole or not there, made once, bounded, and kept while they run.
+
+Longer than 400 lines: one store, and all that may happen to it.
+"""
 
 from __future__ import annotations
 

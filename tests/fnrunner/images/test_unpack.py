@@ -1,4 +1,7 @@
-"""Layers are laid over one another as specified, and nothing leads out of the folder."""
+"""Layers are laid over one another as specified, and nothing leads out of the folder.
+
+Longer than 400 lines: a layer for each thing that one may try.
+"""
 
 from __future__ import annotations
 

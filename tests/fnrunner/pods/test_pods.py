@@ -1,4 +1,7 @@
-"""Images in pods: a stand-in for a cluster, Kubernetes' own client, and real servers."""
+"""Images in pods: a stand-in for a cluster, Kubernetes' own client, and real servers.
+
+Longer than 400 lines: one stand-in for a cluster, and what it may do.
+"""
 
 from __future__ import annotations
 

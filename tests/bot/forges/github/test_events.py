@@ -1,4 +1,7 @@
-"""Deliveries: verified before they are read, and each event wakes what it concerns, no more."""
+"""Deliveries: verified before they are read, and each event wakes what it concerns, no more.
+
+Longer than 400 lines: a table with a row for each event.
+"""
 
 import hashlib
 import hmac

@@ -1,4 +1,7 @@
-"""apply-replacements: what is the source, what are the targets, and what is put there."""
+"""apply-replacements: what is the source, what are the targets, and what is put there.
+
+Longer than 400 lines: a table of replacements and mistakes.
+"""
 
 import pytest
 
