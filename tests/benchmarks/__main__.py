@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
@@ -30,24 +31,25 @@ from tests.benchmarks import (
     webhooks,
 )
 
-ALL: Mapping[str, Callable[..., None]] = {
-    "webhooks": webhooks.run,
-    "door": door.run,
-    "comments": comments.run,
-    "publish": publish.run,
-    "large": large.run,
-    "latency": latency.run,
-    "runner": runner.run,
-    "render": render.run,
-    "packages": packages.run,
-    "growth": growth.run,
-    "sweep": growth.sweep,
-    "idle": idle.run,
-    "storm": storm.run,
-    "replicas": replicas.run,
-    "load": load.run,
-    "outages": outages.run,
+ALL: Mapping[str, tuple[Callable[..., None], int]] = {
+    "webhooks": (webhooks.run, 1),
+    "door": (door.run, 2),
+    "comments": (comments.run, 1),
+    "publish": (publish.run, 2),
+    "large": (large.run, 3),
+    "latency": (latency.run, 3),
+    "runner": (runner.run, 5),
+    "render": (render.run, 3),
+    "packages": (packages.run, 6),
+    "growth": (growth.run, 60),
+    "sweep": (growth.sweep, 15),
+    "idle": (idle.run, 10),
+    "storm": (storm.run, 10),
+    "replicas": (replicas.run, 10),
+    "load": (load.run, 12),
+    "outages": (outages.run, 30),
 }
+"""What is measured, and the minutes that it takes, by estimate."""
 
 
 def machine() -> str:
@@ -87,7 +89,8 @@ def main() -> int:
     """Run what is named, or everything; 2 when there is no such measurement."""
     wanted = sys.argv[1:] or [name for name in ALL if name != "sweep"]  # `growth` sweeps, too
     if {"-h", "--help"} & {*wanted}:
-        print(f"{__doc__}\nThere are {', '.join(ALL)}.\n\ngrowth: {growth.__doc__}")
+        parts = (f"{name} ({minutes} min)" for name, (_, minutes) in ALL.items())
+        print(f"{__doc__}\nThere are {', '.join(parts)}.\n\ngrowth: {growth.__doc__}")
         print(f"growth measures {growth.SIZES}\nsweep measures {growth.OPEN}")
         return 0
     unknown = [name for name in wanted if name.partition("=")[0] not in ALL]
@@ -95,11 +98,15 @@ def main() -> int:
         print(f"There is no {', '.join(unknown)}; there are {', '.join(ALL)}.", file=sys.stderr)
         return 2
     logs.configure()
+    minutes = sum(ALL[name][1] for name in wanted if name in ALL)
+    if len(wanted) > 1:
+        print(f"{len(wanted)} parts, about {minutes} minutes; `--help` names them.\n", flush=True)
     for name in wanted:
         print(f"## {name}\n\n{machine()}\n", flush=True)
         part, _, argument = name.partition("=")
-        ALL[part](*filter(None, [argument]))
-        sys.stdout.flush()
+        began = time.monotonic()
+        ALL[part][0](*filter(None, [argument]))
+        print(f"{name} took {time.monotonic() - began:.0f} s.\n", flush=True)
     return 0
 
 

@@ -1,7 +1,8 @@
 """What is seen when PostgreSQL stops or hangs, disks are full and a clock jumps, under load.
 
 Two bots on one database. Disks are small file systems in memory, which only root may mount; the
-clock is libfaketime's, where it is installed. Parts that cannot be done here say so.
+clock is libfaketime's, where it is installed. Parts that cannot be done here say so. A part takes
+one to nine minutes; `outages=mirrors:6` does one of them, with six proposals.
 """
 
 import os
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.crowd import BOT, Crowd
@@ -80,12 +82,13 @@ def jumped(clock: Path, hours: float) -> Fault:
     return fault
 
 
-def measure(over: Fleet, fault: Fault) -> list[str]:
+def measure(over: Fleet, fault: Fault, proposals: int) -> list[str]:
     """Let people work, do the fault amid that, and wait for the end; a line of figures."""
     stop = threading.Event()
-    crowd = Crowd(over.play, PROPOSALS, PACE, asks=True)
+    crowd = Crowd(over.play, proposals, PACE, asks=True)
     people = crowd.begin(stop)
-    while crowd.published() < 3:
+    begun = time.monotonic()
+    while crowd.published() < min(3, proposals) and time.monotonic() < begun + SETTLES:
         time.sleep(0.1)
     told, lines = len(over.play.forge.hooks.sent()), _lines(over)
     fault(over)
@@ -102,7 +105,7 @@ def measure(over: Fleet, fault: Fault) -> list[str]:
         f"{len(refused)}",
         f"{max((s.seconds for s in refused), default=0):.1f}",
         f"{back - over_at:.1f}",
-        f"{crowd.published()} of {PROPOSALS}",
+        f"{crowd.published()} of {proposals}",
         f"{wrong or 'none'}",
         f"{over.deaths or 'none'}",
         f"{_lines(over) - lines}",
@@ -137,16 +140,16 @@ def disk(megabytes: int) -> Iterator[Path]:
             subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-def _with_disk(megabytes: int, what: str) -> list[str]:
+def _with_disk(megabytes: int, what: str, proposals: int) -> list[str]:
     with disk(megabytes) as at:
         if what == "mirrors":
             with fleet(2, variables={"PORCHBOT_STATE": str(at / "state")}) as over:
-                return measure(over, filled(at, 20))
+                return measure(over, filled(at, 20), proposals)
         with fleet(2, database=at / "postgres") as over:
-            return measure(over, filled(at, 20))
+            return measure(over, filled(at, 20), proposals)
 
 
-def _with_clock(hours: float) -> list[str]:
+def _with_clock(hours: float, proposals: int) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="porchbot-clock-") as folder:
         clock = Path(folder) / "clock"
         clock.write_text("+0\n")
@@ -157,36 +160,37 @@ def _with_clock(hours: float) -> list[str]:
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }
         with fleet(2, variables=variables) as over:
-            return measure(over, jumped(clock, hours))
+            return measure(over, jumped(clock, hours), proposals)
 
 
-def _with(fault: Fault) -> list[str]:
+def _with(fault: Fault, proposals: int) -> list[str]:
     with fleet(2) as over:
-        return measure(over, fault)
+        return measure(over, fault, proposals)
 
 
-PARTS: dict[str, Callable[[], list[str]]] = {
-    "stopped5": lambda: _with(stopped(5)),
-    "stopped60": lambda: _with(stopped(60)),
-    "hung5": lambda: _with(hung(5)),
-    "hung60": lambda: _with(hung(60)),
-    "mirrors": lambda: _with_disk(64, "mirrors"),
-    "database": lambda: _with_disk(192, "database"),
-    "later": lambda: _with_clock(1),
-    "earlier": lambda: _with_clock(-1),
+PARTS: dict[str, Callable[[int], list[str]]] = {
+    "stopped5": partial(_with, stopped(5)),
+    "stopped60": partial(_with, stopped(60)),
+    "hung5": partial(_with, hung(5)),
+    "hung60": partial(_with, hung(60)),
+    "mirrors": partial(_with_disk, 64, "mirrors"),
+    "database": partial(_with_disk, 192, "database"),
+    "later": partial(_with_clock, 1),
+    "earlier": partial(_with_clock, -1),
 }
 
 
 def run(wanted: str = "") -> None:
     """Measure and print; `outages=stopped5,mirrors` for some parts."""
     rows = []
-    for name in wanted.split(",") if wanted else PARTS:
+    names, _, proposals = wanted.partition(":")
+    for name in names.split(",") if names else PARTS:
         if name in {"mirrors", "database"} and os.geteuid() != 0:
             print(f"{name}: only root may mount a small disk")
         elif name in {"later", "earlier"} and not LIBRARY.exists():
             print(f"{name}: libfaketime is not installed")
         else:
-            rows.append([name, *PARTS[name]()])
+            rows.append([name, *PARTS[name](int(proposals or PROPOSALS))])
             print(rows[-1], flush=True)
     heading = ["", "refused", "longest s", "back after s", "published", "wrong", "ended", "lines"]
     table(heading, rows)

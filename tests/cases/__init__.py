@@ -1,8 +1,8 @@
 """Cases from folders of data: one module a corpus says how each kind of case is run.
 
 Cases play through what users use: commands of `porchbot`, in this process (`commands`, `merging`,
-`render`, `update`, `get`, `init`), and functions by their protocol. These kinds are about something
-that no command shows by itself, or not without a network, and go to the code that has it:
+`render`, `update`, `get`, `heal`, `init`), and functions by their protocol. These kinds are about
+something that no command shows by itself, or not without a network, and go to the code that has it:
 
 - `kio`: streams under options of kyaml's readers and writers that no command takes (`read`,
   `read-write*`, `from-bytes`, `write`, `copy-legacy-annotations`, `seq-indent-annotation`,
@@ -14,5 +14,4 @@ that no command shows by itself, or not without a network, and go to the code th
   version before anything is fetched; `path-rel-to-root`; `sdk-process`.
 - `functions/…`: helper kinds of single functions (`pattern-values`, `path-match`, `helper`,
   `depends-on-substring`, `is-same-resource` and such), which run the function on values.
-- `heal`: a function that loses comments stands in for the real ones.
 """

@@ -64,13 +64,13 @@ def run(
 
     Args:
         arguments: Those behind `fn`.
-        texts: Files of the package, besides its Kptfile.
+        texts: Files of the package; its Kptfile only where that says more than `HEAD`.
         kptfile: What the Kptfile says besides `HEAD`.
         answer: What the function `ANSWERS` returns.
         beside: Files of the folder that the command is run in.
         stdin: What it reads where "-" stands for the package.
     """
-    package = {**(texts or {}), KPTFILE: emit({**HEAD, **(kptfile or {})})}
+    package = {KPTFILE: emit({**HEAD, **(kptfile or {})}), **(texts or {})}
     with TemporaryDirectory(prefix="case") as base, chdir(base):
         folder.write(Path("pkg"), {path: Entry(text.encode()) for path, text in package.items()})
         for path, text in {**(beside or {}), ANSWER: answer}.items():

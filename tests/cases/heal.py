@@ -1,22 +1,21 @@
 """Corpus heal: comments and order that a function loses, and kpt's merge comments.
 
-The cases of comments and order are played as a rendering: the file is the case's `from`, and a
+The cases of comments and order are played by `fn eval`: the file is the case's `from`, and a
 function returns `to`. kpt refuses a resource without a name, and so do we: such a one is given
 one. `get` is given the files that kpt puts merge comments into.
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from cadlib.kptfile.reader import GitRef
-from cadlib.package.files import KPTFILE, Entry
-from cadlib.stream.resourcelist import Item, bare
-from cadlib.update.get import get
-from cadlib.update.upstream import Fetch, Fetched
+from cadlib.package.files import KPTFILE, Files
+from cadlib.stream.resourcelist import Item, bare, encode
 from cadlib.yaml import Value, read, same
-from tests.cadlib.rewriting import answered
+from tests.cases import commands
 from tests.cases.compare import (
     differences,
     documents,
@@ -25,9 +24,11 @@ from tests.cases.compare import (
     listed,
     text_difference,
 )
+from tests.cases.git_repos import Made
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed
+from tests.cases.update import get_case
 
-_KPTFILE = Entry(b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n")
+_KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
 
 
 def copy_comments(case: Case) -> Verdict:
@@ -58,17 +59,17 @@ def order(case: Case) -> Verdict:
 
 def add_merge_comment(case: Case) -> Verdict:
     """A package that was fetched has upstream's resources as they are (D40)."""
-    upstream = {KPTFILE: _KPTFILE, "a.yaml": Entry(case.data["input"].encode())}
-    steps = get(GitRef(repo="https://host.example/r", directory="/", ref="v1"), name="app")
-    step = next(steps)
-    try:
-        while True:
-            is_fetch = isinstance(step, Fetch)
-            step = steps.send(Fetched(upstream, "1" * 40, "v1") if is_fetch else None)
-    except StopIteration as done:
-        data = done.value.files["a.yaml"].data
+    text = case.data["input"]
+    commit = {"branch": "main", "tree": {f"app/{KPTFILE}": _KPTFILE, "app/a.yaml": text}}
+    with TemporaryDirectory(prefix="case") as name:
+        folder = Path(name)
+        (folder / "repos").mkdir()
+        made = Made(folder / "repos", {"up": {"initial_branch": "main", "commits": [commit]}})
+        made.add()
+        get_case({"repo": "up", "directory": "app", "ref": "main"}, folder / "app", made, folder)
+        data = (folder / "app" / "a.yaml").read_bytes()
     difference = documents_difference(case.data["expected"], data)
-    if difference and data == upstream["a.yaml"].data:
+    if difference and data == text.encode():
         difference = documents_difference(case.data["expected"], data, noise=False)
         return failed(difference) if difference else deviates("D40", "no merge comment is written")
     return checked(difference)
@@ -83,16 +84,23 @@ def whole_package(case: Case) -> Verdict:
         if path.endswith((".yaml", KPTFILE))
         for each in _items(entry.data.decode(), path)
     ]
-    if KPTFILE in old:
-        return checked(listed(differences(expected, answered(old, items))))
-    after = answered({KPTFILE: _KPTFILE, **old}, [*_KPTFILE_ITEMS, *items])
-    return checked(listed(differences({KPTFILE: _KPTFILE, **expected}, after)))
+    after = _answered({path: each.data.decode() for path, each in old.items()}, items)
+    found = {path: each for path, each in after.items() if path != KPTFILE or path in expected}
+    return checked(listed(differences(expected, found)))
 
 
 def _rendered(source: str, target: str) -> str:
     """Return a file after a function returned other text for its resources."""
-    files = {KPTFILE: _KPTFILE, "a.yaml": Entry(source.encode())}
-    return answered(files, [*_KPTFILE_ITEMS, *_items(target, "a.yaml")])["a.yaml"].data.decode()
+    return _answered({"a.yaml": source}, _items(target, "a.yaml"))["a.yaml"].data.decode()
+
+
+def _answered(texts: Mapping[str, str], items: Sequence[Item]) -> Files:
+    """Return a package after a function that returned these resources."""
+    answer = encode(items, None).decode() if KPTFILE in texts else commands.answer_of(items)
+    ran = commands.run(["eval", "pkg", "--exec", commands.ANSWERS], texts, answer=answer)
+    if ran.status:
+        raise ValueError(ran.errors)
+    return ran.files
 
 
 def _items(text: str, path: str) -> Sequence[Item]:
@@ -161,8 +169,6 @@ def _at(value: Value, field: tuple[str | int, ...]) -> str:
         value = value[step]  # type: ignore[index]  # a field that exists
     return json.dumps(value)
 
-
-_KPTFILE_ITEMS = _items(_KPTFILE.data.decode(), KPTFILE)
 
 KINDS: dict[str, Handler] = {
     "copy-comments": copy_comments,
