@@ -44,12 +44,16 @@ FRESH, FORGOTTEN = 60.0, 6.0
 """Tokens that a repository may have had lately to be served from what is kept; and how many of them
 count no more each second. So a busy one keeps no idle one waiting: a look takes about 20."""
 
+QUIET, HOUR = 300.0, 3_600.0
+"""The same for an hour: who has had so many, evenly spread, is no idle one either. Otherwise a few
+requests a second, such as anybody's comments cause, use up the hour of all others."""
+
 ALONE = 0.2
 """Share of each limit that one process takes while there is no database to share it by: five of
 them stay within it."""
 
-MOST_PLACES = 1_000
-"""Repositories whose use is remembered."""
+MOST_PLACES = 5_000
+"""Repositories and keys whose use is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,12 @@ class Asker:
     Attributes:
         place: The repository, as `bot.keys.place_of` has it.
         urgency: What waits for it.
+        key: What of the repository, such as one proposal; "" for the repository as a whole.
     """
 
     place: str = ""
     urgency: Urgency = Urgency.LATER
+    key: str = ""
 
 
 _NOBODY = Asker()
@@ -116,11 +122,17 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Use:
-    """What a repository has had: its next turn, and its tokens of late."""
+    """What a repository or a key has had: its next turn, and its tokens of late."""
 
     turn: float = 0.0
     tokens: float = 0.0
+    hour: float = 0.0
     at: float = 0.0
+
+    @property
+    def is_little(self) -> bool:
+        """It had little lately."""
+        return self.tokens < FRESH and self.hour < QUIET
 
 
 class Account:
@@ -255,7 +267,7 @@ class Account:
 
     def _order(self, waiting: _Waiting) -> tuple[bool, int, float, int]:
         """Who had little lately goes first: an idle repository waits for none that is busy."""
-        kept = self._kept(waiting.asker) > 0
+        kept = not self._use(waiting.asker.place).is_little
         turn = self._use(waiting.asker.place).turn
         return (kept, waiting.asker.urgency, turn, waiting.number)
 
@@ -265,7 +277,9 @@ class Account:
             use = self._use(waiting.asker.place)
             self._turn = max(self._turn, use.turn)
             use.turn += tokens
-            use.tokens += tokens
+            for each in (use, self._use(_key(waiting.asker))):
+                each.tokens += tokens
+                each.hour += tokens
             if not waiting.granted.done():
                 self._under_way += 1
                 waiting.granted.set_result(None)
@@ -279,13 +293,20 @@ class Account:
             self._waiting.remove(waiting)
 
     def _kept(self, asker: Asker) -> float:
-        """The share that is left to others: nothing for who had little lately."""
-        return 0.0 if self._use(asker.place).tokens < FRESH else KEPT[asker.urgency]
+        """The share that is left to others.
+
+        Nothing for a repository that had little lately; of a busy one half of it for what had
+        little itself, so that one proposal does not keep its neighbours from being published.
+        """
+        if self._use(asker.place).is_little:
+            return 0.0
+        return KEPT[asker.urgency] / (2 if self._use(_key(asker)).is_little else 1)
 
     def _use(self, place: str) -> _Use:
         now = self._now()
         use = self._uses.pop(place, None) or _Use(at=now)
         use.tokens = max(0.0, use.tokens - FORGOTTEN * (now - use.at))
+        use.hour = max(0.0, use.hour - QUIET / HOUR * (now - use.at))
         use.at = now
         self._uses[place] = use
         if len(self._uses) > MOST_PLACES:
@@ -303,6 +324,11 @@ class _LaterError(Exception):
         super().__init__(reason)
         self.reason = reason
         self.after = after
+
+
+def _key(asker: Asker) -> str:
+    """What the use of a key is kept under, beside that of its repository."""
+    return f"{asker.place} {asker.key}"
 
 
 def _share(draw: Draw) -> Draw:

@@ -101,7 +101,8 @@ class Controller:
     async def work(self, work: WorkItem) -> Result:
         """Bring one key to rest, and sort what went wrong by who must act."""
         try:
-            asker = Asker(keys.place_of(str(work.key)), urgency_of(work.key, work.hint))
+            key = str(work.key)
+            asker = Asker(keys.place_of(key), urgency_of(work.key, work.hint), key)
             seconds = metrics.LOOK_SECONDS.labels(type(work.key).__name__)
             with seconds.time(), asking(asker):
                 after = await self.handle(work.key, work.hint)

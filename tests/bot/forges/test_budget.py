@@ -131,6 +131,56 @@ async def test_an_idle_repository_waits_for_none_that_is_busy(clock: ManualClock
     await asyncio.gather(*busy, return_exceptions=True)
 
 
+async def used_up(account: Account, clock: ManualClock, asker: Asker, until: float) -> int:
+    """Ask three times a second, as comments do that anybody writes, until nothing is granted."""
+    asked = 0
+    while clock.seconds < until:
+        with asking(asker):
+            for _ in range(30):
+                try:
+                    async with account.granted("ask", draws(Cost.READ, moments=False)):
+                        asked += 1
+                except BudgetSpentError:
+                    return asked
+        clock.seconds += 10
+    return asked
+
+
+async def grants(account: Account, asker: Asker, count: int) -> bool:
+    with asking(asker):
+        for _ in range(count):
+            try:
+                async with account.granted("ask", draws(Cost.READ, moments=False)):
+                    pass
+            except BudgetSpentError:
+                return False
+    return True
+
+
+async def test_an_hour_is_used_up_by_nobody_alone(clock: ManualClock) -> None:
+    """Short-cut refused: who asks evenly had little in each moment, and takes what is kept."""
+    account = Account("github:1", MemoryStore(clock).budgets, clock=clock)
+    account.told(Told("core", 5_000, 5_000, 3_600))
+
+    asked = await used_up(account, clock, Asker(BUSY, Urgency.FIRST), 3_500)
+
+    assert 4_000 < asked <= 4_500
+    assert await grants(account, Asker(IDLE, Urgency.NORMAL), 50)
+
+
+async def test_one_proposal_does_not_use_up_the_hour_of_its_neighbours(clock: ManualClock) -> None:
+    """Short-cut refused: all of a repository are busy when one is; nothing of it is published."""
+    account = Account("github:1", MemoryStore(clock).budgets, clock=clock)
+    account.told(Told("core", 5_000, 5_000, 3_600))
+    flooded = Asker(BUSY, Urgency.FIRST, f"{BUSY}:pull:7")
+
+    await used_up(account, clock, flooded, 3_500)
+
+    assert await grants(account, Asker(BUSY, Urgency.FIRST, f"{BUSY}:base:main"), 50)
+    assert not await grants(account, flooded, 1)
+    assert await grants(account, Asker(IDLE, Urgency.NORMAL), 50)
+
+
 async def test_of_two_busy_repositories_each_gets_its_share(clock: ManualClock) -> None:
     store, forge = MemoryStore(clock), Forge(clock)
     account = Account("github:1", store.budgets, clock=clock)
