@@ -81,13 +81,13 @@ class Trouble:
     async def show_limit(self, key: keys.Key, error: ForgeBusyError) -> None:
         """Say in the checks of the proposals that the forge grants nothing more for a while.
 
-        Asked out of what is kept for those who had little: a limit that is used up to its end is
-        shown to nobody, since nothing may be asked.
+        As urgent as an answer: what is left to that is less than what a look leaves. A limit that
+        is used up further is shown to nobody, since nothing may be asked.
         """
         until = self._clock.now() + timedelta(seconds=error.after)
         if error.after < WORTH_TELLING or self._limited(key, until):
             return
-        with asking(Asker(f"{keys.place_of(str(key))} told", Urgency.FIRST)):
+        with asking(Asker(keys.place_of(str(key)), Urgency.FIRST, f"{key} told")):
             await self._tell(key, error, lambda head, run: checks.limited(head, run, until))
 
     def _limited(self, key: keys.Key, until: datetime) -> bool:
