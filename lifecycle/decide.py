@@ -76,9 +76,8 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
         return Decision(_open(facts), {})
     judged = [assess(facts, proposal) for proposal in _alone(facts)]
     beside = [assess(other, proposal) for other in facts.others for proposal in other.open]
-    shared = _share_head([*judged, *beside])
-    if facts.crowded:
-        shared = [_crowded(one) for one in shared]
+    every = [*judged, *beside]
+    shared = [_crowded(one) for one in every] if facts.crowded else _share_head(every)
     judged = shared[: len(judged)]
     waits = {one.proposal.place.number: one.judgement.open for one in judged if _waits(one)}
     actions: list[Action] = [action for one in judged for action in one.actions]

@@ -26,7 +26,7 @@ WITH old AS (
 ), kept AS (
   INSERT INTO open_proposal AS o (repository, proposal, head_repository, branch, sha)
   SELECT %(id)s, number, %(head)s, %(branch)s, %(sha)s
-  FROM unnest(%(numbers)s::bigint[]) AS given(number)
+  FROM (SELECT DISTINCT unnest(%(numbers)s::bigint[])) AS given(number)
   ON CONFLICT (repository, proposal) DO UPDATE
     SET head_repository = EXCLUDED.head_repository, branch = EXCLUDED.branch, sha = EXCLUDED.sha
     WHERE (o.head_repository, o.branch, o.sha)

@@ -9,9 +9,11 @@ from lifecycle.identity import RepositoryId
 
 KEEP = """
 WITH given AS (
-  SELECT * FROM unnest(%(numbers)s::bigint[], %(gates)s::text[], %(reasons)s::text[],
+  SELECT DISTINCT ON (proposal, gate) proposal, gate, reason, actual, wanted, who
+  FROM unnest(%(numbers)s::bigint[], %(gates)s::text[], %(reasons)s::text[],
     %(actual)s::text[], %(wanted)s::text[], %(who)s::text[])
-    AS g(proposal, gate, reason, actual, wanted, who)
+    WITH ORDINALITY AS g(proposal, gate, reason, actual, wanted, who, place)
+  ORDER BY proposal, gate, place DESC
 ), gone AS (
   DELETE FROM wait AS w
   WHERE repository = %(id)s AND (key = %(key)s OR proposal = ANY (%(numbers)s))

@@ -289,7 +289,8 @@ async def test_a_refused_push_counts_for_where_the_branch_was(stored: Stored) ->
 async def test_proposals_of_one_commit_are_told_of_each_other(stored: Stored) -> None:
     """The short-cut tells of those at the new commit: who was left behind still says "shared"."""
     proposals = stored.store.proposals
-    one = await proposals.keep_open(FIRST, 1, "one", [1], "aaa")
+    # A list of the forge may name one twice, where pages moved between two requests.
+    one = await proposals.keep_open(FIRST, 1, "one", [1, 1], "aaa")
     two = await proposals.keep_open(FIRST, 9, "two", [2], "aaa")
     again = await proposals.keep_open(FIRST, 9, "two", [2], "aaa")
     moved = await proposals.keep_open(FIRST, 1, "one", [1], "bbb")
@@ -671,6 +672,22 @@ async def test_what_proposals_wait_for_keeps_since_when(stored: Stored) -> None:
     }
     assert seven.waits[0][0] == at < seven.waits[1][0]
     assert await waits.counts() == {"approved": 2, "valid": 1}
+
+
+async def test_two_gates_of_one_name_are_one_wait(stored: Stored) -> None:
+    """Short-cut refused: a row for each; a database refuses them all, and no look comes to rest.
+
+    Two Apps may have to report a check of one name.
+    """
+    await stored.store.repositories.adopt(Repository(), AT, {})
+    twice = [_wait("check build", "missing"), _wait("check build", "failed"), _wait("valid")]
+
+    await stored.store.waits.keep(FIRST, "one", {7: twice, 9: twice[:1]})
+
+    assert await _waiting(stored) == {
+        ("acme/blueprints", 7): [("check build", "failed"), ("valid", "so")],
+        ("acme/blueprints", 9): [("check build", "missing")],
+    }
 
 
 async def test_waits_end(stored: Stored) -> None:

@@ -18,7 +18,7 @@ from cadlib.errors import Place
 from lifecycle import actions as a
 from lifecycle import memory
 from lifecycle.access import Person, Role
-from lifecycle.decide import decide
+from lifecycle.decide import conclude, decide
 from lifecycle.events import Approval, content
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckState, Required
 from lifecycle.facts.conversation import Comment, Review, ReviewState
@@ -642,6 +642,16 @@ def test_in_a_crowd_nothing_passes(other: Proposal) -> None:
     shown = [x for x in decide(start) if isinstance(x, a.SetCheck) and x.name == PUBLISH]
     assert [x.title for x in shown] == ["More than 5 other proposals share this commit"]
     assert "--allow-empty" in shown[0].summary
+
+
+def test_a_wait_for_others_at_a_commit_is_told_once() -> None:
+    """Short-cut refused: for those that are known, and for the crowd: two gates of one name."""
+    other = changed(PROPOSAL, number=8, base_ref="release")
+    start = replace(FACTS, proposals=(PROPOSAL, other), crowded=True)
+
+    for gates in conclude(start).waits.values():
+        names = [gate.name for gate in gates]
+        assert names.count("same head") == 1
 
 
 def test_a_name_that_is_not_utf8_can_be_sent() -> None:
