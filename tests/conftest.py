@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import psycopg
 import pytest
 from hypothesis import settings
 
 from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.migrations import migrate
 from tests.contract.coverage import CoveragePlugin
-from tests.databases import create_database
+from tests.databases import create_database, delete_rows, delete_tables
 
 # The same examples in every run: a change is to blame for what it breaks, and not for what was
 # there before. `pytest --hypothesis-profile=search` looks for more. How long an example takes says
@@ -22,6 +23,9 @@ from tests.databases import create_database
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("same")
+
+# Forges and registries of tests are on this machine: no proxy of the environment is asked for them.
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,19 +61,26 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture(scope="session")
-def _database(postgres: EmbeddedPostgres) -> str:
+def _databases(postgres: EmbeddedPostgres) -> tuple[str, str]:
+    async def make() -> tuple[str, str]:
+        bare = await create_database(postgres.url, "bare")
+        migrated = await create_database(postgres.url, "migrated")
+        await migrate(migrated)
+        return bare, migrated
+
     with ThreadPoolExecutor(1) as thread:  # this one may have a loop of its own
-        return thread.submit(asyncio.run, create_database(postgres.url, "test")).result()
+        return thread.submit(asyncio.run, make()).result()
 
 
 @pytest.fixture
-async def database_url(_database: str) -> AsyncIterator[str]:
-    """The address of an empty database; emptying it takes a tenth of the time to make another."""
-    yield _database
-    async with await psycopg.AsyncConnection.connect(_database, autocommit=True) as connection:
-        await connection.execute(
-            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        await connection.execute("DROP SCHEMA public CASCADE")
-        await connection.execute("CREATE SCHEMA public")
+async def database_url(_databases: tuple[str, str]) -> AsyncIterator[str]:
+    """The address of a database that has the tables of today, and no rows."""
+    yield _databases[1]
+    await delete_rows(_databases[1])
+
+
+@pytest.fixture
+async def bare_database_url(_databases: tuple[str, str]) -> AsyncIterator[str]:
+    """The address of a database without tables."""
+    yield _databases[0]
+    await delete_tables(_databases[0])

@@ -16,6 +16,7 @@ from itertools import count
 import structlog
 
 from bot.clock import SYSTEM, Clock
+from bot.forges.ahead import PLENTY, TokensAhead
 from bot.forges.port import ForgeBusyError
 from bot.logs import Seldom
 from bot.store.buckets import Buckets, Draw, Told
@@ -149,6 +150,7 @@ class Account:
         self._budgets = budgets
         self._clock = clock
         self._alone = Buckets()
+        self._ahead = TokensAhead()
         self._no_database = Seldom()
         self._told: dict[str, Told] = {}
         self._waiting: list[_Waiting] = []
@@ -162,6 +164,8 @@ class Account:
     def told(self, told: Told) -> None:
         """The forge said what is left; from any thread."""
         self._told[told.bucket] = told
+        if told.left < PLENTY * told.limit:
+            self._ahead.drop()
 
     @asynccontextmanager
     async def granted(self, wanted: str, draws: Sequence[Draw]) -> AsyncIterator[None]:
@@ -213,6 +217,7 @@ class Account:
         if self._budgets is None:
             return
         self._alone.paused = max(self._alone.paused, self._clock.monotonic() + seconds)
+        self._ahead.drop()
         log.warning("the forge asks for a pause", account=self._name, seconds=round(seconds))
         try:
             await self._budgets.pause(self._name, seconds)
@@ -255,15 +260,34 @@ class Account:
                 known = draws.get(draw.bucket.name)
                 tokens = draw.tokens + (known.tokens if known else 0)
                 draws[draw.bucket.name] = Draw(draw.bucket, tokens, kept)
+        if self._ahead.covers(draws, self._now()):
+            return 0.0
         told, self._told = self._told, {}
-        assert self._budgets is not None  # noqa: S101 (for mypy: nobody waits without)
         try:
-            return await self._budgets.take(self._name, list(draws.values()), list(told.values()))
+            return await self._ask_for(draws, list(told.values()))
         except StoreError as error:
             self._told = told | self._told
             if times := self._no_database.times():
                 log.warning("limits kept alone", reason=str(error), times=times)
             return self._alone.take([_share(draw) for draw in draws.values()], (), self._now())
+
+    async def _ask_for(self, draws: Mapping[str, Draw], told: Sequence[Told]) -> float:
+        """Take tokens, and some ahead where there are plenty."""
+        assert self._budgets is not None  # noqa: S101 (for mypy: nobody waits without)
+        more = self._ahead.wanted(draws)
+        dropped = self._ahead.dropped
+        if any(more.values()):
+            with_more = [
+                replace(d, tokens=d.tokens + more[name], keep=max(d.keep, PLENTY))
+                for name, d in draws.items()
+            ]
+            if not await self._budgets.take(self._name, with_more, told):
+                if self._ahead.dropped == dropped:
+                    self._ahead.took(more, self._now())
+                return 0.0
+            self._ahead.drop()
+            told = ()
+        return await self._budgets.take(self._name, list(draws.values()), told)
 
     def _order(self, waiting: _Waiting) -> tuple[bool, int, float, int]:
         """Who had little lately goes first: an idle repository waits for none that is busy."""

@@ -1,8 +1,9 @@
 """Git over smart HTTP: git's own http-backend, started as CGI behind a raw ASGI callable.
 
 Bodies are streamed both ways (a push may be chunked and of any size, bodies may be gzipped:
-http-backend unpacks those itself). What a push changed is made known to the forge before the
-answer ends, so that whoever pushed finds it there.
+http-backend unpacks those itself). What git can do, which is how each fetch begins, is asked once:
+protocol 2 names no ref there, so it is the same for all repositories. What a push changed is made
+known to the forge before the answer ends, so that whoever pushed finds it there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import contextlib
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, unquote
 
 from bot.sandbox import git_hook
@@ -30,6 +31,7 @@ _PATH = re.compile(
     r"/(?P<rest>info/refs|git-upload-pack|git-receive-pack)"
 )
 _CHUNK = 65_536  # bytes read from git at a time
+_CAPABILITIES: list[Message] = []  # git's answer to how a fetch by protocol 2 begins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +113,40 @@ class GitHttp:
         elif asked.writes and asked.rest == "git-receive-pack":
             async with self._pushing.setdefault(asked.repo.id, asyncio.Lock()):
                 await self._push(asked, asked.repo, plan, scope, receive, send)
+        elif asked.rest == "info/refs" and not asked.writes and _protocol(scope) == "version=2":
+            await self._capabilities(asked, asked.repo, plan, scope, receive, send)
         else:
             await self._backend(asked, asked.repo, plan, scope, receive, send, None)
+
+    async def _capabilities(
+        self,
+        asked: _Asked,
+        repo: Repository,
+        plan: Plan,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Answer how a fetch begins as git did the first time."""
+        if not _CAPABILITIES:
+            said: list[Message] = []
+
+            async def keep(message: Message) -> None:
+                said.append(message)
+
+            await self._backend(asked, repo, replace(plan, after=[]), scope, receive, keep, None)
+            if said[0]["status"] != 200:
+                await self._pass_on(said, plan, send)
+                return
+            _CAPABILITIES[:] = said
+        await self._pass_on(_CAPABILITIES, plan, send)
+
+    async def _pass_on(self, answer: list[Message], plan: Plan, send: Send) -> None:
+        for message in answer[:-1]:
+            await send(message)
+        for callback in plan.after:
+            await asyncio.to_thread(callback)
+        await send(answer[-1])
 
     def _enter(self, scope: Scope) -> tuple[_Asked, RefusedError | None]:
         path, headers = raw_path(scope), headers_of(scope)
@@ -262,6 +296,10 @@ class _Counted:
         if message["type"] == "http.response.start":
             self.status = message["status"]
         await self._send(message)
+
+
+def _protocol(scope: Scope) -> str:
+    return headers_of(scope).get("git-protocol", "")
 
 
 def _template(asked: _Asked) -> str:

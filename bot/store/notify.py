@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from uuid import uuid4
 
 import psycopg
 
@@ -24,6 +25,7 @@ class Notifications:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._telling: asyncio.Task[None] | None = None
+        self._name = uuid4().hex
         self.woken = asyncio.Event()
 
     async def drain(self) -> None:
@@ -56,7 +58,7 @@ class Notifications:
     async def _notify(self) -> None:
         await asyncio.sleep(0.002)  # one for all wakes of a burst
         with suppress(StoreError):  # the others look by themselves every second
-            await self._database.ask(f"NOTIFY {CHANNEL}")
+            await self._database.ask(f"NOTIFY {CHANNEL}, '{self._name}'")
 
     async def _listen(self) -> None:
         while True:
@@ -66,6 +68,7 @@ class Notifications:
                 ) as connection:
                     await connection.execute(f"LISTEN {CHANNEL}")
                     self.woken.set()  # what was said before we listened
-                    async for _ in connection.notifies():
-                        self.woken.set()
+                    async for told in connection.notifies():
+                        if told.payload != self._name:  # what we told was heard here at once
+                            self.woken.set()
             await asyncio.sleep(1)

@@ -227,9 +227,9 @@ async def test_what_is_wrong_is_said(url: str) -> None:
 
 
 async def test_a_database_without_a_trail(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
+    bare_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("DATABASE_URL", bare_database_url)
 
     result = run()
 

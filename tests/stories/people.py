@@ -178,6 +178,7 @@ class Person:
         if not clone.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             self.git(self.folder, "clone", "--quiet", url, str(clone))
+            return clone
         self.git(clone, "fetch", "--quiet", "--prune", "origin")
         self.git(clone, "reset", "--quiet", "--hard")
         return clone

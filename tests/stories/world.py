@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
@@ -312,7 +313,7 @@ def world(
         source: A repository or bundle to start from instead.
     """
     private, public = keys()
-    source = source or _source(folder / "source", config)
+    source = source or _source(config)
     with SandboxForge(folder / "forge") as forge:
         for login in ROLES:
             forge.state.add_user(login)
@@ -371,9 +372,11 @@ def seconds_pass(forge: SandboxForge, seconds: float) -> None:
         forge.state.clock = lambda: before() + timedelta(seconds=seconds)
 
 
-def _source(folder: Path, config: str | None) -> Path:
-    """A bare repository whose main branch has a package and a configuration."""
-    folder.mkdir(parents=True)
+@cache  # no story writes to it
+def _source(config: str | None) -> Path:
+    """A repository whose main branch has a package and a configuration."""
+    folder = Path(_sources().name) / str(hash(config))
+    folder.mkdir()
     files = package("net/edge")
     if config is not None:
         files[".porchbot.yaml"] = config
@@ -389,6 +392,11 @@ def _source(folder: Path, config: str | None) -> Path:
     ):
         subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
     return folder
+
+
+@cache
+def _sources() -> "TemporaryDirectory[str]":
+    return TemporaryDirectory(prefix="porchbot-stories-")
 
 
 def _free_port() -> int:

@@ -310,18 +310,18 @@ async def test_what_is_missing_is_named(store: PostgresStore, missing: str, stat
     assert (alive.status_code, alive.text) == (200, "ok\n")
 
 
-async def test_a_database_with_fewer_migrations_is_not_ready(
-    store: PostgresStore, database_url: str
-) -> None:
+async def test_a_database_with_fewer_migrations_is_not_ready(bare_database_url: str) -> None:
     """Short-cut refused: any answer of the database will do; yesterday's has not our tables."""
-    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+    async with (
+        PostgresStore(bare_database_url) as store,
+        await psycopg.AsyncConnection.connect(bare_database_url, autocommit=True) as connection,
+    ):
         await connection.execute("DELETE FROM migration WHERE step > 3")
-    async with client(store) as bot:
-        older = await bot.get("/readyz")
-    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        async with client(store) as bot:
+            older = await bot.get("/readyz")
         await connection.execute("DROP TABLE migration")
-    async with client(store) as bot:
-        empty = await bot.get("/readyz")
+        async with client(store) as bot:
+            empty = await bot.get("/readyz")
 
     assert (older.status_code, empty.status_code) == (503, 503)
     assert older.json()["database"].startswith("The database has had 3 of ")

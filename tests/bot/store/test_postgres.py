@@ -144,8 +144,8 @@ async def test_the_audit_trail_only_grows(store: PostgresStore, database_url: st
     assert [entry[1:] for entry in await store.audit.entries("key")] == found
 
 
-async def test_replicas_that_start_together_migrate_once(database_url: str) -> None:
-    steps = await asyncio.gather(*(migrate(database_url) for _ in range(4)))
+async def test_replicas_that_start_together_migrate_once(bare_database_url: str) -> None:
+    steps = await asyncio.gather(*(migrate(bare_database_url) for _ in range(4)))
 
     assert sorted(steps) == [0, 0, 0, len(STEPS)]
 
@@ -173,31 +173,31 @@ def test_a_migration_only_adds(number: int) -> None:
     assert not odd or number in BREAKING
 
 
-async def test_an_older_bot_works_and_starts_on_a_newer_database(database_url: str) -> None:
+async def test_an_older_bot_works_and_starts_on_a_newer_database(bare_database_url: str) -> None:
     """The short-cut refuses what has more steps than it knows: a rolling upgrade would stop."""
-    async with PostgresStore(database_url) as running:
-        async with await psycopg.AsyncConnection.connect(database_url) as connection:
+    async with PostgresStore(bare_database_url) as running:
+        async with await psycopg.AsyncConnection.connect(bare_database_url) as connection:
             await connection.execute("ALTER TABLE work ADD COLUMN newer text NOT NULL DEFAULT ''")
             await connection.execute("CREATE TABLE newer (key text PRIMARY KEY)")
             await connection.execute("INSERT INTO migration VALUES (99)")
         await running.queue.wake(KEY)
-        async with PostgresStore(database_url) as started:
+        async with PostgresStore(bare_database_url) as started:
             await started.queue.wake(OTHER)
             assert {each.key for each in await _all(running)} == {str(KEY), str(OTHER)}
 
 
 async def test_a_database_that_a_newer_version_changed_too_much_is_refused(
-    database_url: str,
+    bare_database_url: str,
 ) -> None:
-    await migrate(database_url)
-    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+    await migrate(bare_database_url)
+    async with await psycopg.AsyncConnection.connect(bare_database_url) as connection:
         await connection.execute("INSERT INTO migration (step, breaks) VALUES (99, true)")
 
     with pytest.raises(
         StoreError,
         match=rf"had {len(STEPS) + 1} migrations and this bot knows {len(STEPS)}.*Run that version",
     ):
-        await migrate(database_url)
+        await migrate(bare_database_url)
 
 
 async def test_a_dead_database_is_an_error_of_ours_and_passes() -> None:
@@ -310,9 +310,11 @@ async def test_a_wake_that_is_given_up_leaves_those_of_others(database_url: str)
         assert {t.key for t in await _all(store)} == {str(KEY), str(OTHER)}
 
 
-async def test_rows_of_before_there_was_a_second_forge_are_of_github(database_url: str) -> None:
+async def test_rows_of_before_there_was_a_second_forge_are_of_github(
+    bare_database_url: str,
+) -> None:
     """Fails when the migration leaves what was known without a forge, or to every forge."""
-    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+    async with await psycopg.AsyncConnection.connect(bare_database_url) as connection:
         await connection.execute("CREATE TABLE migration (step int PRIMARY KEY)")
         for number, step in enumerate(STEPS[: STEPS.index(IDENTITY)], start=1):
             await connection.execute(step)
@@ -323,14 +325,14 @@ async def test_rows_of_before_there_was_a_second_forge_are_of_github(database_ur
         )
         await connection.execute("INSERT INTO revision VALUES (42, 'net/core', 1, 'aaa')")
 
-    async with PostgresStore(database_url) as store:
+    async with PostgresStore(bare_database_url) as store:
         published = {"net/core": {1: Revision("aaa")}}
         assert await store.revisions.revisions(on_github(42), ["net/core"]) == published
         assert await store.revisions.revisions(RepositoryId("gitlab", 42), ["net/core"]) == {}
         assert await store.repositories.repositories("github", 3) == {on_github(42)}
         # What an older replica goes on writing is found as well.
         await _rows(
-            database_url,
+            bare_database_url,
             "INSERT INTO candidate (repository, base, proposal) VALUES (42, 'main', 7)"
             " ON CONFLICT (repository, base, proposal) DO NOTHING RETURNING 1",
         )
