@@ -14,8 +14,8 @@ PLENTY = 0.5
 """Share of a bucket that stays when tokens are taken ahead: nobody ever waits for those."""
 
 IN_HAND = 10.0
-"""Seconds that tokens taken ahead are good for: so late is a pause heard that another replica was
-asked for."""
+"""Seconds from one statement to the next at most while something is asked: so late is a pause heard
+that another replica was asked for."""
 
 
 class TokensAhead:
@@ -34,13 +34,13 @@ class TokensAhead:
 
     def covers(self, draws: Mapping[str, Draw], now: float) -> bool:
         """Use them for these draws, if there are enough of each."""
-        if now >= self._until:
-            self._tokens, self._used, self._until = {}, {}, now + IN_HAND
-            self._rests = False
+        late = now >= self._until
+        if late:
+            self._used, self._rests = {}, False
         for name, draw in draws.items():
             self._used[name] = self._used.get(name, 0.0) + draw.tokens
         tokens = self._tokens
-        if any(tokens.get(name, 0.0) < draw.tokens for name, draw in draws.items()):
+        if late or any(tokens.get(name, 0.0) < draw.tokens for name, draw in draws.items()):
             return False
         for name, draw in draws.items():
             tokens[name] -= draw.tokens
@@ -57,10 +57,18 @@ class TokensAhead:
             return {}
         return {name: max(0.0, more - self._tokens.get(name, 0.0)) for name, more in most.items()}
 
-    def took(self, more: Mapping[str, float], now: float) -> None:
-        """These were taken."""
-        for name, tokens in more.items():
-            self._tokens[name] = self._tokens.get(name, 0.0) + tokens
+    def took(self, more: Mapping[str, float], now: float, dropped: int) -> None:
+        """A statement was granted, and these were taken with it.
+
+        Args:
+            more: Tokens by the name of their bucket.
+            now: When.
+            dropped: How often they had been given up when it was asked for; since then they may
+                have been again.
+        """
+        if dropped == self.dropped:
+            for name, tokens in more.items():
+                self._tokens[name] = self._tokens.get(name, 0.0) + tokens
         self._until = now + IN_HAND
 
     def drop(self) -> None:

@@ -282,12 +282,14 @@ class Account:
                 for name, d in draws.items()
             ]
             if not await self._budgets.take(self._name, with_more, told):
-                if self._ahead.dropped == dropped:
-                    self._ahead.took(more, self._now())
+                self._ahead.took(more, self._now(), dropped)
                 return 0.0
             self._ahead.drop()
             told = ()
-        return await self._budgets.take(self._name, list(draws.values()), told)
+        wait = await self._budgets.take(self._name, list(draws.values()), told)
+        if not wait:
+            self._ahead.took({}, self._now(), dropped)
+        return wait
 
     def _order(self, waiting: _Waiting) -> tuple[bool, int, float, int]:
         """Who had little lately goes first: an idle repository waits for none that is busy."""
