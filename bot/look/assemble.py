@@ -15,10 +15,11 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import Mirror, Scope
 from bot.keys import ProposalKey
-from bot.look import content, gains, rendering, updating
+from bot.look import content, rendering, updating
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.fetching import Fetcher
+from bot.look.gains import Gains
 from bot.look.patience import Patience
 from bot.look.people import People
 from bot.look.reader import Basis, MirrorReader
@@ -136,6 +137,7 @@ class Looker:
         self._people = People(forge, login, offload=offload)
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._patience = Patience(clock)
+        self._gains = Gains(renderer, offload)
 
     async def look(
         self,
@@ -372,7 +374,7 @@ class Looker:
             verdicts=verdicts,
             merging=found.merging,
         )
-        since = await gains.taken_back(self.renderer, reader.git, proposal, self._offload)
+        since = await self._gains.taken_back(reader.git, proposal)
         proposal = replace(proposal, content=replace(proposal.content, takes_back=since))
         if proposal.content.unpublished and not proposal.once_published:
             touched = await rendering.unpublished_changes(

@@ -18,47 +18,65 @@ from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import MergedPackage
 
+MOST_KEPT = 10_000
+"""Answers that are kept: of trees alone, and small."""
 
-async def taken_back(
-    renderer: Renderer, git: History, proposal: Proposal, offload: Offload
-) -> frozenset[str]:
-    """Return the merge bases of approvals since which something was gained and is not kept.
 
-    What cannot be worked out counts as not kept: it is asked for once more.
+class Gains:
+    """Tells what approvals would take back; what follows from trees alone is kept.
 
     Args:
         renderer: Merges packages.
-        git: Where the commits are.
-        proposal: The proposal, open or merged.
         offload: Where git is read.
     """
-    if proposal.once_published:
-        return frozenset()
-    words = memory.read(proposal).words.values()
-    seen = {each.origin for each in words if isinstance(each, Approval) and each.origin}
-    if not proposal.place.merged:
-        seen -= {proposal.content.origin}
-    kept = {since: await _keeps(renderer, git, proposal, since, offload) for since in sorted(seen)}
-    return frozenset(since for since in kept if not kept[since])
 
+    def __init__(self, renderer: Renderer, offload: Offload) -> None:
+        self._renderer = renderer
+        self._offload = offload
+        self._kept: dict[tuple[str, str, str], bool] = {}
 
-async def _keeps(
-    renderer: Renderer, git: History, proposal: Proposal, since: str, offload: Offload
-) -> bool:
-    """Whether all that the base gained since a commit is in what would be tagged."""
-    if not await offload(git.has, since):
-        return False
-    for touched in proposal.content.touched:
-        was = await offload(git.package, since, touched.package)
-        now = touched.base if proposal.place.merged else touched.origin
-        if now in (was, touched.tree):
-            continue
-        merged = await renderer.merged(git, touched.package, was, touched.tree, now)
-        if merged.conflicts or merged.problem:
+    async def taken_back(self, git: History, proposal: Proposal) -> frozenset[str]:
+        """Return the merge bases of approvals since which something was gained and is not kept.
+
+        What cannot be worked out counts as not kept: it is asked for once more.
+
+        Args:
+            git: Where the commits are.
+            proposal: The proposal, open or merged.
+        """
+        if proposal.once_published:
+            return frozenset()
+        words = memory.read(proposal).words.values()
+        seen = {each.origin for each in words if isinstance(each, Approval) and each.origin}
+        if not proposal.place.merged:
+            seen -= {proposal.content.origin}
+        kept = {since: await self._keeps(git, proposal, since) for since in sorted(seen)}
+        return frozenset(since for since in kept if not kept[since])
+
+    async def _keeps(self, git: History, proposal: Proposal, since: str) -> bool:
+        """Whether all that the base gained since a commit is in what would be tagged."""
+        if not await self._offload(git.has, since):
             return False
-        if not await offload(_holds, git, touched, was, now, merged):
+        for touched in proposal.content.touched:
+            was = await self._offload(git.package, since, touched.package)
+            now = touched.base if proposal.place.merged else touched.origin
+            if now not in (was, touched.tree) and not await self._contains(git, touched, was, now):
+                return False
+        return True
+
+    async def _contains(self, git: History, touched: Touched, was: str, now: str) -> bool:
+        """Whether a package holds what the base made of it."""
+        key = was, touched.tree, now
+        if key in self._kept:
+            return self._kept[key]
+        merged = await self._renderer.merged(git, touched.package, was, touched.tree, now)
+        if merged.problem:  # it may pass
             return False
-    return True
+        found = not merged.conflicts and await self._offload(_holds, git, touched, was, now, merged)
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        self._kept[key] = found
+        return found
 
 
 def _holds(git: History, touched: Touched, was: str, now: str, merged: MergedPackage) -> bool:

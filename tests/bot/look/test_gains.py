@@ -7,9 +7,11 @@ import pytest
 
 from bot.clock import in_thread
 from bot.git.mirror import DiskMirror
-from bot.look import gains
+from bot.look.gains import Gains
+from bot.render.port import TreeFiles
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.update import MergedPackage
 from lifecycle.names import Sha
 from tests.bot.git.server import Remote
 from tests.lifecycle.samples import CORE, PROPOSAL, approved_by, changed
@@ -65,7 +67,7 @@ def _tree(remote: Remote, commit: str) -> str:
 
 def taken_back(remote: Remote, proposal: Proposal) -> frozenset[str]:
     with DiskMirror(remote.folder, "").open() as git:
-        return asyncio.run(gains.taken_back(MemoryRenderer(), git, proposal, in_thread))
+        return asyncio.run(Gains(MemoryRenderer(), in_thread).taken_back(git, proposal))
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +107,25 @@ def test_after_a_merge_it_is_the_base_before_it_that_counts(remote: Remote) -> N
     )
 
     assert taken_back(remote, merged) == {since}
+
+
+def test_what_was_worked_out_once_is_not_worked_out_again(remote: Remote) -> None:
+    """Short-cut refused: a merge of each package at each look, of a hundred packages."""
+    since, proposal = approved(remote, BEFORE, MINE, GAINED)
+    asked = 0
+
+    class Counting(MemoryRenderer):
+        async def merged(
+            self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
+        ) -> MergedPackage:
+            nonlocal asked
+            asked += 1
+            return await super().merged(trees, package, base, ours, theirs)
+
+    async def looks() -> list[frozenset[str]]:
+        found = Gains(Counting(), in_thread)
+        return [await found.taken_back(git, proposal) for _ in range(3)]
+
+    with DiskMirror(remote.folder, "").open() as git:
+        assert asyncio.run(looks()) == [{since}] * 3
+    assert asked == 1
