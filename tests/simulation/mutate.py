@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,13 +38,38 @@ class Found:
         return f"{self.histories:,} | {self.check} |" if self.histories else "not yet | |"
 
 
-def read() -> list[Mutation]:
+@dataclass(frozen=True)
+class Taken(Mutation):
+    """A defence that stands in more than one place of its file: all of them are taken out.
+
+    Attributes:
+        beside: Further texts that occur once, each with what stands there then.
+    """
+
+    beside: tuple[tuple[str, str], ...] = ()
+
+    def applied(self, root: Path) -> str:
+        """The text of the file without the defence.
+
+        Raises:
+            ValueError: The code has moved: a text is not there, or more than once.
+        """
+        text = super().applied(root)
+        for find, replace in self.beside:
+            if (times := text.count(find)) != 1:
+                raise ValueError(f"`{find}` occurs {times} times in {self.file}")
+            text = text.replace(find, replace)
+        return text
+
+
+def read() -> list[Taken]:
     """The mutations, in order."""
-    entries = tomllib.loads(LIST.read_text())["mutation"]
-    return [
-        Mutation(area="simulation", threat="", test=str(LIST.relative_to(ROOT)), **entry)
-        for entry in entries
-    ]
+    made = []
+    for entry in tomllib.loads(LIST.read_text())["mutation"]:
+        beside = tuple((more["find"], more["replace"]) for more in entry.pop("beside", ()))
+        where = str(LIST.relative_to(ROOT))
+        made.append(Taken(area="simulation", threat="", test=where, beside=beside, **entry))
+    return made
 
 
 def attempt(free: "queue.Queue[Path]", mutation: Mutation, most: int) -> Found:
@@ -72,7 +98,7 @@ def attempt(free: "queue.Queue[Path]", mutation: Mutation, most: int) -> Found:
     return Found(int(said[1]), said[2]) if said else Found(0, "")
 
 
-def table(mutations: list[Mutation], found: dict[str, Found], page: str) -> str:
+def table(mutations: Sequence[Mutation], found: dict[str, Found], page: str) -> str:
     """The page with the table of all mutations; rows that were not tried stay as they were."""
     head, _, rest = page.partition(BEGIN)
     before, _, tail = rest.partition(END)
