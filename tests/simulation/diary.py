@@ -93,8 +93,9 @@ class Diary:
     def rests(self) -> None:
         """No bot is doing anything now: what is decided from here on is read from here on."""
         here = len(self.entries)
-        if not self.quiet or self.quiet[-1][0] != here:
-            self.quiet.append((here, self.moment()))
+        if self.quiet and self.quiet[-1][0] == here:
+            self.quiet.pop()
+        self.quiet.append((here, self.moment()))
 
     def role(self, who: str, level: str) -> None:
         """Somebody has another role from now on."""
@@ -115,7 +116,8 @@ class Diary:
             pull: Pull = extra["pull"]
             was = extra.get("changes", {}).get("base", {}).get("ref", {}).get("from", "")
             what = "merged" if action == "closed" and pull.merged else f"{action}"
-            self.add(who, f"pull {what}", before=was, **_shown(repo, pull))
+            ref = f"refs/heads/{pull.head_ref}" if pull.head_repo is repo else ""
+            self.add(who, f"pull {what}", before=was, text=ref, **_shown(repo, pull))
         elif kind == "issue_comment":
             comment = extra["comment"]
             pull = repo.pulls.get(comment.thread.number) or comment.thread

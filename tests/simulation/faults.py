@@ -79,7 +79,8 @@ def stand_still(s: "Simulation") -> str:
 
 @misfortune("a bot stands still at a call", 2.5)
 def stand_still_at(s: "Simulation") -> str:
-    replica, seconds = s.hands.one(s.replicas), 12 + s.draw.random() * 30
+    # Longer than a lease holds, and shorter than a claim: nobody may say anything twice.
+    replica, seconds = s.hands.one(s.replicas), 10.5 + s.draw.random() * 2
     port = s.hands.one((FORGE, FORGE, GIT, STORE))
     countdown = _countdown(s) // (1 if port == STORE else 6)
 

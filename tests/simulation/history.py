@@ -29,7 +29,7 @@ from tests.simulation.forge import SimulatedForge
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import Move
 from tests.simulation.moves_settings import MOVES
-from tests.simulation.oracle import Oracle, Violation
+from tests.simulation.oracle import STALE, Oracle, Violation
 from tests.simulation.replica import Replica, World
 from tests.simulation.scenes import SCENES, Scene
 from tests.simulation.scheduler import DrawnLoop, Owner, SimulatedClock
@@ -62,6 +62,12 @@ FEWEST, MOST = 41, 48
 
 ENDLESS = 60_000
 """Steps of tasks without time passing, after which something goes round in circles."""
+
+CLAIMED = 12.5
+"""Seconds that a bot may stand still, and nobody else writes meanwhile what it has claimed."""
+
+CAUGHT_UP = 4.0
+"""Seconds after which the forge answers nothing from before any more."""
 
 TOLD = 60
 """Steps of tasks that may pass between two acts of people, at most, when they are in a hurry."""
@@ -200,6 +206,7 @@ class Simulation:
         self.beyond: list[str] = []
         self.lost_stores = 0
         self.begun = self.reinstalled = False
+        self.stood = 0
         self._rested = False
         self._set_up()
 
@@ -235,7 +242,8 @@ class Simulation:
             self.stores = self._real.database
         self.store = self.stores.empty()
         self.evidence = Evidence(self.diary, History(state.git(self.repo)))
-        self.oracle = Oracle(self.evidence, self._excused)
+        self._came = 0
+        self.oracle = Oracle(self.evidence, self._excused, lambda: self._came)
 
     def begin(self) -> None:
         """The bot comes."""
@@ -291,6 +299,7 @@ class Simulation:
     def stand_still(self, replica: Replica, seconds: float) -> None:
         """Nothing of a bot goes on for a while: its machine is moved, or has no memory left."""
         replica.owner.still = True
+        self.stood += seconds > CLAIMED
         self.weather.kept_leases = False
 
         def goes_on() -> None:
@@ -353,7 +362,7 @@ class Simulation:
         return 0.0
 
     def _excused(self) -> bool:
-        return bool(self.weather.lost or self.lost_stores or self.meddled)
+        return bool(self.weather.lost or self.lost_stores or self.stood or self.meddled)
 
     @property
     def meddled(self) -> bool:
@@ -444,6 +453,13 @@ class Simulation:
                 self.rest()
                 break
         self._advance(end)
+        if seconds >= CAUGHT_UP:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """All of the forge shows what is so now."""
+        self.forge.past.now += STALE + 1
+        self.rest()
 
     def _next(self) -> list[float | None]:
         """When something may happen next; the polls of idle bots are skipped."""

@@ -135,7 +135,7 @@ def odd(h: Hands) -> str:
 @move("a command in odd text", 0.8)
 def odd_talk(h: Hands) -> str:
     pull, who = h.pull(), h.one((*HONEST, READER))
-    word = h.one(("why", "hold", "help"))
+    word = h.one(("why", "help"))
     h.say(who, pull, f"{h.one(ODD)}\r\n/{word} \u202e\x07 {h.one(ODD)}\n", word)
     return f"{who} comments /{word} in odd text on #{pull.number}"
 

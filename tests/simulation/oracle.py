@@ -61,9 +61,13 @@ class Oracle:
         evidence: Git and the diary.
         excused: Whether something was done to the bot that lets it say a thing twice: an answer
             of the forge that was lost, a database that was lost, comments of its that were touched.
+        came: Place in the diary at which the bot came last: commands from before are not for it.
     """
 
-    def __init__(self, evidence: Evidence, excused: Callable[[], bool]) -> None:
+    def __init__(
+        self, evidence: Evidence, excused: Callable[[], bool], came: Callable[[], int]
+    ) -> None:
+        self._came = came
         self._evidence = evidence
         self._history = evidence.history
         self._diary = evidence.diary
@@ -186,7 +190,7 @@ class Oracle:
             return ""
         said = [e for e in self._diary.of_pull[merge.pull] if e.place < entry.place]
         before = self._evidence.before_merge(merge)
-        ref = next((e.text for e in said if e.what == "head"), "")
+        ref = next((e.text for e in said if e.what == "pull opened"), "")
         authors = self._evidence.authors(before, merge.head, merge.pull, ref)
         why = dict[str, str]()
         people = set[str]()
@@ -268,7 +272,7 @@ class Oracle:
                     stands[e.who] = e
             if e.what == "comment created":
                 meant = self._diary.meant.get(e.number, ())
-                if "hold" in meant and e.place < first:
+                if "hold" in meant and self._came() <= e.place < first:
                     holds[e.who] = e
                 if "unhold" in meant:
                     holds = {}

@@ -13,10 +13,12 @@ from bot.sandbox.git import trees
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Comment, Pull
 from tests.simulation.evidence import BOT
+from tests.simulation.forge_calls import AWAY
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import content, writer
 from tests.simulation.oracle import may
 from tests.simulation.setting import (
+    ADMIN,
     ADVERSARY,
     BY_TEXT,
     CONFIG,
@@ -27,6 +29,7 @@ from tests.simulation.setting import (
     RELEASE,
     RulesText,
 )
+from tests.simulation.weather import FORGE, Mishap
 
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
@@ -68,24 +71,28 @@ class Stage:
 
     Args:
         s: The history.
-        author: Who proposes it; "" for anybody who may.
-        base: Where it is to be merged.
+        rules: Those that are made the main branch's before; None for those that it has.
     """
 
-    def __init__(self, s: "Simulation", author: str = "", base: str = MAIN) -> None:
+    def __init__(self, s: "Simulation", rules: RulesText | None = None) -> None:
+        if not s.begun:
+            raise ImpossibleError
         self.s, self.hands = s, s.hands
-        self.author = author or writer(s.hands)
+        self.author = writer(s.hands)
+        if rules is not None and _rules(s.hands) != rules:
+            self.does(lambda: s.hands.commit(ADMIN, MAIN, {CONFIG: rules.text}, "rules"))
+            self.passes(3)
         self.rules = _rules(s.hands)
         self.package = s.hands.one(PACKAGES)
         self.branch = s.hands.fresh("ready")
-        self.pull = self.does(lambda: self._open(base))
+        self.pull = self.does(self._open)
         self.passes(3)
 
-    def _open(self, base: str) -> Pull:
+    def _open(self) -> Pull:
         h = self.hands
         files = content(h.draw, self.package, sound=True)
-        h.commit(self.author, self.branch, files, "ready", onto=h.tip(base))
-        return h.open(self.author, self.branch, base, f"Ready {self.package}")
+        h.commit(self.author, self.branch, files, "ready", onto=h.tip(MAIN))
+        return h.open(self.author, self.branch, MAIN, f"Ready {self.package}")
 
     def does(self, act: Callable[[], T]) -> T:
         """Somebody does something at the forge."""
@@ -189,9 +196,11 @@ def objected(s: "Simulation") -> str:
     return f"{who} requests changes of #{a.pull.number}, which is approved"
 
 
-def _approved_and_held(s: "Simulation", *, by: str) -> tuple[Stage, list[str], str]:
+def _approved_and_held(
+    s: "Simulation", *, by: str, rules: RulesText | None = None
+) -> tuple[Stage, list[str], str]:
     """Approved, by a command or a review, and held meanwhile."""
-    a = Stage(s)
+    a = Stage(s, rules)
     who, judges = _holder(a.hands), a.judges()
     a.says(who, "hold")
     a.passes(6)
@@ -252,6 +261,19 @@ def demoted(s: "Simulation") -> str:
     return f"{judge}, who approved #{a.pull.number}, has no rights any more, then it is released"
 
 
+@scene("other rules before it is released", 1)
+def other_rules(s: "Simulation") -> str:
+    a, _, who = _approved_and_held(s, by=s.hands.one(("command", "review")))
+    now = a.rules
+    others = [RulesText(), RulesText(judges=True), RulesText(alone=True), RulesText(stamps=True)]
+    rules = a.hands.one([r for r in others if r.judging != now.judging])
+    a.does(lambda: a.hands.commit(ADMIN, MAIN, {CONFIG: rules.text}, "rules"))
+    _released(a, who)
+    return (
+        f"{ADMIN} changes the rules that #{a.pull.number} was approved under, then it is released"
+    )
+
+
 @scene("retargeted before it is released", 0.7)
 def retargeted(s: "Simulation") -> str:
     a, _, who = _approved_and_held(s, by=s.hands.one(("command", "review")))
@@ -265,7 +287,7 @@ def retargeted(s: "Simulation") -> str:
 
 @scene("approved and taken back while no bot runs", 1)
 def while_away(s: "Simulation") -> str:
-    if s.manner.calm or not s.begun:
+    if s.manner.calm:
         raise ImpossibleError
     a = Stage(s)
     judges = a.judges()
@@ -278,6 +300,26 @@ def while_away(s: "Simulation") -> str:
     s.rest()
     a.passes(60)
     return f"{last} approves #{a.pull.number} and takes it back before any bot looks"
+
+
+@scene("taken back while the merge is tried again", 1)
+def tried_again(s: "Simulation") -> str:
+    if s.manner.calm:
+        raise ImpossibleError
+    a = Stage(s)
+    judges = a.judges()
+    for _ in range(4):
+        s.weather.coming.append(Mishap("502", FORGE, 0, AWAY, of="merge"))
+    for judge in judges:
+        a.says(judge, "approve")
+    s.pass_time(8.5)
+    last = a.hands.one(judges)
+    a.says(last, "unapprove")
+    s.forge.deliveries.clear()  # nobody tells the bot
+    s.catch_up()
+    a.passes(30)
+    s.weather.coming[:] = [each for each in s.weather.coming if each.of != "merge"]
+    return f"{last} takes an approval of #{a.pull.number} back while its merge is tried again"
 
 
 @scene("approved by whoever pushed to it", 1)
@@ -313,13 +355,14 @@ def named(s: "Simulation") -> str:
 
 @scene("an approval's record carried to another proposal", 1)
 def carried(s: "Simulation") -> str:
-    a, _, who = _approved_and_held(s, by="command")
+    two = RulesText(require=2)
+    a, judges, who = _approved_and_held(s, by="command", rules=two)
     eve, h = a.hands.user(ADVERSARY), a.hands
     answers = [c for c in a.ours() if '"kind":"approval"' in c.body]
     theirs = h.one(answers)
     a.does(lambda: s.forge.state.pulls.edit(a.pull, h.user(who), state="closed"))
     a.passes(4)
-    again = a.does(lambda: h.open(writer(h), a.branch, MAIN, "Once more"))
+    again = a.does(lambda: h.open(a.author, a.branch, MAIN, "Once more"))
     a.passes(15)
     body = theirs.body
     if h.chance(0.5):  # then its MAC is wrong
@@ -329,5 +372,9 @@ def carried(s: "Simulation") -> str:
         raise ImpossibleError
     comment = h.one(ours)
     a.does(lambda: h.edit(ADVERSARY, comment, body))
-    a.passes(20)
+    a.passes(6)
+    other = h.one([judge for judge in judges if f"@{judge} " not in theirs.body])
+    for _ in range(2):  # of what was done to its comments the bot learns with the first one
+        a.does(lambda: h.say(other, again, "/approve", "approve"))
+        a.passes(15)
     return f"eve carries an approval of #{a.pull.number} to #{again.number}, which is the same"

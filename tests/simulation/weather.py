@@ -30,6 +30,7 @@ class Mishap:
         kills: The process ends with it.
         writes: Only calls that change something are counted.
         owner: Whose calls are counted; "" for everybody's.
+        of: Name of the calls that are counted; "" for all.
         first: What happens just before the call, which then goes well.
     """
 
@@ -40,6 +41,7 @@ class Mishap:
     kills: bool = False
     writes: bool = False
     owner: str = ""
+    of: str = ""
     first: Callable[[], None] | None = None
 
 
@@ -84,7 +86,7 @@ class Weather:
         port = GIT if call.name.startswith("git ") else FORGE
         self.live(call.replica)
         self.trace.append(f"{call.replica} {call.name} {call.step} {call.about}")
-        mishap = self.befalls(call.replica, port, writes=call.writes)
+        mishap = self.befalls(call.replica, port, writes=call.writes, name=call.name)
         if mishap is None:
             late = self.latency()
             return forge_calls.slow(late) if late else None
@@ -100,7 +102,7 @@ class Weather:
             return replace(fault, fails=True)
         return fault
 
-    def befalls(self, owner: str, port: str, *, writes: bool) -> Mishap | None:
+    def befalls(self, owner: str, port: str, *, writes: bool, name: str = "") -> Mishap | None:
         """What befalls the next call of somebody to a port."""
         if self.away and self.away.get(port, 0.0) > self.loop.now:
             self.kept_leases &= port != STORE
@@ -109,7 +111,7 @@ class Weather:
         for mishap in self.coming:
             if mishap.port not in ("", port) or mishap.owner not in ("", owner):
                 continue
-            if mishap.writes and not writes:
+            if mishap.of not in ("", name) or (mishap.writes and not writes):
                 continue
             if mishap.countdown:
                 mishap.countdown -= 1

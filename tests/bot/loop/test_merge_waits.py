@@ -241,7 +241,7 @@ async def test_a_changed_input_brings_another_try(
     change(stage)
     stage.fault = None
     await stage.pass_(600)
-    if not stage.merged:  # another head needs another approval
+    if change is INPUTS["a push"]:  # another head needs another approval
         assert len(stage.merges) == 1
         stage.forge.act("approver").say(stage.number, "/approve")
         await stage.pass_(600)
