@@ -14,6 +14,9 @@ from tests.simulation.weather import FORGE, GIT, MOST_STALE, STORE, Mishap
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
 
+DECIDED = "decision"
+"""Between deciding and the first write: what was decided is told to the audit trail there."""
+
 Befall = Callable[["Simulation"], str]
 
 
@@ -81,8 +84,9 @@ def stand_still(s: "Simulation") -> str:
 def stand_still_at(s: "Simulation") -> str:
     # Longer than a lease holds, and shorter than a claim: nobody may say anything twice.
     replica, seconds = s.hands.one(s.replicas), 10.5 + s.draw.random() * 2
-    port = s.hands.one((FORGE, FORGE, GIT, STORE))
-    countdown = _countdown(s) // (1 if port == STORE else 6)
+    port = s.hands.one((FORGE, FORGE, GIT, STORE, DECIDED, DECIDED, DECIDED))
+    countdown = _countdown(s) // {STORE: 1, DECIDED: 20}.get(port, 6)
+    of, port = ("begin", STORE) if port == DECIDED else ("", port)
 
     def stops() -> None:
         s.stand_still(replica, seconds)
@@ -95,6 +99,7 @@ def stand_still_at(s: "Simulation") -> str:
             forge_calls.AWAY,
             writes=port != STORE,
             owner=replica.name,
+            of=of,
             first=stops,
         )
     )
@@ -103,7 +108,8 @@ def stand_still_at(s: "Simulation") -> str:
 
 @misfortune("somebody is faster than a bot", 4)
 def race(s: "Simulation") -> str:
-    port, countdown = s.hands.one((FORGE, FORGE, GIT)), _countdown(s) // 6
+    port = s.hands.one((FORGE, FORGE, GIT))
+    countdown = _countdown(s) // (6 if port == FORGE else 20)
     fault = forge_calls.AWAY
     s.weather.coming.append(Mishap("race", port, countdown, fault, writes=True, first=s.race))
     return f"somebody acts just before write {countdown} of the {port}"

@@ -40,7 +40,7 @@ class Gate:
             await asyncio.sleep(late)
             weather.live(owner.name)
         weather.trace.append(f"{owner.name} {name}")
-        mishap = weather.befalls(owner.name, STORE, writes=True)
+        mishap = weather.befalls(owner.name, STORE, writes=True, name=name)
         if mishap is None:
             result = await work()
             weather.live(owner.name)

@@ -6,6 +6,7 @@ defence is there.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,8 +29,9 @@ from tests.simulation.setting import (
     PACKAGES,
     RELEASE,
     RulesText,
+    resource,
 )
-from tests.simulation.weather import FORGE, Mishap
+from tests.simulation.weather import FORGE, GIT, Mishap
 
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
@@ -320,6 +322,45 @@ def tried_again(s: "Simulation") -> str:
     a.passes(30)
     s.weather.coming[:] = [each for each in s.weather.coming if each.of != "merge"]
     return f"{last} takes an approval of #{a.pull.number} back while its merge is tried again"
+
+
+@scene("approved as it must not be", 1)
+def unsound(s: "Simulation") -> str:
+    bad = s.hands.chance(0.4)
+    a = Stage(s, RulesText(judges=True) if bad else RulesText(stamps=True))
+    files = {f"{a.package}/a.yaml": resource("a", a.hands.fresh("v"), stamped=bad, bad=bad)}
+    a.does(lambda: a.hands.commit(a.author, a.branch, files, "more"))
+    a.passes(8)
+    a.approve(a.judges())
+    a.passes(15)
+    return f"#{a.pull.number} is {'not valid' if bad else 'not its own rendering'}, and approved"
+
+
+@scene("somebody is faster than a push of the bot", 1)
+def faster(s: "Simulation") -> str:
+    if s.manner.calm:
+        raise ImpossibleError
+    tags = s.hands.chance(0.5)
+    a = Stage(s, RulesText() if tags else RulesText(stamps=True))
+    h, draft = a.hands, f"drafts/{a.package}/{a.hands.fresh('race')}"
+    who = writer(h)
+
+    def first() -> None:
+        with suppress(ImpossibleError), s.forge.change():
+            if tags:
+                there = list(h.repo.refs.below(f"refs/tags/{a.package}/v"))
+                h.tag(who, f"{a.package}/v{len(there) + 1}", h.tip(MAIN), "mine\n")
+            else:
+                h.commit(who, draft, content(h.draw, a.package, sound=True), "faster")
+
+    s.weather.coming.append(Mishap("race", GIT, 0, AWAY, of="git push", first=first))
+    if tags:
+        a.approve(a.judges())
+    else:
+        files = {f"{a.package}/a.yaml": resource("a", h.fresh("v"), stamped=False)}
+        a.does(lambda: h.commit(who, draft, files, "draft", onto=h.tip(MAIN)))
+    a.passes(15)
+    return f"{who} is faster than the bot's push of a {'tag' if tags else 'rendering'}"
 
 
 @scene("approved by whoever pushed to it", 1)
