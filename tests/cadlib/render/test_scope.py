@@ -9,7 +9,7 @@ from cadlib.package.files import Files
 from cadlib.render.pipeline import CallOutcome, FunctionCall, Options, Rendered, RenderStage, render
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value
-from tests.cadlib.render.test_render import KPTFILE, pipeline, resource, tree
+from tests.cadlib.render.driving import KPTFILE, pipeline, resource, tree
 
 BREADTH_FIRST = '  annotations: {kpt.dev/bfs-rendering: "true"}\n'
 SAVE = '  annotations: {kpt.dev/save-on-render-failure: "True"}\n'
