@@ -125,12 +125,15 @@ class Manner:
     rules: RulesText | None = None
 
 
+SETTLING = ("everything settles", "scene: commands while a bot looks")
+"""Steps after which 40 s have passed."""
+
 STEPS: tuple[Move | Scene | Misfortune, ...] = (*MOVES, *SCENES, *MISFORTUNES)
 
 
 def manner(draw: Random) -> Manner:
     """Draw the manner of a history: some things are frequent in it, others left out."""
-    calm = draw.random() < 0.15
+    calm = draw.random() < 0.2
     weights = []
     for step in STEPS:
         share = draw.choice((0.0, 0.5, 1.0, 1.0, 3.0))
@@ -559,7 +562,7 @@ class Simulation:
             except ImpossibleError:
                 continue
             self.told[number] = told
-            self._rested = self.begun and step.name == "everything settles"
+            self._rested = self.begun and step.name in SETTLING
             kind = "move: " if isinstance(step, Move) and not step.attack else ""
             self.weather.tally[f"{kind}{step.name}"] += 1
             break

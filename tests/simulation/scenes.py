@@ -324,6 +324,18 @@ def tried_again(s: "Simulation") -> str:
     return f"{last} takes an approval of #{a.pull.number} back while its merge is tried again"
 
 
+@scene("commands while a bot looks", 1)
+def meanwhile(s: "Simulation") -> str:
+    a, h = Stage(s), s.hands
+    a.says(a.author, "why")
+    said = 1 + int(h.draw.random() * 4)
+    for _ in range(said):
+        s.rest(int(h.draw.random() * 120))
+        a.says(a.author, h.one(("why", "help")))
+    s.pass_time(40)
+    return f"{a.author} writes {said} commands on #{a.pull.number} while a bot looks"
+
+
 @scene("approved as it must not be", 1)
 def unsound(s: "Simulation") -> str:
     bad = s.hands.chance(0.4)
