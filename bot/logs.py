@@ -55,6 +55,8 @@ def configure(secrets: Iterable[str] = (), form: Form = Form.TEXT) -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     # It tells of every try; what is missing, and when it is back, we say ourselves.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+    # It warns of each request that is none, and of each connection too many: anybody can make some.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -1,7 +1,7 @@
 """The HTTP server under the door: what a connection may cost before and after a request is read.
 
-uvicorn has no limit on the time or size of headers, and reads a body that nobody wants to its end;
-here both end the connection.
+uvicorn has no limit on the time or size of headers, reads a body that nobody wants to its end, and
+waits for ever for who does not read an answer; here these end the connection.
 """
 
 import asyncio
@@ -26,12 +26,14 @@ class ConnectionLimits:
         header_bytes: Of all headers of a request, trailers included.
         waiting: Connections that have not sent their headers; of more, the oldest is closed.
         connections: In all; more are answered 503.
+        write_seconds: For whoever asked to take some of what it was answered.
     """
 
     seconds: float = 10.0
     header_bytes: int = 64 * 1024
     waiting: int = 400
     connections: int = 900
+    write_seconds: float = 30.0
 
 
 DEFAULT = ConnectionLimits()
@@ -62,6 +64,7 @@ class Connection(HttpToolsProtocol):
         self._waiting = waiting
         self._deadline: asyncio.TimerHandle | None = None
         self._header_bytes = 0
+        self._writing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
@@ -73,6 +76,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._have_headers()
+        self._have_written()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -96,9 +100,20 @@ class Connection(HttpToolsProtocol):
         self._have_headers()
         super().on_headers_complete()
 
+    def pause_writing(self) -> None:
+        """More was answered than is taken at once."""
+        super().pause_writing()
+        self._await_written()
+
+    def resume_writing(self) -> None:
+        """Some of that was taken."""
+        super().resume_writing()
+        self._have_written()
+
     def on_response_complete(self) -> None:
         """Close the connection where the rest of a body would have to be read."""
         super().on_response_complete()
+        self._await_written()
         if self.cycle.more_body and not self.pipeline:
             self.transport.close()
 
@@ -112,6 +127,22 @@ class Connection(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _await_written(self) -> None:
+        """End the connection of whoever does not read: it would have its place for ever."""
+        if self._writing is None and self.transport.get_write_buffer_size():
+            seconds = self._limits.write_seconds
+            self._writing = self.loop.call_later(seconds, self._check_written)
+
+    def _have_written(self) -> None:
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+
+    def _check_written(self) -> None:
+        self._writing = None
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
 
     def _check_headers(self) -> None:
         if self._header_bytes > self._limits.header_bytes and not self.transport.is_closing():

@@ -50,6 +50,19 @@ def test_nothing_that_is_written_holds_a_secret() -> None:
     assert "\\\\n" not in written
 
 
+def test_what_is_no_request_fills_no_log() -> None:
+    """Short-cut refused: the server's own line for each, which anybody who connects can cause."""
+    code = "import logging; from bot import logs; logs.configure();"
+    code += "said = logging.getLogger('uvicorn.error');"
+    code += "said.warning('Invalid HTTP request received.'); said.error('it broke')"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, check=True
+    )
+
+    assert (b"Invalid" in done.stderr, b"it broke" in done.stderr) == (False, True)
+
+
 @pytest.mark.parametrize("form", Form)
 def test_no_line_acts_on_a_terminal(form: Form) -> None:
     """Short-cut refused: what `json` escapes, which leaves out what turns text or clears it."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from bot.forges.github.deliveries import read_verified
 from bot.forges.webhooks import WebhookError
@@ -116,6 +118,46 @@ async def test_headers_that_do_not_come_end_the_connection() -> None:
         assert answers == [b"", b"", b""]
         for _, writer in (silent, begun, again):
             writer.close()
+
+
+LONG = 1024 * 1024
+"""Bytes of an answer that no buffer of the system holds when they come often."""
+
+
+@pytest.mark.parametrize("reads", [False, True], ids=["who does not read", "who reads"])
+async def test_an_answer_that_nobody_takes_ends_the_connection(reads: bool) -> None:
+    """Short-cut refused: wait for a reader for ever; 900 of them have every place there is."""
+
+    async def answer(_scope: Scope, _receive: Receive, send: Send) -> None:
+        length = str(40 * LONG).encode()
+        start: Message = {"type": "http.response.start", "status": 200}
+        await send({**start, "headers": [(b"content-length", length)]})
+        for left in reversed(range(40)):
+            part: Message = {"type": "http.response.body", "body": b"a" * LONG}
+            await send({**part, "more_body": bool(left)})
+
+    limits = http_server.ConnectionLimits(write_seconds=1)
+    async with http_server.listening(answer, "127.0.0.1", 0, limits) as address:
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", int(address.rpartition(":")[2])))
+            client.sendall(b"GET / HTTP/1.1\r\nHost: bot\r\nConnection: close\r\n\r\n")
+            if not reads:
+                await asyncio.sleep(2.5)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LONG)
+
+            taken = await asyncio.to_thread(_taken, client)
+
+    assert (taken > 40 * LONG) is reads
+
+
+def _taken(client: socket.socket) -> int:
+    """How many bytes come until the end; a connection that is cut off has fewer."""
+    count = 0
+    with suppress(ConnectionError):
+        while part := client.recv(LONG):
+            count += len(part)
+    return count
 
 
 async def test_headers_without_end_are_refused(port: int) -> None:
