@@ -364,17 +364,14 @@ class Simulation:
             return self.draw.random() ** 3 * 2.0
         return 0.0
 
-    def _excused(self) -> bool:
-        return bool(self.weather.lost or self.lost_stores or self.stood or self.meddled)
+    def _excused(self, pull: int) -> bool:
+        return bool(self.weather.lost or self.lost_stores or self.stood or self.meddled(pull))
 
-    @property
-    def meddled(self) -> bool:
-        """Somebody touched what the bot wrote."""
-        ours = {e.number for e in self.diary.entries if e.who == BOT and e.number}
-        return any(
-            e.who != BOT and e.number in ours and e.what != "comment created"
-            for e in self.diary.entries
-        )
+    def meddled(self, pull: int) -> bool:
+        """Somebody touched what the bot wrote on a pull request."""
+        about = self.diary.of_pull[pull]
+        ours = {e.number for e in about if e.who == BOT and e.number}
+        return any(e.who != BOT and e.number in ours and e.what != "comment created" for e in about)
 
     # --- webhooks -------------------------------------------------------------------------------
 

@@ -59,13 +59,13 @@ class Oracle:
 
     Args:
         evidence: Git and the diary.
-        excused: Whether something was done to the bot that lets it say a thing twice: an answer
-            of the forge that was lost, a database that was lost, comments of its that were touched.
+        excused: Whether something was done to the bot that lets it say a thing twice about a pull
+            request: an answer of the forge or a database was lost, its comments were touched.
         came: Place in the diary at which the bot came last: commands from before are not for it.
     """
 
     def __init__(
-        self, evidence: Evidence, excused: Callable[[], bool], came: Callable[[], int]
+        self, evidence: Evidence, excused: Callable[[int], bool], came: Callable[[], int]
     ) -> None:
         self._came = came
         self._evidence = evidence
@@ -331,11 +331,11 @@ class Oracle:
     def _said(self, entry: Entry) -> Iterator[tuple[str, str]]:
         if entry.text.startswith(SUMMARY):
             self._summaries[entry.pull] += 1
-            if self._summaries[entry.pull] > 1 and not self._excused():
+            if self._summaries[entry.pull] > 1 and not self._excused(entry.pull):
                 yield "said once", f"a second summary on #{entry.pull}"
         for comment in answered_by(entry.text):
             self._answers[comment] += 1
-            if self._answers[comment] > 1 and not self._excused():
+            if self._answers[comment] > 1 and not self._excused(entry.pull):
                 yield "said once", f"comment {comment} on #{entry.pull} was answered twice"
 
 

@@ -8,6 +8,7 @@ defence is there.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from bot.sandbox.git import trees
@@ -18,6 +19,7 @@ from tests.simulation.forge_calls import AWAY
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import content, writer
 from tests.simulation.oracle import may
+from tests.simulation.replica import Replica
 from tests.simulation.setting import (
     ADMIN,
     ADVERSARY,
@@ -31,7 +33,7 @@ from tests.simulation.setting import (
     RulesText,
     resource,
 )
-from tests.simulation.weather import FORGE, GIT, Mishap
+from tests.simulation.weather import FORGE, GIT, STORE, Mishap
 
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
@@ -56,6 +58,9 @@ class Scene:
 
 
 SCENES: list[Scene] = []
+
+STILL = 11.5
+"""Seconds: longer than a lease holds, and shorter than a claim."""
 
 
 def scene(name: str, weight: float) -> Callable[[Play], Play]:
@@ -334,6 +339,30 @@ def meanwhile(s: "Simulation") -> str:
         a.says(a.author, h.one(("why", "help")))
     s.pass_time(40)
     return f"{a.author} writes {said} commands on #{a.pull.number} while a bot looks"
+
+
+@scene("a bot stands still before it answers", 1.5)
+def stood_still(s: "Simulation") -> str:
+    if s.manner.calm or len(s.replicas) < 2:
+        raise ImpossibleError
+    a = Stage(s)
+    a.passes(10)
+    stood: list[str] = []
+
+    def stops(replica: Replica) -> None:
+        if not stood:
+            stood.append(replica.name)
+            s.stand_still(replica, STILL)
+
+    coming = [
+        Mishap("stands still", STORE, 0, AWAY, owner=r.name, of="begin", first=partial(stops, r))
+        for r in s.replicas
+    ]
+    s.weather.coming[:0] = coming
+    a.says(a.author, a.hands.one(("why", "help")))
+    s.pass_time(35)
+    s.weather.coming[:] = [each for each in s.weather.coming if each not in coming]
+    return f"{', '.join(stood) or 'no bot'} stands still before it answers on #{a.pull.number}"
 
 
 @scene("approved as it must not be", 1)
