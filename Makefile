@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
+TESTS_READY := $(VENV)/.ready-tests
 REPO ?=
 INFO ?=
 EXIT ?=
@@ -28,16 +29,16 @@ playground: $(RUN_READY)
 	  $(if $(REPLICAS),--replicas "$(REPLICAS)")
 
 # Compiled modules are kept whatever the environment says: the tests start hundreds of processes.
-test coverage soak: export PYTHONDONTWRITEBYTECODE =
-test: $(DEV_READY) tools
+test coverage soak $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
+test: $(TESTS_READY) tools
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak"
 
 # Those that take longest for what they find.
-soak: $(DEV_READY) tools
+soak: $(TESTS_READY) tools
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m soak
 
 # All tests, and how much of cadlib and lifecycle they run: a fifth slower.
-coverage: $(DEV_READY) tools
+coverage: $(TESTS_READY) tools
 	$(BIN)/python -m slipcover --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
 	  -m pytest -n $(WORKERS) --dist worksteal
 	@$(BIN)/python -m tests.floor $(VENV)/coverage.json
@@ -90,3 +91,8 @@ $(DEV_READY): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable '.[demo]' --group dev
 	@$(COMPILE)
 	@touch $@ $(RUN_READY)
+
+# pytest rewrites assertions: once for all, in place of once in each of its processes.
+$(TESTS_READY): $(DEV_READY) $(shell find tests -name '*.py')
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null || true
+	@touch $@
