@@ -27,15 +27,24 @@ MOST = 20_000
 
 @dataclass(frozen=True)
 class Found:
-    """After how many histories a mutation was found, and by which check; 0 for never."""
+    """After how many histories a mutation was found, and by which check.
+
+    Attributes:
+        histories: 0 where it was not found.
+        check: "" where it was not found.
+        tried: Histories that were played at most.
+    """
 
     histories: int
     check: str
+    tried: int = 0
 
     @property
     def row(self) -> str:
         """The end of its row in the table."""
-        return f"{self.histories:,} | {self.check} |" if self.histories else "not yet | |"
+        if self.histories:
+            return f"{self.histories:,} | {self.check} |"
+        return f"not in {self.tried:,} | |" if self.tried else "not yet | |"
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,7 @@ def attempt(free: "queue.Queue[Path]", mutation: Mutation, most: int) -> Found:
     said = re.search(r"^found after (\d+) histories: ([^:]*)", run.stdout, re.MULTILINE)
     if said is None and run.returncode:
         raise SystemExit(f"{mutation.defence}: {run.stderr[-2000:]}")
-    return Found(int(said[1]), said[2]) if said else Found(0, "")
+    return Found(int(said[1]), said[2], most) if said else Found(0, "", most)
 
 
 def table(mutations: Sequence[Mutation], found: dict[str, Found], page: str) -> str:

@@ -76,6 +76,7 @@ class Oracle:
         self._given: dict[str, int] = {}
         self._answers: Counter[int] = Counter()
         self._summaries: Counter[int] = Counter()
+        self._told: Counter[tuple[int, str]] = Counter()
 
     def judge(self) -> list[Violation]:
         """Judge what was done since the last time."""
@@ -337,18 +338,33 @@ class Oracle:
             self._answers[comment] += 1
             if self._answers[comment] > 1 and not self._excused(entry.pull):
                 yield "said once", f"comment {comment} on #{entry.pull} was answered twice"
+        for told in told_by(entry.text):
+            self._told[entry.pull, told] += 1
+            if self._told[entry.pull, told] > 1 and not self._excused(entry.pull):
+                yield "said once", f"{told} was told twice on #{entry.pull}"
 
 
 def answered_by(text: str) -> set[int]:
     """Numbers of the comments that a comment of the bot's says it answers."""
+    answers = (r for r in _records(text) if r.get("kind") == "answer")
+    return {number for record in answers for number in accumulate(record.get("answered", ()))}
+
+
+def told_by(text: str) -> set[str]:
+    """What a comment of the bot's tells unasked: occasions of notices, merges that it reports."""
+    return {
+        str(event.get("occasion") or event.get("merge"))
+        for record in _records(text)
+        if record.get("kind") in ("notice", "report")
+        for event in record.get("events", ())
+    }
+
+
+def _records(text: str) -> list[dict[str, Any]]:
+    """The records in a comment of the bot's; none of its summary's."""
     if text.startswith(SUMMARY):
-        return set()
-    found = set[int]()
-    for match in RECORD.finditer(text):
-        record: dict[str, Any] = json.loads(match[1])
-        if record.get("kind") == "answer":
-            found |= set(accumulate(record.get("answered", ())))
-    return found
+        return []
+    return [json.loads(match[1]) for match in RECORD.finditer(text)]
 
 
 def may(level: str, who: str, rules: RulesText) -> bool:

@@ -19,7 +19,8 @@ def test_what_was_not_tried_again_keeps_its_row() -> None:
     first, second = read()[:2]
     page = table([first, second], {}, "a\n<!-- mutations --><!-- end of mutations -->\nb\n")
     page = table([first, second], {first.defence: Found(12, "approved")}, page)
-    again = table([first, second], {second.defence: Found(0, "")}, page)
+    again = table([first, second], {second.defence: Found(0, "", 3000)}, page)
+    assert f"| {second.defence} | `{second.file}` | not yet | |" in page
     assert f"| {first.defence} | `{first.file}` | 12 | approved |" in again
-    assert f"| {second.defence} | `{second.file}` | not yet | |" in again
+    assert f"| {second.defence} | `{second.file}` | not in 3,000 | |" in again
     assert (again[:2], again[-2:]) == ("a\n", "b\n")

@@ -251,6 +251,15 @@ def said_twice(scene: Scene) -> None:
             scene.hands.say(BOT, pull, text)
 
 
+def told_twice(scene: Scene) -> None:
+    pull = scene.propose()
+    events = '{"kind":"noticed","occasion":"tests failed"}'
+    for _ in range(2):
+        with scene.simulation.forge.change():
+            record = f'{{"answered":[],"events":[{events}],"kind":"notice"}}'
+            scene.hands.say(BOT, pull, f"News.\n\n<!-- porchbot:record {record} {'0' * 64} -->")
+
+
 DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (proper, set()),
     (unapproved, {"approved"}),
@@ -270,6 +279,7 @@ DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (moved_over, {"nothing lost"}),
     (deleted, {"nothing lost"}),
     (said_twice, {"said once"}),
+    (told_twice, {"said once"}),
 ]
 
 
