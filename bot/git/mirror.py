@@ -33,19 +33,32 @@ from bot.git.port import (
     EVERYTHING,
     GitBusyError,
     GitRefusedError,
+    ObjectTooLargeError,
     Pushed,
     Refs,
     RefUpdate,
     Scope,
 )
-from bot.git.process import authorised, locked, reason, refusal, run
+from bot.git.process import (
+    GitSlowError,
+    authorised,
+    locked,
+    reason,
+    refusal,
+    run,
+)
 from lifecycle.identity import RepositoryId
+from lifecycle.messages.checks import large_head
 from lifecycle.names import HEADS, TAGS, Ref, Sha
 
 log = structlog.get_logger()
 
 NETWORK_TIMEOUT = 120
 """Seconds for one fetch or push: every network call has an end (docs/design.md, "Forge calls")."""
+
+MOST_HEAD_BYTES = 1024 * 1024 * 1024
+"""Of what one fetch of a proposal from a fork brings: anybody can propose gigabytes, and every
+replica has a disk of some size."""
 
 REBUILD = 3600.0
 """Seconds between two times that a mirror is fetched anew: if once did not help, more will not."""
@@ -81,8 +94,16 @@ class DiskMirror:
         clock: For when a fetch began.
     """
 
-    def __init__(self, folder: Path, url: str, clock: Clock = SYSTEM) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        url: str,
+        clock: Clock = SYSTEM,
+        *,
+        most_head_bytes: int = MOST_HEAD_BYTES,
+    ) -> None:
         self.folder = folder
+        self._most_head_bytes = most_head_bytes
         self.url = url
         self._clock = clock
         self._lock = threading.Lock()
@@ -142,9 +163,10 @@ class DiskMirror:
 
         Raises:
             GitBusyError: The forge could not be reached, or has no such ref.
+            ObjectTooLargeError: It brings more than a proposal may.
         """
         with self._locked():
-            self._fetch(credentials, ["--", self.url, f"+{ref}:{ref}"])
+            self._fetch(credentials, ["--", self.url, f"+{ref}:{ref}"], self._most_head_bytes)
 
     def tags(self, credentials: str) -> dict[str, Sha]:
         """Ask the forge for all its tags, full name to object; nothing of them is fetched.
@@ -290,15 +312,28 @@ class DiskMirror:
             if made.returncode:
                 raise GitBusyError(f"cannot make a mirror in {self.folder}: {made.stderr.strip()}")
 
-    def _fetch(self, credentials: str, arguments: Sequence[str]) -> None:
+    def _fetch(
+        self, credentials: str, arguments: Sequence[str], most_bytes: int | None = None
+    ) -> None:
         self._make()
-        done = run(
-            self.folder,
-            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
-            env=authorised(self.url, credentials),
-            timeout=NETWORK_TIMEOUT,
-        )
+        # What comes as a pack is one file, of whatever size; loose objects would be many.
+        packed = {} if most_bytes is None else {"fetch.unpackLimit": "1"}
+        try:
+            done = run(
+                self.folder,
+                ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
+                env={**authorised(self.url, credentials), **packed},
+                timeout=NETWORK_TIMEOUT,
+                file_bytes=most_bytes,
+            )
+        except GitSlowError:
+            upkeep.clear(self.folder)
+            raise
         if done.returncode:
+            # Git tells too little of why: what it had to end with is as large as it may be.
+            left = upkeep.clear(self.folder)
+            if most_bytes is not None and left >= most_bytes:
+                raise ObjectTooLargeError(large_head(most_bytes))
             raise GitBusyError(f"the fetch failed: {reason(done.stderr)}")
 
     def _healthy(self) -> bool:

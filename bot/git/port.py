@@ -373,6 +373,7 @@ class Mirror(Protocol):
 
         Raises:
             GitBusyError: The forge could not be reached, or has no such ref.
+            ObjectTooLargeError: It brings more than a proposal may.
         """
 
     def tags(self, credentials: str) -> Mapping[str, Sha]:

@@ -8,9 +8,11 @@ import base64
 import fcntl
 import os
 import re
+import resource
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -129,6 +131,7 @@ def run(
     text: str = "",
     timeout: float = 60,
     objects: Path | None = None,
+    file_bytes: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run git with a clean environment.
 
@@ -139,6 +142,7 @@ def run(
         text: Its input.
         timeout: Seconds until it is ended.
         objects: Where new objects go; None for the repository.
+        file_bytes: Of one file that it, or what it starts, may write; None for any.
 
     Raises:
         GitSlowError: It took longer.
@@ -147,7 +151,7 @@ def run(
     if objects is not None:
         settings["GIT_OBJECT_DIRECTORY"] = str(objects)
         settings["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(folder / "objects")
-    return execute(arguments, folder, settings, text=text, timeout=timeout)
+    return execute(arguments, folder, settings, text=text, timeout=timeout, file_bytes=file_bytes)
 
 
 def environment(folder: Path, env: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -201,6 +205,7 @@ def execute(
     timeout: float | None = None,
     errors: str = "replace",
     show: Callable[[str], None] | None = None,
+    file_bytes: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run git to its end.
 
@@ -212,6 +217,7 @@ def execute(
         timeout: Seconds until it is ended; None to wait.
         errors: What becomes of bytes that are not UTF-8.
         show: Given what it writes to standard error as it comes.
+        file_bytes: As for `run`; Linux alone keeps it.
 
     Raises:
         GitSlowError: It took longer.
@@ -229,6 +235,7 @@ def execute(
         ) as process,
     ):
         try:
+            _bound(process, file_bytes)
             said = _shown(process, show) if show else b""
             given = text.encode("utf-8", "surrogateescape") if text else None
             out, rest = process.communicate(given, timeout)
@@ -240,6 +247,13 @@ def execute(
             raise
     told = [each.decode("utf-8", errors) for each in (out, said + rest)]
     return subprocess.CompletedProcess([*arguments], process.returncode, *told)
+
+
+def _bound(process: subprocess.Popen[bytes], file_bytes: int | None) -> None:
+    """Bound what it writes, before a network has told it anything."""
+    if file_bytes is not None and sys.platform == "linux":
+        with suppress(ProcessLookupError):
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
 
 def _command(arguments: Sequence[str]) -> str:

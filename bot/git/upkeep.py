@@ -4,6 +4,7 @@ What is loose and what lies in small packs is put into one pack; nothing is drop
 ref names yet: a look may have just written it. Open readers find the new pack by themselves.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from bot.git.process import GitSlowError, run
@@ -31,6 +32,20 @@ def needed(folder: Path) -> bool:
     return sum(1 for file in folder.glob("refs/**/*") if file.is_file()) > MOST_LOOSE_REFS
 
 
+def clear(folder: Path) -> int:
+    """Remove what a git left that was ended; the lock of the mirror must be held.
+
+    Returns:
+        Bytes of the largest file of that; 0 for nothing.
+    """
+    largest = 0
+    for left in (*folder.glob("objects/pack/tmp_*"), *folder.glob("objects/pack/.tmp-*")):
+        with suppress(FileNotFoundError):
+            largest = max(largest, left.stat().st_size)
+        left.unlink(missing_ok=True)
+    return largest
+
+
 def tidy(folder: Path, seconds: float = SECONDS) -> bool:
     """Put a mirror in shape; its lock must be held.
 
@@ -41,8 +56,7 @@ def tidy(folder: Path, seconds: float = SECONDS) -> bool:
     Returns:
         Whether it came to an end.
     """
-    for left in (*folder.glob("objects/pack/tmp_*"), *folder.glob("objects/pack/.tmp-*")):
-        left.unlink(missing_ok=True)  # of one that was ended
+    clear(folder)
     # Packs twice as large as all smaller ones together stay as they are: large ones seldom move.
     for arguments in (["repack", "--geometric=2", "-d", "-q"], ["pack-refs", "--all", "--prune"]):
         try:

@@ -61,6 +61,14 @@ def large_commit(sha: str, most: int) -> str:
     )
 
 
+def large_head(most: int) -> str:
+    """Why a look ends at the head of a fork."""
+    return (
+        f"The branch brings more than {most // 1024**2} MB, which is more than the bot takes from a"
+        " fork. Propose the change without the large files, on a branch that never had them."
+    )
+
+
 def not_looked_at(incident: str, since: datetime, said: str = "") -> str:
     """What is shown while looks fail; `said` is why, where it is not for an operator to find."""
     if said:

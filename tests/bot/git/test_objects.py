@@ -4,6 +4,7 @@ Longer than 400 lines: one stand-in for a remote, and what it may do to a mirror
 """
 
 import os
+import random
 import shutil
 import stat
 import subprocess
@@ -162,6 +163,30 @@ def test_the_head_of_a_fork_comes_by_its_number(remote: Remote, mirror: DiskMirr
     with mirror.open() as git:
         assert git.has(fork)
         assert git.merge_base(fork, base) == base
+
+
+@pytest.mark.parametrize("blobs", [1, 40], ids=["one file", "many files"])
+def test_a_fork_does_not_fill_the_disk(remote: Remote, tmp_path: Path, blobs: int) -> None:
+    """Short-cut refused: whatever anybody proposes is fetched, and what was cut off stays.
+
+    Small fetches are unpacked into a file for each object, which no limit on one file bounds.
+    """
+    base = remote.commit(FILES, ref=MAIN)
+    draw = random.Random(1)
+    large = {f"x{n}": draw.randbytes(400_000 // blobs) for n in range(blobs)}
+    remote.commit({**FILES, **large}, base, ref="refs/pull/7/head")
+    remote.commit({**FILES, "x": b""}, base, ref="refs/pull/8/head")
+    mirror = DiskMirror(tmp_path / "bounded.git", remote.url, most_head_bytes=100_000)
+    mirror.fetch(TOKEN)
+
+    with pytest.raises(ObjectTooLargeError, match="more than the bot takes from a fork"):
+        mirror.fetch_proposal(TOKEN, Ref("refs/pull/7/head"))
+    mirror.fetch_proposal(TOKEN, Ref("refs/pull/8/head"))
+
+    files = [each for each in (tmp_path / "bounded.git").rglob("*") if each.is_file()]
+    assert sum(each.stat().st_size for each in files) < 100_000
+    with mirror.open() as git:
+        assert git.has(remote.refs()["refs/pull/8/head"])
 
 
 @pytest.mark.parametrize("status", [500, 403, 404])
