@@ -60,7 +60,7 @@ OWNER = "acme"
 FEWEST, MOST = 41, 48
 """Steps of a history."""
 
-ENDLESS = 60_000
+ENDLESS = 20_000
 """Steps of tasks without time passing, after which something goes round in circles."""
 
 CLAIMED = 12.5
@@ -442,7 +442,7 @@ class Simulation:
     def pass_time(self, seconds: float) -> None:
         """Let time pass, as it does for everybody."""
         end = self.loop.now + seconds
-        self._endless = self.loop.steps + ENDLESS + int(seconds * 200)
+        self._endless = self.loop.steps + ENDLESS + int(seconds * 40)
         while True:
             self.rest()
             at = min((t for t in self._next() if t is not None), default=end)
