@@ -288,7 +288,9 @@ class Reply:
     @property
     def writes(self) -> Write:
         """See `Described`."""
-        return Write(("reply", self.number, repr(self.record)), makes_after=0)
+        # One comment has one answer, whatever is decided about it: two replicas may not agree.
+        about = self.record.get("answered") or self.record
+        return Write(("reply", self.number, repr(about)), (repr(self.record),), makes_after=0)
 
 
 class Reaction(StrEnum):

@@ -70,6 +70,7 @@ class Cluster:
         self.refuse: list[tuple[str, int]] = []
         self.fate: list[str] = []
         self.requests: list[str] = []
+        self._not_pulled: set[str] = set()  # events stay when their pod has gone
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._lock = threading.RLock()
         self._last = 2
@@ -148,6 +149,7 @@ class Cluster:
         found = self.pods[name] = _pod(pod)
         match self.fate.pop(0) if self.fate else "":
             case "pull":
+                self._not_pulled.add(name)
                 found["status"]["containerStatuses"] = [
                     _container({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off"}})
                 ]
@@ -177,8 +179,7 @@ class Cluster:
             "reason": "Failed",
             "message": "Failed to pull image: manifest unknown",
         }
-        there = "ImagePullBackOff" in json.dumps(self.pods.get(name, ""))
-        items = [item] if there else []
+        items = [item] if name in self._not_pulled else []
         return 200, {"apiVersion": "v1", "kind": "EventList", "metadata": {}, "items": items}
 
     def _delete(self, name: str) -> tuple[int, dict[str, Any]]:

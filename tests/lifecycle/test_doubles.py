@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from lifecycle.actions import RemoveDouble
+from lifecycle.actions import RemoveDouble, Reply
 from lifecycle.decide import decide
 from lifecycle.facts.conversation import Comment
 from lifecycle.facts.head import Facts
@@ -49,3 +49,22 @@ def test_an_answer_that_remembers_more_stays() -> None:
     held: JSON = {"kind": "held", "person": "somebody", "at": NOW.isoformat(), "comment": 5}
 
     assert _removed(found, _again(answer, 9_000, events=[held])) == set()
+
+
+def _replies(*words: str) -> list[Reply]:
+    """What is answered to these comments."""
+    comments = tuple(said(APPROVER, each, number) for number, each in enumerate(words, 1_000))
+    actions = decide(facts(changed(PROPOSAL, comments=comments)))
+    return [action for action in actions if isinstance(action, Reply)]
+
+
+def test_two_bots_that_decide_otherwise_about_a_comment_claim_one_place() -> None:
+    """The short-cut claims the record: with another head or another answer both are written."""
+    (why,), (approved,) = _replies("/why"), _replies("/approve")
+    elsewhere = replace(why, record={**why.record, "head": str(OTHER)})
+    both = _replies("/why", "/approve")
+
+    assert why.record != approved.record
+    assert why.writes.claim == approved.writes.claim == elsewhere.writes.claim
+    assert why.writes != elsewhere.writes
+    assert len({each.writes.claim for each in both}) == 2

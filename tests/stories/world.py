@@ -149,6 +149,7 @@ class World:
         """Run the bot in a thread of this process."""
         ready = threading.Event()
         settings = Settings.from_env(self.environment)
+        before = self._sweeps_begun()
 
         async def live() -> None:
             self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -169,6 +170,7 @@ class World:
         self._thread.start()
         assert ready.wait(PATIENCE)
         assert not self._failed, self._failed
+        self._wait_for_sweeps(before)
 
     def stop_bot(self) -> None:
         """End the bot in order, if it runs."""
@@ -182,6 +184,7 @@ class World:
 
     def start_bot_process(self, log: Path = Path(os.devnull)) -> None:
         """Run the bot as a process of its own, that can be killed; `log` gets what it says."""
+        before = self._sweeps_begun()
         with log.open("ab") as said:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"],
@@ -191,6 +194,7 @@ class World:
                 stderr=said,
             )
         wait_for("the bot to be ready", self._ready)
+        self._wait_for_sweeps(before)
 
     def end_bot(self) -> None:
         """End the bot's process in order, with what it started."""
@@ -213,6 +217,21 @@ class World:
     def bot_pid(self) -> int:
         """The number of the bot's process; 0 when it has none of its own."""
         return self._process.pid if self._process else 0
+
+    def _sweeps_begun(self) -> int:
+        """How often sweeps were asked for."""
+        import psycopg
+
+        try:
+            rows = self.database("SELECT sum(wanted) FROM work WHERE key LIKE '%:sweep:%'")
+        except psycopg.errors.UndefinedTable:
+            return 0
+        return int(rows[0][0] or 0)
+
+    def _wait_for_sweeps(self, before: int) -> None:
+        """A bot that has not begun its sweeps seems to be at rest."""
+        if self.parts.work:
+            wait_for("the first sweeps", lambda: self._sweeps_begun() > before or None)
 
     def _ready(self) -> bool | None:
         import httpx
