@@ -173,7 +173,7 @@ class Story:
         for note in run.get_annotations():
             self._say(f"  {note.path}:{note.start_line}: {note.message}")
             self._say(f"    {self._line(run.head_sha, note.path, note.start_line)}")
-        self._say(f"Checks: {self._page(pull)}#checks")
+        self._say(f"Checks: {self._page(pull)}/checks")
 
     def _line(self, commit: str, path: str, line: int) -> str:
         """One line of a file at a commit, as it stands there."""
