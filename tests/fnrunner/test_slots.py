@@ -159,15 +159,21 @@ async def test_who_goes_away_gives_back_turn_and_place() -> None:
 async def test_what_had_no_turn_was_not_too_slow() -> None:
     """Short-cut: tell its author that it takes too long, though it never ran."""
     inner = Endless()
-    guarded = TimeLimited(QueueLimited(inner, running=1, waiting=9), 0.05)
-    found = await asyncio.gather(
-        *(guarded.run("slow", b"") for _ in range(3)), return_exceptions=True
-    )
-    kinds = [type(each) for each in found]
-    assert kinds == [FunctionTimeoutError, RunnerBusyError, RunnerBusyError]
-    assert str(found[1]) == (
+    queue = QueueLimited(inner, running=1, waiting=9)
+    guarded = TimeLimited(queue, 0.05)
+    with pytest.raises(FunctionTimeoutError):
+        await guarded.run("slow", b"")
+
+    # The same caller and function: no spare turn. Without a limit: its turn does not end.
+    holder = called(queue, "slow", "")
+    await settled()
+    with pytest.raises(RunnerBusyError) as found:
+        await guarded.run("slow", b"")
+    assert str(found.value) == (
         'function "slow": it had no turn within 0.05 seconds. Try again in 1 seconds.'
     )
+    inner.let_go.set()
+    await holder
 
 
 async def test_what_is_brought_needs_no_turn_yet() -> None:
