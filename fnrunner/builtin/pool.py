@@ -33,8 +33,8 @@ from fnrunner.contract.results import Result
 from fnrunner.contract.run import MIB, FunctionOutcome
 
 MEMORY_BYTES: Final = 1024 * MIB
-# Seconds that a call without a caller may go on: to start a worker takes as long as many calls.
-_GRACE: Final = 0.3
+GRACE: Final = 0.3
+"""Seconds that a call without a caller may go on: to start a worker takes as long as many calls."""
 IDLE: Final = 300.0
 """Seconds without a call until workers end; the next call waits a quarter of a second for one."""
 _RETRY_AFTER: Final = 1.0  # seconds until another runner has taken this one's place
@@ -51,6 +51,7 @@ class Builtin:
         memory_bytes: int = MEMORY_BYTES,
         message_bytes: int = MESSAGE_BYTES,
         idle: float = IDLE,
+        grace: float = GRACE,
     ) -> None:
         """Make a runner; its workers start when they are first needed, or with `start`.
 
@@ -61,7 +62,9 @@ class Builtin:
             memory_bytes: Memory of one worker.
             message_bytes: Longest list that a function may answer with.
             idle: Seconds without a call until workers end.
+            grace: Seconds that a call goes on after its caller went away.
         """
+        self._grace = grace
         self._idle = idle
         self._last = 0.0
         self._resting: asyncio.TimerHandle | None = None
@@ -186,7 +189,7 @@ class Builtin:
                 raise RunnerBusyError(
                     f'function "{image}"', "the runner ends", _RETRY_AFTER
                 ) from None
-            call.get_loop().call_later(_GRACE, call.cancel)
+            call.get_loop().call_later(self._grace, call.cancel)
             raise
 
     def _take(self) -> WorkerProcess:

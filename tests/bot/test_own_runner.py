@@ -44,7 +44,7 @@ async def test_it_is_not_given_the_secrets_of_the_bot(
     started = OwnRunner(f"unix:{tmp_path}/runner.sock", (), tmp_path)
     await started.start()
     try:
-        async with Client(f"unix:{tmp_path}/runner.sock") as client:
+        async with Client(f"unix:{tmp_path}/runner.sock", patience=60) as client:
             assert await client.is_ready(60)
         given = Path(f"/proc/{started.pid}/environ").read_bytes().split(b"\0")
     finally:
@@ -62,21 +62,28 @@ async def _until(true: Callable[[], object]) -> None:
 
 
 @asynccontextmanager
-async def _watched(
-    state: Path, returns: list[str], *, seconds: float, strikes: int
-) -> AsyncIterator[tuple[OwnRunner, WatchedRunner]]:
-    """A runner of our own, connected to and watched more closely than it would be."""
+async def _harmed(
+    state: Path, harm: signal.Signals, returns: list[str], *, seconds: float, strikes: int
+) -> AsyncIterator[tuple[int, OwnRunner, WatchedRunner, asyncio.Task[None]]]:
+    """A runner of our own that is harmed and then watched, more closely than it would be.
+
+    Gives the process that was harmed, and what watches as well.
+    """
 
     async def back() -> bool:
         returns.append("back")
         return True
 
-    async with own_runner((), state) as own, Client(own.address, CallLimits(seconds=60)) as client:
+    limits = CallLimits(seconds=60)
+    async with own_runner((), state) as own, Client(own.address, limits, patience=60) as client:
         assert await client.is_ready(60)
+        first = own.pid
+        assert first is not None
         watched = WatchedRunner(client, every=0.1, seconds=seconds, strikes=strikes)
+        os.kill(first, harm)
         watching = asyncio.create_task(watched.watch(back, own))
         try:
-            yield own, watched
+            yield first, own, watched, watching
         finally:
             watching.cancel()
 
@@ -85,10 +92,8 @@ async def test_one_that_is_killed_is_back_and_runs_functions(tmp_path: Path) -> 
     """Short-cuts refused: what waits for its return waits out its pause, fifteen seconds or more;
     its return is noticed only where a health check failed, and this one waits for its answer."""
     returns: list[str] = []
-    async with _watched(tmp_path, returns, seconds=60, strikes=1) as (own, watched):
-        first = own.pid
-        assert first is not None
-        os.kill(first, signal.SIGKILL)
+    killed = _harmed(tmp_path, signal.SIGKILL, returns, seconds=60, strikes=1)
+    async with killed as (first, own, watched, _):
         await _until(lambda: own.pid != first and returns)
 
         assert not (await watched.run(LABELS, LIST)).failed
@@ -99,14 +104,12 @@ async def test_one_that_is_killed_is_back_and_runs_functions(tmp_path: Path) -> 
 async def test_one_that_hangs_is_broken_and_replaced(tmp_path: Path) -> None:
     """Short-cut refused: the time limit of the call, whose end is blamed on the package."""
     returns: list[str] = []
-    async with _watched(tmp_path, returns, seconds=1, strikes=3) as (own, watched):
-        first = own.pid
-        assert first is not None
-        os.kill(first, signal.SIGSTOP)
-
+    hung = _harmed(tmp_path, signal.SIGSTOP, returns, seconds=1, strikes=3)
+    async with hung as (first, own, watched, watching):
         with pytest.raises(RunnerBusyError, match="does not answer health checks"):
             await watched.run(LABELS, LIST)
         await _until(lambda: returns)
+        watching.cancel()  # who looks so closely takes a busy machine for a runner that hangs
 
         assert own.pid != first
         assert not (await watched.run(LABELS, LIST)).failed
@@ -192,9 +195,10 @@ async def test_a_bot_does_not_end_because_its_runner_starts_slowly(tmp_path: Pat
         return True
 
     with structlog.testing.capture_logs() as said:
-        async with own_runner((), tmp_path, start=0) as own, Client(own.address) as client:
+        own_one = own_runner((), tmp_path, start=0)
+        async with own_one as own, Client(own.address, patience=60) as client:
             assert not own.answered
-            watched = WatchedRunner(client, every=0.05, seconds=0.5, strikes=3)
+            watched = WatchedRunner(client, every=0.05, seconds=60, strikes=3)
             watching = asyncio.create_task(watched.watch(back, own))
             await _until(lambda: returns)
             assert not (await watched.run(LABELS, LIST)).failed
@@ -257,7 +261,7 @@ async def test_one_of_somebody_else_that_hangs_is_waited_for(tmp_path: Path) -> 
 
     async with (
         own_runner((), tmp_path) as theirs,
-        Client(theirs.address, patient) as client,
+        Client(theirs.address, patient, patience=60) as client,
         Client(theirs.address, hasty) as other,
     ):
         watched = WatchedRunner(client, every=0.05, seconds=0.5, strikes=2)
@@ -266,19 +270,20 @@ async def test_one_of_somebody_else_that_hangs_is_waited_for(tmp_path: Path) -> 
         assert theirs.pid is not None
         os.kill(theirs.pid, signal.SIGSTOP)
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 with pytest.raises(RunnerBusyError):
                     await watched.run(LABELS, LIST)
             with pytest.raises(RunnerBusyError):  # its own time is up first
                 await WatchedRunner(other, seconds=0.5).run(LABELS, LIST)
             with pytest.raises(MissingError, match="does not answer health checks"):
                 await watched.check()
+            before = len(returns)
         finally:
             os.kill(theirs.pid, signal.SIGCONT)
-        await _until(lambda: returns)
+        await _until(lambda: len(returns) > before)
+        watching.cancel()  # who looks so closely takes a busy machine for a runner that hangs
 
         assert not (await watched.run(LABELS, LIST)).failed
-        watching.cancel()
 
 
 async def test_the_next_bot_ends_a_runner_that_hangs(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_port
+
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
@@ -212,8 +214,22 @@ class Registry:
 
     def asked(self) -> list[str]:
         """Method and path of each request so far, besides those of `push`."""
-        lines = (self.folder / "log").read_text().splitlines()
-        found = [json.loads(line) for line in lines if line.startswith("{")]
+        for _ in range(1200):  # what is answered is in the log a moment later
+            lines = (self.folder / "log").read_text().splitlines(keepends=True)
+            found = [json.loads(line) for line in lines if line[0] == "{" and line[-1] == "\n"]
+            begun = {
+                each["http.request.id"] for each in found if each["msg"] == "authorizing request"
+            }
+            ended = {
+                each["http.request.id"]
+                for each in found
+                if each["msg"].startswith("response completed")
+            }
+            if begun <= ended:
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError("the registry does not end what it has begun")
         return [
             f"{each['http.request.method']} {each['http.request.uri']}"
             for each in found
@@ -276,7 +292,7 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     config = {
         "version": "0.1",
-        "log": {"level": "info", "formatter": "json"},
+        "log": {"level": "debug", "formatter": "json"},
         "storage": {
             "filesystem": {"rootdirectory": str(folder / "data")},
             "delete": {"enabled": True},
@@ -306,13 +322,6 @@ def _up(process: subprocess.Popen[bytes], port: int) -> bool:
     process.kill()
     process.wait()
     return False
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def with_config(image: Image, **config: Any) -> Image:

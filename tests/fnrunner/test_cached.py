@@ -125,7 +125,7 @@ async def test_a_refusal_is_kept_whole_and_an_error_is_not(tmp_path: Path) -> No
     assert again.failed
     assert again.results[0]["message"] == "no"
 
-    slow = Counting(pause=5)
+    slow = Counting(pause=600)
     runner = cached(slow)
     for _ in range(2):
         with pytest.raises(FunctionTimeoutError):
@@ -167,7 +167,7 @@ async def test_who_has_more_time_does_not_share_the_end_of_who_has_less() -> Non
     runner = cached(inner)
     hasty = asyncio.create_task(runner.run("f", b"x", seconds=0.05))
     await asyncio.sleep(0.01)
-    patient = await runner.run("f", b"x", seconds=5)
+    patient = await runner.run("f", b"x", seconds=600)
     assert patient.log == "said"
     with pytest.raises(FunctionTimeoutError):
         await hasty
@@ -300,7 +300,7 @@ def test_a_folder_below_a_file_is_an_error_with_its_path_and_a_remedy(tmp_path: 
 def _open(folder: str, both: Barrier) -> None:
     for number in range(20):
         both.wait(60)
-        DiskAnswers(Path(folder, str(number))).close()
+        DiskAnswers(Path(folder, str(number)), wait=60).close()
 
 
 def test_processes_make_it_at_the_same_time(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_processes_make_it_at_the_same_time(tmp_path: Path) -> None:
 
 
 def _write(folder: str, name: str) -> None:
-    disk = DiskAnswers(Path(folder))
+    disk = DiskAnswers(Path(folder), wait=60)
     for number in range(50):
         disk.put(f"{name}{number}", FunctionOutcome(name.encode() * 1000))
         assert disk.get(f"{name}{number}") is not None

@@ -28,6 +28,7 @@ from fnrunner.wire.proto.evaluator_pb2 import EvaluateFunctionRequest
 from fnrunner.wire.server import listening
 from tests.fnrunner.serving import serving
 from tests.fnrunner.wire.test_client import POD
+from tests.ports import free_port
 
 LIMITS = CallLimits()
 PROGRAM = "import asyncio, sys; from fnrunner.serve import serve; asyncio.run(serve(sys.argv[1]))"
@@ -66,7 +67,7 @@ async def test_the_socket_is_for_its_owner_only(tmp_path: Path) -> None:
 
 
 async def test_what_a_killed_runner_left_is_no_obstacle(tmp_path: Path) -> None:
-    async with Client(f"unix:{tmp_path}/s") as client:
+    async with Client(f"unix:{tmp_path}/s", patience=60) as client:
         with process(f"unix:{tmp_path}/s"):
             assert await client.is_ready(60)
         assert (tmp_path / "s").exists()
@@ -79,7 +80,7 @@ async def test_it_says_when_it_is_ready_and_stops_when_cancelled() -> None:
     serving = asyncio.ensure_future(serve("127.0.0.1:0", ready=bound.set_result))
     address = await asyncio.wait_for(bound, 60)
     assert not address.endswith(":0")
-    async with Client(address) as client:
+    async with Client(address, patience=60) as client:
         assert await client.is_ready(60)
     serving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -118,7 +119,7 @@ async def test_a_socket_that_is_served_is_not_taken_over(tmp_path: Path) -> None
         with pytest.raises(RunnerAddressError, match="another process serves it"):
             async with serving(address, LIMITS):
                 pass
-        async with Client(address) as client:
+        async with Client(address, patience=60) as client:
             assert await client.is_ready(60)
 
 
@@ -130,7 +131,7 @@ async def test_an_ipv6_address_stands_in_brackets() -> None:
         pytest.skip("no IPv6 here")
     async with (
         serving("[::1]:0", LIMITS) as address,
-        Client(address) as client,
+        Client(address, patience=60) as client,
     ):
         assert address.startswith("[::1]:")
         assert await client.is_ready(30)
@@ -160,11 +161,12 @@ async def test_what_runs_may_end_and_nothing_new_begins() -> None:
     serving = listening("127.0.0.1:0", held, LIMITS, grace=60)
     address = await serving.__aenter__()
     async with grpc.aio.insecure_channel(address) as opened, Client(address, patience=0) as client:
+        assert await client.is_ready(60)  # connected
         health = health_pb2_grpc.HealthStub(opened)
         watch = health.Watch(health_pb2.HealthCheckRequest())
         seen = [(await watch.read()).status]
         running = asyncio.ensure_future(client.run("f", b"x"))
-        await asyncio.wait_for(held.began.wait(), 30)
+        await asyncio.wait_for(held.began.wait(), 60)
 
         ending = asyncio.ensure_future(serving.__aexit__(None, None, None))
         seen.append((await watch.read()).status)
@@ -191,8 +193,9 @@ async def test_a_runner_that_leaves_does_not_remove_the_socket_of_the_next(tmp_p
     leaving = listening(address, held, LIMITS, grace=0.0)
     await leaving.__aenter__()
     async with Client(address, patience=0) as client:
+        assert await client.is_ready(60)  # connected
         call = asyncio.ensure_future(client.run("f", b""))
-        await asyncio.wait_for(held.began.wait(), 30)
+        await asyncio.wait_for(held.began.wait(), 60)
         gone = asyncio.ensure_future(leaving.__aexit__(None, None, None))
         async with asyncio.timeout(30):
             while path.exists():  # no more calls are taken; the last one has a moment to end
@@ -209,8 +212,9 @@ async def test_what_does_not_end_in_time_is_cut(caplog: pytest.LogCaptureFixture
     held = Held()
     async with listening("127.0.0.1:0", held, LIMITS, grace=0.1) as address:
         client = Client(address, patience=0)
+        assert await client.is_ready(60)  # connected
         running = asyncio.ensure_future(client.run("f", b""))
-        await asyncio.wait_for(held.began.wait(), 30)
+        await asyncio.wait_for(held.began.wait(), 60)
     with pytest.raises(RunnerBusyError):
         await running
     await client.close()
@@ -224,7 +228,7 @@ async def test_a_runner_that_takes_over_gets_the_calls(tmp_path: Path) -> None:
     async with Client(address, patience=60) as client:
         async with listening(address, held, LIMITS):
             first = asyncio.ensure_future(client.run("f", b"1"))
-            await asyncio.wait_for(held.began.wait(), 30)
+            await asyncio.wait_for(held.began.wait(), 60)
             asyncio.get_running_loop().call_later(0.3, held.let_go.set)
         second = asyncio.ensure_future(client.run("set-labels", POD))
         assert await first == FunctionOutcome(b"1")
@@ -239,8 +243,7 @@ async def fetch(address: str) -> str:
 
 
 async def test_a_process_tells_its_metrics(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "bot.cli", "runner", "--listen", f"unix:{tmp_path}/s"]
     running = subprocess.Popen([*command, "--metrics", f"127.0.0.1:{port}"], stderr=subprocess.PIPE)
     try:

@@ -1,6 +1,8 @@
 """What functions in sandboxes wrote is read elsewhere, within limits, and no longer than may be."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -49,7 +51,9 @@ async def test_nobody_waits_for_what_is_hard_to_read() -> None:
     """Short-cut: read it in the event loop, or in a thread: a list of 5 MB held all for 12 s."""
     async with reading() as (reader, workers):
         hard = asyncio.create_task(reader.outcome("f", ended(HARD), "", 3600))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it has begun
+        (busy,) = workers._workers - set(workers._free)
+        os.kill(busy.pid, signal.SIGSTOP)  # however long the others take
         for _ in range(3):
             assert (await workers.run("no-op", LIST)).resources
         assert not hard.done()

@@ -33,6 +33,9 @@ from tests.fnrunner.sandboxes import PATIENT, nothing_left, shell
 
 T = TypeVar("T")
 HERE = Path(__file__).parents[3]
+# Words in the commands of this process's programs: others may run the same tests meanwhile.
+OURS = f"porchbot-test-{os.getpid()}"
+LONG = f"54321{os.getpid():09}"  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -243,8 +246,8 @@ async def test_it_is_not_our_user(watched: Sandbox, root: Path) -> None:
     """Short-cut: root stays root, and no limit on processes holds."""
     if os.geteuid() != 0:
         pytest.skip("only root becomes another user")
-    run = asyncio.ensure_future(shell(watched, root, "sleep 4325"))
-    users = await until(lambda: owners("4325"))
+    run = asyncio.ensure_future(shell(watched, root, f"sleep {LONG}"))
+    users = await until(lambda: owners(LONG))
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
@@ -255,7 +258,6 @@ async def test_it_is_not_our_user(watched: Sandbox, root: Path) -> None:
 @pytest.fixture
 def listener() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(30)
 
         def answer() -> None:
             while True:
@@ -558,15 +560,15 @@ ABUSE = {
         # The first one stays: else all end with it, should it be refused one more too early.
         "f() { f & f; }; f & exec sleep 60", {"processes": 30}, "processes", "30"
     ),
-    "writes for ever": ("exec yes", {"output_bytes": 2 * MIB}, "output", "2 MiB"),
+    "writes for ever": (f"exec yes {OURS}", {"output_bytes": 2 * MIB}, "output", "2 MiB"),
     "eats memory": (
         "x=0123456789; while :; do x=$x$x; done", {"memory_bytes": 40 * MIB}, "memory", "40 MiB"
     ),
     "eats memory together": (
         "x=0123456789abcdef; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do x=$x$x; done;"
         " for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20;"
-        " do sh -c 'read x; sleep 60' <<EOF & \n$x\nEOF\ndone; yes $x >/dev/null & yes $x$x$x$x$x"
-        "$x$x$x >/dev/null & sleep 60",
+        f" do sh -c 'read x; sleep 60' <<EOF & \n$x\nEOF\ndone; yes {OURS}$x >/dev/null &"
+        f" yes {OURS}$x$x$x$x$x$x$x$x >/dev/null & sleep 60",
         {"memory_bytes": 20 * MIB}, "memory", "20 MiB",
     ),
     "eats memory in files": (
@@ -578,7 +580,7 @@ ABUSE = {
         {"memory_bytes": 20 * MIB}, "memory", "20 MiB",
     ),
     "fills its files": (
-        "while :; do yes >>/tmp/x; done", {"temporary_bytes": 5 * MIB}, "temporary files", "5 MiB"
+        f"while :; do yes {OURS} >>/tmp/x; done", {"temporary_bytes": 5 * MIB}, "temporary files", "5 MiB"
     ),
     "fills its files and ends": (
         "exec head -c 9999999 /dev/zero >/tmp/x",
@@ -590,12 +592,12 @@ ABUSE = {
     ),
     "sleeps": ("sleep 1000", {"seconds": 0.3}, "time", "0.3 seconds"),
     "works for ever": ("while :; do :; done", {"seconds": 0.3}, "time", "0.3 seconds"),
-    "talks for ever": ("exec yes >&2", {"seconds": 0.5}, "time", "0.5 seconds"),
+    "talks for ever": (f"exec yes {OURS} >&2", {"seconds": 0.5}, "time", "0.5 seconds"),
     "hears no signal": (
         "trap '' TERM INT HUP; while :; do sleep 1; done", {"seconds": 0.3}, "time", "0.3 seconds"
     ),
     "leaves a daemon that talks": (
-        "(setsid sh -c 'trap \"\" HUP; exec yes' &) ; sleep 60",
+        f"(setsid sh -c 'trap \"\" HUP; exec yes {OURS}' &) ; sleep 60",
         {"output_bytes": MIB}, "output", "1 MiB",
     ),
 }  # fmt: skip
@@ -615,7 +617,7 @@ async def test_abuse_is_stopped(sandbox: Sandbox, root: Path, name: str) -> None
     for figure in ("of output", " s"):
         assert figure in error.taken
     assert isinstance(error, FunctionTimeoutError) is (limit == "time")
-    assert owners("yes") == set()
+    assert owners(OURS) == set()
 
 
 def test_what_ends_while_it_is_looked_at_counts(tmp_path: Path) -> None:
@@ -646,37 +648,38 @@ async def test_too_many_open_files_are_refused(sandbox: Sandbox) -> None:
 async def test_a_daemon_ends_with_its_function(sandbox: Sandbox, root: Path) -> None:
     """Short-cut: wait for the program, not for what it left."""
     with nothing_left():
-        ended = await shell(sandbox, root, "setsid sleep 4321 </dev/null >/dev/null 2>&1 & exit 0")
-        assert owners("4321") == set()
+        script = f"setsid sleep {LONG} </dev/null >/dev/null 2>&1 & exit 0"
+        ended = await shell(sandbox, root, script)
+        assert owners(LONG) == set()
 
     assert ended.status == 0
 
 
 async def test_cancelling_ends_it(sandbox: Sandbox, root: Path) -> None:
     """Short-cut: leave the thread and the processes to themselves."""
-    threads = threading.active_count()
+    threads = set(threading.enumerate())
     with nothing_left():
-        run = asyncio.ensure_future(shell(sandbox, root, "sleep 4322"))
-        await until(lambda: owners("4322"))
+        run = asyncio.ensure_future(shell(sandbox, root, f"sleep {LONG}"))
+        await until(lambda: owners(LONG))
         run.cancel()
         await asyncio.sleep(0)
         run.cancel()  # impatient callers must not leave the program behind
         with pytest.raises(asyncio.CancelledError):
             await run
-        assert owners("4322") == set()
+        assert owners(LONG) == set()
 
-    assert threading.active_count() == threads
+    await until(lambda: set(threading.enumerate()) <= threads)
 
 
 async def test_cancelling_at_once_ends_it(sandbox: Sandbox, root: Path) -> None:
     for pause in (0.0, 0.001, 0.003, 0.006):
         with nothing_left():
-            run = asyncio.ensure_future(shell(sandbox, root, "sleep 4323"))
+            run = asyncio.ensure_future(shell(sandbox, root, f"sleep {LONG}"))
             await asyncio.sleep(pause)
             run.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await run
-            assert owners("4323") == set()
+            assert owners(LONG) == set()
 
 
 RUNNER = """
@@ -699,11 +702,11 @@ except Exception as error:
 
 async def test_a_killed_runner_leaves_nothing(sandbox: Sandbox, root: Path) -> None:
     """Short-cut: clean up in `finally`, which a killed process never reaches."""
-    command = [sys.executable, "-c", RUNNER, sandbox.counted_by, str(root), "/bin/sleep", "4324"]
+    command = [sys.executable, "-c", RUNNER, sandbox.counted_by, str(root), "/bin/sleep", LONG]
     with subprocess.Popen(command, cwd=HERE, stdout=subprocess.PIPE) as runner:
-        await until(lambda: owners("4324"))
+        await until(lambda: owners(LONG))
         runner.kill()
-    await until(lambda: not owners("4324"))
+    await until(lambda: not owners(LONG))
 
     sandboxes.sandbox(groups=sandbox.counted_by == "control groups")  # the next one sweeps
     assert [each for each in sandboxes.groups() if f"-{runner.pid}-" in each.name] == []

@@ -39,7 +39,7 @@ async def test_a_function_runs_there(tmp_path: Path, kind: str) -> None:
     address = f"unix:{tmp_path}/s" if kind == "unix" else "127.0.0.1:0"
     async with (
         serving(address, LIMITS) as bound,
-        Client(bound) as client,
+        Client(bound, patience=60) as client,
     ):
         assert await client.is_ready(60)
         outcome = await client.run("set-labels", POD)
@@ -56,7 +56,7 @@ async def test_what_a_name_means_is_told_and_nothing_runs(tmp_path: Path) -> Non
     impure = "functions: [{image: set-namespace, pure: false}]"
     async with (
         serving(f"unix:{tmp_path}/s", LIMITS, more=impure) as address,
-        Client(address) as client,
+        Client(address, patience=60) as client,
     ):
         assert await client.identity("set-labels") == (await client.run("set-labels", POD)).digest
         # It may answer otherwise the next time: nothing that it answered may be kept.
@@ -70,7 +70,7 @@ async def test_all_results_of_a_failed_function_arrive(tmp_path: Path) -> None:
     count = 1000
     async with (
         serving(f"unix:{tmp_path}/s", LIMITS) as address,
-        Client(address) as client,
+        Client(address, patience=60) as client,
     ):
         outcome = await client.run("kubeconform", pods(count))
     assert outcome.failed
@@ -89,7 +89,7 @@ async def test_a_bug_of_the_runner_is_not_a_failed_function(tmp_path: Path) -> N
     """Short-cut: take every INTERNAL for a function that failed."""
     async with (
         listening(f"unix:{tmp_path}/s", Fixed(KeyError("x")), LIMITS) as address,
-        Client(address) as client,
+        Client(address, patience=60) as client,
     ):
         with pytest.raises(RunnerBrokenError, match=r"the runner has a bug, id \w+\. Look into"):
             await client.run("f", b"")
@@ -106,7 +106,7 @@ async def test_an_answer_that_is_too_large(tmp_path: Path) -> None:
     large = Fixed(FunctionOutcome(b"x" * 20_000))
     async with (
         listening(f"unix:{tmp_path}/s", large, LIMITS) as address,
-        Client(address, small) as client,
+        Client(address, small, patience=60) as client,
     ):
         with pytest.raises(MessageTooLargeError, match="more than is allowed"):
             await client.run("f", b"")
@@ -122,15 +122,13 @@ async def test_a_runner_that_is_not_there_is_busy(tmp_path: Path) -> None:
 async def test_a_runner_that_comes_late_or_again_is_found(tmp_path: Path) -> None:
     """Short-cut: fail at the first refused connection, or wait gRPC's two minutes."""
     address = f"unix:{tmp_path}/s"
-    async with Client(address, patience=60) as client:
-        calling = asyncio.ensure_future(client.run("set-labels", POD))
+    async with Client(address, patience=100) as client:
+        calling = asyncio.ensure_future(client.run("set-labels", POD, seconds=100))
         await asyncio.sleep(0.2)
         for _ in range(2):
-            started = time.perf_counter()
             async with serving(address, LIMITS):
-                assert not (await calling).failed
-                assert time.perf_counter() - started < 30
-            calling = asyncio.ensure_future(client.run("set-labels", POD))
+                assert not (await calling).failed  # within its time
+            calling = asyncio.ensure_future(client.run("set-labels", POD, seconds=100))
             await asyncio.sleep(0.2)
         calling.cancel()
         await asyncio.gather(calling, return_exceptions=True)
@@ -141,13 +139,14 @@ async def test_a_runner_that_hangs(tmp_path: Path) -> None:
         async def run(
             self, image: str, resources: bytes, *, seconds: float | None = None
         ) -> FunctionOutcome:
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
             return FunctionOutcome(b"")
 
     async with (
         listening(f"unix:{tmp_path}/s", Stuck(), LIMITS) as address,
         Client(address, CallLimits(seconds=0.1)) as client,
     ):
+        assert await client.is_ready(60)  # connected
         with pytest.raises(FunctionTimeoutError):
             await client.run("f", b"")
 
@@ -181,18 +180,20 @@ async def test_a_busy_runner_is_asked_again_when_it_says(tmp_path: Path) -> None
     assert busy.calls == 3
 
 
-@pytest.mark.parametrize(("patience", "seconds"), [(0.5, 60), (60, 0.5)])
+@pytest.mark.parametrize(("patience", "seconds"), [(60, 600), (600, 60)])
 async def test_nobody_waits_for_a_busy_runner_in_vain(
     tmp_path: Path, patience: float, seconds: float
 ) -> None:
     """Short-cut: wait first, and find out afterwards that there was no time for it."""
-    busy = Busy(99, 45)
+    busy = Busy(99, 5000)
     async with (
         listening(f"unix:{tmp_path}/s", busy, LIMITS) as address,
         Client(address, patience=patience) as client,
     ):
-        with pytest.raises(RunnerBusyError, match=r"^f: full\. Try again in 45 seconds\.$"):
-            await client.run("f", b"", seconds=seconds)
+        said = r"^f: full\. Try again in 5000 seconds\.$"
+        async with asyncio.timeout(300):
+            with pytest.raises(RunnerBusyError, match=said):
+                await client.run("f", b"", seconds=seconds)
     assert busy.calls == 1
 
 
@@ -200,13 +201,13 @@ async def test_closing_a_client_ends_its_calls(tmp_path: Path) -> None:
     """Short-cut: try again, on a connection that is no more."""
     sleeper = Sleeper()
     async with listening(f"unix:{tmp_path}/s", sleeper, LIMITS) as address:
-        client = Client(address)
-        calling = asyncio.ensure_future(client.run("f", b""))
-        await asyncio.wait_for(sleeper.began.wait(), 30)
+        client = Client(address, patience=60)
+        calling = asyncio.ensure_future(client.run("f", b"", seconds=600))
+        await asyncio.wait_for(sleeper.began.wait(), 60)
         await client.close()
         with pytest.raises(RunnerBusyError):
             await calling
-        await asyncio.wait_for(sleeper.stopped.wait(), 30)
+        await asyncio.wait_for(sleeper.stopped.wait(), 60)
 
 
 @pytest.mark.parametrize("waiting", [64, 4], ids=["all may wait", "most are sent away"])
@@ -251,7 +252,7 @@ async def test_a_failure_told_in_words_only(tmp_path: Path) -> None:
     wire.serve(server, Porch(), Health())
     server.add_insecure_port(f"unix:{tmp_path}/s")
     await server.start()
-    async with Client(f"unix:{tmp_path}/s") as client:
+    async with Client(f"unix:{tmp_path}/s", patience=60) as client:
         with pytest.raises(FunctionFailedError) as caught:
             await client.run("f", b"")
     await server.stop(0)

@@ -106,6 +106,7 @@ def test_whatever_a_runner_answers_arrives_the_same() -> None:
         serving = listening("127.0.0.1:0", told, CallLimits())
         client = Client(loop.run(serving.__aenter__()), patience=0)
         try:
+            assert loop.run(client.is_ready(60))  # connected
             arrives()
         finally:
             loop.run(client.close())

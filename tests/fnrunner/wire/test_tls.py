@@ -18,6 +18,7 @@ from fnrunner.wire.client import Client
 from fnrunner.wire.server import listening
 from fnrunner.wire.tls import ClientTls, ServerTls
 from tests.fnrunner.wire.test_service import Fixed
+from tests.ports import free_port
 
 LIMITS = CallLimits()
 DONE = FunctionOutcome(b"done")
@@ -91,9 +92,9 @@ def shown(signed: Signed, client_ca: Path | None = None) -> ServerTls:
     return ServerTls(certificate=signed.certificate, key=signed.key, client_ca=client_ca)
 
 
-async def runs(address: str, tls: ClientTls | None) -> bool:
+async def runs(address: str, tls: ClientTls | None, *, patience: float = 0) -> bool:
     """Whether a function runs for a caller."""
-    async with Client(address, patience=0, tls=tls) as client:
+    async with Client(address, patience=patience, tls=tls) as client:
         try:
             return await client.run("f", b"") == DONE
         except RunnerBusyError:
@@ -105,7 +106,7 @@ async def test_only_who_knows_the_authority_calls(tmp_path: Path) -> None:
     ours, other = Authority(tmp_path, "ours"), Authority(tmp_path, "other")
     tls = shown(ours.sign("runner"))
     async with listening("127.0.0.1:0", Fixed(DONE), LIMITS, tls=tls) as address:
-        assert await runs(address, ClientTls(ca=ours.path))
+        assert await runs(address, ClientTls(ca=ours.path), patience=60)
         assert not await runs(address, ClientTls(ca=other.path))
         assert not await runs(address, None)
     async with listening("127.0.0.1:0", Fixed(DONE), LIMITS) as address:
@@ -120,7 +121,7 @@ async def test_callers_must_show_a_certificate_that_is_known(tmp_path: Path) -> 
     async with listening("127.0.0.1:0", Fixed(DONE), LIMITS, tls=tls) as address:
         for who, welcome in ((known, True), (unknown, False)):
             caller = ClientTls(ca=ours.path, certificate=who.certificate, key=who.key)
-            assert await runs(address, caller) is welcome
+            assert await runs(address, caller, patience=60 * welcome) is welcome
         assert not await runs(address, ClientTls(ca=ours.path))
 
 
@@ -142,8 +143,7 @@ async def test_what_may_be_wrong_is_said(tmp_path: Path) -> None:
         assert "signed by none of the authorities of --runner-ca" in stranger
     async with listening("127.0.0.1:0", Fixed(DONE), LIMITS) as address:
         assert "it seems to speak no TLS" in await said(address, ClientTls(ca=ours.path))
-        gone = address
-    assert "(" not in await said(gone, None)
+    assert "(" not in await said(f"127.0.0.1:{free_port()}", None)
 
 
 async def test_the_name_in_the_certificate_counts(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ async def test_the_name_in_the_certificate_counts(tmp_path: Path) -> None:
     async with listening(
         f"unix:{tmp_path}/s", Fixed(DONE), LIMITS, tls=shown(ours.sign("runner"))
     ) as address:
-        assert await runs(address, ClientTls(ca=ours.path, name="runner.test"))
+        assert await runs(address, ClientTls(ca=ours.path, name="runner.test"), patience=60)
         assert not await runs(address, ClientTls(ca=ours.path, name="other.test"))
 
 
@@ -162,14 +162,14 @@ async def test_a_renewed_certificate_is_used(
     before = Authority(tmp_path, "before")
     signed = before.sign("runner")
     async with listening("127.0.0.1:0", Fixed(DONE), LIMITS, tls=shown(signed)) as address:
-        assert await runs(address, ClientTls(ca=before.path))
+        assert await runs(address, ClientTls(ca=before.path), patience=60)
         after = Authority(tmp_path, "after")
         after.sign("runner")  # in place of the other
-        assert await runs(address, ClientTls(ca=after.path))
+        assert await runs(address, ClientTls(ca=after.path), patience=60)
         assert not await runs(address, ClientTls(ca=before.path))
 
         replace(signed.certificate, b"half a certif")
-        assert await runs(address, ClientTls(ca=after.path))
+        assert await runs(address, ClientTls(ca=after.path), patience=60)
     assert "the certificates from before stay in use" in caplog.text
 
 
@@ -183,6 +183,7 @@ async def test_a_caller_follows_its_own_files(tmp_path: Path) -> None:
         listening("127.0.0.1:0", Fixed(DONE), LIMITS, tls=shown(signed)) as address,
         Client(address, patience=0, tls=ClientTls(ca=trusted)) as client,
     ):
+        assert await client.is_ready(60)  # connected
         assert await client.run("f", b"") == DONE
         replace(trusted, new.path.read_bytes())
         with pytest.raises(RunnerBusyError, match="CERTIFICATE_VERIFY_FAILED"):
