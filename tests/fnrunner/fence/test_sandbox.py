@@ -580,7 +580,8 @@ ABUSE = {
         {"memory_bytes": 20 * MIB}, "memory", "20 MiB",
     ),
     "fills its files": (
-        f"while :; do yes {OURS} >>/tmp/x; done", {"temporary_bytes": 5 * MIB}, "temporary files", "5 MiB"
+        f"while :; do yes {OURS} >>/tmp/x; done",
+        {"temporary_bytes": 5 * MIB}, "temporary files", "5 MiB",
     ),
     "fills its files and ends": (
         "exec head -c 9999999 /dev/zero >/tmp/x",
