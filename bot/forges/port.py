@@ -260,10 +260,10 @@ class Forge(Protocol):
         Others may be among them, where the forge ignores what it was asked for.
         """
 
-    async def closed_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
-        """Closed pull requests of one branch of this repository, newest first, at most 30.
+    async def proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
+        """Every open pull request of one branch of this repository, and the newest closed ones.
 
-        Others may be among them, likewise.
+        At most 30 closed ones, newest first. Others may be among them, likewise.
         """
 
     def proposal_ref(self, number: int) -> Ref:

@@ -159,10 +159,9 @@ class Asker:
     async def _pulls(self, head: HeadBranch, numbers: frozenset[int]) -> tuple[ListedProposal, ...]:
         """Pull requests of the branch; what comes back is checked (trap 2)."""
         if head.repository == self._repository.id.number:
-            # Apart, so that no number of closed ones hides an open one; and only without an open
-            # one does it matter what became of the others.
-            found = await self._forge.open_proposals_of(head.ref)
-            found = found or await self._forge.closed_proposals_of(head.ref)
+            listed = of_head(await self._forge.proposals_of(head.ref), head)
+            # Only without an open one does it matter what became of the others.
+            found = tuple(pull for pull in listed if pull.open) or listed
         else:
             found = await self._forge.open_proposals()
         missing = numbers - {p.number for p in found}

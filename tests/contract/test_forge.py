@@ -216,7 +216,7 @@ CHECK = SetCheck(
 CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "git_credentials": lambda f: f.git_credentials(),
     "open_proposals_of": lambda f: f.open_proposals_of("a"),
-    "closed_proposals_of": lambda f: f.closed_proposals_of("a"),
+    "proposals_of": lambda f: f.proposals_of("a"),
     "open_proposals_at": lambda f: f.open_proposals_at(HEAD),
     "proposal": lambda f: f.proposal(1),
     "open_proposals": lambda f: f.open_proposals(),
@@ -319,7 +319,7 @@ async def test_proposals_are_found_by_branch_commit_and_number(place: Place) -> 
     assert one.head_repository == place.repository.id.number
     assert number in {p.number for p in await place.forge.open_proposals_of("drafts/a/w")}
     assert closed not in {p.number for p in await place.forge.open_proposals_of("drafts/a/w")}
-    assert closed in {p.number for p in await place.forge.closed_proposals_of("drafts/a/w")}
+    assert {closed, number} <= {p.number for p in await place.forge.proposals_of("drafts/a/w")}
     assert {p.number for p in await place.forge.open_proposals()} == {number, fork}
     assert {p.number for p in await place.forge.open_proposals_at(head)} == {number}
     assert await place.forge.highest_number() == fork
@@ -327,6 +327,20 @@ async def test_proposals_are_found_by_branch_commit_and_number(place: Place) -> 
     assert strange.head_repository not in (None, place.repository.id.number)
     assert str(place.forge.proposal_ref(fork)).startswith("refs/")
     assert place.forge.proposal_ref(fork) != place.forge.proposal_ref(number)
+
+
+async def test_thirty_closed_ones_hide_no_open_one(place: Place) -> None:
+    """The short-cut reads one page of what is open and closed together."""
+    place.commit("release")
+    place.commit("many")
+    oldest = place.propose("many", base="release")
+    for _ in range(31):
+        last = place.propose("many")
+        place.close(last)
+
+    found = {p.number: p.open for p in await place.forge.proposals_of("many")}
+
+    assert (found[oldest], found[last]) == (True, False)
 
 
 async def test_a_list_goes_on_to_its_end(place: Place) -> None:

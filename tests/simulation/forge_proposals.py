@@ -37,11 +37,13 @@ class Proposals(Asking):
 
         return await self._get("open_proposals_of", f"GET {REPO}/pulls", read, head_ref)
 
-    async def closed_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
+    async def proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
         def read(_: Caller) -> tuple[ListedProposal, ...]:
-            return tuple([p for p in self._of_branch(head_ref) if not p.open][:_MOST_CLOSED])
+            found = self._of_branch(head_ref)
+            closed = [p for p in found if not p.open][:_MOST_CLOSED]
+            return (*(p for p in found if p.open), *closed)
 
-        return await self._get("closed_proposals_of", f"GET {REPO}/pulls", read, head_ref)
+        return await self._get("proposals_of", f"GET {REPO}/pulls", read, head_ref)
 
     def proposal_ref(self, number: int) -> Ref:
         """As GitHub keeps it."""

@@ -14,6 +14,9 @@ from lifecycle.actions import OpenProposal
 from lifecycle.authors import MadeBy
 from lifecycle.names import Ref, Sha
 
+_PAGE = 30
+"""How many pull requests of a branch are asked for; one has more than a few very seldom."""
+
 MOST_NODES = 10_000
 """Ids for GraphQL that are kept for one repository; an older one is asked for again."""
 
@@ -36,16 +39,19 @@ class PullRequests(Calls):
         listed = pages(self._pool, wanted, path, head=head, state="open")
         return tuple([self._pull(data) async for data in listed])
 
-    async def closed_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
-        """Closed pull requests of one head branch, newest first."""
-        found = await self._get(
-            "list the closed pull requests of a branch",
-            "/pulls",
-            head=f"{self._repository.owner}:{head_ref}",
-            state="closed",
-            per_page=30,
-        )
-        return tuple(self._pull(data) for data in found)
+    async def proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
+        """Open pull requests of one head branch, and the newest closed ones, in one request.
+
+        Only where a page is full may older ones be open: they are asked for apart.
+        """
+        head = f"{self._repository.owner}:{head_ref}"
+        wanted, query = "list the pull requests of a branch", {"state": "all", "per_page": _PAGE}
+        data = await self._get(wanted, "/pulls", head=head, **query)
+        found = tuple(self._pull(each) for each in data)
+        if len(found) < _PAGE:
+            return found
+        closed = tuple(pull for pull in found if not pull.open)
+        return await self.open_proposals_of(head_ref) + closed
 
     async def open_proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
         """Every open pull request whose head is this commit."""

@@ -30,7 +30,7 @@ class _Talk:
 
     body: str
 
-    async def open_proposals_of(self, _: str) -> tuple[ListedProposal, ...]:
+    async def proposals_of(self, _: str) -> tuple[ListedProposal, ...]:
         return (replace(OURS, number=7, head_repository=HERE.number),)
 
     async def conversation(self, _: int) -> Conversation:
