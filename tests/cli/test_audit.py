@@ -33,7 +33,7 @@ def entry(asked: dict[str, Any], number: int = 7, **more: Any) -> dict[str, Any]
 async def url(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     """A database with five entries of two repositories."""
     monkeypatch.setenv("DATABASE_URL", database_url)
-    async with PostgresStore(database_url) as store:
+    async with PostgresStore(database_url, patience=60) as store:
         adopted = datetime.now(UTC)
         await store.repositories.adopt(Repository(), adopted, {})
         await store.repositories.adopt(Repository(on_github(2), "acme/other"), adopted, {})
@@ -108,7 +108,7 @@ async def test_the_table(url: str) -> None:
 async def test_what_was_begun_is_shown_until_its_end_is(url: str) -> None:
     """Fails when what a killed bot was about is nowhere, or when each action is told twice."""
     told = entry(ANN, 50, outcome="BEGAN", actions=[{"action": "Merge", "values": {}}])
-    async with PostgresStore(url) as store:
+    async with PostgresStore(url, patience=60) as store:
         killed = await store.audit.begin(KEY, told)
         again = await store.audit.begin(KEY, told)
         await store.audit.add(KEY, [("Merge", entry(ANN, 50, began=again))])
@@ -128,7 +128,7 @@ async def test_nothing_found_is_said(url: str) -> None:
 
 async def test_a_terminal_is_told_nothing_by_what_is_shown(url: str) -> None:
     """Short-cut refused: print what a forge said; it may hold what clears or colours a screen."""
-    async with PostgresStore(url) as store:
+    async with PostgresStore(url, patience=60) as store:
         await store.audit.add(KEY, [("Merge", entry(ANN, 99, why="\x1b[2Jgone\nnext"))])
 
     shown = run("--proposal", "99").stdout.splitlines()
@@ -139,7 +139,7 @@ async def test_a_terminal_is_told_nothing_by_what_is_shown(url: str) -> None:
 
 async def test_nothing_that_acts_on_a_terminal_is_in_a_line_of_json(url: str) -> None:
     """Short-cut refused: JSON leaves the second set of control characters as they are."""
-    async with PostgresStore(url) as store:
+    async with PostgresStore(url, patience=60) as store:
         await store.audit.add(KEY, [("Merge", entry(ANN, 98, why="\x9b2Jgone \u202eback"))])
 
     shown = run("--json", "--proposal", "98").stdout
@@ -152,7 +152,7 @@ async def test_a_person_called_like_a_cause_is_told_from_it(url: str) -> None:
     """Short-cut refused: the bare word, so that somebody called `operator` seems to be one."""
     both: list[dict[str, Any]] = [ANN | {"login": "operator"}, {"by": "operator"}]
     for number, asked in enumerate(both, start=96):
-        async with PostgresStore(url) as store:
+        async with PostgresStore(url, patience=60) as store:
             await store.audit.add(KEY, [("Tag", entry(asked, number))])
 
     person, cause = (run("--proposal", n).stdout.splitlines()[1].split() for n in ("96", "97"))
@@ -162,7 +162,7 @@ async def test_a_person_called_like_a_cause_is_told_from_it(url: str) -> None:
 
 async def test_what_an_entry_holds_takes_the_place_of_nothing(url: str) -> None:
     """Short-cut refused: the detail over what the database itself says of the entry."""
-    async with PostgresStore(url) as store:
+    async with PostgresStore(url, patience=60) as store:
         odd = entry(ANN, 95) | {"actor": "operator", "id": 1, "at": "never"}
         await store.audit.add(KEY, [("Tag", odd)])
 
@@ -175,7 +175,7 @@ async def test_pages_follow_one_another(url: str) -> None:
     """Short-cut refused: fetch everything at once, which a million rows do not fit."""
     rows = trail.entries(url, trail.TrailFilter(), page=2)
     next(rows)
-    async with PostgresStore(url) as store:  # added while somebody reads
+    async with PostgresStore(url, patience=60) as store:  # added while somebody reads
         await store.audit.add(KEY, [("Tag", entry(ANN))])
 
     assert [e["id"] for e in rows] == [2, 3, 4, 5, 6]
@@ -187,7 +187,7 @@ async def test_no_secret_is_ever_kept(url: str) -> None:
     logs.configure(["a secret of the webhook"])
     try:
         why = f"403: {token} is not allowed; header: a secret of the webhook"
-        async with PostgresStore(url) as store:
+        async with PostgresStore(url, patience=60) as store:
             detail = entry(ANN, 77, why=why, values={"head_ref": f"drafts/{token}"})
             await store.audit.begin(KEY, detail)
             await store.audit.add(KEY, [("Merge", detail)])

@@ -77,7 +77,7 @@ async def opened(kind: str, database_url: str) -> AsyncIterator[Stored]:
         async with await psycopg.AsyncConnection.connect(database_url) as connection:
             await connection.execute(_AN_HOUR)
 
-    async with PostgresStore(database_url) as store:
+    async with PostgresStore(database_url, patience=60) as store:
         yield Stored(store, turn_back)
 
 

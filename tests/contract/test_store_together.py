@@ -179,7 +179,10 @@ async def test_what_ran_together_ran_in_some_order(seed: int, database_url: str)
     """The short-cut asks one thing at a time: what two replicas do to each other is never seen."""
     drawing = Drawing(random.Random(seed))
     explained = Explained([Model()], copy.deepcopy, Model.told, _set_time)
-    async with opened("postgresql", database_url) as first, PostgresStore(database_url) as second:
+    async with (
+        opened("postgresql", database_url) as first,
+        PostgresStore(database_url, patience=60) as second,
+    ):
         stores = [first.store, second]
         for step in range(ROUNDS):
             if drawing.draw.random() < 0.2:

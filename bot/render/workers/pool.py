@@ -34,6 +34,9 @@ from bot.tasks import end
 SECONDS: Final = 30.0
 """Processor time for one package: 2,500 files that nobody has read before take 2 s."""
 
+WALL: Final = 4.0
+"""How many times its limit a worker has by the clock, which gets no processor, or sleeps."""
+
 IDLE: Final = 300.0
 """Seconds without work until workers end: they start in 10 ms, the first of them in 300 ms."""
 
@@ -91,6 +94,8 @@ class Workers:
         most: How many at a time; at least 2.
         memory_bytes: Of data that one may have.
         seconds: Of processor time for one package.
+        wall: How many times that it may take by the clock.
+        grace: Seconds for a worker to drop a package that nobody waits for.
         idle: Seconds without work until they end.
         clock: By which that is counted.
     """
@@ -101,11 +106,15 @@ class Workers:
         *,
         memory_bytes: int = MEMORY_BYTES,
         seconds: float = SECONDS,
+        wall: float = WALL,
+        grace: float = GRACE,
         idle: float = IDLE,
         clock: Clock = SYSTEM,
     ) -> None:
         self.memory_bytes = memory_bytes
         self.seconds = seconds
+        self._wall = wall
+        self._grace = grace
         self._most = most
         self._idle = idle
         self._clock = clock
@@ -240,7 +249,7 @@ class Workers:
         if self._server is None or not self._server.lives:
             if self._server is not None:
                 self._server.close()
-            self._server = ForkServer(self.memory_bytes, self.seconds)
+            self._server = ForkServer(self.memory_bytes, self.seconds, self._wall)
         return await self._server.fork()
 
     def _back(self, asker: _Asker, seat: _Seat) -> None:
@@ -259,7 +268,7 @@ class Workers:
         if isinstance(error, OverLimitError):
             why = str(error)
         elif isinstance(error, asyncio.CancelledError | FunctionsSlowError):
-            if await seat.worker.drop(GRACE):
+            if await seat.worker.drop(self._grace):
                 self._back(asker, seat)
                 return
             why = "overtaken" if isinstance(error, asyncio.CancelledError) else "functions"

@@ -22,13 +22,12 @@ T = TypeVar("T")
 _BUFFER: Final = MIB  # bytes on their way to or from a worker, as far as the system allows
 _LOOK: Final = 0.2  # seconds between looks at what a worker has used
 _ROOM: Final = 2 * MIB  # less than this left is none: Python takes memory by the mebibyte
-_WALL: Final = 4  # a worker that gets no processor, or sleeps, has so many times its limit
 _MOST_VALUES: Final = MIB  # of what a worker says beside the bytes
 _MOST_DATA: Final = 256 * MIB
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _DATA: Final = 5  # place of the memory that counts in /proc/PID/statm
-_LAST_WORDS: Final = 2.0  # seconds until somebody says how a process ended
+_LAST_WORDS: Final = 10.0  # seconds until somebody says how a process ended
 # What a worker needs of the environment; the rest may be secret.
 _ENVIRONMENT: Final = ("LANG", "LC_ALL", "PATH", "TMPDIR")
 
@@ -71,6 +70,7 @@ class WorkerProcess:
         ended: Its exit status, once it ended; below 0 for a signal.
         memory_bytes: Of data it may have.
         seconds: Of processor time it may take for one package.
+        wall: How many times that it may take by the clock.
 
     Attributes:
         pid: Its number.
@@ -84,8 +84,10 @@ class WorkerProcess:
         ended: "asyncio.Future[int]",
         memory_bytes: int,
         seconds: float,
+        wall: float,
     ) -> None:
         self.pid = pid
+        self._wall = wall
         self._socket = connection
         self._ended = ended
         self._memory_bytes = memory_bytes
@@ -219,7 +221,7 @@ class WorkerProcess:
         """
         now = self.holds > self._memory_bytes - _ROOM
         late = self._used() > self._until
-        stuck = self._waited + loop.time() - began > _WALL * self._seconds
+        stuck = self._waited + loop.time() - began > self._wall * self._seconds
         if (now and full) or late or stuck:
             self._over = OverLimitError(memory=now and full)
             self._kill()
@@ -247,10 +249,12 @@ class ForkServer:
     Args:
         memory_bytes: Of data that one worker may have.
         seconds: Of processor time that one worker may take for one package.
+        wall: How many times that it may take by the clock.
     """
 
-    def __init__(self, memory_bytes: int, seconds: float) -> None:
+    def __init__(self, memory_bytes: int, seconds: float, wall: float) -> None:
         self._memory_bytes = memory_bytes
+        self._wall = wall
         self._seconds = seconds
         self._asked: deque[asyncio.Future[int]] = deque()
         self._ends: dict[int, asyncio.Future[int]] = {}
@@ -302,7 +306,8 @@ class ForkServer:
         except BaseException:
             ours.close()  # the worker sees that, and ends
             raise
-        return WorkerProcess(number, ours, self._ends[number], self._memory_bytes, self._seconds)
+        ends = self._ends[number]
+        return WorkerProcess(number, ours, ends, self._memory_bytes, self._seconds, self._wall)
 
     def close(self) -> None:
         """End it, and every worker with it."""

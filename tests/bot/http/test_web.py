@@ -78,7 +78,8 @@ class _Forge:
         async with asyncio.timeout(60):
             while self.answered < count:
                 await asyncio.sleep(0.005)
-        await asyncio.sleep(0.02)
+        for _ in range(20):
+            await asyncio.sleep(0)
 
     async def identity(self) -> BotIdentity:
         self.asked += 1
@@ -96,7 +97,7 @@ def source(settings: Settings, forge: _Forge) -> WebhookSource:
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[PostgresStore]:
-    async with PostgresStore(database_url) as opened:
+    async with PostgresStore(database_url, patience=60) as opened:
         await opened.repositories.adopt(Served(), datetime.now(UTC), {})
         yield opened
 
@@ -313,7 +314,7 @@ async def test_what_is_missing_is_named(store: PostgresStore, missing: str, stat
 async def test_a_database_with_fewer_migrations_is_not_ready(bare_database_url: str) -> None:
     """Short-cut refused: any answer of the database will do; yesterday's has not our tables."""
     async with (
-        PostgresStore(bare_database_url) as store,
+        PostgresStore(bare_database_url, patience=60) as store,
         await psycopg.AsyncConnection.connect(bare_database_url, autocommit=True) as connection,
     ):
         await connection.execute("DELETE FROM migration WHERE step > 3")

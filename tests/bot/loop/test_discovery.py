@@ -86,7 +86,7 @@ def _repository(number: int, installation: int) -> Repository:
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[PostgresStore]:
-    async with PostgresStore(database_url) as opened:
+    async with PostgresStore(database_url, patience=60) as opened:
         yield opened
 
 
@@ -231,7 +231,7 @@ async def test_a_repository_that_is_missing_ends_after_some_tries(
 
 async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Path) -> None:
     """Short-cut refused: a traceback and "look broke" for each look that goes on meanwhile."""
-    async with PostgresStore(database_url) as store:
+    async with PostgresStore(database_url, patience=60) as store:
         controller = _controller(_App({1: [10]}), store, tmp_path)
 
     result = await controller.work(WorkItem(InstallationsKey(GITHUB), NOTHING, 5))

@@ -217,7 +217,7 @@ async def test_no_value_of_a_secret_is_in_the_table(database_url: str) -> None:
         ("gone", lambda r: r, {"m.yaml": MAP}, {"s.yaml": SECRET, "m.yaml": OTHER}),
         ("named", lambda r: r, {"s.yaml": SECRET, f"{WORD}.yaml": PLAIN}, {}),
     ]
-    async with PostgresStore(database_url) as store:
+    async with PostgresStore(database_url, patience=60) as store:
         for name, makes, files, before in cases:
             replicas = Replicas(store.renderings, Functions(makes))
             replicas.trees.known = {name: files, "before": before}

@@ -56,7 +56,7 @@ async def test_what_another_version_wrote_is_taken_out_once_it_is_dealt_with(
     database_url: str, row: dict[str, list[Any]]
 ) -> None:
     """The short-cut takes out what it would write: the row then asks for everything, for ever."""
-    async with PostgresStore(database_url) as store:
+    async with PostgresStore(database_url, patience=60) as store:
         await store.queue.wake(KEY)
         async with await psycopg.AsyncConnection.connect(database_url) as connection:
             await connection.execute("UPDATE work SET hint = %s", [Jsonb(row)])

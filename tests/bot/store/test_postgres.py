@@ -34,7 +34,7 @@ DELIVERY = Delivered(
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[PostgresStore]:
-    async with PostgresStore(database_url) as opened:
+    async with PostgresStore(database_url, patience=60) as opened:
         yield opened
 
 
@@ -82,7 +82,7 @@ async def test_many_wakes_at_once_neither_lock_each_other_nor_get_lost(
     """The short-cut wakes keys in the order given: two transactions then wait for each other."""
     keys = [PullKey(on_github(1), number) for number in range(20)]
     begun = time.monotonic()
-    async with PostgresStore(database_url) as replica:
+    async with PostgresStore(database_url, patience=60) as replica:
         for _ in range(10):  # by two bots, in an order of its own each
             await asyncio.gather(
                 *(
@@ -175,13 +175,13 @@ def test_a_migration_only_adds(number: int) -> None:
 
 async def test_an_older_bot_works_and_starts_on_a_newer_database(bare_database_url: str) -> None:
     """The short-cut refuses what has more steps than it knows: a rolling upgrade would stop."""
-    async with PostgresStore(bare_database_url) as running:
+    async with PostgresStore(bare_database_url, patience=60) as running:
         async with await psycopg.AsyncConnection.connect(bare_database_url) as connection:
             await connection.execute("ALTER TABLE work ADD COLUMN newer text NOT NULL DEFAULT ''")
             await connection.execute("CREATE TABLE newer (key text PRIMARY KEY)")
             await connection.execute("INSERT INTO migration VALUES (99)")
         await running.queue.wake(KEY)
-        async with PostgresStore(bare_database_url) as started:
+        async with PostgresStore(bare_database_url, patience=60) as started:
             await started.queue.wake(OTHER)
             assert {each.key for each in await _all(running)} == {str(KEY), str(OTHER)}
 
@@ -221,8 +221,8 @@ async def test_nobody_can_start_without_a_database() -> None:
 
 async def test_another_process_hears_of_a_wake_at_once(database_url: str) -> None:
     async with (
-        PostgresStore(database_url) as here,
-        PostgresStore(database_url) as there,
+        PostgresStore(database_url, patience=60) as here,
+        PostgresStore(database_url, patience=60) as there,
         there.queue.listening() as woken,
     ):
         await woken.wait()  # its connection is made
@@ -297,7 +297,7 @@ async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> Non
 
 
 async def test_a_wake_that_is_given_up_leaves_those_of_others(database_url: str) -> None:
-    async with PostgresStore(database_url) as store:
+    async with PostgresStore(database_url, patience=60) as store:
         await store.queue.wake(OTHER)
         async with _locked(database_url, OTHER):
             one = asyncio.create_task(store.queue.wake(OTHER))
@@ -325,7 +325,7 @@ async def test_rows_of_before_there_was_a_second_forge_are_of_github(
         )
         await connection.execute("INSERT INTO revision VALUES (42, 'net/core', 1, 'aaa')")
 
-    async with PostgresStore(bare_database_url) as store:
+    async with PostgresStore(bare_database_url, patience=60) as store:
         published = {"net/core": {1: Revision("aaa")}}
         assert await store.revisions.revisions(on_github(42), ["net/core"]) == published
         assert await store.revisions.revisions(RepositoryId("gitlab", 42), ["net/core"]) == {}

@@ -55,7 +55,7 @@ async def two(tmp_path: Path, database_url: str) -> AsyncIterator[Two]:
         number = forge.state.install(app, repository).id
         pools = []
         for _ in range(2):
-            store = await stack.enter_async_context(PostgresStore(database_url))
+            store = await stack.enter_async_context(PostgresStore(database_url, patience=60))
             clients = AppClients(forge.api_url, str(app.id), private, budgets=store.budgets)
             stack.callback(clients.close)
             await asyncio.to_thread(clients.installation_token, number)
