@@ -18,8 +18,9 @@ import psycopg
 from bot.cli.demo.balancer import Balancer
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
+from tests.ports import free_port
 from tests.stories.people import WaitedInVainError
-from tests.stories.world import World, _free_port, world
+from tests.stories.world import World, world
 
 WATCH = 0.1
 """Seconds between looks at what ended."""
@@ -150,7 +151,7 @@ def fleet(
         del play.environment["PORCHBOT_RUNNER_ADDRESS"]
         bots = []
         for _ in range(replicas):
-            port = _free_port()
+            port = free_port()
             own = {**play.environment, **variables, "PORCHBOT_LISTEN": f"127.0.0.1:{port}"}
             bots.append(replace(play, environment=own, port=port))
         front = stack.enter_context(Balancer([bot.port for bot in bots]))

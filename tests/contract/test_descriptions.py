@@ -367,9 +367,9 @@ def test_passes_what_github_was_recorded_to_send() -> None:
     """The recordings keep few request bodies; what is said of a missing one is left out."""
     validator, judged, spent = Validator(closed=False), Counter[str](), []
     for verdict, seen in _recorded():
-        before = time.perf_counter()
+        before = time.thread_time()
         found = [line for line in validator.answer(seen) if "request body: missing" not in line]
-        spent.append(time.perf_counter() - before)
+        spent.append(time.thread_time() - before)
         if verdict in ("valid", "no body"):
             judged[verdict] += 1
             assert found == []

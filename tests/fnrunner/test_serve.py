@@ -238,7 +238,7 @@ async def test_a_runner_that_takes_over_gets_the_calls(tmp_path: Path) -> None:
 
 async def fetch(address: str) -> str:
     """The metrics, as Prometheus gets them."""
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         return (await http.get(f"http://{address}/metrics")).text
 
 

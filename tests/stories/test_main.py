@@ -88,7 +88,7 @@ def test_from_a_pushed_draft_to_v2(play: World) -> None:
     who = [{"by": "person", "forge": "github", "id": approver_id, "login": "approver"}]
     assert entries == [("Merge", "DONE", who), ("Tag", "DONE", who)]
 
-    figures = httpx.get(f"http://127.0.0.1:{play.port}/metrics").text
+    figures = httpx.get(f"http://127.0.0.1:{play.port}/metrics", timeout=60).text
     for counted in (
         "porchbot_first_check_seconds_count",
         'porchbot_forge_requests_total{kind="read",status="200"}',

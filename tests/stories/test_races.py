@@ -492,6 +492,7 @@ def test_base_branch_was_modified_is_tried_again(play: World) -> None:
 
     approver.says(number, "/approve")
     author.waits_for_tag("net/core/v1")
+    play.rests()
 
     assert merges(play) == [405, 200]
     assert len(author.answers(number)) == 1
@@ -550,7 +551,7 @@ def test_one_that_cannot_be_published_keeps_no_other_from_it(play: World) -> Non
     assert play.author.waits_for_tag("net/dns/v1")
     figures = f"http://127.0.0.1:{play.port}/metrics"  # told when the look ends, after the tag
     failed = 'porchbot_look_failures_total{kind="BaseKey",why="some"}'
-    wait_for("the failure to be counted", lambda: failed in httpx.get(figures).text)
+    wait_for("the failure to be counted", lambda: failed in httpx.get(figures, timeout=60).text)
 
 
 def read(person: Person, path: str, ref: str) -> str:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from tests.ports import free_port
 from tests.stories.people import wait_for
-from tests.stories.world import World, _free_port, package
+from tests.stories.world import World, package
 
 ME = "porchbot[bot]"
 COMMENT = "POST */comments"
@@ -19,7 +20,7 @@ KEY = "SELECT key FROM work WHERE key LIKE '%proposal%'"
 @pytest.fixture
 def twin(play: World) -> Iterator[World]:
     """A second bot, on the database and the forge of the first."""
-    port = _free_port()
+    port = free_port()
     environment = {
         **play.environment,
         "PORCHBOT_LISTEN": f"127.0.0.1:{port}",

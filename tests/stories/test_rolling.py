@@ -8,8 +8,9 @@ import httpx
 import pytest
 
 from bot.serve import Parts
+from tests.ports import free_port
 from tests.stories.people import wait_for
-from tests.stories.world import World, _free_port, package
+from tests.stories.world import World, package
 
 ME = "porchbot[bot]"
 OWNED = "SELECT key FROM work WHERE owner IS NOT NULL"
@@ -19,7 +20,7 @@ OWNED = "SELECT key FROM work WHERE owner IS NOT NULL"
 def worker(stage: World) -> Iterator[World]:
     """A worker beside a bot that only takes webhooks."""
     stage.parts = Parts(work=False)
-    port = _free_port()
+    port = free_port()
     environment = {**stage.environment, "PORCHBOT_LISTEN": f"127.0.0.1:{port}"}
     other = replace(stage, environment=environment, port=port, parts=Parts(web=False))
     yield other
@@ -28,7 +29,7 @@ def worker(stage: World) -> Iterator[World]:
 
 def health(play: World) -> tuple[int, dict[str, str]]:
     """What a bot says of its readiness."""
-    answer = httpx.get(f"http://127.0.0.1:{play.port}/readyz", timeout=10)
+    answer = httpx.get(f"http://127.0.0.1:{play.port}/readyz", timeout=60)
     return answer.status_code, answer.json()
 
 
@@ -40,18 +41,20 @@ def test_a_worker_that_ends_finishes_its_look_and_says_so_first(
     worker.start_bot()
     assert health(stage) == (200, {"database": "ok"})
     assert set(health(worker)[1]) == {"database", "forge", "runner", "worker"}
-    assert httpx.post(f"http://127.0.0.1:{worker.port}/webhooks/github").status_code == 404
+    assert (
+        httpx.post(f"http://127.0.0.1:{worker.port}/webhooks/github", timeout=60).status_code == 404
+    )
     stage.rests()
     number = stage.proposes("drafts/net/core/w", package("net/core"))
     merging, let_go = threading.Event(), threading.Event()
 
     def held() -> None:
         merging.set()
-        let_go.wait(30)
+        let_go.wait(120)
 
     stage.forge.faults.before("PUT */merge", held, caller=ME)
     stage.approver.says(number, "/approve")
-    assert merging.wait(30)
+    assert merging.wait(60)
     told = len(stage.forge.hooks.sent())
     ends = threading.Thread(target=worker.stop_bot)
     ends.start()

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from bot.http.webhooks import DEFAULT
+from bot.sandbox.faults.calls import LoggedCall
 from bot.settings import Settings, SettingsError
 from lifecycle import records
 from tests.stories.people import wait_for
@@ -33,7 +34,7 @@ def deliver(world: World, body: bytes, signed: str, *, guid: str = "one") -> htt
         "Content-Type": "application/json",
     }
     url = f"http://127.0.0.1:{world.port}/webhooks/github"
-    return httpx.post(url, content=body, headers=headers, timeout=30)
+    return httpx.post(url, content=body, headers=headers, timeout=60)
 
 
 def pushed(world: World, branch: str) -> bytes:
@@ -329,8 +330,12 @@ def test_a_wait_that_the_forge_asked_for_is_kept(play: World) -> None:
     play.author.says(number, "/why")  # a wake, which must not shorten the wait
 
     assert play.author.waits_for_tag("net/core/v1")
-    calls = play.forge.faults.calls(ME, since=mark)
-    of_it = [c for c in calls if c.template == "/graphql" and c.began > seen + 0.1]
+
+    def looks() -> list[LoggedCall] | None:
+        calls = play.forge.faults.calls(ME, since=mark)
+        return [c for c in calls if c.template == "/graphql" and c.began > seen + 0.1] or None
+
+    of_it = wait_for("a look after that", looks)
     assert min(c.began for c in of_it) - refusal.began >= 2.9
 
 

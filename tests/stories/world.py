@@ -22,6 +22,7 @@ from bot.serve import ALL, Parts, running
 from bot.settings import Settings
 from cadlib import yaml
 from tests.memory.pipeline import PipelineMaker
+from tests.ports import free_port
 from tests.stories.people import PATIENCE, Person, wait_for
 
 APP_ID = 1001
@@ -237,7 +238,7 @@ class World:
         import httpx
 
         try:
-            answer = httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=2)
+            answer = httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=60)
         except httpx.HTTPError:
             return None
         return answer.status_code == 200 or None
@@ -251,15 +252,18 @@ class World:
         with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
 
             def quiet() -> bool | None:
-                self.forge.hooks.idle()
+                # A look that ends while we ask may have written what is told a moment later.
+                before = self.forge.hooks.queued
+                if not self.forge.hooks.idle():
+                    return None
                 row = db.execute(
                     "SELECT count(*) FROM work WHERE wanted > seen"
                     " AND (due < now() + interval '1 second' OR owner IS NOT NULL)"
                 ).fetchone()
-                return bool(row and row[0] == 0) or None
+                told = self.forge.hooks.queued > before
+                return bool(row and row[0] == 0 and not told) or None
 
-            for _ in range(2):
-                wait_for("the bot to rest", quiet, self.patience)
+            wait_for("the bot to rest", quiet, self.patience)
 
     def sweep(self, which: str = "") -> None:
         """Wake everything, or the sweep that is named, as its timer does."""
@@ -340,7 +344,7 @@ def world(
         repository = forge.state.add_repository("acme", "blueprints", source)
         for login, role in ROLES.items():
             forge.state.add_member(repository, login, role)
-        port = _free_port()
+        port = free_port()
         app = forge.state.register_app(
             "porchbot",
             public,
@@ -420,11 +424,3 @@ def _source(config: str | None) -> Path:
 @cache
 def _sources() -> "TemporaryDirectory[str]":
     return TemporaryDirectory(prefix="porchbot-stories-")
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

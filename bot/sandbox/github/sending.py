@@ -52,6 +52,8 @@ class Hooks:
         self.made = Deliveries(state, links, self._post)
         self.log: list[SentHook] = []
         """Deliveries that went out, in the order they were answered."""
+        self.queued = 0
+        """How many deliveries were to go out so far."""
         faults.send = self._enqueue
 
     def redeliver(self, sent: SentHook) -> None:
@@ -62,7 +64,7 @@ class Hooks:
         """Deliveries that went out, oldest first."""
         return list(self.log)
 
-    def idle(self, timeout: float = 10.0) -> bool:
+    def idle(self, timeout: float = 60.0) -> bool:
         """Wait until everything made so far is sent and answered; False when it takes longer."""
         end = time.monotonic() + timeout
         for sender in list(self._senders.values()):
@@ -87,6 +89,7 @@ class Hooks:
 
     def _enqueue(self, delivery: OutgoingHook, again: bool = False) -> None:
         with self._state.lock:
+            self.queued += 1
             if delivery.hook_id not in self._senders:
                 self._senders[delivery.hook_id] = _Sender(self.log, self._state)
             self._senders[delivery.hook_id].put(delivery, again)

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 
 import psycopg
@@ -330,7 +331,7 @@ async def test_a_lease_is_renewed_while_a_look_takes_long(
     ):
         await store.queue.wake(KEY)
         await until(lambda: len(looks.seen) == 1)
-        leases = set()
+        leases: set[tuple[str, datetime]] = set()
         async with asyncio.timeout(60):
             while len(leases) < 3:
                 leases |= set(await (await sql.execute("SELECT owner, lease FROM work")).fetchall())

@@ -137,7 +137,7 @@ def pull(world: World) -> Pull:
 @pytest.fixture
 def api(world: World) -> Iterator[Callable[..., httpx.Response]]:
     """Calls the API by hand: `api("GET", "/user", token=…)`."""
-    with httpx.Client(base_url=world.forge.api_url) as client:
+    with httpx.Client(base_url=world.forge.api_url, timeout=60) as client:
 
         def call(method: str, path: str, token: str | None = None, **more: Any) -> httpx.Response:
             headers = {"User-Agent": "tests", **more.pop("headers", {})}

@@ -220,6 +220,7 @@ def test_either_permission_is_enough_for_a_comment(world: World, pull: Pull) -> 
             f"{world.forge.api_url}{REPO}/issues/1/comments",
             json={"body": name},
             headers={"Authorization": f"token {world.installation_token(**{name: 'write'})}"},
+            timeout=60,
         )
         assert answer.status_code == 201
         assert bot.full_name == "owner/catalog"

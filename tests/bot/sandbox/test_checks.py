@@ -156,6 +156,7 @@ def test_an_app_may_not_touch_the_runs_of_another(world: World, pull: Pull) -> N
         f"{world.forge.api_url}{RUNS}/{run.id}",
         json={"conclusion": "success"},
         headers={"Authorization": f"token {token}"},
+        timeout=60,
     )
     assert answer.status_code == 403
 

@@ -28,7 +28,7 @@ def test_links_between_pages_name_the_repository_by_its_number(world: World, api
     assert first.headers["link"] == (
         f'<{base}?{query}&page=3>; rel="last", <{base}?{query}&page=2>; rel="next"'
     )
-    second = httpx.get(f"{base}?{query}&page=2", headers={"User-Agent": "tests"})
+    second = httpx.get(f"{base}?{query}&page=2", headers={"User-Agent": "tests"}, timeout=60)
     assert [b["name"] for b in second.json()] == ["b2", "b3"]
     assert {'rel="prev"', 'rel="first"', 'rel="next"', 'rel="last"'} <= set(
         second.headers["link"].replace(",", ";").replace("; ", ";").split(";")

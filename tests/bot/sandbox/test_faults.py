@@ -85,7 +85,9 @@ def test_every_call_can_be_slow(world: World, api: Api, pull: Pull) -> None:
     api("GET", f"{REPO}/pulls/1")
     assert time.monotonic() - began >= 0.15
     began = time.monotonic()
-    httpx.get(f"{world.forge.web_url}/owner/catalog.git/info/refs?service=git-upload-pack")
+    httpx.get(
+        f"{world.forge.web_url}/owner/catalog.git/info/refs?service=git-upload-pack", timeout=60
+    )
     assert 0.1 <= time.monotonic() - began < 60
 
 
@@ -93,7 +95,10 @@ def test_slow_calls_do_not_wait_for_one_another(world: World) -> None:
     """Fails on a forge that sleeps while it holds its lock."""
     world.forge.faults.latency = 1.5
     began = time.monotonic()
-    with httpx.Client(base_url=world.forge.api_url) as client, ThreadPoolExecutor(8) as pool:
+    with (
+        httpx.Client(base_url=world.forge.api_url, timeout=60) as client,
+        ThreadPoolExecutor(8) as pool,
+    ):
         codes = list(pool.map(lambda _: client.get(REPO).status_code, range(8)))
     assert codes == [200] * 8
     assert time.monotonic() - began < 8 * 1.5

@@ -73,6 +73,7 @@ def test_a_gzipped_request_is_read(world: World) -> None:
             "Content-Type": "application/x-git-upload-pack-request",
             "Content-Encoding": "gzip",
         },
+        timeout=60,
     )
     assert answer.status_code == 200
 
@@ -85,20 +86,20 @@ def test_the_second_protocol_is_spoken(world: World) -> None:
 
 def test_without_an_account_git_is_asked_for_one(world: World) -> None:
     place = f"{world.forge.web_url}/owner/catalog.git/info/refs"
-    answer = httpx.get(place, params={"service": "git-receive-pack"})
+    answer = httpx.get(place, params={"service": "git-receive-pack"}, timeout=60)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == 'Basic realm="GitHub"'
-    assert httpx.get(place, params={"service": "git-upload-pack"}).status_code == 200
+    assert httpx.get(place, params={"service": "git-upload-pack"}, timeout=60).status_code == 200
 
 
 def test_a_private_repository_is_not_there_for_others(world: World) -> None:
     world.state.add_repository("owner", "secret", private=True)
     place = f"{world.forge.web_url}/owner/secret.git/info/refs?service=git-upload-pack"
-    assert httpx.get(place).status_code == 401
+    assert httpx.get(place, timeout=60).status_code == 401
     outsider = httpx.BasicAuth("outsider", world.token("outsider"))
-    assert httpx.get(place, auth=outsider).status_code == 404
+    assert httpx.get(place, auth=outsider, timeout=60).status_code == 404
     owner = httpx.BasicAuth("owner", world.token("owner"))
-    assert httpx.get(place, auth=owner).status_code == 200
+    assert httpx.get(place, auth=owner, timeout=60).status_code == 200
 
 
 def test_readers_may_not_push(world: World) -> None:

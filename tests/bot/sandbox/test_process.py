@@ -73,6 +73,7 @@ def test_it_ends_and_leaves_no_process(tmp_path: Path, way: str) -> None:
             url,
             json={"message": "m", "content": "eA=="},
             headers={"Authorization": f"token {token}"},
+            timeout=60,
         )
         assert made.status_code == 201
         children = below(child.pid)
@@ -115,10 +116,14 @@ def test_it_begins_with_a_folder(tmp_path: Path) -> None:
         git.run("clone", "--quiet", repository["clone_url"], str(git.folder), cwd=tmp_path)
         assert (git.folder / "net" / "Kptfile").read_text() == "kind: Kptfile\n"
         assert os.access(git.folder / "run.sh", os.X_OK)
-        classic = httpx.get(f"{ready['api_url']}/repos/acme/packages/branches/main").json()
+        classic = httpx.get(
+            f"{ready['api_url']}/repos/acme/packages/branches/main", timeout=60
+        ).json()
         checks = classic["protection"]["required_status_checks"]
         assert checks["contexts"] == ["ci"]
-        rules = httpx.get(f"{ready['api_url']}/repos/acme/packages/rules/branches/main").json()
+        rules = httpx.get(
+            f"{ready['api_url']}/repos/acme/packages/rules/branches/main", timeout=60
+        ).json()
         assert "required_status_checks" in [rule["type"] for rule in rules]
 
 
@@ -129,8 +134,8 @@ def test_it_begins_with_a_bundle(tmp_path: Path) -> None:
     state = {"repositories": [{"owner": "acme", "name": "catalog", "source": str(bundle)}]}
     with process(tmp_path, state) as (_, ready):
         repository = ready["repositories"][0]
-        tags = httpx.get(f"{ready['api_url']}/repos/acme/catalog/tags?per_page=100")
+        tags = httpx.get(f"{ready['api_url']}/repos/acme/catalog/tags?per_page=100", timeout=60)
         assert len(tags.json()) == 100
         assert 'rel="next"' in tags.headers["link"]
-        heads = httpx.get(f"{ready['api_url']}/repos/acme/catalog/branches").json()
+        heads = httpx.get(f"{ready['api_url']}/repos/acme/catalog/branches", timeout=60).json()
         assert repository["default_branch"] in [b["name"] for b in heads]

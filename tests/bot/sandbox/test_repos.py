@@ -167,7 +167,7 @@ def test_activity_goes_on_by_cursor(world: World, api: Api) -> None:
     first = api("GET", url, token, params={"per_page": 4, "ref": "main"})
     assert 'rel="next"' in first.headers["link"]
     following = first.headers["link"].partition("<")[2].partition(">")[0]
-    rest = httpx.get(following, headers={"Authorization": f"token {token}"})
+    rest = httpx.get(following, headers={"Authorization": f"token {token}"}, timeout=60)
     assert len(first.json()) + len(rest.json()) == 6
     assert rest.links.keys() == {"prev"}
     by_author = api("GET", url, token, params={"actor": "author"}).json()
