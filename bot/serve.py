@@ -354,6 +354,7 @@ async def _sweep(
             await store.queue.wake_all(sweeps, after=after)
             hint, after = NOTHING, interval
             await store.deliveries.forget()
+            await store.queue.forget()
             await store.audit.forget()
             await store.claims.forget()
             await store.replicas.forget()

@@ -82,7 +82,7 @@ class LookAgain:
 class Failed:
     """The look failed.
 
-    Waited for is twice as long as the last time, and less when something wakes the key.
+    The next one waits as long as the key has been failing; something that wakes it cuts that short.
 
     Attributes:
         reason: For the operator.
@@ -282,7 +282,7 @@ class Worker:
             case LookAgain(after):
                 return await self._store.queue.again(taken, after)
             case Failed(reason):
-                wait = backoff(taken.tries, self._clock.random())
+                wait = backoff(taken.failing, self._clock.random())
                 return await self._store.queue.failed(taken, reason, wait)
             case PutOff(reason, after):
                 return await self._store.queue.failed(taken, reason, after, hold=True)
@@ -336,12 +336,15 @@ class _Place:
             self._freed()
 
 
-def backoff(tries: int, drawn: float) -> float:
-    """Seconds to wait after a failure that came after `tries` others: 1, 2, 4 … up to 15 minutes.
+def backoff(failing: float, drawn: float) -> float:
+    """Seconds to wait after a failure: as long as the key has been failing, 1 s to 15 minutes.
+
+    Waits double where nothing cuts them short. How often it failed does not count: in an outage
+    each comment causes a look that fails, and the key would wait long after it.
 
     Args:
-        tries: How many failed before.
+        failing: Seconds since the first of the failures in a row.
         drawn: At random, from 0 to 1: up to a tenth is added, so that keys that failed together are
             not tried together.
     """
-    return min(LONGEST, 2.0 ** min(tries, 20)) * (1 + drawn / 10)
+    return min(LONGEST, max(1.0, failing)) * (1 + drawn / 10)

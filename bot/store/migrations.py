@@ -466,6 +466,11 @@ END
 $$;
 """
 
+FAILING = """
+-- When the first of the looks in a row failed that `tries` counts.
+ALTER TABLE work ADD COLUMN failing timestamptz;
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -491,6 +496,7 @@ STEPS: tuple[str, ...] = (
     MERGE_WAITS,
     WATCHED,
     BUDGETS,
+    FAILING,
 )
 """Applied in order, each once; the database remembers how many."""
 

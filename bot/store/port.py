@@ -128,6 +128,9 @@ class Queue(Protocol):
     async def rested(self) -> tuple[Rested, ...]:
         """When sweeps last came to rest, and come again; by their names."""
 
+    async def forget(self, days: float = KEPT_DAYS) -> int:
+        """Delete keys that nobody has wanted for longer; returns how many."""
+
     def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
         """An event that is set whenever there may be work, from this process or another.
 

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 
 from bot.keys import Key
 from bot.sayable import as_json
-from bot.store.database import Database
+from bot.store.database import LONG, Database
 from bot.store.hints import NOTHING, Hint
 from bot.store.notify import Notifications
 from bot.store.statements import (
@@ -14,6 +14,7 @@ from bot.store.statements import (
     DONE,
     FAILED,
     FAILING,
+    FORGET,
     GIVE_BACK,
     NEWS,
     NEXT_DUE,
@@ -22,7 +23,7 @@ from bot.store.statements import (
     TAKE,
     WAKE,
 )
-from bot.store.values import ANY_TURN, LEASE, Backlog, Failing, Rested, Taken, Turns
+from bot.store.values import ANY_TURN, KEPT_DAYS, LEASE, Backlog, Failing, Rested, Taken, Turns
 from bot.store.wakes import Gathering, columns
 
 
@@ -60,7 +61,7 @@ class PostgresQueue:
                 "full": sorted(turns.full),
             },
         )
-        for key, wanted, stored, tries, heard in rows:
+        for key, wanted, stored, tries, heard, failing in rows:
             return Taken(
                 key=key,
                 wanted=wanted,
@@ -69,6 +70,7 @@ class PostgresQueue:
                 owner=owner,
                 stored=stored,
                 heard=heard,
+                failing=failing,
             )
         return None
 
@@ -113,6 +115,10 @@ class PostgresQueue:
 
     async def rested(self) -> tuple[Rested, ...]:
         return tuple(Rested(*row) for row in await self._database.ask(RESTED))
+
+    async def forget(self, days: float = KEPT_DAYS) -> int:
+        gone = await self._database.ask(FORGET, {"seconds": days * 86400}, longest=LONG)
+        return len(gone)
 
     def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
         return self._notifications.listening()

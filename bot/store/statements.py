@@ -65,7 +65,8 @@ WHERE key = (
   ORDER BY coalesce((%(ranks)s::jsonb -> ({place}))::int, 0), priority DESC, due, key
   LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RETURNING key, wanted, hint, tries, extract(epoch FROM now() - heard)::float
+RETURNING key, wanted, hint, tries, extract(epoch FROM now() - heard)::float,
+  CASE WHEN tries > 0 THEN coalesce(extract(epoch FROM now() - failing), 0) ELSE 0 END::float
 """)
     .format(place=_PLACE)
     .as_string()
@@ -112,6 +113,7 @@ UPDATE work SET
     ELSE now() + make_interval(secs => %(after)s::float) END,
   held = CASE WHEN %(hold)s THEN now() + make_interval(secs => %(after)s::float) END,
   tries = tries + CASE WHEN %(hold)s THEN 0 ELSE 1 END,
+  failing = CASE WHEN tries > 0 AND failing IS NOT NULL THEN failing ELSE now() END,
   last_error = %(error)s, owner = NULL, lease = NULL
 {mine}
 """)
@@ -124,6 +126,14 @@ GIVE_BACK = SQL("UPDATE work SET owner = NULL, lease = NULL {mine}").format(mine
 NEWS = (
     "SELECT hint_minus(hint, %(hint)s::jsonb) FROM work WHERE key = %(key)s AND owner = %(owner)s"
 )
+
+# Rows of before it was written down when they came to rest have come to rest long ago.
+FORGET = """
+DELETE FROM work
+WHERE wanted <= seen AND owner IS NULL
+  AND coalesce(rested, '-infinity') < now() - make_interval(secs => %(seconds)s)
+RETURNING 1
+"""
 
 NEXT_DUE = (
     SQL("""

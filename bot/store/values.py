@@ -302,6 +302,7 @@ class Taken:
         wanted: What to write into `seen` afterwards.
         hint: What the events said exists.
         tries: Looks in a row that failed before this one.
+        failing: Seconds since the first of these failed; 0 where none has.
         owner: Who has it: another take, even by the same worker, has another.
         heard: Seconds since the first webhook that this look answers; None where none woke it.
         stored: The hint as the row has it, which is taken out again once it is dealt with: rows
@@ -315,6 +316,7 @@ class Taken:
     owner: str
     stored: HintJSON
     heard: float | None = None
+    failing: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

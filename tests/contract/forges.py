@@ -54,10 +54,8 @@ class Place(Protocol):
     def tip(self, branch: str) -> Sha:
         """Where a branch is."""
 
-    def propose(
-        self, branch: str, *, base: str = "main", by: str = "author", draft: bool = False
-    ) -> int:
-        """Open a proposal of a branch."""
+    def propose(self, branch: str, *, base: str = "main", draft: bool = False) -> int:
+        """Open a proposal of a branch as the author."""
 
     def close(self, number: int) -> None:
         """Close a proposal without merging it."""
@@ -153,14 +151,12 @@ class SandboxGitHub:
     def tip(self, branch: str) -> Sha:
         return Sha(self.repo.refs[f"refs/heads/{branch}"])
 
-    def propose(
-        self, branch: str, *, base: str = "main", by: str = "author", draft: bool = False
-    ) -> int:
+    def propose(self, branch: str, *, base: str = "main", draft: bool = False) -> int:
         state = self.state
         with self.changing():
             title = f"Propose {branch}"
             return state.pulls.open(
-                self.repo, state.user(by), title=title, head=branch, base=base, draft=draft
+                self.repo, state.user("author"), title=title, head=branch, base=base, draft=draft
             ).number
 
     def close(self, number: int) -> None:

@@ -27,7 +27,8 @@ UPDATE budget SET paused = paused - interval '1 hour', levels = (
 UPDATE refusal SET again = again - interval '1 hour';
 UPDATE claim SET at = at - interval '1 hour';
 UPDATE work SET due = due - interval '1 hour', lease = lease - interval '1 hour',
-  held = held - interval '1 hour'
+  held = held - interval '1 hour', failing = failing - interval '1 hour',
+  rested = rested - interval '1 hour'
 """
 
 

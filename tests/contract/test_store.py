@@ -26,7 +26,7 @@ from bot.keys import (
 )
 from bot.store import port
 from bot.store.hints import NOTHING, Hint
-from bot.store.values import Delivered, Failing, Turns
+from bot.store.values import Delivered, Failing, Taken, Turns
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.contract.stores import Repository, Stored
 from tests.ids import FIRST, on_github
@@ -144,6 +144,63 @@ async def test_a_wake_cuts_a_wait_short_but_not_the_one_the_forge_asked_for(
     await queue.wake_all({KEY: NOTHING, OTHER: NOTHING})
 
     assert [(t.key, t.tries) for t in await stored.take_all()] == [(str(KEY), 1)]
+
+
+async def test_how_long_a_key_fails_does_not_depend_on_how_often(stored: Stored) -> None:
+    """The short-cut counts failures, of which every wake makes one more."""
+    queue = stored.store.queue
+
+    async def looks() -> Taken:
+        await queue.wake(KEY)
+        (taken,) = await stored.take_all()
+        return taken
+
+    first = await looks()
+    await queue.failed(first, "put off", 0, hold=True)
+    second = await looks()
+    assert first.failing == second.failing == 0  # to be put off is no failure
+    await queue.failed(second, "broke", 60)
+    for _ in range(5):
+        again = await looks()
+        assert 0 <= again.failing < 60
+        await queue.failed(again, "broke", 60)
+    await stored.an_hour_passes()
+    late = await looks()
+    assert 3600 <= late.failing < 3660
+    await queue.done(late)
+    assert (await looks()).failing == 0
+
+
+async def test_keys_that_nobody_wants_any_more_are_forgotten(stored: Stored) -> None:
+    """The short-cut keeps a row for each branch that there ever was, or forgets what waits."""
+    queue = stored.store.queue
+    await queue.wake_all({KEY: NOTHING, OTHER: NOTHING, BASE: NOTHING, DELIVERIES: NOTHING})
+    kept: dict[str, Taken] = {}
+    for taken in await stored.take_all():
+        match taken.key:
+            case key if key == str(KEY):
+                await queue.done(taken)
+            case key if key == str(OTHER):
+                await queue.done(taken, after=8 * 3600)
+            case key if key == str(BASE):
+                await queue.failed(taken, "broke", 8 * 3600)
+            case key:
+                kept[key] = taken  # still looked at
+    assert await queue.forget(days=1 / 24) == 0
+    await stored.an_hour_passes()
+    await stored.an_hour_passes()
+
+    assert await queue.forget(days=1 / 24) == 1
+
+    assert await queue.renew([each.owner for each in kept.values()]) == {
+        each.owner for each in kept.values()
+    }
+    assert [each.key for each in await queue.failing()] == [str(BASE)]
+    due = await queue.next_due()
+    assert due is not None
+    assert due < 7 * 3600
+    await queue.wake(KEY, Hint(comments=frozenset({1})))
+    assert str(KEY) in {each.key for each in await stored.take_all()}
 
 
 async def test_a_failure_keeps_the_key_wanted(stored: Stored) -> None:

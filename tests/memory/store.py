@@ -17,6 +17,7 @@ from bot.store.port import (
 )
 from tests.memory.budgets import MemoryBudgets
 from tests.memory.claims import MemoryClaims
+from tests.memory.deliveries import MemoryDeliveries
 from tests.memory.index import MemoryAudit, MemoryRepositories, MemoryRevisions
 from tests.memory.proposals import MemoryProposals
 from tests.memory.renderings import MemoryRenderings
@@ -24,7 +25,7 @@ from tests.memory.replicas import MemoryReplicas
 from tests.memory.statements import Statements
 from tests.memory.sweeps import MemorySweeps
 from tests.memory.waits import MemoryWaits
-from tests.memory.work import MemoryDeliveries, MemoryQueue
+from tests.memory.work import MemoryQueue
 
 
 class MemoryStore:

@@ -1,10 +1,10 @@
-"""Work and deliveries of the in-memory store: one row a key, as `bot.store.statements` has it."""
+"""Work of the in-memory store: one row a key, as `bot.store.statements` has it."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 from typing import Any
@@ -16,7 +16,6 @@ from bot.store.values import (
     KEPT_DAYS,
     LEASE,
     Backlog,
-    Delivered,
     Failing,
     Rested,
     Taken,
@@ -45,6 +44,7 @@ class Row:
     lease: float = -inf
     owner: str | None = None
     tries: int = 0
+    failing: float = 0.0
     error: str = ""
     heard: float | None = None
     rested: datetime | None = None
@@ -138,6 +138,7 @@ class MemoryQueue:
             owner=owner,
             stored=stored,
             heard=None if row.heard is None else now - row.heard,
+            failing=now - row.failing if row.tries else 0.0,
         )
 
     async def news(self, taken: Taken) -> Hint:
@@ -177,6 +178,8 @@ class MemoryQueue:
         if row is None:
             return False
         tries = row.tries + (not hold)
+        if row.tries == 0:
+            row.failing = self._statements.seconds()
         row.rest(self._next(taken, row, after))
         row.tries, row.error = tries, kept(error)[:LONGEST_ERROR]
         row.held = self._statements.seconds() + after if hold else -inf
@@ -189,6 +192,18 @@ class MemoryQueue:
             row.free()
         self._tell()
         return row is not None
+
+    async def forget(self, days: float = KEPT_DAYS) -> int:
+        await self._statements.begin()
+        before = self._statements.now() - timedelta(days=days)
+        gone = [
+            key
+            for key, row in self._rows.items()
+            if not row.is_wanted and row.owner is None and row.rested and row.rested < before
+        ]
+        for key in gone:
+            del self._rows[key]
+        return len(gone)
 
     async def next_due(self, turns: Turns = ANY_TURN) -> float | None:
         await self._statements.begin()
@@ -269,68 +284,6 @@ class MemoryQueue:
     def _name(self, key: str) -> str:
         repository = getattr(parse(key), "repository", None)
         return self._named(repository) if repository is not None else ""
-
-
-@dataclass
-class _Stored:
-    delivery: Delivered
-    received: datetime
-    place: int
-    times: int = 1
-
-
-@dataclass
-class MemoryDeliveries:
-    """`bot.store.port.Deliveries`.
-
-    Attributes:
-        statements: What each of its statements does first.
-        queue: Woken within the same statement.
-        served: Whether a repository is served.
-    """
-
-    statements: Statements
-    queue: MemoryQueue
-    served: Callable[[RepositoryId], bool]
-    _stored: dict[tuple[str, str], _Stored] = field(default_factory=dict)
-
-    async def add(self, delivery: Delivered, wakes: Mapping[Key, Hint]) -> bool:
-        wakes_read = readable(wakes)  # it fails before anything is written
-        await self.statements.begin()
-        known = self._stored.get((delivery.forge, delivery.guid))
-        if known is None:
-            self._stored[delivery.forge, delivery.guid] = _Stored(
-                kept(delivery), self.statements.now(), self.statements.place()
-            )
-        else:
-            known.times += 1
-        if wakes_read and (delivery.repository is None or self.served(delivery.repository)):
-            self.queue.woken(wakes_read, heard=self.statements.seconds())
-        return known is None
-
-    async def since(
-        self, repository_id: RepositoryId, since: datetime, most: int = 200
-    ) -> tuple[tuple[Mapping[str, str], bytes], ...]:
-        await self.statements.begin()
-        told = [
-            each
-            for each in self._stored.values()
-            if each.delivery.repository == repository_id and each.received >= since
-        ]
-        told.sort(key=lambda each: each.place, reverse=True)
-        return tuple((kept(dict(t.delivery.headers)), t.delivery.body) for t in told[:most])
-
-    async def known(self, forge: str, guids: Collection[str]) -> frozenset[str]:
-        await self.statements.begin()
-        return frozenset(guid for guid in guids if (forge, guid) in self._stored)
-
-    async def forget(self, days: float = KEPT_DAYS) -> int:
-        await self.statements.begin()
-        until = self.statements.now() - timedelta(days=days)
-        old = [name for name, each in self._stored.items() if each.received < until]
-        for name in old:
-            del self._stored[name]
-        return len(old)
 
 
 def readable(wakes: Mapping[Key, Hint]) -> dict[Key, Hints]:
