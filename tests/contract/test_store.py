@@ -165,6 +165,7 @@ async def test_how_long_a_key_fails_does_not_depend_on_how_often(stored: Stored)
         assert 0 <= again.failing < 60
         await queue.failed(again, "broke", 60)
     await stored.an_hour_passes()
+    await queue.failed(await looks(), "broke", 60)
     late = await looks()
     assert 3600 <= late.failing < 3660
     await queue.done(late)
