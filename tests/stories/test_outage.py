@@ -44,4 +44,5 @@ def test_what_was_refused_while_the_database_was_away_is_fetched_when_it_is_back
     play.author.waits_for_tag("net/core/v1")
     pull = wait_for("the draft", lambda: play.author.pull_of("drafts/net/other/w") or None)
     assert pull.draft
+    play.rests()
     assert len(play.author.answers(number)) == 1

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -744,23 +744,32 @@ async def test_images_are_kept_within_their_size(hub: Registry, made: Made) -> N
     assert kept == [digest(shell("cat # 2").manifest()).removeprefix("sha256:")]
 
 
-async def test_whoever_gave_up_finds_it_the_next_time(hub: Registry, made: Made) -> None:
+async def test_whoever_gave_up_finds_it_the_next_time(made: Made) -> None:
     """Short-cut: stop bringing it with the caller."""
-    hub.push("t/slow:v1", shell("cat"))
-    runner = made()
-    name = f"{hub.host}/t/slow:v1"
-    call = asyncio.create_task(runner.run(name, LIST))
-    await asyncio.sleep(0)
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    with pytest.raises(
-        FunctionUnavailableError, match=r"still being brought\. Try again"
-    ) as caught:
-        await runner.run(name, LIST, seconds=0.001)
-    assert caught.value.passing
+    let_go = threading.Event()
 
-    assert (await runner.run(name, LIST)).resources == LIST
+    def send(_: int, now: Callable[[], None]) -> None:
+        let_go.wait(60)
+        with suppress(OSError):  # of a call that was given up
+            now()
+
+    with serving(shell("cat"), send) as name:
+        runner = made()
+        try:
+            call = asyncio.create_task(runner.run(name, LIST))
+            await asyncio.sleep(0)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            with pytest.raises(
+                FunctionUnavailableError, match=r"still being brought\. Try again"
+            ) as caught:
+                await runner.run(name, LIST, seconds=0.1)
+            assert caught.value.passing
+        finally:
+            let_go.set()
+
+        assert (await runner.run(name, LIST)).resources == LIST
 
 
 async def test_closing_ends_what_is_being_brought(made: Made) -> None:
@@ -909,15 +918,20 @@ async def test_a_slow_repository_holds_up_no_other_with_the_same_image(
 async def test_unpacking_stops_when_its_caller_has_left(hub: Registry, made: Made) -> None:
     """Short-cut: stop the requests, and unpack what is here to its end, for nobody."""
     many = layer(*[(entry(f"f{number}"), b"") for number in range(15_000)])
-    hub.push("t/many:v1", Image([many], {"Entrypoint": ["/f0"]}))
     runner = made()
-    call = asyncio.create_task(runner.run(f"{hub.host}/t/many:v1", LIST))
     folder = made.settings.folder
     assert folder is not None
-    while not list(folder.glob("aside/*/new/root/f1??")):
-        await asyncio.sleep(0.005)
-    call.cancel()
-    await asyncio.gather(call, return_exceptions=True)
-    while list(folder.glob("aside/*")):
-        await asyncio.sleep(0.01)
-    assert list(folder.glob("sha256/*")) == []
+    for number in range(4):  # on a busy machine all may be unpacked before the caller leaves
+        hub.push(f"t/many:v{number}", Image([many], {"Entrypoint": [f"/f{number}"]}))
+        before = set(folder.glob("sha256/*"))
+        call = asyncio.create_task(runner.run(f"{hub.host}/t/many:v{number}", LIST))
+        while not list(folder.glob("aside/*/new/root/f1??")) and not call.done():
+            await asyncio.sleep(0.005)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        while list(folder.glob("aside/*")):
+            await asyncio.sleep(0.01)
+        if set(folder.glob("sha256/*")) == before:
+            break
+    else:
+        pytest.fail("it was unpacked to its end each time")
