@@ -114,14 +114,23 @@ def _pull_request(payload: JSONObject) -> Wakes:
     pull = payload["pull_request"]
     heads = {pull["head"]["sha"]} if payload["action"] in NEW_HEAD else ()
     yield _head(payload, Hint(heads=frozenset(heads)))
-    if is_merge(payload):
+    if _is_merge(payload):
         yield BaseKey(repository_id(payload), pull["base"]["ref"]), NOTHING
-        # Others may be outdated by it; and the push of our own merge wakes nothing.
-        yield RepositoryKey(repository_id(payload)), NOTHING
+        yield RepositoryKey(repository_id(payload)), NOTHING  # others may be outdated by it
 
 
-def is_merge(payload: JSONObject) -> bool:
-    """Tell whether an event of a pull request is its merge."""
+def own_wakes(event: str, payload: JSONObject) -> Wakes:
+    """Return what wakes an event that the bot itself caused: its merge all that is open.
+
+    The look that merged goes on to the tag, and then wakes the proposal. Where it dies before, its
+    key is wanted still.
+    """
+    if event == "pull_request" and _is_merge(payload):
+        return [(RepositoryKey(repository_id(payload)), NOTHING)]
+    return ()
+
+
+def _is_merge(payload: JSONObject) -> bool:
     return payload.get("action") == "closed" and payload["pull_request"].get("merged") is True
 
 

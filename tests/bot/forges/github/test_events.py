@@ -322,8 +322,10 @@ def test_what_we_caused_ourselves_wakes_nothing(event: str) -> None:
     assert (delivery.sender, delivery.wakes) == ("porchbot[bot]", {})
 
 
-def test_our_own_merge_wakes() -> None:
-    assert read("pull_request", pull("closed", merged=True), sender=OURSELVES).wakes == MERGED
+def test_our_own_merge_wakes_what_else_is_open() -> None:
+    """The short-cut wakes the merge's own proposal too: it is looked at while it is published."""
+    found = read("pull_request", pull("closed", merged=True), sender=OURSELVES).wakes
+    assert found == {RepositoryKey(on_github(1)): NOTHING}
     assert read("pull_request", pull("closed"), sender=OURSELVES).wakes == {}
 
 
