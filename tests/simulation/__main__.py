@@ -69,14 +69,14 @@ def some(first: int, count: int, real: bool) -> Count:
     return counted
 
 
-def many(first: int, count: int, seconds: float, real: bool) -> Iterator[Count]:
-    """Play histories on two processes, as many as asked for, or until the time is up."""
+def many(first: int, count: int, seconds: float, real: bool, jobs: int) -> Iterator[Count]:
+    """Play histories on some processes, as many as asked for, or until the time is up."""
     ends = time.monotonic() + seconds
-    with ProcessPoolExecutor(2, initializer=quiet) as pool:
+    with ProcessPoolExecutor(jobs, initializer=quiet) as pool:
         going: set[Future[Count]] = set()
         begun = 0
         while going or begun < count:
-            while begun < count and len(going) < 4 and time.monotonic() < ends:
+            while begun < count and len(going) < 2 * jobs and time.monotonic() < ends:
                 size = min(EACH, count - begun)
                 going.add(pool.submit(some, first + begun, size, real))
                 begun += size
@@ -119,6 +119,7 @@ def main() -> int:
     parser.add_argument("count", nargs="?", type=int, default=1000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, help="of the first history (default: 1)")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin none after so long")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--real", action="store_true", help="on PostgreSQL and git on disk")
     parser.add_argument("--until-found", action="store_true", help="end with the first violation")
     given = parser.parse_args()
@@ -131,7 +132,7 @@ def main() -> int:
         print(printed(outcome, all_of_it=True))
         counted.add(outcome)
     else:
-        for some_more in many(given.seed, given.count, given.seconds, given.real):
+        for some_more in many(given.seed, given.count, given.seconds, given.real, given.jobs):
             counted.join(some_more)
             for seed, why in some_more.wrong.items():
                 print(f"seed {seed}: {why[0]}", flush=True)

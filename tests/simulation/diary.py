@@ -11,6 +11,10 @@ from typing import Any
 
 from bot.sandbox.records.memory import Happening
 from bot.sandbox.records.repository import Pull, Repository
+from tests.simulation.setting import BOT
+
+OBEYED = "rocket"
+"""The reaction by which the bot says that it did what a command asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class Diary:
         of_pull: What is about each pull request.
         of_ref: The moves of each ref.
         roles: What roles each person had, and from which place on.
+        obeyed: Comments that were edited or deleted when the bot had obeyed them.
     """
 
     time: Callable[[], float]
@@ -79,6 +84,7 @@ class Diary:
     of_pull: dict[int, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     of_ref: dict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     roles: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
+    obeyed: set[int] = field(default_factory=set)
 
     def add(self, who: str, what: str, **about: Any) -> Entry:
         """Write something down."""
@@ -121,6 +127,10 @@ class Diary:
         elif kind == "issue_comment":
             comment = extra["comment"]
             pull = repo.pulls.get(comment.thread.number) or comment.thread
+            if action != "created" and any(
+                r.user.login == BOT and r.content == OBEYED for r in comment.reactions
+            ):
+                self.obeyed.add(comment.id)
             self.add(
                 who, f"comment {action}", number=comment.id, text=comment.body, **_shown(repo, pull)
             )

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.simulation.diary import Diary, Entry
-from tests.simulation.evidence import BOT, Evidence
-from tests.simulation.oracle import SUMMARY, Violation, answered_by, may
-from tests.simulation.setting import CONFIG, MAIN, RulesText
+from tests.simulation.evidence import Evidence
+from tests.simulation.oracle import may
+from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText
+from tests.simulation.words import SUMMARY, Violation, answered_by, tags_of
 
 PUBLISH = "porchbot/publish"
 TAGGED = re.compile(r"^Tagged (.*) on `", re.MULTILINE)
@@ -92,20 +93,16 @@ class Ending:
             yield "reasons", "no summary says what it waits for"
         if not self._verdict(pull):
             yield "reasons", f"{PUBLISH} says nothing at its head"
-        yield from self._unanswered(pull, answers)
+        yield from self._unanswered(
+            pull, Counter(number for c in ours for number in answered_by(c.body))
+        )
         why = self._surely(pull)
         if why:
             yield "published", f"every gate holds, and it is open: {why}"
 
     def _untrue(self, pull: Any, summaries: list[Any]) -> Iterator[tuple[str, str]]:
         """What the summary of a published proposal says of its tags, while nobody touched them."""
-        made = {
-            ref: moves
-            for ref, moves in self._diary.of_ref.items()
-            if ref.startswith("refs/tags/")
-            and moves[0].who == BOT
-            and self._history.tag(moves[0].after).target == pull.merge_commit_sha
-        }
+        made = tags_of(self._evidence, pull.number, len(self._diary.entries))
         for summary in summaries:
             said = TAGGED.search(summary.body) if summary.edit is None or _ours(summary) else None
             for name in re.findall(r"`([^`]+/v\d+)`", said[1]) if said else ():

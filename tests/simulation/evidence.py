@@ -10,9 +10,8 @@ from typing import Any
 
 from tests.simulation import setting
 from tests.simulation.diary import Diary, Entry
-from tests.simulation.setting import BY_TEXT, CONFIG, DEFAULT, MAIN, STAMP, RulesText
+from tests.simulation.setting import BOT, BY_TEXT, CONFIG, DEFAULT, MAIN, STAMP, RulesText
 
-BOT = "porchbot[bot]"
 ZERO = "0" * 40
 
 

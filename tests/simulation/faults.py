@@ -101,6 +101,7 @@ def stand_still_at(s: "Simulation") -> str:
             owner=replica.name,
             of=of,
             first=stops,
+            waits=port != STORE and s.hands.chance(0.5),
         )
     )
     return f"{replica.name} will stand still for {seconds:.0f} s at call {countdown} of the {port}"

@@ -14,8 +14,8 @@ from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.records.repository import Comment, Pull, Repository
 from tests.simulation.diary import Diary
-from tests.simulation.evidence import BOT
 from tests.simulation.forge import TouchedState
+from tests.simulation.setting import BOT
 
 T = TypeVar("T")
 

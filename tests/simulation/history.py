@@ -21,20 +21,21 @@ from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.records.memory import Installation
 from bot.store.port import Store
 from bot.store.values import Delivered, StoreError
-from tests.simulation import ending
+from tests.simulation import ending, scenes, scenes_bots, scenes_memory
 from tests.simulation.diary import Diary
-from tests.simulation.evidence import BOT, Evidence, History
+from tests.simulation.evidence import Evidence, History
 from tests.simulation.faults import MISFORTUNES, Misfortune
 from tests.simulation.forge import SimulatedForge
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import Move
 from tests.simulation.moves_settings import MOVES
-from tests.simulation.oracle import STALE, Oracle, Violation
+from tests.simulation.oracle import STALE, Oracle
 from tests.simulation.replica import Replica, World
-from tests.simulation.scenes import SCENES, Scene
+from tests.simulation.scenery import Scene
 from tests.simulation.scheduler import DrawnLoop, Owner, SimulatedClock
 from tests.simulation.setting import (
     ADMIN,
+    BOT,
     CHOICES,
     CONFIG,
     MAIN,
@@ -49,6 +50,7 @@ from tests.simulation.setting import (
 )
 from tests.simulation.stores import MemoryStores, Stores
 from tests.simulation.weather import Weather
+from tests.simulation.words import Violation, Words
 
 if TYPE_CHECKING:
     from tests.simulation.real import RealSetting
@@ -127,6 +129,8 @@ class Manner:
 
 SETTLING = ("everything settles", "scene: commands while a bot looks")
 """Steps after which 40 s have passed."""
+
+SCENES = (*scenes.SCENES, *scenes_bots.SCENES, *scenes_memory.SCENES)
 
 STEPS: tuple[Move | Scene | Misfortune, ...] = (*MOVES, *SCENES, *MISFORTUNES)
 
@@ -246,7 +250,8 @@ class Simulation:
         self.store = self.stores.empty()
         self.evidence = Evidence(self.diary, History(state.git(self.repo)))
         self._came = 0
-        self.oracle = Oracle(self.evidence, self._excused, lambda: self._came)
+        self.words = Words(self.evidence, self._excused, self._remembers)
+        self.oracle = Oracle(self.evidence, self.words, lambda: self._came)
 
     def begin(self) -> None:
         """The bot comes."""
@@ -284,6 +289,7 @@ class Simulation:
         for replica in [r for r in self.replicas if r.name == name]:
             self.replicas.remove(replica)
             replica.kill()
+            self.weather.forgets(name)
             self.weather.tally["fault: bots killed"] += 1
             self.later(self.draw.random() * 20, self.start)
 
@@ -365,7 +371,15 @@ class Simulation:
         return 0.0
 
     def _excused(self, pull: int) -> bool:
-        return bool(self.weather.lost or self.lost_stores or self.stood or self.meddled(pull))
+        return self._troubled or self.meddled(pull)
+
+    def _remembers(self) -> bool:
+        """Nothing kept a bot from writing down what it had done, and nothing of that was lost."""
+        return not (self._troubled or self.weather.unkept)
+
+    @property
+    def _troubled(self) -> bool:
+        return bool(self.weather.lost or self.lost_stores or self.stood)
 
     def meddled(self, pull: int) -> bool:
         """Somebody touched what the bot wrote on a pull request."""
@@ -546,6 +560,7 @@ class Simulation:
         self._endless = self.loop.steps + ENDLESS
         for _ in range(8):
             step = draw.choices(STEPS, self.manner.weights)[0]
+            began = self.forge.past.now
             try:
                 if isinstance(step, Move):
                     with self.forge.change():
@@ -557,7 +572,9 @@ class Simulation:
                 if isinstance(step, Scene) and draw.random() < 0.7:
                     self._clear_away()
             except ImpossibleError:
-                continue
+                if not isinstance(step, Scene) or self.forge.past.now == began:
+                    continue
+                told = f"{step.name.removeprefix('scene: ')}: it comes to nothing"
             self.told[number] = told
             self._rested = self.begun and step.name in SETTLING
             kind = "move: " if isinstance(step, Move) and not step.attack else ""
@@ -582,8 +599,17 @@ class Simulation:
         found = self.oracle.judge()
         if self.manner.calm and self._rested:
             found += self._ended(len(self.diary.entries)).unanswered()
+        here = len(self.diary.entries)
+        found += [Violation(*seen, here) for seen in self.words.unspoken(self._reacted())]
         bugs = [*self.broke, *self.loop.broken]
-        return found + [Violation("nothing breaks", b, len(self.diary.entries)) for b in bugs]
+        return found + [Violation("nothing breaks", b, here) for b in bugs]
+
+    def _reacted(self) -> Iterator[int]:
+        """Comments of people that show a reaction of the bot's."""
+        for pull in self.repo.pulls.values():
+            for comment in pull.comments:
+                if any(r.user.login == BOT for r in comment.reactions):
+                    yield comment.id
 
     def _ended(self, quiet: int) -> ending.Ending:
         return ending.Ending(

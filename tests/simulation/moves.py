@@ -8,11 +8,12 @@ from bot.sandbox.git import trees
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Pull
 from bot.sandbox.rules.checks import Wish
-from tests.simulation.evidence import BOT, login_of
+from tests.simulation.evidence import login_of
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.setting import (
     ADMIN,
     ADVERSARY,
+    BOT,
     CHOICES,
     CONFIG,
     HONEST,

@@ -13,45 +13,20 @@ After each step:
 - "next number": numbers rise by one;
 - "a merge": what is tagged is the result of a merged proposal that changes that package;
 - "no objection": nothing is merged or tagged against a request for changes or a hold;
-- "nothing lost": the bot moves no branch over a commit of others, and no tag at all;
-- "said once": no command is answered twice, no summary written twice, without a reason.
+- "nothing lost": the bot moves no branch over a commit of others, and no tag at all.
+
+What it says is judged by `tests.simulation.words`.
 """
 
-import json
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any
 
 from tests.simulation.diary import Entry
-from tests.simulation.evidence import BOT, ZERO, Evidence
-from tests.simulation.setting import LEVELS, MAIN, PACKAGES, RELEASE, RulesText
+from tests.simulation.evidence import ZERO, Evidence
+from tests.simulation.setting import BOT, LEVELS, MAIN, PACKAGES, RELEASE, RulesText
+from tests.simulation.words import Violation, Words
 
 STALE = 5
 """Changes by which a forge's answers may be behind, and one more."""
-
-RECORD = re.compile(r"<!-- porchbot:record (\{.*?\}) [0-9a-f]{64} -->")
-SUMMARY = "<!-- porchbot:summary "
-
-
-@dataclass(frozen=True)
-class Violation:
-    """Something that must not be.
-
-    Attributes:
-        check: Which invariant.
-        why: What was seen.
-        place: Where in the diary.
-    """
-
-    check: str
-    why: str
-    place: int
-
-    def __str__(self) -> str:
-        return f"{self.check}: {self.why}"
 
 
 class Oracle:
@@ -59,24 +34,18 @@ class Oracle:
 
     Args:
         evidence: Git and the diary.
-        excused: Whether something was done to the bot that lets it say a thing twice about a pull
-            request: an answer of the forge or a database was lost, its comments were touched.
+        words: Judges what the bot says.
         came: Place in the diary at which the bot came last: commands from before are not for it.
     """
 
-    def __init__(
-        self, evidence: Evidence, excused: Callable[[int], bool], came: Callable[[], int]
-    ) -> None:
+    def __init__(self, evidence: Evidence, words: Words, came: Callable[[], int]) -> None:
         self._came = came
         self._evidence = evidence
         self._history = evidence.history
         self._diary = evidence.diary
-        self._excused = excused
+        self._words = words
         self._read = 0
         self._given: dict[str, int] = {}
-        self._answers: Counter[int] = Counter()
-        self._summaries: Counter[int] = Counter()
-        self._told: Counter[tuple[int, str]] = Counter()
 
     def judge(self) -> list[Violation]:
         """Judge what was done since the last time."""
@@ -96,8 +65,8 @@ class Oracle:
             yield self._moved(entry)
         elif entry.what == "pull merged":
             yield self._merged(entry)
-        elif entry.what == "comment created":
-            yield self._said(entry)
+        elif entry.what in ("comment created", "comment edited"):
+            yield self._words.judge(entry)
 
     # --- tags ---------------------------------------------------------------------------------
 
@@ -235,7 +204,7 @@ class Oracle:
             return "approved it before its base was changed"
         shown = word.merged or word.head
         for package, tree in touched.items():
-            if self._history.at(shown, package) != tree:
+            if self._history.package(shown, package) != tree:
                 return f"approved another {package}"
         if not word.merged:
             then = self._history.rules(word.tip)
@@ -277,7 +246,7 @@ class Oracle:
                     holds[e.who] = e
                 if "unhold" in meant:
                     holds = {}
-            if e.what in ("comment edited", "comment deleted"):
+            if e.what in ("comment edited", "comment deleted") and not self._stays(e):
                 holds = {w: h for w, h in holds.items() if h.number != e.number}
         for who in stands:
             levels = self._evidence.roles_within(who, first, entry.place)
@@ -288,7 +257,14 @@ class Oracle:
             if levels <= {"write", "maintain", "admin"}:
                 yield "no objection", f"{what}, though {who} holds it"
 
-    # --- branches, merges, words ----------------------------------------------------------------
+    def _stays(self, e: Entry) -> bool:
+        """Whether a command had been obeyed before it was edited or deleted: that changes nothing.
+
+        Unless what the bot knew was lost with it, or with its database.
+        """
+        return e.number in self._diary.obeyed and self._words.remembers()
+
+    # --- branches, merges -------------------------------------------------------------------
 
     def _merged(self, entry: Entry) -> Iterator[tuple[str, str]]:
         first = self._evidence.window(entry.place, STALE)
@@ -329,43 +305,6 @@ class Oracle:
         if not ref.startswith("refs/heads/drafts/") or not any(e.head == old for e in merged):
             yield "nothing lost", f"the bot deleted {ref} at {old[:7]}"
 
-    def _said(self, entry: Entry) -> Iterator[tuple[str, str]]:
-        if entry.text.startswith(SUMMARY):
-            self._summaries[entry.pull] += 1
-            if self._summaries[entry.pull] > 1 and not self._excused(entry.pull):
-                yield "said once", f"a second summary on #{entry.pull}"
-        for comment in answered_by(entry.text):
-            self._answers[comment] += 1
-            if self._answers[comment] > 1 and not self._excused(entry.pull):
-                yield "said once", f"comment {comment} on #{entry.pull} was answered twice"
-        for told in told_by(entry.text):
-            self._told[entry.pull, told] += 1
-            if self._told[entry.pull, told] > 1 and not self._excused(entry.pull):
-                yield "said once", f"{told} was told twice on #{entry.pull}"
-
-
-def answered_by(text: str) -> set[int]:
-    """Numbers of the comments that a comment of the bot's says it answers."""
-    answers = (r for r in _records(text) if r.get("kind") == "answer")
-    return {number for record in answers for number in accumulate(record.get("answered", ()))}
-
-
-def told_by(text: str) -> set[str]:
-    """What a comment of the bot's tells unasked: occasions of notices, merges that it reports."""
-    return {
-        str(event.get("occasion") or event.get("merge"))
-        for record in _records(text)
-        if record.get("kind") in ("notice", "report")
-        for event in record.get("events", ())
-    }
-
-
-def _records(text: str) -> list[dict[str, Any]]:
-    """The records in a comment of the bot's; none of its summary's."""
-    if text.startswith(SUMMARY):
-        return []
-    return [json.loads(match[1]) for match in RECORD.finditer(text)]
-
 
 def may(level: str, who: str, rules: RulesText) -> bool:
     """Whether a role, or a name, lets somebody approve."""
@@ -374,4 +313,4 @@ def may(level: str, who: str, rules: RulesText) -> bool:
     return bool(rules.least) and LEVELS.index(level) >= LEVELS.index(rules.least)
 
 
-__all__ = ["PACKAGES", "Oracle", "Violation", "answered_by"]
+__all__ = ["PACKAGES", "Oracle", "Violation"]

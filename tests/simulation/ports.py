@@ -44,6 +44,8 @@ class Gate:
         if mishap is None:
             result = await work()
             weather.live(owner.name)
+            if name == "keep":
+                weather.keeps(owner.name)
             return result
         if mishap.fault.done:
             await work()

@@ -5,6 +5,7 @@ Written down apart from the bot's own reading of rules, so that the oracle can j
 
 from dataclasses import dataclass
 
+BOT = "porchbot[bot]"
 PACKAGES = ("net/core", "net/edge", "app")
 MAIN, RELEASE = "main", "release"
 CONFIG = ".porchbot.yaml"

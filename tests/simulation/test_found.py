@@ -8,8 +8,8 @@ import structlog
 
 from bot.sandbox.records.repository import Pull
 from tests.simulation import forge_calls
-from tests.simulation.evidence import BOT
 from tests.simulation.history import CALM, Simulation
+from tests.simulation.setting import BOT
 from tests.simulation.weather import FORGE, GIT, Mishap
 
 

@@ -9,8 +9,8 @@ import pytest
 from bot.sandbox.git.objects import Ident, Tag
 from bot.sandbox.records.repository import Pull
 from tests.simulation import setting
-from tests.simulation.evidence import BOT
 from tests.simulation.history import CALM, Simulation
+from tests.simulation.setting import BOT
 
 HERE = Path(__file__).parent
 JUDGES = ("oracle", "ending", "evidence", "diary", "setting")

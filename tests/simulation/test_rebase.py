@@ -4,7 +4,7 @@ import pytest
 
 from bot.sandbox.records.repository import Pull
 from tests.simulation import forge_calls
-from tests.simulation.evidence import BOT
+from tests.simulation.setting import BOT
 from tests.simulation.test_found import Told, nothing_logged
 from tests.simulation.weather import FORGE, GIT, STORE, Mishap
 

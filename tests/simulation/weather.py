@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from bot.store.values import StoreError
 from tests.simulation import forge_calls
 from tests.simulation.forge_calls import Fault, ForgeCall
-from tests.simulation.scheduler import DrawnLoop, Owner
+from tests.simulation.scheduler import MOMENT, DrawnLoop, Owner
 
 FORGE, GIT, STORE = "forge", "git", "store"
 PORTS = (FORGE, GIT, STORE)
@@ -32,6 +32,7 @@ class Mishap:
         owner: Whose calls are counted; "" for everybody's.
         of: Name of the calls that are counted; "" for all.
         first: What happens just before the call, which then goes well.
+        waits: The call is on its way when that happens, and arrives afterwards.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Mishap:
     owner: str = ""
     of: str = ""
     first: Callable[[], None] | None = None
+    waits: bool = False
 
 
 @dataclass
@@ -62,6 +64,8 @@ class Weather:
         refused: Requests that the forge refused as if it meant it: a merge among them waits for
             something to change, and says so.
         kept_leases: Every statement went well so far: no lease ended that somebody still had.
+        saying: Bots that have written a comment, and not yet told the database of it.
+        unkept: A comment was written that its writer could not tell the database of.
     """
 
     loop: DrawnLoop
@@ -75,6 +79,8 @@ class Weather:
     lost: int = 0
     refused: int = 0
     kept_leases: bool = True
+    saying: set[str] = field(default_factory=set)
+    unkept: int = 0
 
     def clear(self) -> None:
         """Nothing goes wrong any more."""
@@ -87,9 +93,13 @@ class Weather:
         self.live(call.replica)
         self.trace.append(f"{call.replica} {call.name} {call.step} {call.about}")
         mishap = self.befalls(call.replica, port, writes=call.writes, name=call.name)
+        if call.name == "comment":
+            self.saying.add(call.replica)
         if mishap is None:
             late = self.latency()
             return forge_calls.slow(late) if late else None
+        if mishap.waits:
+            return forge_calls.slow(MOMENT)
         fault = mishap.fault
         if fault.fails and fault.done:
             self.lost += 1
@@ -105,7 +115,7 @@ class Weather:
     def befalls(self, owner: str, port: str, *, writes: bool, name: str = "") -> Mishap | None:
         """What befalls the next call of somebody to a port."""
         if self.away and self.away.get(port, 0.0) > self.loop.now:
-            self.kept_leases &= port != STORE
+            self._fails(owner, port)
             self.tally[f"fault: call while the {port} was away"] += 1
             return Mishap("away", port, 0, forge_calls.AWAY)
         for mishap in self.coming:
@@ -120,10 +130,23 @@ class Weather:
             self.tally[f"fault: {port}: {mishap.name}"] += 1
             if mishap.first is not None:
                 mishap.first()
-                return None
-            self.kept_leases &= port != STORE
+                return mishap if mishap.waits else None
+            self._fails(owner, port)
             return mishap
         return None
+
+    def _fails(self, owner: str, port: str) -> None:
+        self.kept_leases &= port != STORE
+        self.forgets(owner)
+
+    def forgets(self, owner: str) -> None:
+        """A bot ends, or fails, before it has told the database what it said."""
+        self.unkept += owner in self.saying
+        self.saying.discard(owner)
+
+    def keeps(self, owner: str) -> None:
+        """A bot has told the database what it said."""
+        self.saying.discard(owner)
 
     def live(self, owner: str) -> None:
         """A process that was killed reaches nothing, whatever it still runs."""
