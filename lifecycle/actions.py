@@ -489,11 +489,11 @@ def for_publishing(actions: Iterable[Action], number: int) -> list[Action]:
 
     Args:
         actions: What was decided about one head branch, with publishing allowed.
-        number: The proposal that is published; a merge of another one is not done now.
+        number: The proposal that is published; another one is neither merged nor tagged now.
     """
     actions = tuple(actions)
     if any(action.KIND.look is Look.PROPOSAL_FIRST for action in actions):
         return []
     about = [a for a in actions if a.KIND.look in OF_BASE]
-    about = [a for a in about if not isinstance(a, Merge) or a.number == number]
+    about = [a for a in about if not isinstance(a, Merge | Tag) or a.number == number]
     return about if any(a.KIND.look is Look.BASE for a in about) else []

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -143,6 +144,7 @@ UNAPPROVED = Reply(7, "Your approval is taken back.", {})
     [
         ([CHECK, MERGE], [CHECK, MERGE]),
         ([CHECK, TAG], [CHECK, TAG]),
+        ([TAG, replace(TAG, number=9)], [TAG]),
         ([CHECK], []),
         ([React(1, Reaction.DONE), MERGE], [MERGE]),
         ([UNAPPROVED, MERGE], []),
@@ -151,6 +153,10 @@ UNAPPROVED = Reply(7, "Your approval is taken back.", {})
     ],
 )
 def test_what_publishing_carries_out(decided: list[Action], published: list[Action]) -> None:
-    """Fails when publishing merges beside a command that may take the approval back."""
+    """Fails when publishing merges beside a command that may take the approval back.
+
+    And when it tags what another proposal of the same head was merged as on another branch: both
+    would be given the same numbers.
+    """
     assert for_publishing(decided, 7) == published
     assert for_publishing([a for a in decided if a is not TAG], 8) == []

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.sandbox.records.accounts import User
 from bot.sandbox.records.memory import Happening
+from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Pull, Repository
 from tests.simulation.setting import BOT
 
@@ -107,6 +109,11 @@ class Diary:
         """Somebody has another role from now on."""
         self.roles[who].append((len(self.entries), level))
         self.add("forge", "role", text=f"{who}: {level}")
+
+    def moved(self, repo: Repository, change: RefChange, actor: User) -> None:
+        """A ref moved, and the forge tells nobody."""
+        if repo.parent is None:
+            self.add(actor.login, "push", text=change.ref, before=change.before, after=change.after)
 
     def hear(self, happening: Happening) -> None:
         """Listen to the forge (`ForgeState.listeners`)."""

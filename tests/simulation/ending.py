@@ -9,7 +9,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.simulation.diary import Diary, Entry
@@ -33,10 +33,20 @@ class Ending:
         quiet: Place from which on nothing was to be written any more.
         doubt: A database was lost, or the forge refused what it need not have: then nothing is
             sure to be published, but says what it waits for all the same.
+        forgotten: Whether what the bot said on a pull request was lost in both places: with a
+            database, and where it stood.
     """
 
     def __init__(
-        self, evidence: Evidence, repo: Any, app: Any, *, began: int, quiet: int, doubt: bool
+        self,
+        evidence: Evidence,
+        repo: Any,
+        app: Any,
+        *,
+        began: int,
+        quiet: int,
+        doubt: bool,
+        forgotten: Callable[[int], bool],
     ) -> None:
         self._evidence = evidence
         self._history = evidence.history
@@ -46,6 +56,7 @@ class Ending:
         self._began = began
         self._quiet = quiet
         self._doubt = doubt
+        self._forgotten = forgotten
 
     def judge(self) -> list[Violation]:
         """All that is wrong at the end."""
@@ -137,7 +148,8 @@ class Ending:
             if not made or made[0].place < self._began:
                 continue
             reactions = [r for r in comment.reactions if r.user.login == BOT]
-            if len(reactions) > 1 or not (reactions or answers[comment.id]):
+            twice = len(reactions) > 1 and not self._forgotten(pull.number)
+            if twice or not (reactions or answers[comment.id]):
                 told = f"{len(reactions)} reactions and no answer"
                 yield "answered once", f"comment {comment.id} ({comment.body!r}) has {told}"
 

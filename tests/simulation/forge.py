@@ -21,6 +21,7 @@ from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.memory import Installation
 from bot.sandbox.records.refs import ActivityKind, RefChange
 from bot.sandbox.records.repository import Pull, Repository
+from bot.sandbox.refnames import is_tag
 from bot.sandbox.rules.accounts import Accounts
 from bot.sandbox.rules.state import ForgeState
 from tests.memory.git import MemoryMirrors
@@ -35,11 +36,18 @@ from tests.simulation.forge_read import Reading
 from tests.simulation.forge_values import Talks, check, proposal
 
 WEB = "https://forge.example"
+
+MOST_TAGS_TOLD = 3
+"""Tags in one push that the forge tells of; of more it tells nobody."""
 LINKS = Links(api=f"{WEB}/api/v3", web=WEB)
 
 
 class TouchedState(ForgeState):
-    """The sandbox's rules, which tell what they have touched."""
+    """The sandbox's rules, which tell what they have touched.
+
+    Attributes:
+        silent_listeners: Are told of tags that moved without a webhook.
+    """
 
     def __init__(self, store: MemoryStore, clock: Callable[[], datetime]) -> None:
         super().__init__(store, clock)
@@ -47,6 +55,7 @@ class TouchedState(ForgeState):
         self.commits_touched: dict[tuple[int, str], Repository] = {}
         self.refs_touched: dict[int, Repository] = {}
         self.roles_touched: dict[int, Repository] = {}
+        self.silent_listeners: list[Callable[[Repository, RefChange, User], None]] = []
 
     def emit(
         self, kind: str, action: str | None, repo: Repository | None, sender: User, **extra: Any
@@ -77,6 +86,10 @@ class TouchedState(ForgeState):
     ) -> None:
         self.refs_touched[repo.id] = repo
         super().refs_changed(repo, changes, actor, kind)
+        tags = [change for change in changes if is_tag(change.ref)]
+        for change in tags if len(tags) > MOST_TAGS_TOLD else ():
+            for follow in self.silent_listeners:
+                follow(repo, change, actor)
 
     def touch_commit(self, repo: Repository, sha: str) -> None:
         """Checks at a commit change."""

@@ -89,6 +89,8 @@ class Door:
             GitRefusedError: A rule forbids it.
         """
         git, state = self._git, self._forge.state
+        if len({u.ref for u in updates}) < len(updates):
+            raise ValueError(f"git: a ref receives from more than one: {updates}")
         # Git sends nothing for a ref that is where it is wanted already, whatever was expected.
         updates = [u for u in updates if not u.wanted or git.place.refs.get(u.ref) != u.wanted]
         if any(git.place.refs.get(u.ref, "") != u.expected for u in updates):

@@ -238,6 +238,7 @@ class Simulation:
         state.organizations.add_team(OWNER, TEAM)
         self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
         state.listeners.append(self.diary.hear)
+        state.silent_listeners.append(self.diary.moved)
         for who in PEOPLE:
             self.diary.role(who, ROLES[who])
         self.hands = Hands(state, self.repo, self.diary, self.draw)
@@ -619,6 +620,7 @@ class Simulation:
             began=self._came,
             quiet=quiet,
             doubt=bool(self.lost_stores or self.weather.refused or self.reinstalled),
+            forgotten=lambda pull: bool(self.lost_stores) and self.meddled(pull),
         )
 
     def _judge_end(self) -> list[Violation]:

@@ -9,7 +9,7 @@ import structlog
 from bot.sandbox.records.repository import Pull
 from tests.simulation import forge_calls
 from tests.simulation.history import CALM, Simulation
-from tests.simulation.setting import BOT
+from tests.simulation.setting import BOT, CONFIG, MAIN, RELEASE, RulesText, resource
 from tests.simulation.weather import FORGE, GIT, Mishap
 
 
@@ -90,3 +90,38 @@ def test_a_reaction_comes_after_the_answer_that_it_stands_for(call: int) -> None
         assert answered or not reacted
         told.sim.pass_time(60)
     assert len([r for r in comment.reactions if r.user.login == BOT]) <= 1
+
+
+def test_two_merges_of_one_head_are_tagged_one_after_the_other() -> None:
+    """Fails when whoever publishes one of them tags the other as well: both with one number.
+
+    Four tags then go in one push, two of them twice: git refuses that, and nothing is published.
+    """
+    told = Told()
+    hands, pulls = told.hands, told.hands.state.pulls
+    rules = RulesText(release=True)
+    with told.sim.happening():
+        told.sim.begin()
+        with told.sim.forge.change():
+            for branch in (MAIN, RELEASE):
+                hands.commit("ann", branch, {CONFIG: rules.text}, "rules")
+        told.sim.pass_time(30)
+        with told.sim.forge.change():
+            files: dict[str, bytes | None] = {
+                f"{package}/a.yaml": resource("a", "v9") for package in ("app", "net/core")
+            }
+            hands.commit("bob", "w", files, "x", onto=hands.tip(MAIN))
+            both = [hands.open("bob", "w", base, "Change") for base in (MAIN, RELEASE)]
+        told.sim.pass_time(30)
+        told.say("dan", both[0], "/hold")
+        for pull in both:
+            told.say("cat", pull, "/approve")
+        with told.sim.forge.change():
+            for pull in both:
+                pulls.merge(pull, hands.user("dan"))
+        for pull in both:
+            told.say("dan", pull, "/unhold")
+        git = hands.state.git(hands.repo)
+        tags = {r: git.tag(hands.repo.refs[r]).target for r in hands.repo.refs.below("refs/tags/")}
+    assert sorted(tags) == [f"refs/tags/{p}/v{n}" for p in ("app", "net/core") for n in (1, 2)]
+    assert {*tags.values()} == {pull.merge_commit_sha for pull in both}
