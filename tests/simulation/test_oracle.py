@@ -13,7 +13,7 @@ from tests.simulation.history import CALM, Simulation
 from tests.simulation.setting import BOT
 
 HERE = Path(__file__).parent
-JUDGES = ("oracle", "ending", "evidence", "diary", "setting")
+JUDGES = ("oracle", "words", "ending", "evidence", "diary", "setting")
 """Modules that judge: what they import is what they share with the bot."""
 
 
@@ -260,6 +260,56 @@ def told_twice(scene: Scene) -> None:
             scene.hands.say(BOT, pull, f"News.\n\n<!-- porchbot:record {record} {'0' * 64} -->")
 
 
+def without_a_kptfile(scene: Scene) -> None:
+    """What is left of a folder when its package is removed was approved with the rest."""
+    with scene.simulation.forge.change():
+        files: dict[str, bytes | None] = {"net/core/a.yaml": b"# stamped\nx: 1\n"}
+        files |= {"app/Kptfile": None, "app/a.yaml": b"# stamped\ny: 1\n"}
+        scene.hands.commit("bob", "w", files, "x", onto=scene.hands.tip("main"))
+        pull = scene.hands.open("bob", "w", "main", "Change")
+    scene.rest()
+    scene.approve(pull)
+    scene.merge(pull)
+    scene.tag(pull, "net/core/v1")
+
+
+def held_and_deleted(scene: Scene, *, obeyed: bool = False) -> None:
+    """Whoever deletes what was not read yet takes it back."""
+    pull = scene.propose()
+    scene.approve(pull)
+    talk, us = scene.hands.state.talk, scene.simulation.forge.us
+    with scene.simulation.forge.change():
+        said = scene.hands.say("dan", pull, "/hold", "hold")
+    scene.rest()
+    with scene.simulation.forge.change():
+        if obeyed:
+            talk.react(said, us, "rocket")
+        scene.hands.delete("eve", said)
+    scene.rest()
+    scene.merge(pull)
+
+
+def held_and_obeyed(scene: Scene) -> None:
+    held_and_deleted(scene, obeyed=True)
+
+
+def made_another(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    record = f'{{"answered":[{pull.comments[-1].id}],"events":[],"kind":"answer"}}'
+    with scene.simulation.forge.change():
+        scene.hands.say(BOT, pull, f"Approved.\n\n<!-- porchbot:record {record} {'0' * 64} -->")
+    with scene.simulation.forge.change():
+        scene.hands.edit(BOT, pull.comments[-1], "<!-- porchbot:summary porchbot -->\nall is well")
+
+
+def called_gone(scene: Scene) -> None:
+    proper(scene)
+    gone = "<!-- porchbot:summary porchbot -->\n### Published, and not tagged any more: app v1"
+    with scene.simulation.forge.change():
+        scene.hands.say(BOT, scene.hands.repo.pulls[1], gone)
+
+
 DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (proper, set()),
     (unapproved, {"approved"}),
@@ -280,6 +330,11 @@ DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (deleted, {"nothing lost"}),
     (said_twice, {"said once"}),
     (told_twice, {"said once"}),
+    (without_a_kptfile, set()),
+    (held_and_deleted, set()),
+    (held_and_obeyed, {"no objection"}),
+    (made_another, {"answers stay"}),
+    (called_gone, {"reasons"}),
 ]
 
 
@@ -292,3 +347,18 @@ def test_each_check_sees_what_it_is_there_for(
     with scene.simulation.happening():
         deed(scene)
     assert scene.judged() == violated
+
+
+def test_a_reaction_without_an_answer_is_seen() -> None:
+    """Fails on an oracle that never asks which of them came first."""
+    scene = Scene()
+    with scene.simulation.happening():
+        pull = scene.propose()
+        scene.approve(pull)
+        words = scene.simulation.words
+        found = [check for check, _ in words.unspoken([pull.comments[-1].id])]
+        said_twice(scene)
+        scene.judged()
+        answered = scene.hands.repo.pulls[2].comments[0].id
+    assert found == ["answer first"]
+    assert not [*words.unspoken([answered])]
