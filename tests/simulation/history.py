@@ -8,20 +8,17 @@ import asyncio
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from bot.forges.github.deliveries import GitHubWebhooks
 from bot.git.port import Mirrors
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.records.memory import Installation
 from bot.store.port import Store
-from bot.store.values import Delivered, StoreError
 from tests.simulation import ending, scenes, scenes_bots, scenes_memory
+from tests.simulation.course import ENDLESS, Course, EndlessError
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
 from tests.simulation.faults import MISFORTUNES, Misfortune
@@ -29,10 +26,10 @@ from tests.simulation.forge import SimulatedForge
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import Move
 from tests.simulation.moves_settings import MOVES
-from tests.simulation.oracle import STALE, Oracle
-from tests.simulation.replica import Replica, World
+from tests.simulation.oracle import Oracle
+from tests.simulation.replica import Replica
 from tests.simulation.scenery import Scene
-from tests.simulation.scheduler import DrawnLoop, Owner, SimulatedClock
+from tests.simulation.scheduler import SimulatedClock
 from tests.simulation.setting import (
     ADMIN,
     BOT,
@@ -49,27 +46,17 @@ from tests.simulation.setting import (
     resource,
 )
 from tests.simulation.stores import MemoryStores, Stores
-from tests.simulation.weather import Weather
 from tests.simulation.words import Violation, Words
 
 if TYPE_CHECKING:
     from tests.simulation.real import RealSetting
 
-T = TypeVar("T")
-
-READER = GitHubWebhooks(())
 OWNER = "acme"
 FEWEST, MOST = 41, 48
 """Steps of a history."""
 
-ENDLESS = 20_000
-"""Steps of tasks without time passing, after which something goes round in circles."""
-
 CLAIMED = 12.5
 """Seconds that a bot may stand still, and nobody else writes meanwhile what it has claimed."""
-
-CAUGHT_UP = 4.0
-"""Seconds after which the forge answers nothing from before any more."""
 
 TOLD = 60
 """Steps of tasks that may pass between two acts of people, at most, when they are in a hurry."""
@@ -167,16 +154,7 @@ CALM = Manner(
 """Nothing goes wrong by itself: for a history that is told step by step."""
 
 
-@dataclass(order=True)
-class Due:
-    """Something that happens at its time."""
-
-    at: float
-    order: int
-    act: Callable[[], None] = field(compare=False)
-
-
-class Simulation:
+class Simulation(Course):
     """A history while it happens.
 
     Args:
@@ -194,23 +172,15 @@ class Simulation:
         real: "RealSetting | None" = None,
     ) -> None:
         self.seed = seed
-        self.draw = Random(f"{seed}/begin")
-        self.manner = how or manner(self.draw)
+        draw = Random(f"{seed}/begin")
+        self.manner = how or manner(draw)
         self._kept = kept
         self._real = real
-        self._count = FEWEST + int(self.draw.random() * (MOST - FEWEST))
-        self.loop = DrawnLoop(lambda n: int(self.draw.random() * n))
+        self._count = FEWEST + int(draw.random() * (MOST - FEWEST))
+        super().__init__(draw, self._latency)
         self.loop.stays = lambda: self.draw.random() < self.manner.alone
-        self._agenda: list[Due] = []
-        self._order = count()
-        self._names = count(1)
-        self.weather = Weather(self.loop, self._latency, self.kill)
-        self.replicas: list[Replica] = []
         self.backup: Any = None
         self.told: dict[int, str] = {}
-        self.broke: list[str] = []
-        self.looking: dict[str, Owner] = {}
-        self.beyond: list[str] = []
         self.lost_stores = 0
         self.begun = self.reinstalled = False
         self.stood = 0
@@ -220,8 +190,8 @@ class Simulation:
     # --- setting up -----------------------------------------------------------------------------
 
     def _set_up(self) -> None:
-        clock = SimulatedClock(self.loop, self.draw)
-        self.forge = forge = SimulatedForge(clock, self.draw, faults=self.weather.befalls_request)
+        faults = self.weather.befalls_request
+        self.forge = forge = SimulatedForge(self.clock, self.draw, faults=faults)
         state = forge.state
         for login in PEOPLE:
             state.add_user(login)
@@ -244,7 +214,7 @@ class Simulation:
         self.hands = Hands(state, self.repo, self.diary, self.draw)
         with forge.change():
             self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
-        self.stores: Stores = MemoryStores(clock)
+        self.stores: Stores = MemoryStores(self.clock)
         if self._real is not None:
             self._real.begins(forge)
             self.stores = self._real.database
@@ -263,33 +233,17 @@ class Simulation:
         for _ in range(self.manner.replicas):
             self.start()
 
-    def start(self) -> None:
-        """Start a bot."""
-        world = World(
-            self.loop,
-            self.forge,
-            self.store,
-            self.weather,
-            self.draw,
-            self.broke,
-            self.looking,
-            self.beyond,
-            self._mirrors,
-        )
-        self.replicas.append(Replica(world, f"bot{next(self._names)}"))
-
     def _mirrors(self, name: str, clock: SimulatedClock) -> Mirrors:
         if self._real is not None:
             return self._real.mirrors(self.forge, name, clock)
-        return self.forge.mirrors(name, clock)
+        return super()._mirrors(name, clock)
 
     # --- what misfortunes do --------------------------------------------------------------------
 
     def kill(self, name: str) -> None:
         """End a bot at once; another takes its place after a while."""
-        for replica in [r for r in self.replicas if r.name == name]:
-            self.replicas.remove(replica)
-            replica.kill()
+        if any(r.name == name for r in self.replicas):
+            super().kill(name)
             self.weather.forgets(name)
             self.weather.tally["fault: bots killed"] += 1
             self.later(self.draw.random() * 20, self.start)
@@ -362,10 +316,6 @@ class Simulation:
             raise ImpossibleError
         return there
 
-    def later(self, seconds: float, act: Callable[[], None]) -> None:
-        """Have something happen after some time."""
-        heapq.heappush(self._agenda, Due(self.loop.now + seconds, next(self._order), act))
-
     def _latency(self) -> float:
         if self.manner.latency and self.draw.random() < self.manner.latency:
             return self.draw.random() ** 3 * 2.0
@@ -390,128 +340,24 @@ class Simulation:
 
     # --- webhooks -------------------------------------------------------------------------------
 
-    def _send(self) -> None:
-        """What becomes of the webhooks that the forge has made."""
-        waiting = self.forge.deliveries
-        while waiting:
-            hook, fate = waiting.popleft(), self.draw.random()
-            if not self.begun:
-                continue
-            if fate < self.manner.lost:
-                self.weather.tally["webhook lost"] += 1
-                continue
-            late = 0.0
-            if self.draw.random() < self.manner.late:
-                late = self.draw.random() * 60
-                self.weather.tally["webhook late"] += 1
-            self._deliver(hook, late)
-            if self.draw.random() < self.manner.doubled:
-                self.weather.tally["webhook doubled"] += 1
-                self._deliver(hook, self.draw.random() * 20)
+    def _fates(self, hook: OutgoingHook) -> Iterator[float]:
+        fate = self.draw.random()
+        if not self.begun:
+            return
+        if fate < self.manner.lost:
+            self.weather.tally["webhook lost"] += 1
+            return
+        late = 0.0
+        if self.draw.random() < self.manner.late:
+            late = self.draw.random() * 60
+            self.weather.tally["webhook late"] += 1
+        yield late
+        if self.draw.random() < self.manner.doubled:
+            self.weather.tally["webhook doubled"] += 1
+            yield self.draw.random() * 20
 
-    def _deliver(self, hook: OutgoingHook, late: float) -> None:
-        if late:
-            self.later(late, lambda: self._arrive(hook))
-        else:
-            self._arrive(hook)
-
-    def _arrive(self, hook: OutgoingHook) -> None:
-        if self.replicas:
-            replica = self.replicas[int(self.draw.random() * len(self.replicas))]
-            replica.start(self._take(replica, hook))
-        else:
-            self.weather.tally["webhook while no bot ran"] += 1
-
-    async def _take(self, replica: Replica, hook: OutgoingHook) -> None:
-        headers = {name.lower(): value for name, value in hook.headers.items()}
-        delivery = READER.read_verified(headers, hook.body, BOT)
-        stored = Delivered(
-            guid=delivery.id,
-            event=delivery.event,
-            action=delivery.action,
-            headers=delivery.headers,
-            body=hook.body,
-            repository=delivery.repository_id,
-            forge=READER.forge,
-        )
-        try:
-            await replica.store.deliveries.add(stored, delivery.wakes)
-        except StoreError:
-            self.weather.tally["webhook refused: no database"] += 1
-
-    # --- time -----------------------------------------------------------------------------------
-
-    def rest(self, most: int = ENDLESS) -> bool:
-        """Let everything go on without time passing; whether nothing is ready any more."""
-        done = self.loop.run(most)
-        self._send()
-        while self.loop.is_ready and most == ENDLESS:
-            self.loop.run(most)
-            self._send()
-            if self.loop.steps > self._endless:
-                raise EndlessError
-        if done and not self.loop.is_ready and all(r.is_idle for r in self.replicas):
-            self.diary.rests()
-        return done
-
-    def pass_time(self, seconds: float) -> None:
-        """Let time pass, as it does for everybody."""
-        end = self.loop.now + seconds
-        self._endless = self.loop.steps + ENDLESS + int(seconds * 40)
-        while True:
-            self.rest()
-            at = min((t for t in self._next() if t is not None), default=end)
-            if at > end:
-                break
-            self._advance(at)
-            if at == end:
-                self.rest()
-                break
-        self._advance(end)
-        if seconds >= CAUGHT_UP:
-            self.catch_up()
-
-    def catch_up(self) -> None:
-        """All of the forge shows what is so now."""
-        self.forge.past.now += STALE + 1
-        self.rest()
-
-    def _next(self) -> list[float | None]:
-        """When something may happen next; the polls of idle bots are skipped."""
-        agenda = self._agenda[0].at if self._agenda else None
-        if not self.replicas:
-            return [agenda]
-        if not all(r.is_idle for r in self.replicas) or self.weather.away:
-            return [agenda, self.loop.next_timer()]
-        due = self.now(self.store.queue.next_due())
-        if due == 0.0:  # and nobody has taken it: whoever could not reach the database polls
-            return [agenda, self.loop.next_timer()]
-        return [
-            agenda,
-            None if due is None else self.loop.now + due + 0.002,
-            self.loop.next_timer(skip=True),
-        ]
-
-    def now(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine gives that only lets others run."""
-        while True:
-            try:
-                coroutine.send(None)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-
-    def _advance(self, until: float) -> None:
-        self.loop.advance(until)
-        while self._agenda and self._agenda[0].at <= self.loop.now:
-            heapq.heappop(self._agenda).act()
-        self.weather.away = {p: t for p, t in self.weather.away.items() if t > self.loop.now}
-
-    def skip(self, seconds: float) -> None:
-        """Let much time pass at once, once everything rests."""
-        self.pass_time(30.0)
-        self._advance(self.loop.now + seconds)
-        self.pass_time(30.0)
+    def _is_quiet(self) -> None:
+        self.diary.rests()
 
     # --- the history ----------------------------------------------------------------------------
 
@@ -523,17 +369,6 @@ class Simulation:
         tally = self.weather.tally
         tally.update(ending.reached(self.diary, self.repo))
         return Outcome(self.seed, self.told, violations, tally, trace, self.diary)
-
-    @contextmanager
-    def happening(self) -> Iterator[None]:
-        """Everything happens inside the block; at its end the bots do."""
-        with self.loop.current():
-            try:
-                yield
-            finally:
-                for replica in self.replicas:
-                    replica.kill()
-                self.loop.run(ENDLESS)
 
     def _run(self) -> list[Violation]:
         try:
@@ -636,10 +471,6 @@ class Simulation:
         self.pass_time(1000.0)
         found = self._judge()
         return found if found or self.beyond else self._ended(quiet).judge()
-
-
-class EndlessError(Exception):
-    """Something goes round in circles without time passing."""
 
 
 def play(

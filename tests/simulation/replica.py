@@ -48,6 +48,11 @@ def sound(_: GuardrailFunction, files: Files) -> Answer:
     return Answer(findings=found, digest="builtin:sound/1@1")
 
 
+def stamped_and_sound() -> MemoryRenderer:
+    """A renderer that knows these two."""
+    return MemoryRenderer({STAMPER: stamp, JUDGE: sound})
+
+
 @dataclass
 class World:
     """What all bots share.
@@ -60,8 +65,9 @@ class World:
         draw: For the clocks of the bots.
         broke: What broke a look that should not have: a bug.
         looking: Keys that are looked at, and by whom: one at a time, while leases can be renewed.
-        mirrors: Gives a bot its mirrors.
         beyond: What git in memory could not tell; the history ends there.
+        mirrors: Gives a bot its mirrors.
+        renderer: Gives a bot what renders.
     """
 
     loop: DrawnLoop
@@ -73,6 +79,7 @@ class World:
     looking: dict[str, Owner]
     beyond: list[str]
     mirrors: Callable[[str, SimulatedClock], Any]
+    renderer: Callable[[Store, SimulatedClock, Gate], Any]
 
 
 class Replica:
@@ -93,7 +100,7 @@ class Replica:
         gate = Gate(self.owner, world.weather, world.loop)
         self.clock = SimulatedClock(world.loop, world.draw, wrong)
         self.store = store_port(world.store, gate)
-        self.renderer = MemoryRenderer({STAMPER: stamp, JUDGE: sound})
+        self.renderer: Any = world.renderer(self.store, self.clock, gate)
         mirrors: Any = world.mirrors(name, self.clock)
         self.controller = Controller(
             world.forge.forges(name),

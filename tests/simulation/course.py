@@ -1,0 +1,266 @@
+"""A forge, bots and a database on one drawn loop, and how time passes for them.
+
+Histories that are drawn and stories that are told go on in the same way; they differ in what people
+do, and in what goes wrong.
+"""
+
+import heapq
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import Any, TypeVar
+
+from bot.forges.github.deliveries import GitHubWebhooks
+from bot.git.port import Mirrors
+from bot.render.port import Renderer
+from bot.sandbox.faults.hooks import OutgoingHook
+from bot.store.port import Store
+from bot.store.values import Delivered, StoreError
+from tests.simulation.forge import SimulatedForge
+from tests.simulation.oracle import STALE
+from tests.simulation.ports import Gate
+from tests.simulation.replica import Replica, World, stamped_and_sound
+from tests.simulation.scheduler import DrawnLoop, Owner, SimulatedClock
+from tests.simulation.setting import BOT
+from tests.simulation.weather import Weather
+
+T = TypeVar("T")
+
+READER = GitHubWebhooks(())
+
+ENDLESS = 20_000
+"""Steps of tasks without time passing, after which something goes round in circles."""
+
+CAUGHT_UP = 4.0
+"""Seconds after which the forge answers nothing from before any more."""
+
+
+class EndlessError(Exception):
+    """Something goes round in circles without time passing."""
+
+
+@dataclass(order=True)
+class Due:
+    """Something that happens at its time."""
+
+    at: float
+    order: int
+    act: Callable[[], None] = field(compare=False)
+
+
+class Course:
+    """What goes on; whoever makes one gives it a forge and a database.
+
+    Args:
+        draw: Where the order of tasks comes from, and all else that is drawn.
+        latency: How long the next call takes, in seconds.
+
+    Attributes:
+        forge: The forge.
+        store: The database that there is now.
+        replicas: Bots at work.
+        broke: What broke a look that should not have: a bug.
+        beyond: What git in memory could not tell.
+    """
+
+    forge: SimulatedForge
+    store: Store
+
+    def __init__(self, draw: Random, latency: Callable[[], float] = lambda: 0.0) -> None:
+        self.draw = draw
+        self.loop = DrawnLoop(lambda n: int(self.draw.random() * n))
+        self.clock = SimulatedClock(self.loop, draw)
+        self._agenda: list[Due] = []
+        self._order = count()
+        self._names = count(1)
+        self._endless = ENDLESS
+        self.weather = Weather(self.loop, latency, self.kill)
+        self.replicas: list[Replica] = []
+        self.broke: list[str] = []
+        self.looking: dict[str, Owner] = {}
+        self.beyond: list[str] = []
+
+    # --- bots -----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start a bot."""
+        world = World(
+            self.loop,
+            self.forge,
+            self.store,
+            self.weather,
+            self.draw,
+            self.broke,
+            self.looking,
+            self.beyond,
+            self._mirrors,
+            self._renderer,
+        )
+        self.replicas.append(Replica(world, f"bot{next(self._names)}"))
+
+    def kill(self, name: str) -> None:
+        """End a bot at once."""
+        for replica in [r for r in self.replicas if r.name == name]:
+            self.replicas.remove(replica)
+            replica.kill()
+
+    def _mirrors(self, name: str, clock: SimulatedClock) -> Mirrors:
+        return self.forge.mirrors(name, clock)
+
+    def _renderer(self, _store: Store, _clock: SimulatedClock, _gate: Gate) -> Renderer:
+        """What renders for one bot."""
+        return stamped_and_sound()
+
+    @contextmanager
+    def happening(self) -> Iterator[None]:
+        """Everything happens inside the block; at its end the bots do."""
+        with self.loop.current():
+            try:
+                yield
+            finally:
+                for replica in self.replicas:
+                    replica.kill()
+                self.loop.run(ENDLESS)
+
+    # --- webhooks -------------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        """What becomes of the webhooks that the forge has made."""
+        waiting = self.forge.deliveries
+        while waiting:
+            hook = waiting.popleft()
+            for late in self._fates(hook):
+                self._deliver(hook, late)
+
+    def _fates(self, _hook: OutgoingHook) -> Iterable[float]:
+        """After how many seconds a webhook comes, each time that it does."""
+        return (0.0,)
+
+    def _deliver(self, hook: OutgoingHook, late: float) -> None:
+        if late:
+            self.later(late, lambda: self._arrive(hook))
+        else:
+            self._arrive(hook)
+
+    def _arrive(self, hook: OutgoingHook) -> None:
+        if self.replicas:
+            replica = self.replicas[int(self.draw.random() * len(self.replicas))]
+            replica.start(self._take(replica, hook))
+        else:
+            self.weather.tally["webhook while no bot ran"] += 1
+
+    async def _take(self, replica: Replica, hook: OutgoingHook) -> None:
+        headers = {name.lower(): value for name, value in hook.headers.items()}
+        delivery = READER.read_verified(headers, hook.body, BOT)
+        stored = Delivered(
+            guid=delivery.id,
+            event=delivery.event,
+            action=delivery.action,
+            headers=delivery.headers,
+            body=hook.body,
+            repository=delivery.repository_id,
+            forge=READER.forge,
+        )
+        try:
+            await replica.store.deliveries.add(stored, delivery.wakes)
+        except StoreError:
+            self.weather.tally["webhook refused: no database"] += 1
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def later(self, seconds: float, act: Callable[[], None]) -> None:
+        """Have something happen after some time."""
+        heapq.heappush(self._agenda, Due(self.loop.now + seconds, next(self._order), act))
+
+    def rest(self, most: int = ENDLESS) -> bool:
+        """Let everything go on without time passing; whether nothing is ready any more."""
+        done = self.loop.run(most)
+        self._send()
+        while self.loop.is_ready and most == ENDLESS:
+            self.loop.run(most)
+            self._send()
+            if self.loop.steps > self._endless:
+                raise EndlessError
+        if done and not self.loop.is_ready and self.is_idle:
+            self._is_quiet()
+        return done
+
+    @property
+    def is_idle(self) -> bool:
+        """No bot looks at anything."""
+        return all(r.is_idle for r in self.replicas)
+
+    def _is_quiet(self) -> None:
+        """Nothing goes on; for who has to know."""
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, as it does for everybody."""
+        end = self.loop.now + seconds
+        self._endless = self.loop.steps + ENDLESS + int(seconds * 40)
+        while True:
+            self.rest()
+            at = self.next_at(end)
+            if at > end:
+                break
+            self._advance(at)
+            if at == end:
+                self.rest()
+                break
+        self._advance(end)
+        if seconds >= CAUGHT_UP:
+            self.catch_up()
+
+    def pass_to_next(self, until: float) -> None:
+        """Let what is ready go on, and time pass to what happens next, or to a moment."""
+        self._endless = self.loop.steps + ENDLESS
+        self.rest()
+        self._advance(min(self.next_at(until), until))
+        self.rest()
+
+    def catch_up(self) -> None:
+        """All of the forge shows what is so now."""
+        self.forge.past.now += STALE + 1
+        self.rest()
+
+    def next_at(self, default: float) -> float:
+        """When something happens next."""
+        return min((t for t in self._next() if t is not None), default=default)
+
+    def _next(self) -> list[float | None]:
+        """When something may happen next; the polls of idle bots are skipped."""
+        agenda = self._agenda[0].at if self._agenda else None
+        if not self.replicas:
+            return [agenda]
+        if not self.is_idle or self.weather.away:
+            return [agenda, self.loop.next_timer()]
+        due = self.now(self.store.queue.next_due())
+        if due == 0.0:  # and nobody has taken it: whoever could not reach the database polls
+            return [agenda, self.loop.next_timer()]
+        return [
+            agenda,
+            None if due is None else self.loop.now + due + 0.002,
+            self.loop.next_timer(skip=True),
+        ]
+
+    def now(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine gives that only lets others run."""
+        while True:
+            try:
+                coroutine.send(None)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+
+    def _advance(self, until: float) -> None:
+        self.loop.advance(until)
+        while self._agenda and self._agenda[0].at <= self.loop.now:
+            heapq.heappop(self._agenda).act()
+        self.weather.away = {p: t for p, t in self.weather.away.items() if t > self.loop.now}
+
+    def skip(self, seconds: float) -> None:
+        """Let much time pass at once, once everything rests."""
+        self.pass_time(30.0)
+        self._advance(self.loop.now + seconds)
+        self.pass_time(30.0)
