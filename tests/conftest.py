@@ -28,6 +28,12 @@ settings.load_profile("same")
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Stories in simulated time can be told with all the real parts as well."""
+    words = "tell every story with HTTP, PostgreSQL, git and processes"
+    parser.addoption("--real-stories", action="store_true", help=words)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin that collects and prints the coverage."""
     config.pluginmanager.register(CoveragePlugin(), "contract-coverage")

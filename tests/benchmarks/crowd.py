@@ -11,7 +11,8 @@ from github import GithubException
 from requests import ConnectionError  # noqa: A004 (what PyGithub raises)
 
 from tests.stories.people import Person
-from tests.stories.world import World, package
+from tests.stories.real import RealWorld
+from tests.stories.world import package
 
 BOT = "porchbot[bot]"
 CHECKS = ("porchbot/render", "porchbot/validate", "porchbot/publish")
@@ -29,7 +30,7 @@ class Crowd:
         branches: Branch to number of each proposal.
     """
 
-    play: World
+    play: RealWorld
     count: int
     pace: float = 0.0
     asks: bool = False

@@ -20,7 +20,7 @@ from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.ports import free_port
 from tests.stories.people import WaitedInVainError
-from tests.stories.world import World, world
+from tests.stories.real import RealWorld, world
 
 WATCH = 0.1
 """Seconds between looks at what ended."""
@@ -39,8 +39,8 @@ class Fleet:
         deaths: Processes that ended without being killed by us, and what became of them.
     """
 
-    play: World
-    bots: Sequence[World]
+    play: RealWorld
+    bots: Sequence[RealWorld]
     postgres: EmbeddedPostgres
     folder: Path
     held: threading.Event = field(default_factory=threading.Event)
@@ -48,7 +48,7 @@ class Fleet:
     _killed: set[int] = field(default_factory=set)
     _ending: threading.Event = field(default_factory=threading.Event)
 
-    def log(self, bot: World) -> Path:
+    def log(self, bot: RealWorld) -> Path:
         """What a bot says."""
         return self.folder / f"bot-{self.bots.index(bot)}.log"
 
@@ -73,11 +73,11 @@ class Fleet:
         for bot in self.bots:
             bot.end_bot()
 
-    def up(self) -> list[World]:
+    def up(self) -> list[RealWorld]:
         """The bots that take requests now."""
         return [bot for bot in self.bots if bot.bot_pid and bot._ready()]
 
-    def kill(self, bot: World) -> int:
+    def kill(self, bot: RealWorld) -> int:
         """`kill -9` of a bot; its number."""
         pid = bot.bot_pid
         self._killed.add(pid)
@@ -105,10 +105,10 @@ class Fleet:
             *(int(e.name) for e in Path("/proc").glob("[0-9]*") if parent_of(e) == first),
         ]
 
-    def _start(self, bot: World) -> None:
+    def _start(self, bot: RealWorld) -> None:
         bot.start_bot_process(self.log(bot))
 
-    def _keep(self, bot: World) -> None:
+    def _keep(self, bot: RealWorld) -> None:
         while not self._ending.wait(WATCH):
             process = bot._process
             if process is None or process.poll() is None:

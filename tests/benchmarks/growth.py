@@ -19,7 +19,7 @@ from bot.loop.changed import LATE
 from tests.benchmarks import many
 from tests.benchmarks.publish import APPROVE, Kind, approve, next_push, rendered_push
 from tests.benchmarks.stage import Stage, stage, table
-from tests.stories.world import World
+from tests.stories.real import RealWorld
 
 RUNS = 7
 """Of each kind; one more before them prepares and is not counted."""
@@ -89,7 +89,7 @@ def measure(size: Size, kinds: Mapping[str, Kind]) -> Found:
     return found
 
 
-def _filled(size: Size) -> Callable[[World], None]:
+def _filled(size: Size) -> Callable[[RealWorld], None]:
     return lambda made: many.fill(made, size.packages, size.tags, size.proposals)
 
 
@@ -107,7 +107,7 @@ def _sweep(at: Stage) -> tuple[int, float]:
     return len(calls), max((c.began + c.seconds for c in calls), default=began) - began
 
 
-def _look_now(made: World) -> None:
+def _look_now(made: RealWorld) -> None:
     """Let the bot make at once the looks that a sweep spreads over a quarter of an hour."""
     with psycopg.connect(made.environment["DATABASE_URL"], autocommit=True) as database:
         database.execute("UPDATE work SET due = now() WHERE wanted > seen AND owner IS NULL")
@@ -115,7 +115,7 @@ def _look_now(made: World) -> None:
     made.rests()
 
 
-def _memory(made: World) -> tuple[float, float]:
+def _memory(made: RealWorld) -> tuple[float, float]:
     status = Path(f"/proc/{made.bot_pid}/status").read_text().splitlines()
     kilobytes = {line.split(":")[0]: line.split()[1] for line in status if line.endswith(" kB")}
     return int(kilobytes["VmRSS"]) / 1024, int(kilobytes["VmHWM"]) / 1024

@@ -31,7 +31,8 @@ from tests.benchmarks.stage import table
 from tests.memory.clock import ManualClock
 from tests.memory.renderer import MemoryRenderer
 from tests.memory.store import MemoryStore
-from tests.stories.world import keys, package
+from tests.stories.real import keys
+from tests.stories.world import package
 
 HOUR = 3600.0
 HOURS = 4

@@ -17,7 +17,8 @@ from bot.sandbox.git.bare import environment
 from bot.sandbox.records.refs import Refs
 from lifecycle import names, records
 from tests.ids import on_github
-from tests.stories.world import CONFIG, World, keys, package, resized
+from tests.stories.real import RealWorld, keys
+from tests.stories.world import CONFIG, package, resized
 
 _WHO = "owner <owner@users.example> 1700000000 +0000"
 
@@ -27,7 +28,7 @@ def name(number: int) -> str:
     return f"area-{number % 50:02}/package-{number:05}"
 
 
-def fill(made: World, packages: int, tags: int, proposals: int) -> None:
+def fill(made: RealWorld, packages: int, tags: int, proposals: int) -> None:
     """Give a repository its packages and tags, and open pull requests; the bot does not run yet.
 
     Each commit of `main` releases every package once, so that there are as many as revisions of
@@ -56,7 +57,7 @@ def fill(made: World, packages: int, tags: int, proposals: int) -> None:
             state.pulls.open(repository, author, title=title, head=branch, base="main", draft=True)
 
 
-def index(made: World) -> None:
+def index(made: RealWorld) -> None:
     """Let the index of the bot know every revision, as after years."""
     repository = made.repository
     folder = made.forge.store.path(repository.id)

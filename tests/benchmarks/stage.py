@@ -23,7 +23,8 @@ from bot.sandbox.github.http import Exchange
 from bot.sandbox.records.memory import Happening
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database
-from tests.stories.world import KPTFILE, World, world
+from tests.stories.real import RealWorld, world
+from tests.stories.world import KPTFILE
 
 PATIENCE = 60.0
 """Seconds to wait for one thing; what takes longer is broken, not slow."""
@@ -97,7 +98,7 @@ def deployment(i: int, replicas: int) -> str:
 class Moments:
     """When what happened at the forge, on `time.monotonic`."""
 
-    def __init__(self, made: World) -> None:
+    def __init__(self, made: RealWorld) -> None:
         self._world = made
         self._changed = threading.Condition()
         self._pushed: dict[str, float] = {}
@@ -160,7 +161,7 @@ class Moments:
 class Stage:
     """A world with its bot in a process of its own."""
 
-    def __init__(self, made: World) -> None:
+    def __init__(self, made: RealWorld) -> None:
         self.world = made
         self.moments = Moments(made)
 
@@ -198,8 +199,8 @@ class Stage:
 
 @contextmanager
 def stage(
-    fill: Callable[[World], None] = lambda _: None,
-    ready: Callable[[World], None] = lambda _: None,
+    fill: Callable[[RealWorld], None] = lambda _: None,
+    ready: Callable[[RealWorld], None] = lambda _: None,
     patience: float = 30.0,
 ) -> Iterator[Stage]:
     """Everything, started and at rest; all of it ends with the block.

@@ -26,7 +26,7 @@ from bot.sandbox.faults.calls import LoggedCall
 from tests.benchmarks.crowd import BOT, Crowd
 from tests.benchmarks.fleet import parent_of
 from tests.benchmarks.stage import table
-from tests.stories.world import World, world
+from tests.stories.real import RealWorld, world
 
 PROPOSALS = 80
 KILLS = 24
@@ -50,7 +50,7 @@ class Storm:
         recovered: Kind of kill to the seconds until the bot wrote to the forge again.
     """
 
-    play: World
+    play: RealWorld
     crowd: Crowd
     state: Path
     recovered: dict[str, list[float]] = field(default_factory=dict)

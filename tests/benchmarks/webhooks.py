@@ -17,7 +17,8 @@ from statistics import median, quantiles
 from typing import Any
 
 from tests.benchmarks.stage import stage, table
-from tests.stories.world import SECRET, World, package
+from tests.stories.real import RealWorld
+from tests.stories.world import SECRET, package
 
 ONE_BY_ONE = 1000
 AT_ONCE = 4000
@@ -28,7 +29,7 @@ BRANCHES = 20
 Headers = Mapping[str, str]
 
 
-def deliveries(play: World, many: int) -> Iterator[tuple[bytes, dict[str, str]]]:
+def deliveries(play: RealWorld, many: int) -> Iterator[tuple[bytes, dict[str, str]]]:
     """So many deliveries, made from one that the forge made."""
     seen: list[tuple[str, Headers, Mapping[str, Any]]] = []
     play.forge.webhook_observers.append(lambda *made: seen.append(made))

@@ -7,7 +7,8 @@ from click.testing import CliRunner
 
 from bot.cli.root import main
 from bot.sandbox.serve import SandboxForge
-from tests.stories.world import MANIFEST, keys
+from tests.stories.real import keys
+from tests.stories.world import MANIFEST
 
 SECRET = "a secret of the doctor"
 

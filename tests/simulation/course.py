@@ -67,6 +67,8 @@ class Course:
 
     forge: SimulatedForge
     store: Store
+    workers = 2
+    """Keys that a bot looks at at a time."""
 
     def __init__(self, draw: Random, latency: Callable[[], float] = lambda: 0.0) -> None:
         self.draw = draw
@@ -98,7 +100,7 @@ class Course:
             self._mirrors,
             self._renderer,
         )
-        self.replicas.append(Replica(world, f"bot{next(self._names)}"))
+        self.replicas.append(Replica(world, f"bot{next(self._names)}", self.workers))
 
     def kill(self, name: str) -> None:
         """End a bot at once."""
@@ -126,7 +128,7 @@ class Course:
 
     # --- webhooks -------------------------------------------------------------------------------
 
-    def _send(self) -> None:
+    def send(self) -> None:
         """What becomes of the webhooks that the forge has made."""
         waiting = self.forge.deliveries
         while waiting:
@@ -177,10 +179,10 @@ class Course:
     def rest(self, most: int = ENDLESS) -> bool:
         """Let everything go on without time passing; whether nothing is ready any more."""
         done = self.loop.run(most)
-        self._send()
+        self.send()
         while self.loop.is_ready and most == ENDLESS:
             self.loop.run(most)
-            self._send()
+            self.send()
             if self.loop.steps > self._endless:
                 raise EndlessError
         if done and not self.loop.is_ready and self.is_idle:

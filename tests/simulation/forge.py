@@ -105,6 +105,7 @@ class SimulatedForge:
         secret: What webhooks are signed with; "" for no signatures.
         faults: Asked for each request of a bot what befalls it.
         payload: Makes the bodies of webhooks; by default without what the bot does not read.
+        send: Is given each webhook that is made; by default they are put into `deliveries`.
 
     Attributes:
         state: The sandbox's rules and memory; what is done to it outside of `act` and of the bot
@@ -124,6 +125,7 @@ class SimulatedForge:
         secret: str = "",
         faults: Faults = forge_calls.none,
         payload: Payload = forge_hooks.payload,
+        send: Callable[[OutgoingHook], None] | None = None,
     ) -> None:
         self.clock = clock
         self.links = LINKS
@@ -139,7 +141,7 @@ class SimulatedForge:
         self._hooks = Deliveries(
             self.state,
             self.links,
-            self.deliveries.append,
+            send or self.deliveries.append,
             lambda: f"{drawn.getrandbits(128):032x}",
             payload,
         )
@@ -273,6 +275,14 @@ class Doors(Mapping[str, Door]):
         self._replica = replica
 
     def __getitem__(self, url: str) -> Door:
+        return Door(self._forge, self.repository(url), self._replica)
+
+    def repository(self, url: str) -> Repository:
+        """The one at an address.
+
+        Raises:
+            KeyError: There is none.
+        """
         owner, _, name = url.removeprefix(f"{WEB}/").removesuffix(".git").partition("/")
         data, former = self._forge.state.data, self._forge.state.moved(owner, name)
         wanted = f"{owner}/{name}".lower()
@@ -280,7 +290,7 @@ class Doors(Mapping[str, Door]):
         repo = former or next(found, None)
         if repo is None:
             raise KeyError(url)
-        return Door(self._forge, repo, self._replica)
+        return repo
 
     def __iter__(self) -> Iterator[str]:
         return (self._forge.url(repo) for repo in self._forge.state.data.repositories.values())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bot.git.port import GitRefusedError, Pushed, RefUpdate
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.git import history, trees
-from bot.sandbox.git.objects import Tag
+from bot.sandbox.git.objects import Ident, Tag
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import Comment, Pull, Repository, Review
@@ -70,6 +70,7 @@ class Actor:
         *parents: str,
         message: str = "Change",
         author: str = "",
+        who: Ident | None = None,
         repo: Repository | None = None,
     ) -> str:
         """Write a commit into a repository's objects; nothing names it yet.
@@ -78,7 +79,8 @@ class Actor:
             files: What differs from the first parent; a commit without parents has only these.
             parents: Of the commit.
             message: Of the commit.
-            author: Login of whoever the commit says wrote it; the committer is always this person.
+            author: Login of whoever the commit says wrote it; the committer is this person.
+            who: What the commit says of both, in place of these.
             repo: Whose objects it can stand on.
         """
         git = self._mine(repo)
@@ -92,8 +94,8 @@ class Actor:
             tree=tree or git.write_tree(()),
             parents=parents,
             message=message,
-            author=wrote,
-            committer=me,
+            author=who or wrote,
+            committer=who or me,
         )
         return git.write_commit(new)
 
@@ -106,6 +108,7 @@ class Actor:
         base: str | None = None,
         force: bool = False,
         author: str = "",
+        who: Ident | None = None,
         repo: Repository | None = None,
     ) -> str:
         """Commit and push; gives the commit.
@@ -118,6 +121,7 @@ class Actor:
                 where it is not there yet; "" for none.
             force: The branch is moved even where that leaves commits behind.
             author: See `commit`.
+            who: See `commit`.
             repo: Where to.
 
         Raises:
@@ -129,7 +133,7 @@ class Actor:
         if base is not None:
             start = repo.branch(base) or base
         parents = (start,) if start else ()
-        made = self.commit(files, *parents, message=message, author=author, repo=repo)
+        made = self.commit(files, *parents, message=message, author=author, who=who, repo=repo)
         self.push_commit(branch, made, force=force, repo=repo)
         return made
 
@@ -144,7 +148,13 @@ class Actor:
         self._move({f"refs/heads/{branch}": commit}, repo)
 
     def merge_locally(
-        self, branch: str, other: str, message: str = "Merge", repo: Repository | None = None
+        self,
+        branch: str,
+        other: str,
+        message: str = "Merge",
+        *,
+        who: Ident | None = None,
+        repo: Repository | None = None,
     ) -> str:
         """Merge a branch or commit into a branch by git, and push it."""
         repo = repo or self.repo
@@ -153,7 +163,7 @@ class Actor:
         tree = git.merge_tree(ours, theirs)
         if tree is None:
             raise GitRefusedError("they conflict")
-        me = self._state.person(self.user)
+        me = who or self._state.person(self.user)
         new = NewCommit(tree=tree, parents=(ours, theirs), message=message, author=me, committer=me)
         made = git.write_commit(new)
         self.push_commit(branch, made, repo=repo)

@@ -95,7 +95,8 @@ class Talks:
 
     def _comment(self, said: Said) -> Comment:
         edit, login, made = self._made.get(said.id, (None, "", None))
-        if made is not None and edit is said.edit and login == said.user.login:
+        same = edit is said.edit and login == said.user.login
+        if made is not None and same and made.at == said.created_at:  # stories put it back
             return made
         ours = said.user is self._us
         made = Comment(

@@ -416,7 +416,7 @@ class Simulation(Course):
             kind = "move: " if isinstance(step, Move) and not step.attack else ""
             self.weather.tally[f"{kind}{step.name}"] += 1
             break
-        self._send()
+        self.send()
         if draw.random() < self.manner.hurry:
             self.rest(int(draw.random() ** 2 * TOLD))
         elif draw.random() < 0.5:

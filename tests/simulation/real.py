@@ -8,7 +8,6 @@ push to both, and the two must answer the same.
 import asyncio
 import shutil
 import tempfile
-import threading
 import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
@@ -30,13 +29,11 @@ from lifecycle.names import Ref, Sha
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.databases import create_database
 from tests.memory.git_objects import MemoryObjects, named
+from tests.simulation.elsewhere import Elsewhere
 from tests.simulation.forge import Doors, SimulatedForge
 from tests.simulation.forge_door import Door
 
 T = TypeVar("T")
-
-LONGEST = 60
-"""Seconds that the database may take for anything."""
 
 _CLOCK = """
 CREATE SCHEMA simulated;
@@ -58,8 +55,7 @@ class RealDatabase:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._elsewhere = Elsewhere()
         self._clock: Clock | None = None
         self._told = -1.0
         self._stores: list[PostgresStore] = []
@@ -68,7 +64,7 @@ class RealDatabase:
 
     def __enter__(self) -> Self:
         server = self._stack.enter_context(EmbeddedPostgres())
-        self._thread.start()
+        self._elsewhere.__enter__()
         self._url = self.wait(create_database(server.url, "simulated"))
         self.wait(self._prepare())
         return self
@@ -82,9 +78,7 @@ class RealDatabase:
         self.wait(self._end_stores())
         if self._admin is not None:
             self.wait(self._admin.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._elsewhere.__exit__(kind, error, trace)
         self._stack.close()
 
     def begins(self, clock: Clock) -> None:
@@ -116,7 +110,7 @@ class RealDatabase:
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something on the other thread's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(LONGEST)
+        return self._elsewhere.wait(work)
 
     def _store(self) -> Store:
         async def opened() -> PostgresStore:

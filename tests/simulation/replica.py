@@ -1,5 +1,6 @@
 """One bot: the real controller, worker and sweeps, over ports that are simulated."""
 
+import asyncio
 import contextvars
 import re
 from collections.abc import Callable, Coroutine
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from bot import tasks
 from bot.loop.controller import Controller
 from bot.loop.work import Failed, Result, Worker, WorkItem
 from bot.serve import _sweep
@@ -115,17 +117,23 @@ class Replica:
         self.worker = Worker(self.store, self._work, name, clock=self.clock)
         self._context = contextvars.copy_context()
         self._context.run(OWNER.set, self.owner)
-        self.start(self.worker.run(workers))
-        self.start(_sweep(self.store, mirrors, SWEEP, self.clock, gate.offload))
+        self._loops = [
+            self.start(self.worker.run(workers)),
+            self.start(_sweep(self.store, mirrors, SWEEP, self.clock, gate.offload)),
+        ]
 
-    def start(self, work: Coroutine[Any, Any, object]) -> None:
+    def start(self, work: Coroutine[Any, Any, object]) -> "asyncio.Task[Any]":
         """Begin a task of this process."""
-        self._context.run(self._world.loop.create_task, work)
+        return self._context.run(self._world.loop.create_task, work)
 
     @property
     def is_idle(self) -> bool:
         """No look goes on."""
         return self.worker.busy == 0
+
+    def end(self) -> "asyncio.Task[Any]":
+        """End it in order: looks end, or are given back; gives what ends when that is done."""
+        return self.start(tasks.end(self._loops))
 
     def kill(self) -> None:
         """End it at once, as the kernel does."""

@@ -1,16 +1,19 @@
-"""One function runner for all stories; a world for each."""
+"""One function runner for all stories; a world for each, on the stage that it takes."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
 from bot import logs
 from tests.contract.watch import watched
 from tests.stories.people import wait_for
-from tests.stories.world import CONFIG, World, seconds_pass, world
+from tests.stories.real import RealWorld, world
+from tests.stories.rendering import Rendering
+from tests.stories.simulated import simulated
+from tests.stories.world import CONFIG, Staging, World, seconds_pass
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,13 +36,45 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     process.wait()
 
 
+@pytest.fixture(scope="session")
+def rendering(runner: str) -> Iterator[Rendering]:
+    """What renders for stories in simulated time."""
+    with Rendering(runner) as made:
+        yield made
+
+
 @pytest.fixture
-def stage(
-    tmp_path: Path, database_url: str, runner: str, request: pytest.FixtureRequest
-) -> Iterator[World]:
-    """A world whose bot is not started yet; every answer of its forge is validated."""
-    with world(tmp_path, database_url, runner) as made, watched(made.forge):
-        made.render_workers = request.node.get_closest_marker("render_workers") is not None
+def is_real(request: pytest.FixtureRequest) -> bool:
+    """Whether the story is told with everything that the bot has in operation."""
+    every = request.config.getoption("--real-stories")
+    return bool(every) or request.node.get_closest_marker("real_parts") is not None
+
+
+@pytest.fixture
+def staged(is_real: bool, request: pytest.FixtureRequest) -> Staging:
+    """Makes a world, given a configuration; every answer of its forge is validated."""
+
+    @contextmanager
+    def make(config: str) -> Iterator[World]:
+        needed = request.getfixturevalue
+        made: AbstractContextManager[World]
+        if is_real:
+            folder, database, runner = map(needed, ("tmp_path", "database_url", "runner"))
+            made = world(folder, database, runner, config=config)
+        else:
+            made = simulated(needed("rendering"), config)
+        with made as stage, watched(stage.forge):
+            if isinstance(stage, RealWorld):
+                stage.render_workers = request.node.get_closest_marker("render_workers") is not None
+            yield stage
+
+    return make
+
+
+@pytest.fixture
+def stage(staged: Staging) -> Iterator[World]:
+    """A world whose bot is not started yet."""
+    with staged(CONFIG) as made:
         yield made
 
 
@@ -52,9 +87,7 @@ def play(stage: World) -> World:
     """
     stage.start_bot()
     # Before that, what people do may be heard of twice: when it is told, and when it is adopted.
-    wait_for(
-        "the repository to be adopted", lambda: stage.database("SELECT 1 FROM adoption") or None
-    )
+    wait_for("the repository to be adopted", lambda: stage.is_adopted() or None)
     stage.rests()
     seconds_pass(stage.forge, 1)
     return stage
@@ -67,10 +100,9 @@ TWO_BASES = CONFIG.replace(
 
 
 @pytest.fixture
-def two_bases(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
+def two_bases(staged: Staging) -> Iterator[World]:
     """A running world that publishes from `main` and from `release`."""
-    made = world(tmp_path, database_url, runner, config=TWO_BASES)
-    with made as stage, watched(stage.forge):
+    with staged(TWO_BASES) as stage:
         stage.owner.pushes("release", {"words.md": "Releases stand here.\n"})
         stage.start_bot()
         stage.rests()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import github
 from github.Auth import Token
@@ -26,8 +26,21 @@ class WaitedInVainError(AssertionError):
     """What a story waited for did not happen."""
 
 
+class Waiter(Protocol):
+    """Whose time it is that a story waits in."""
+
+    def wait_for(self, what: str, ready: Callable[[], T | None], seconds: float) -> T:
+        """As the function of this name."""
+
+
+waiters: list[Waiter] = []
+"""The last one waits in simulated time; where there is none, time is what it is."""
+
+
 def wait_for(what: str, ready: Callable[[], T | None], seconds: float = PATIENCE) -> T:
     """Ask again and again until there is something, less often the longer it takes."""
+    if waiters:
+        return waiters[-1].wait_for(what, ready, seconds)
     until = time.monotonic() + seconds
     pause = 0.03
     while True:
@@ -56,7 +69,11 @@ class Person:
     @cached_property
     def repository(self) -> Repository:
         """The repository through this person's own client."""
-        client = github.Github(
+        return self.client().get_repo(self.full_name)
+
+    def client(self) -> github.Github:
+        """A client of the forge's API with this person's token."""
+        return github.Github(
             auth=Token(self.token),
             base_url=self.api_url,
             timeout=int(PATIENCE),
@@ -64,7 +81,6 @@ class Person:
             seconds_between_writes=0,
             retry=None,
         )
-        return client.get_repo(self.full_name)
 
     def pull(self, number: int) -> PullRequest:
         """A pull request as this person sees it now."""
@@ -139,6 +155,12 @@ class Person:
         start = f"origin/{branch}" if self._has(clone, branch) else f"origin/{base}"
         self.git(clone, "switch", "--quiet", "--force-create", branch, start)
         return clone
+
+    def points(self, branch: str, commit: str, *, force: bool = False) -> None:
+        """Push a commit that the forge has already to a branch."""
+        clone = self._clone(self.clone_url)
+        flag = ["--force"] if force else []
+        self.git(clone, "push", "--quiet", *flag, "origin", f"{commit}:refs/heads/{branch}")
 
     def merges_base(self, branch: str, base: str = "main") -> str:
         """Merge the base branch into a branch, and push."""

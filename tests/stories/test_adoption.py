@@ -3,10 +3,13 @@
 import pytest
 
 from tests.stories.people import wait_for
-from tests.stories.world import World, package
+from tests.stories.real import RealWorld
+from tests.stories.world import package
+
+pytestmark = pytest.mark.real_parts
 
 
-def _merged_by_hand(play: World, name: str) -> int:
+def _merged_by_hand(play: RealWorld, name: str) -> int:
     """The number of a proposal that its owner merges at once."""
     play.author.pushes(f"change/{name}", package(f"net/{name}"))
     made = play.author.repository.create_pull(
@@ -17,7 +20,7 @@ def _merged_by_hand(play: World, name: str) -> int:
 
 
 @pytest.mark.parametrize("hours", [-1, 1], ids=["forge-ahead", "forge-behind"])
-def test_our_clock_is_an_hour_off(stage: World, hours: int) -> None:
+def test_our_clock_is_an_hour_off(stage: RealWorld, hours: int) -> None:
     """Short-cut refused: comparing when the forge says it was merged with when we say we came."""
     before = _merged_by_hand(stage, "before")
     stage.start_bot()

@@ -10,7 +10,8 @@ from github.CheckRun import CheckRun
 
 from tests.contract.watch import watched
 from tests.stories.people import wait_for
-from tests.stories.world import CONFIGMAP, KPTFILE, World, package, world
+from tests.stories.real import RealWorld, world
+from tests.stories.world import CONFIGMAP, KPTFILE, World, package
 
 BRANCH = "drafts/net/core/first"
 ME = "porchbot[bot]"
@@ -110,7 +111,7 @@ def checks_say(world: World, number: int, bad: Bad) -> CheckRun:
 def nothing_broke(world: World) -> None:
     """All is at rest and no look failed."""
     world.rests()
-    assert world.database("SELECT key, last_error FROM work WHERE tries > 0") == []
+    assert world.failing() == []
 
 
 def recovers(world: World, number: int, gone: list[str]) -> None:
@@ -145,7 +146,8 @@ def test_bad_files_are_refused_at_their_place(play: World) -> None:
     recovers(play, number, [])
 
 
-def test_a_symlink_out_of_the_package_is_refused(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_symlink_out_of_the_package_is_refused(play: RealWorld) -> None:
     """Fails when links are followed: `../../.git/config` would end in a rendering."""
     clone = play.author.checks_out(BRANCH)
     for path, text in package("net/core").items():
@@ -170,7 +172,8 @@ def test_a_symlink_out_of_the_package_is_refused(play: World) -> None:
     recovers(play, number, ["all.yaml"])
 
 
-def test_a_package_of_20_001_files_is_refused_unread(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_package_of_20_001_files_is_refused_unread(play: RealWorld) -> None:
     """Fails when limits are asked after reading."""
     clone = play.author.checks_out(BRANCH)
     blob = play.author.git(clone, "hash-object", "-w", str(clone / "net/edge/settings.yaml"))
@@ -245,7 +248,8 @@ def catalog(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
         yield made
 
 
-def test_a_repository_with_a_past_is_left_as_it_is_and_counted_on(catalog: World) -> None:
+@pytest.mark.real_parts
+def test_a_repository_with_a_past_is_left_as_it_is_and_counted_on(catalog: RealWorld) -> None:
     """Fails when adoption tags, comments or opens anything, or numbers start again at 1."""
     before = dict(catalog.repository.refs)
     catalog.start_bot()

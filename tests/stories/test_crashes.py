@@ -10,7 +10,10 @@ import pytest
 
 from bot.sandbox.faults.calls import LoggedCall
 from tests.stories.people import PATIENCE, wait_for
-from tests.stories.world import World, package
+from tests.stories.real import RealWorld
+from tests.stories.world import package
+
+pytestmark = pytest.mark.real_parts
 
 BOT = "porchbot[bot]"
 KINDS = {
@@ -41,7 +44,7 @@ def writes(call: LoggedCall) -> bool:
     return call.method != "GET" and "graphql" not in call.template
 
 
-def chain_of(play: World, since: int) -> list[Step]:
+def chain_of(play: RealWorld, since: int) -> list[Step]:
     """The writing calls of the bot, in the order of their answers."""
     seen: Counter[str] = Counter()
     steps = []
@@ -52,7 +55,7 @@ def chain_of(play: World, since: int) -> list[Step]:
     return steps
 
 
-def proposes_at_once(play: World, name: str) -> int:
+def proposes_at_once(play: RealWorld, name: str) -> int:
     """A proposal without waiting for anything; the bot may be down."""
     branch = f"drafts/crash/{name}/w"
     play.author.pushes(branch, package(f"crash/{name}"))
@@ -60,7 +63,7 @@ def proposes_at_once(play: World, name: str) -> int:
     return int(pull.number)
 
 
-def killed_at(play: World, step: Step, *, done: bool) -> threading.Event:
+def killed_at(play: RealWorld, step: Step, *, done: bool) -> threading.Event:
     """Kill the bot at a call: after the deed (its answer is lost), or before it is done."""
     dead = threading.Event()
 
@@ -77,7 +80,7 @@ def killed_at(play: World, step: Step, *, done: bool) -> threading.Event:
     return dead
 
 
-def is_published_once(play: World, name: str, number: int, step: object) -> None:
+def is_published_once(play: RealWorld, name: str, number: int, step: object) -> None:
     """Merged, tagged, told and tidied, each exactly once."""
     author = play.author
     target = author.waits_for_tag(f"crash/{name}/v1")
@@ -95,7 +98,7 @@ def is_published_once(play: World, name: str, number: int, step: object) -> None
 
 @pytest.mark.soak
 @pytest.mark.long
-def test_killed_at_every_call_of_the_publish_chain(stage: World) -> None:
+def test_killed_at_every_call_of_the_publish_chain(stage: RealWorld) -> None:
     """Fails when a step is remembered in the process, or taken as done because it was begun.
 
     In turn before and after the deed: each start of the process takes seconds, and the simulation

@@ -8,11 +8,13 @@ from psycopg.conninfo import conninfo_to_dict
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database, drop_database
 from tests.stories.people import wait_for
+from tests.stories.real import RealWorld
 from tests.stories.world import World, package, resized, seconds_pass
 
 
+@pytest.mark.real_parts
 async def test_a_lost_database_loses_nothing_that_matters(
-    stage: World, postgres: EmbeddedPostgres
+    stage: RealWorld, postgres: EmbeddedPostgres
 ) -> None:
     """Fails when approvals, holds or the baseline are read from the database only.
 
@@ -53,8 +55,9 @@ async def test_a_lost_database_loses_nothing_that_matters(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", ["lost", "yesterday"])
+@pytest.mark.real_parts
 async def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(
-    stage: World, postgres: EmbeddedPostgres, kind: str
+    stage: RealWorld, postgres: EmbeddedPostgres, kind: str
 ) -> None:
     """Fails when what was answered, numbers of deleted tags, approvals or holds stand there only.
 

@@ -1,14 +1,18 @@
 """The forge's own rules and names: what it forbids is said, what it renames is followed."""
 
+import pytest
+
 from bot.sandbox.records.accounts import Role
 from tests.stories.people import wait_for
+from tests.stories.real import RealWorld
 from tests.stories.world import World, package
 
 BRANCH = "drafts/net/core/w"
 BOT = "porchbot[bot]"
 
 
-def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: RealWorld) -> None:
     """Fails when a refused push ends the look: no check, no answer, and the same push for ever."""
     rules = play.forge.state.rules
     rule = rules.add(
@@ -71,7 +75,8 @@ def test_required_checks_of_classic_protection_and_of_rulesets_are_waited_for(pl
     play.author.waits_for_tag("net/core/v1")
 
 
-def test_a_repository_that_is_renamed_is_followed(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_repository_that_is_renamed_is_followed(play: RealWorld) -> None:
     """Fails when requests and remotes keep the name of the first day: a redirect loses what was
     asked, and git does not follow one."""
     number = play.proposes(BRANCH, package("net/core"))

@@ -1,6 +1,11 @@
 """A finding stands at its line: what people see beside a check is the line to mend."""
 
-from tests.stories.world import KPTFILE, World
+import pytest
+
+from tests.stories.real import RealWorld
+from tests.stories.world import KPTFILE
+
+pytestmark = pytest.mark.real_parts
 
 DEPLOYMENT = """\
 # Two documents, the second with the trouble.
@@ -118,7 +123,7 @@ pipeline:
 """
 
 
-def test_the_text_of_every_annotated_line_is_what_is_wrong(play: World) -> None:
+def test_the_text_of_every_annotated_line_is_what_is_wrong(play: RealWorld) -> None:
     """Fails when a path is cut at its dots: what is in a list then stands at the list's key."""
     files = {
         "net/core/Kptfile": KPTFILE.replace("NAME", "core") + PIPELINE,

@@ -7,9 +7,10 @@ import httpx
 import pytest
 
 from tests.stories.people import wait_for
-from tests.stories.world import World, package, resized
+from tests.stories.real import RealWorld
+from tests.stories.world import package, resized
 
-pytestmark = pytest.mark.render_workers
+pytestmark = [pytest.mark.real_parts, pytest.mark.render_workers]
 
 
 BAD = """\
@@ -31,7 +32,7 @@ spec:
 """
 
 
-def test_from_a_pushed_draft_to_v2(play: World) -> None:
+def test_from_a_pushed_draft_to_v2(play: RealWorld) -> None:
     """The demo's story; fails on any fixed result, since each step is caused by a person."""
     author, approver = play.author, play.approver
     author.pushes("drafts/net/core/first", {**package("net/core"), "net/core/router.yaml": BAD})
@@ -103,7 +104,7 @@ def test_from_a_pushed_draft_to_v2(play: World) -> None:
     assert author.waits_for_tag("net/core/v2") != target
 
 
-def test_a_pull_request_without_packages_has_one_check_and_no_comment(play: World) -> None:
+def test_a_pull_request_without_packages_has_one_check_and_no_comment(play: RealWorld) -> None:
     """Fails when every check is required to say something: others would wait for ever."""
     play.author.pushes("topic", {"README.md": "words\n"})
     pull = play.author.repository.create_pull(base="main", head="topic", title="Words", body="")
@@ -116,7 +117,7 @@ def test_a_pull_request_without_packages_has_one_check_and_no_comment(play: Worl
     assert play.author.repository.get_issue(pull.number).comments == 0
 
 
-def test_several_packages_in_one_proposal_are_tagged_each(play: World) -> None:
+def test_several_packages_in_one_proposal_are_tagged_each(play: RealWorld) -> None:
     """Fails when a branch name decides which package is published."""
     number = play.proposes("drafts/net/core/w", {**package("net/core"), **package("apps/shop")})
     play.approver.says(number, "/approve")
@@ -125,7 +126,7 @@ def test_several_packages_in_one_proposal_are_tagged_each(play: World) -> None:
     assert core == shop == play.author.pull(number).merge_commit_sha
 
 
-def test_a_look_that_changes_nothing_makes_at_most_eight_calls(play: World) -> None:
+def test_a_look_that_changes_nothing_makes_at_most_eight_calls(play: RealWorld) -> None:
     """Fails when a look asks for everything: rate limits are what bots die of."""
     number = play.proposes("drafts/net/core/w", package("net/core"))
     play.author.says(number, "/hold")
@@ -147,7 +148,7 @@ def test_a_look_that_changes_nothing_makes_at_most_eight_calls(play: World) -> N
     assert 0 < sum(counts.values()) <= 8
 
 
-def test_from_push_to_checks_takes_at_most_twenty_calls(play: World) -> None:
+def test_from_push_to_checks_takes_at_most_twenty_calls(play: RealWorld) -> None:
     """Fails when each step looks at everything again."""
     files = {
         **package("net/core"),

@@ -4,10 +4,15 @@ Every story runs with the manifest's permissions and events, so that too little 
 needed. This one does everything that the bot can do, and says what was never used.
 """
 
+import pytest
+
 from bot.sandbox.rules.permissions import NEEDS, granted
 from tests.stories.people import wait_for
+from tests.stories.real import RealWorld
 from tests.stories.test_main import BAD
-from tests.stories.world import MANIFEST, World, package
+from tests.stories.world import MANIFEST, package
+
+pytestmark = pytest.mark.real_parts
 
 GIT_NEEDS = {"git-upload-pack": "contents=read", "git-receive-pack": "contents=write"}
 
@@ -16,7 +21,7 @@ EVENT_NEEDS = {"issue_comment": "issues=read"}
 (docs/design.md, "GitHub: permissions and events")."""
 
 
-def test_the_manifest_asks_for_what_is_used_and_no_more(stage: World) -> None:
+def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> None:
     """Fails when a permission is kept because it might be of use one day."""
     stage.forge.state.rules.add(
         stage.repository, bypass=[stage.repository.owner], required_checks=[("security-scan", None)]

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
+import pytest
+
 from bot.store.embedded.server import EmbeddedPostgres
 from lifecycle import records
 from tests.databases import create_database, drop_database
 from tests.stories.people import Person, wait_for
+from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, World, package, resized, seconds_pass
 
 ME = "porchbot[bot]"
@@ -123,7 +126,8 @@ def test_deleting_and_editing_the_bots_comments_revives_nothing(play: World) -> 
         assert play.author.waits_for_tag(f"net/{name}/v1")
 
 
-def test_an_older_database_and_a_deleted_answer_revive_nothing(stage: World) -> None:
+@pytest.mark.real_parts
+def test_an_older_database_and_a_deleted_answer_revive_nothing(stage: RealWorld) -> None:
     """Fails when either copy of the memory overrules the other."""
     stage.start_bot()
     stage.rests()
@@ -152,8 +156,9 @@ def test_an_older_database_and_a_deleted_answer_revive_nothing(stage: World) -> 
     assert stage.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.real_parts
 async def test_the_first_sweep_after_everything_was_lost_merges_nothing(
-    stage: World, postgres: EmbeddedPostgres
+    stage: RealWorld, postgres: EmbeddedPostgres
 ) -> None:
     """Fails when an approval that nobody remembers counts as a new one.
 
@@ -239,8 +244,7 @@ def test_a_head_swapped_while_somebody_approves_is_not_approved(stage: World) ->
     stage.author.pushes(branch, resized("net/swapped", 5))
     stage.approver.says(swapped, "/approve")
     seconds_pass(stage.forge, 10)
-    clone = stage.author.checks_out(branch)
-    stage.author.git(clone, "push", "--quiet", "--force", "origin", f"{first}:refs/heads/{branch}")
+    stage.author.points(branch, first, force=True)
     with one_second(stage):
         at_once(stage.approver, raced, "/approve")
         stage.author.pushes("drafts/net/raced/w", resized("net/raced", 666))

@@ -4,16 +4,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+import pytest
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import SQL, Identifier
 
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.stories.people import wait_for
-from tests.stories.world import World, package
+from tests.stories.real import RealWorld
+from tests.stories.world import package
+
+pytestmark = pytest.mark.real_parts
 
 
 @contextmanager
-def no_database(play: World, postgres: EmbeddedPostgres) -> Iterator[None]:
+def no_database(play: RealWorld, postgres: EmbeddedPostgres) -> Iterator[None]:
     """Every connection is ended and no new one let in, as while the server restarts."""
     name = str(conninfo_to_dict(play.environment["DATABASE_URL"])["dbname"])
     allowed = SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS {}")
@@ -29,7 +33,7 @@ def no_database(play: World, postgres: EmbeddedPostgres) -> Iterator[None]:
 
 
 def test_what_was_refused_while_the_database_was_away_is_fetched_when_it_is_back(
-    play: World, postgres: EmbeddedPostgres
+    play: RealWorld, postgres: EmbeddedPostgres
 ) -> None:
     """Fails when it waits for the next sweep, a quarter of an hour, or for another webhook."""
     number = play.proposes("drafts/net/core/w", package("net/core"))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.stories.people import Person, wait_for
+from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, World, package, resized
 
 NOBODY_ASKED = CONFIG.replace("require: 1", "require: 0")
@@ -74,8 +75,9 @@ def not_tagged(world: World, number: int, words: str) -> str:
 
 
 @pytest.mark.parametrize("method", ["squash", "rebase"])
+@pytest.mark.real_parts
 def test_a_merge_is_judged_by_the_rules_before_it_and_by_no_older_ones(
-    play: World, method: str
+    play: RealWorld, method: str
 ) -> None:
     """The short-cut is the pull request's `base.sha`, or commits whose author and text are alike.
 
@@ -105,7 +107,8 @@ def test_a_merge_is_judged_by_the_rules_before_it_and_by_no_older_ones(
     assert play.author.waits_for_tag("net/core/v1") == play.author.pull(number).merge_commit_sha
 
 
-def test_two_merges_in_one_push_are_judged_each(play: World) -> None:
+@pytest.mark.real_parts
+def test_two_merges_in_one_push_are_judged_each(play: RealWorld) -> None:
     """The short-cut compares each with what stood before the push, or judges by its own parent.
 
     Two approved ones are published. Then the first of two changes the rules: neither it nor who
@@ -137,8 +140,9 @@ def test_two_merges_in_one_push_are_judged_each(play: World) -> None:
     assert play.author.waits_for_tag("net/core/v2") == play.author.pull(three).merge_commit_sha
 
 
+@pytest.mark.real_parts
 def test_a_merge_that_takes_another_package_back_is_refused_before_and_after(
-    play: World,
+    play: RealWorld,
 ) -> None:
     """The short-cut compares the head with one merge base: net/edge is in no diff that it sees."""
     clone = clone_of(play.author, "topic")
@@ -184,7 +188,8 @@ def test_who_only_pressed_update_branch_approves(play: World) -> None:
     assert play.author.waits_for_tag("net/core/v1")
 
 
-def test_a_tag_of_somebody_else_is_never_called_published(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_tag_of_somebody_else_is_never_called_published(play: RealWorld) -> None:
     """The short-cut looks for a tag of the right name on the merge: anybody may push one.
 
     Later our own tag goes: the index knows it, and what is said follows.

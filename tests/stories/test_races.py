@@ -10,7 +10,8 @@ import pytest
 from bot.loop import unjudged
 from tests.contract.watch import watched
 from tests.stories.people import Person, wait_for
-from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized, world
+from tests.stories.real import RealWorld, world
+from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized
 
 BOT = "porchbot[bot]"
 MERGE = "PUT */merge"
@@ -46,7 +47,8 @@ def tagged(play: World, name: str) -> dict[str, str]:
 # --- the merge result is not what was approved ---
 
 
-def test_another_merge_of_the_same_package_between_look_and_merge(play: World) -> None:
+@pytest.mark.real_parts
+def test_another_merge_of_the_same_package_between_look_and_merge(play: RealWorld) -> None:
     """Fails when the tag follows from the approval: the merged tree was seen by nobody."""
     author, approver = play.author, play.approver
     first = play.proposes("drafts/net/core/a", {**package("net/core"), **extra("net/core", "a")})
@@ -77,7 +79,8 @@ def test_another_merge_of_the_same_package_between_look_and_merge(play: World) -
     assert f"was published with `net/core/v2` by #{one}." in author.summary(other)
 
 
-def test_a_push_to_main_between_look_and_merge(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_push_to_main_between_look_and_merge(play: RealWorld) -> None:
     """Fails when only other pull requests count: a push past the bot changes the tree as well."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/edge/b", resized("net/edge", 2))
@@ -188,7 +191,8 @@ def approves(who: Person, number: int) -> threading.Thread:
     return threading.Thread(target=who.says, args=(number, "/approve"))
 
 
-def test_two_approvals_at_the_same_moment_where_two_are_needed(strict: World) -> None:
+@pytest.mark.real_parts
+def test_two_approvals_at_the_same_moment_where_two_are_needed(strict: RealWorld) -> None:
     """Fails when each look counts only the comment that woke it: both would find one of two."""
     number = strict.proposes("drafts/net/core/w", package("net/core"))
 
@@ -204,7 +208,8 @@ def test_two_approvals_at_the_same_moment_where_two_are_needed(strict: World) ->
     assert len(strict.author.answers(number)) == 2
 
 
-def test_two_approvals_at_the_same_moment_where_one_is_enough(play: World) -> None:
+@pytest.mark.real_parts
+def test_two_approvals_at_the_same_moment_where_one_is_enough(play: RealWorld) -> None:
     """Fails when each approval merges and tags for itself."""
     number = play.proposes("drafts/net/core/w", package("net/core"))
 
@@ -217,7 +222,8 @@ def test_two_approvals_at_the_same_moment_where_one_is_enough(play: World) -> No
     assert len(play.author.answers(number)) == 2  # each of the two is told what became of it
 
 
-def test_the_head_moves_between_approval_and_merge(play: World) -> None:
+@pytest.mark.real_parts
+def test_the_head_moves_between_approval_and_merge(play: RealWorld) -> None:
     """Fails when the merge names no head: content would be merged that nobody saw."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
@@ -304,8 +310,9 @@ def test_what_is_pushed_beside_the_package_after_approval_is_not_merged(
     author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.real_parts
 def test_a_merge_that_finds_no_runner_is_published_when_there_is_one(
-    play: World, tmp_path: Path, runner: str, monkeypatch: pytest.MonkeyPatch
+    play: RealWorld, tmp_path: Path, runner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fails when only open proposals are judged again: a crash after the merge would lose a tag."""
     monkeypatch.setattr(unjudged, "RUNNER_WAIT", 1.0)
@@ -414,7 +421,8 @@ def test_a_base_without_packages_does_not_hold_up_the_other(play: World) -> None
 # --- the forge refuses ---
 
 
-def test_a_merge_that_the_forge_refuses_is_shown_and_not_tried_again(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_merge_that_the_forge_refuses_is_shown_and_not_tried_again(play: RealWorld) -> None:
     """Fails when a refusal counts as a fault that passes: the bot would ask for ever."""
     author, approver = play.author, play.approver
     reason = "Merge commits are not allowed on this repository"
@@ -439,8 +447,9 @@ def test_a_merge_that_the_forge_refuses_is_shown_and_not_tried_again(play: World
     assert merges(play) == [405, 200]
 
 
+@pytest.mark.real_parts
 def test_a_rule_of_the_branch_that_the_bot_does_not_know_is_named_by_the_forge(
-    play: World,
+    play: RealWorld,
 ) -> None:
     """Fails when only rules that the bot reads are shown: the forge has more of them."""
     author, approver = play.author, play.approver
@@ -458,7 +467,8 @@ def test_a_rule_of_the_branch_that_the_bot_does_not_know_is_named_by_the_forge(
     author.waits_for_tag("net/core/v1")
 
 
-def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: RealWorld) -> None:
     """Fails when only `/check` brings another try: the bot cannot see every rule of the forge."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
@@ -483,7 +493,8 @@ def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: Wo
     assert merges(play) == [405, 405, 200]
 
 
-def test_base_branch_was_modified_is_tried_again(play: World) -> None:
+@pytest.mark.real_parts
+def test_base_branch_was_modified_is_tried_again(play: RealWorld) -> None:
     """Fails when every 405 is final: this one passes by itself."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
@@ -498,7 +509,8 @@ def test_base_branch_was_modified_is_tried_again(play: World) -> None:
     assert len(author.answers(number)) == 1
 
 
-def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: RealWorld) -> None:
     """Fails when a failed call counts as a deed not done."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
@@ -513,7 +525,8 @@ def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: World) -> None:
     assert merges(play) == [502]
 
 
-def test_a_required_check_of_others_is_waited_for(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_required_check_of_others_is_waited_for(play: RealWorld) -> None:
     """Fails when the bot asks the forge to merge and lets it find out."""
     author, approver = play.author, play.approver
     play.forge.state.rules.add(play.repository, required_checks=[("security-scan", None)])
@@ -534,7 +547,8 @@ def test_a_required_check_of_others_is_waited_for(play: World) -> None:
     assert merges(play) == [200]
 
 
-def test_one_that_cannot_be_published_keeps_no_other_from_it(play: World) -> None:
+@pytest.mark.real_parts
+def test_one_that_cannot_be_published_keeps_no_other_from_it(play: RealWorld) -> None:
     """Fails when a base's line is read and worked off as a whole: one 403 then stops publishing."""
     broken = play.proposes("drafts/net/core/w", package("net/core"))
     sound = play.proposes("drafts/net/dns/w", package("net/dns"))

@@ -1,19 +1,17 @@
 """Merge order: a second proposal of one package is brought up to date, by resource and field."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.contract.watch import watched
-from tests.stories.world import CONFIG, World, package, world
+from tests.stories.real import RealWorld
+from tests.stories.world import CONFIG, Staging, World, package
 
 
 @pytest.fixture
-def by_itself(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
+def by_itself(staged: Staging) -> Iterator[World]:
     """A running world where the bot brings proposals up to date unasked."""
-    made = world(tmp_path, database_url, runner, config=f"{CONFIG}publish:\n  update: auto\n")
-    with made as stage, watched(stage.forge):
+    with staged(f"{CONFIG}publish:\n  update: auto\n") as stage:
         stage.start_bot()
         stage.rests()
         yield stage
@@ -80,7 +78,8 @@ def test_the_second_of_two_proposals_is_brought_up_to_date_and_published(play: W
     assert "minReadySeconds: 9" in merged
 
 
-def test_conflicts_are_told_field_by_field_and_nothing_is_pushed(by_itself: World) -> None:
+@pytest.mark.real_parts
+def test_conflicts_are_told_field_by_field_and_nothing_is_pushed(by_itself: RealWorld) -> None:
     """Fails where one side's value is taken, and where only the file is named.
 
     And where an approval of the tree survives a merge that throws away what was published since.

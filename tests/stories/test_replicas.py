@@ -8,7 +8,10 @@ import pytest
 
 from tests.ports import free_port
 from tests.stories.people import wait_for
-from tests.stories.world import World, package
+from tests.stories.real import RealWorld
+from tests.stories.world import package
+
+pytestmark = pytest.mark.real_parts
 
 ME = "porchbot[bot]"
 COMMENT = "POST */comments"
@@ -18,7 +21,7 @@ KEY = "SELECT key FROM work WHERE key LIKE '%proposal%'"
 
 
 @pytest.fixture
-def twin(play: World) -> Iterator[World]:
+def twin(play: RealWorld) -> Iterator[RealWorld]:
     """A second bot, on the database and the forge of the first."""
     port = free_port()
     environment = {
@@ -31,38 +34,38 @@ def twin(play: World) -> Iterator[World]:
     other.stop_bot()
 
 
-def comments(play: World, number: int) -> list[str]:
+def comments(play: RealWorld, number: int) -> list[str]:
     """Each comment of the bot's."""
     found = play.author.repository.get_issue(number).get_comments()
     return [c.body for c in found if c.user.login == ME]
 
 
-def written(play: World, since: int) -> int:
+def written(play: RealWorld, since: int) -> int:
     """How many comments the bot asked for."""
     calls = play.forge.faults.calls(ME, since=since)
     return sum(c.method == "POST" and c.template.endswith("/comments") for c in calls)
 
 
-def runs(play: World, number: int) -> Counter[str]:
+def runs(play: RealWorld, number: int) -> Counter[str]:
     """Names of all check runs at the head of a proposal, how often each is there."""
     head = play.author.pull(number).head.sha
     found = play.author.repository.get_commit(head).get_check_runs(filter="all")
     return Counter(run.name for run in found)
 
 
-def claims_stand(play: World) -> None:
+def claims_stand(play: RealWorld) -> None:
     """From now on the claims that were taken do not run out, however slow this machine is."""
     play.database("UPDATE claim SET at = now() + interval '1 hour'")
 
 
-def given_way(play: World) -> Callable[[], object]:
+def given_way(play: RealWorld) -> Callable[[], object]:
     """Tells whether a look has given way to another one from now on."""
     ((last,),) = play.database("SELECT coalesce(max(id), 0) FROM audit")
     query = f"SELECT 1 FROM audit WHERE id > {last} AND detail ->> 'outcome' = 'WAIT'"
     return lambda: play.database(query) or None
 
 
-def while_one_writes(play: World, call: str, there: Callable[[], object]) -> list[str]:
+def while_one_writes(play: RealWorld, call: str, there: Callable[[], object]) -> list[str]:
     """Let the second bot look at the same thing while the first one's request is under way.
 
     Returns:
@@ -82,7 +85,7 @@ def while_one_writes(play: World, call: str, there: Callable[[], object]) -> lis
     return taken
 
 
-def test_two_bots_at_one_key_answer_once(play: World, twin: World) -> None:
+def test_two_bots_at_one_key_answer_once(play: RealWorld, twin: RealWorld) -> None:
     """Fails when what was said last is known to the process alone: both answer the command."""
     number = play.proposes(BRANCH, package("net/core"))
     before = len(comments(play, number))
@@ -103,7 +106,7 @@ def test_two_bots_at_one_key_answer_once(play: World, twin: World) -> None:
     assert set(runs(play, number).values()) == {1}
 
 
-def test_two_bots_at_one_head_make_each_check_once(play: World, twin: World) -> None:
+def test_two_bots_at_one_head_make_each_check_once(play: RealWorld, twin: RealWorld) -> None:
     """The same for check runs: the forge makes a second one of the same name."""
     twin.start_bot()
     number = play.proposes(BRANCH, package("net/core"))
@@ -118,7 +121,7 @@ def test_two_bots_at_one_head_make_each_check_once(play: World, twin: World) -> 
     assert set(runs(play, number).values()) == {1}
 
 
-def lose_the_answer(play: World) -> None:
+def lose_the_answer(play: RealWorld) -> None:
     """The next comment is written; the bot is told otherwise, and does not see it for a while."""
     faults = play.forge.faults
 
@@ -130,7 +133,7 @@ def lose_the_answer(play: World) -> None:
     faults.fail(COMMENT, status=502, carried_out=True, caller=ME)
 
 
-def test_an_answer_that_got_lost_is_not_said_again(play: World) -> None:
+def test_an_answer_that_got_lost_is_not_said_again(play: RealWorld) -> None:
     """Fails when a look repeats what failed and does not show: the forge has done it."""
     number = play.proposes(BRANCH, package("net/core"))
     before, mark = len(comments(play, number)), play.forge.faults.mark()
@@ -145,7 +148,7 @@ def test_an_answer_that_got_lost_is_not_said_again(play: World) -> None:
     assert written(play, mark) == 1
 
 
-def test_an_answer_that_is_there_twice_is_removed_once(play: World) -> None:
+def test_an_answer_that_is_there_twice_is_removed_once(play: RealWorld) -> None:
     """Fails when doubles stay, or when the removed one counts as deleted by somebody."""
     number = play.proposes(BRANCH, package("net/core"))
     before = len(comments(play, number))

@@ -10,14 +10,17 @@ import pytest
 from bot.serve import Parts
 from tests.ports import free_port
 from tests.stories.people import wait_for
-from tests.stories.world import World, package
+from tests.stories.real import RealWorld
+from tests.stories.world import package
+
+pytestmark = pytest.mark.real_parts
 
 ME = "porchbot[bot]"
 OWNED = "SELECT key FROM work WHERE owner IS NOT NULL"
 
 
 @pytest.fixture
-def worker(stage: World) -> Iterator[World]:
+def worker(stage: RealWorld) -> Iterator[RealWorld]:
     """A worker beside a bot that only takes webhooks."""
     stage.parts = Parts(work=False)
     port = free_port()
@@ -27,34 +30,32 @@ def worker(stage: World) -> Iterator[World]:
     other.stop_bot()
 
 
-def health(play: World) -> tuple[int, dict[str, str]]:
+def health(play: RealWorld) -> tuple[int, dict[str, str]]:
     """What a bot says of its readiness."""
     answer = httpx.get(f"http://127.0.0.1:{play.port}/readyz", timeout=60)
     return answer.status_code, answer.json()
 
 
 def test_a_worker_that_ends_finishes_its_look_and_says_so_first(
-    stage: World, worker: World
+    stage: RealWorld, worker: RealWorld
 ) -> None:
     """Fails when the end cuts a look off, or when health is told as good until the very end."""
     stage.start_bot()
     worker.start_bot()
     assert health(stage) == (200, {"database": "ok"})
     assert set(health(worker)[1]) == {"database", "forge", "runner", "worker"}
-    assert (
-        httpx.post(f"http://127.0.0.1:{worker.port}/webhooks/github", timeout=60).status_code == 404
-    )
+    assert httpx.post(f"http://127.0.0.1:{worker.port}/webhooks/github").status_code == 404
     stage.rests()
     number = stage.proposes("drafts/net/core/w", package("net/core"))
     merging, let_go = threading.Event(), threading.Event()
 
     def held() -> None:
         merging.set()
-        let_go.wait(120)
+        let_go.wait(30)
 
     stage.forge.faults.before("PUT */merge", held, caller=ME)
     stage.approver.says(number, "/approve")
-    assert merging.wait(60)
+    assert merging.wait(30)
     told = len(stage.forge.hooks.sent())
     ends = threading.Thread(target=worker.stop_bot)
     ends.start()

@@ -1,6 +1,9 @@
 """Rules are changed under the rules that they change."""
 
+import pytest
+
 from tests.stories.people import wait_for
+from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, World, package
 
 CONFIGURE = CONFIG.replace("access:\n", 'access:\n  configure: {from: ["role:admin"]}\n')
@@ -89,8 +92,9 @@ def test_a_package_beside_a_change_of_the_rules_needs_both(play: World) -> None:
     play.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.real_parts
 def test_a_link_in_the_place_of_the_rules_is_broken_and_an_administrator_repairs_it(
-    play: World,
+    play: RealWorld,
 ) -> None:
     """Fails when a link counts as no file: the rules would then be those of a bare repository."""
     clone = play.owner.checks_out("main")

@@ -1,6 +1,9 @@
 """Every open proposal of a commit is seen: a check is green for all of them, or for none."""
 
+import pytest
+
 from tests.stories.people import wait_for
+from tests.stories.real import RealWorld
 from tests.stories.test_races import extra
 from tests.stories.world import World
 
@@ -15,8 +18,7 @@ def test_two_head_branches_at_one_commit_are_judged_together(two_bases: World) -
     """Fails when proposals are found by their branch: the second branch hides beside the first."""
     author, approver = two_bases.author, two_bases.approver
     sha = author.pushes("topic", extra("net/edge", "a"))
-    clone = author.checks_out("topic")
-    author.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/twin")
+    author.points("twin", sha)
     one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
     two = author.repository.create_pull(base="release", head="twin", title="two", body="").number
     author.waits_for_summary(two, "is proposed")
@@ -34,12 +36,13 @@ def test_two_head_branches_at_one_commit_are_judged_together(two_bases: World) -
     assert author.pull(one).merged
 
 
-def test_a_proposal_that_the_index_has_lost_is_asked_for_before_a_merge(two_bases: World) -> None:
+@pytest.mark.real_parts
+def test_a_proposal_that_the_index_has_lost_is_asked_for_before_a_merge(
+    two_bases: RealWorld,
+) -> None:
     """Fails when the database alone says who shares a commit."""
     author, approver = two_bases.author, two_bases.approver
-    author.pushes("topic", extra("net/edge", "a"))
-    clone = author.checks_out("topic")
-    author.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/twin")
+    author.points("twin", author.pushes("topic", extra("net/edge", "a")))
     two = author.repository.create_pull(base="release", head="twin", title="two", body="").number
     author.waits_for_summary(two, "is proposed")
     two_bases.rests()
@@ -81,9 +84,7 @@ def test_thirty_closed_ones_hide_no_open_one(two_bases: World) -> None:
 def test_who_shares_a_commit_ceases_to_when_the_branch_moves(two_bases: World) -> None:
     """Fails when nobody tells the other branch: it would wait for the next sweep."""
     author, approver = two_bases.author, two_bases.approver
-    author.pushes("topic", extra("net/edge", "a"))
-    clone = author.checks_out("topic")
-    author.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/twin")
+    author.points("twin", author.pushes("topic", extra("net/edge", "a")))
     one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
     two = author.repository.create_pull(base="release", head="twin", title="two", body="").number
     author.waits_for_summary(two, "is proposed")
@@ -103,10 +104,9 @@ def test_a_crowd_at_one_commit_waits_until_it_is_gone(two_bases: World) -> None:
     author, approver = two_bases.author, two_bases.approver
     two_bases.stop_bot()
     sha = author.pushes("topic", extra("net/edge", "a"))
-    clone = author.checks_out("topic")
     twins = [f"twin{n}" for n in range(6)]
-    refs = [f"HEAD:refs/heads/{twin}" for twin in twins]
-    author.git(clone, "push", "--quiet", "origin", *refs)
+    for twin in twins:
+        author.points(twin, sha)
     open_ = author.repository.create_pull
     one = open_(base="main", head="topic", title="one", body="").number
     others = [open_(base="release", head=twin, title=twin, body="").number for twin in twins]

@@ -9,13 +9,18 @@ from pathlib import Path
 import pytest
 
 from tests.stories.people import wait_for
-from tests.stories.world import World, package, resized, world
+from tests.stories.real import RealWorld, world
+from tests.stories.world import package, resized
+
+pytestmark = pytest.mark.real_parts
 
 ME = "porchbot[bot]"
 
 
 @pytest.fixture
-def late_runner(tmp_path: Path, database_url: str) -> Iterator[tuple[World, Callable[[], None]]]:
+def late_runner(
+    tmp_path: Path, database_url: str
+) -> Iterator[tuple[RealWorld, Callable[[], None]]]:
     """A running world whose function runner is not there yet, and what starts it."""
     address = f"unix:{tmp_path / 'runner.sock'}"
     command = [sys.executable, "-m", "bot.cli", "runner", "--listen", address]
@@ -30,7 +35,7 @@ def late_runner(tmp_path: Path, database_url: str) -> Iterator[tuple[World, Call
 
 
 def test_the_return_of_the_runner_is_noticed_at_once(
-    late_runner: tuple[World, Callable[[], None]],
+    late_runner: tuple[RealWorld, Callable[[], None]],
 ) -> None:
     """Short-cuts refused: waiting out a pause; a list that is lost when anything else fails."""
     play, start = late_runner
@@ -51,11 +56,11 @@ def test_the_return_of_the_runner_is_noticed_at_once(
     author.waits_for_check(pull.number, "porchbot/validate", "success")
 
 
-def _failed(play: World) -> bool:
+def _failed(play: RealWorld) -> bool:
     return any(c.status == 403 for c in play.forge.faults.calls(ME))
 
 
-def _tries(play: World, key: str, least: int) -> int:
+def _tries(play: RealWorld, key: str, least: int) -> int:
     """Wait for so many failures in a row; each is made at once."""
 
     def failed() -> int | None:
@@ -67,7 +72,7 @@ def _tries(play: World, key: str, least: int) -> int:
     return wait_for(f"{least} failures of {key}", failed)
 
 
-def _said(play: World, number: int, key: str) -> None:
+def _said(play: RealWorld, number: int, key: str) -> None:
     """The proposal says that it could not be looked at, names what the operator sees, no more."""
     run = play.author.waits_for_check(number, "porchbot/publish", None)
     ((error,),) = play.database(f"SELECT last_error FROM work WHERE key = '{key}'")
@@ -82,7 +87,7 @@ def _said(play: World, number: int, key: str) -> None:
     assert error.endswith(f"({found[1]})"), error
 
 
-def test_a_look_that_crashes_is_told_once_and_taken_back(play: World) -> None:
+def test_a_look_that_crashes_is_told_once_and_taken_back(play: RealWorld) -> None:
     """Short-cuts refused: telling only the log; telling it at each try, or again after a restart;
     leaving what was said, or a check that was green."""
     author, key = play.author, f"github:{play.repository.id}:proposal:{play.repository.id}:change/w"

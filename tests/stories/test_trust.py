@@ -8,6 +8,7 @@ import pytest
 
 from lifecycle import records
 from tests.stories.people import Person, wait_for
+from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, CONFIGMAP, KPTFILE, World, package, resized
 
 BRANCH = "drafts/net/core/first"
@@ -431,7 +432,8 @@ def fork(world: World) -> str:
     return world.forge.clone_url("outsider", "blueprints")
 
 
-def test_a_fork_is_checked_never_pushed_to_and_publishable(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_fork_is_checked_never_pushed_to_and_publishable(play: RealWorld) -> None:
     """Fails when the bot renders into branches of others, or forks cannot contribute at all."""
     url = fork(play)
     bare = CONFIGMAP.replace("NAME", "core").replace("  labels:\n    owner: network\n", "")
@@ -619,7 +621,8 @@ stringData:
 """
 
 
-def test_no_secret_is_said_or_logged(stage: World, tmp_path: Path) -> None:
+@pytest.mark.real_parts
+def test_no_secret_is_said_or_logged(stage: RealWorld, tmp_path: Path) -> None:
     """Fails when a finding or a difference quotes the value it is about."""
     play, log = stage, tmp_path / "log"
     play.start_bot_process(log)

@@ -14,6 +14,7 @@ from bot.sandbox.faults.calls import LoggedCall
 from bot.settings import Settings, SettingsError
 from lifecycle import records
 from tests.stories.people import wait_for
+from tests.stories.real import RealWorld
 from tests.stories.world import SECRET, World, package, resized
 
 BRANCH = "drafts/net/core/first"
@@ -25,7 +26,7 @@ def signature(body: bytes, secret: str = SECRET) -> str:
     return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
 
 
-def deliver(world: World, body: bytes, signed: str, *, guid: str = "one") -> httpx.Response:
+def deliver(world: RealWorld, body: bytes, signed: str, *, guid: str = "one") -> httpx.Response:
     """Post a push delivery to the bot."""
     headers = {
         "X-GitHub-Event": "push",
@@ -117,7 +118,8 @@ def test_a_merge_by_hand_that_was_never_told_is_tagged_after_the_sweep(play: Wor
     assert list(play.author.tags()) == ["net/core/v1"]
 
 
-def test_everything_told_twice_is_done_once(play: World) -> None:
+@pytest.mark.real_parts
+def test_everything_told_twice_is_done_once(play: RealWorld) -> None:
     """Fails when a delivery is an order to do something."""
     play.forge.faults.hooks.double("*", None)
     number = play.proposes(BRANCH, package("net/core"))
@@ -158,7 +160,8 @@ def test_everything_told_late_and_backwards_comes_to_the_same(play: World) -> No
     assert play.author.waits_for_tag("net/core/v1")
 
 
-def test_a_delivery_sent_again_is_stored_once_and_wakes_again(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_delivery_sent_again_is_stored_once_and_wakes_again(play: RealWorld) -> None:
     """Fails when a known GUID is dropped: Redeliver is what people press to heal."""
     play.author.pushes(BRANCH, package("net/core"))
     pull = play.author.pull_of(BRANCH)
@@ -178,7 +181,8 @@ def test_a_delivery_sent_again_is_stored_once_and_wakes_again(play: World) -> No
     nothing_twice(play, pull.number)
 
 
-def test_old_answers_after_a_webhook_make_nothing_twice(play: World) -> None:
+@pytest.mark.real_parts
+def test_old_answers_after_a_webhook_make_nothing_twice(play: RealWorld) -> None:
     """Fails when each look writes what its facts lack: forges answer with old facts for seconds."""
     play.author.pushes(BRANCH, package("net/core"))
     number = play.author.pull_of(BRANCH).number
@@ -202,7 +206,8 @@ def test_old_answers_after_a_webhook_make_nothing_twice(play: World) -> None:
 
 
 @pytest.mark.parametrize("calls", ["GET *", "POST /graphql"], ids=["REST", "GraphQL"])
-def test_a_frozen_forge_is_believed_again_once_it_thaws(play: World, calls: str) -> None:
+@pytest.mark.real_parts
+def test_a_frozen_forge_is_believed_again_once_it_thaws(play: RealWorld, calls: str) -> None:
     """Fails when a look that saw nothing new is the last one: its webhook came before the facts."""
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.faults.freeze(calls, caller=ME)
@@ -221,7 +226,8 @@ def test_a_frozen_forge_is_believed_again_once_it_thaws(play: World, calls: str)
     nothing_twice(play, number)
 
 
-def test_a_wrong_signature_stores_and_wakes_nothing(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_wrong_signature_stores_and_wakes_nothing(play: RealWorld) -> None:
     """Fails when the body is parsed, stored or acted on before the signature is checked."""
     body = pushed(play, "main")
     stored = play.database("SELECT count(*) FROM delivery")
@@ -242,7 +248,8 @@ def test_a_wrong_signature_stores_and_wakes_nothing(play: World) -> None:
     assert play.database("SELECT sum(wanted) FROM work") == work
 
 
-def test_a_signature_holds_for_the_raw_bytes_only(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_signature_holds_for_the_raw_bytes_only(play: RealWorld) -> None:
     """Fails when the signature is checked on JSON that was read and written again."""
     body = pushed(play, "main")
     spaced = json.dumps(json.loads(body), indent=1).encode()
@@ -251,7 +258,8 @@ def test_a_signature_holds_for_the_raw_bytes_only(play: World) -> None:
     assert deliver(play, spaced, signature(spaced)).status_code == 202
 
 
-def test_a_body_over_the_limit_is_refused_unread(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_body_over_the_limit_is_refused_unread(play: RealWorld) -> None:
     """Fails when the whole body is taken into memory before anything is asked."""
     body = b" " * (DEFAULT.body_bytes + 1)
 
@@ -261,14 +269,16 @@ def test_a_body_over_the_limit_is_refused_unread(play: World) -> None:
     assert str(DEFAULT.body_bytes) in answer.json()["message"]
 
 
-def test_without_a_secret_there_is_no_start(stage: World) -> None:
+@pytest.mark.real_parts
+def test_without_a_secret_there_is_no_start(stage: RealWorld) -> None:
     """Fails when an empty secret means that signatures are not checked."""
     for empty in ("", " , "):
         with pytest.raises(SettingsError, match="PORCHBOT_WEBHOOK_SECRETS is not set"):
             Settings.from_env({**stage.environment, "PORCHBOT_WEBHOOK_SECRETS": empty})
 
 
-def test_a_wake_while_a_look_runs_causes_another_look(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_wake_while_a_look_runs_causes_another_look(play: RealWorld) -> None:
     """Fails when a key that is being looked at swallows wakes."""
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.faults.slow("POST /graphql", 0.4, caller=ME, times=2)
@@ -282,7 +292,8 @@ def test_a_wake_while_a_look_runs_causes_another_look(play: World) -> None:
     assert "waits for 1 gate" in play.author.waits_for_answer(number, "@author")
 
 
-def test_a_wake_while_looks_fail_is_served_when_they_work_again(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_wake_while_looks_fail_is_served_when_they_work_again(play: RealWorld) -> None:
     """Fails when a failed look marks its key as done, or a key in trouble is blocked for ever."""
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.faults.fail("POST /graphql", 502, times=2, caller=ME)
@@ -295,7 +306,8 @@ def test_a_wake_while_looks_fail_is_served_when_they_work_again(play: World) -> 
     nothing_twice(play, number)
 
 
-def test_a_write_that_failed_or_whose_answer_was_lost_is_done_once(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_write_that_failed_or_whose_answer_was_lost_is_done_once(play: RealWorld) -> None:
     """Fails when a 502 means "not done": the forge may have done it, and then it is there twice."""
     for call in ("POST *comments", "POST */check-runs", "PATCH *comments/*"):
         play.forge.faults.fail(call, 502, caller=ME)
@@ -310,7 +322,8 @@ def test_a_write_that_failed_or_whose_answer_was_lost_is_done_once(play: World) 
     nothing_twice(play, number)
 
 
-def test_a_wait_that_the_forge_asked_for_is_kept(play: World) -> None:
+@pytest.mark.real_parts
+def test_a_wait_that_the_forge_asked_for_is_kept(play: RealWorld) -> None:
     """Fails when a wake, or impatience, calls the forge before Retry-After is over."""
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.faults.fail(
@@ -478,8 +491,9 @@ def test_a_dismissed_approval_counts_no_more(play: World) -> None:
     assert "0 of 1" in play.author.summary(number)
 
 
+@pytest.mark.real_parts
 def test_a_comment_from_before_is_no_command_after_a_restart_with_an_empty_database(
-    play: World,
+    play: RealWorld,
 ) -> None:
     """Fails when what was answered is known to the database alone."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -506,7 +520,8 @@ def test_a_comment_from_before_is_no_command_after_a_restart_with_an_empty_datab
     assert play.author.waits_for_tag("net/core/v1")
 
 
-def test_what_could_not_be_delivered_is_taken_from_the_forges_log(play: World) -> None:
+@pytest.mark.real_parts
+def test_what_could_not_be_delivered_is_taken_from_the_forges_log(play: RealWorld) -> None:
     """Fails when a delivery that was refused is left to the sweep of all that is open.
 
     The comment is on a proposal that is published, and so on no list of what is open.

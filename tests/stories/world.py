@@ -1,29 +1,22 @@
-"""The stage of the stories: the sandbox forge, the bot and its runner, joined by real HTTP."""
+"""What a story is told of: a repository with its people, and a bot that comes and goes.
 
-import asyncio
-import os
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+There are two stages for it. `RealWorld` (`real.py`) has everything that the bot has in operation,
+`SimulatedWorld` (`simulated.py`) the same bot on a forge, git and a database in memory, and time
+that passes only when a story waits.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Protocol
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-
-from bot.sandbox.serve import SandboxForge
-from bot.serve import ALL, Parts, running
-from bot.settings import Settings
+from bot.sandbox.faults.calls import Faults
+from bot.sandbox.github.http import Exchange
+from bot.sandbox.rules.state import ForgeState
 from cadlib import yaml
-from tests.memory.pipeline import PipelineMaker
-from tests.ports import free_port
-from tests.stories.people import PATIENCE, Person, wait_for
+from tests.stories.people import Person, wait_for
 
 APP_ID = 1001
 MANIFEST: dict[str, Any] = (
@@ -87,42 +80,53 @@ def resized(path: str, size: int | str) -> dict[str, str]:
     return {f"{path}/settings.yaml": text}
 
 
-@cache  # to make one takes a tenth of a second
-def keys() -> tuple[str, str]:
-    """A private key for the App and its public half, as PEM."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.TraditionalOpenSSL,
-        serialization.NoEncryption(),
-    )
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-    return private.decode(), public.decode()
+def first_files(config: str | None = CONFIG) -> dict[str, str]:
+    """What the main branch begins with: a package, and a configuration where there is one."""
+    files = package("net/edge")
+    if config is not None:
+        files[".porchbot.yaml"] = config
+    return files
 
 
-@dataclass
-class World:
-    """One repository on one forge, with people and a bot that can be started and stopped."""
+class Forge(Protocol):
+    """What a story may know of the forge, beside what its people see."""
 
-    forge: SandboxForge
+    @property
+    def state(self) -> ForgeState:
+        """Its rules and memory."""
+
+    @property
+    def faults(self) -> Faults:
+        """What goes wrong."""
+
+    @property
+    def observers(self) -> list[Callable[[Exchange], None]]:
+        """Called with every exchange of its API."""
+
+    @property
+    def webhook_observers(
+        self,
+    ) -> list[Callable[[str, Mapping[str, str], Mapping[str, Any]], None]]:
+        """Called with event, headers and payload of every webhook."""
+
+    def clone_url(self, owner: str, name: str) -> str:
+        """Where git finds a repository."""
+
+
+class World(ABC):
+    """One repository on one forge, with people and a bot that can be started and stopped.
+
+    Attributes:
+        forge: The forge.
+        repository: The forge's record of the repository.
+        app: The forge's record of the bot's App.
+        people: By login.
+    """
+
+    forge: Forge
     repository: Any
     app: Any
     people: Mapping[str, Person]
-    environment: dict[str, str]
-    port: int
-    patience: float = PATIENCE
-    """Seconds that the bot may take to come to rest."""
-    parts: Parts = ALL
-    """What of the bot runs in a thread of this process."""
-    render_workers: bool = False
-    """Render in worker processes, as the bot's own process does; they take a second to start."""
-    _loop: asyncio.AbstractEventLoop | None = None
-    _stop: asyncio.Event | None = None
-    _thread: threading.Thread | None = None
-    _failed: list[BaseException] = field(default_factory=list)
-    _process: "subprocess.Popen[bytes] | None" = None
 
     @property
     def author(self) -> Person:
@@ -144,139 +148,33 @@ class World:
         """The admin."""
         return self.people["owner"]
 
-    # --- the bot ---
-
+    @abstractmethod
     def start_bot(self) -> None:
-        """Run the bot in a thread of this process."""
-        ready = threading.Event()
-        settings = Settings.from_env(self.environment)
-        before = self._sweeps_begun()
+        """Start the bot, as far as its first sweeps."""
 
-        async def live() -> None:
-            self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-            maker = None if self.render_workers else PipelineMaker
-            async with running(settings, self.parts, maker=maker):
-                ready.set()
-                await self._stop.wait()
-
-        def run() -> None:
-            try:
-                asyncio.run(live())
-            except BaseException as error:  # shown by the story that needed it
-                self._failed.append(error)
-            finally:
-                ready.set()
-
-        self._thread = threading.Thread(target=run, name="bot", daemon=True)
-        self._thread.start()
-        assert ready.wait(PATIENCE)
-        assert not self._failed, self._failed
-        self._wait_for_sweeps(before)
-
+    @abstractmethod
     def stop_bot(self) -> None:
         """End the bot in order, if it runs."""
-        if self._loop and self._stop and self._thread and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(PATIENCE)
-        self._thread = None
-        if self._process is not None:
-            self.kill_bot()
-        assert not self._failed, self._failed
 
-    def start_bot_process(self, log: Path = Path(os.devnull)) -> None:
-        """Run the bot as a process of its own, that can be killed; `log` gets what it says."""
-        before = self._sweeps_begun()
-        with log.open("ab") as said:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"],
-                env=self.environment,
-                stdin=subprocess.PIPE,
-                stdout=said,
-                stderr=said,
-            )
-        wait_for("the bot to be ready", self._ready)
-        self._wait_for_sweeps(before)
-
-    def end_bot(self) -> None:
-        """End the bot's process in order, with what it started."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(60)
-            self.kill_bot()
-
-    def kill_bot(self) -> None:
-        """End the bot's process as `kill -9` does."""
-        if self._process is None:
-            return
-        self._process.kill()
-        self._process.wait()
-        if self._process.stdin:
-            self._process.stdin.close()
-        self._process = None
-
-    @property
-    def bot_pid(self) -> int:
-        """The number of the bot's process; 0 when it has none of its own."""
-        return self._process.pid if self._process else 0
-
-    def _sweeps_begun(self) -> int:
-        """How often sweeps were asked for."""
-        import psycopg
-
-        try:
-            rows = self.database("SELECT sum(wanted) FROM work WHERE key LIKE '%:sweep:%'")
-        except psycopg.errors.UndefinedTable:
-            return 0
-        return int(rows[0][0] or 0)
-
-    def _wait_for_sweeps(self, before: int) -> None:
-        """A bot that has not begun its sweeps seems to be at rest."""
-        if self.parts.work:
-            wait_for("the first sweeps", lambda: self._sweeps_begun() > before or None)
-
-    def _ready(self) -> bool | None:
-        import httpx
-
-        try:
-            answer = httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=60)
-        except httpx.HTTPError:
-            return None
-        return answer.status_code == 200 or None
-
-    # --- rest ---
-
+    @abstractmethod
     def rests(self) -> None:
         """Wait until no webhook is under way and no key has work that is due."""
-        import psycopg
 
-        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
-
-            def quiet() -> bool | None:
-                # A look that ends while we ask may have written what is told a moment later.
-                before = self.forge.hooks.queued
-                if not self.forge.hooks.idle():
-                    return None
-                row = db.execute(
-                    "SELECT count(*) FROM work WHERE wanted > seen"
-                    " AND (due < now() + interval '1 second' OR owner IS NOT NULL)"
-                ).fetchone()
-                told = self.forge.hooks.queued > before
-                return bool(row and row[0] == 0 and not told) or None
-
-            wait_for("the bot to rest", quiet, self.patience)
-
+    @abstractmethod
     def sweep(self, which: str = "") -> None:
         """Wake everything, or the sweep that is named, as its timer does."""
-        import psycopg
 
-        key = f"github:app:sweep:{which}" if which else "github:app:installations"
-        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
-            db.execute(
-                "INSERT INTO work (key) VALUES (%s)"
-                " ON CONFLICT (key) DO UPDATE SET wanted = work.wanted + 1, due = now()",
-                [key],
-            )
-            db.execute("NOTIFY porchbot_work")
+    @abstractmethod
+    def wake(self, key: str) -> None:
+        """Wake one key, as a webhook does."""
+
+    @abstractmethod
+    def is_adopted(self) -> bool:
+        """Whether the bot serves the repository."""
+
+    @abstractmethod
+    def failing(self) -> list[str]:
+        """Keys that the bot failed at when it last looked at them."""
 
     def proposes(self, branch: str, files: Mapping[str, str], **push: Any) -> int:
         """The author pushes a draft, waits for its checks and proposes it; its number."""
@@ -288,139 +186,13 @@ class World:
         self.rests()
         return int(pull.number)
 
-    def database(self, query: str) -> list[tuple[Any, ...]]:
-        """Ask the bot's database."""
-        import psycopg
 
-        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
-            cursor = db.execute(query.encode())
-            return list(cursor) if cursor.description else []
-
-    def leases_end(self) -> None:
-        """Let the leases of a killed bot end now, as they do after some seconds."""
-        self.database("UPDATE work SET lease = now() WHERE lease IS NOT NULL")
-
-    def take_away(self, key: str) -> None:
-        """Let somebody else have a key whose look still goes on, as after a lease that ended.
-
-        In one statement: a bot renews the leases of its looks whenever it likes.
-        """
-        self.database(
-            "UPDATE work SET owner = NULL, lease = NULL, held = NULL, wanted = wanted + 1,"
-            f" due = now() WHERE key = '{key}'"
-        )
-        self.database("NOTIFY porchbot_work")
-
-    def wake(self, key: str) -> None:
-        """Wake one key, as a webhook does."""
-        self.database(f"UPDATE work SET wanted = wanted + 1, due = now() WHERE key = '{key}'")
-        self.database("NOTIFY porchbot_work")
+Staging = Callable[[str], AbstractContextManager[World]]
+"""Makes a world, given a configuration, on the stage that a story takes."""
 
 
-@contextmanager
-def world(
-    folder: Path,
-    database_url: str,
-    runner: str,
-    *,
-    config: str | None = CONFIG,
-    source: Path | None = None,
-) -> Iterator[World]:
-    """A repository with one published-to-be package on main, and no bot yet.
-
-    Args:
-        folder: For everything on disk.
-        database_url: An empty database.
-        runner: Address of a function runner.
-        config: `.porchbot.yaml`; None for none.
-        source: A repository or bundle to start from instead.
-    """
-    private, public = keys()
-    source = source or _source(config)
-    with SandboxForge(folder / "forge") as forge:
-        for login in ROLES:
-            forge.state.add_user(login)
-        forge.state.add_user("acme")
-        repository = forge.state.add_repository("acme", "blueprints", source)
-        for login, role in ROLES.items():
-            forge.state.add_member(repository, login, role)
-        port = free_port()
-        app = forge.state.register_app(
-            "porchbot",
-            public,
-            owner="acme",
-            app_id=APP_ID,
-            # Least permissions: a story fails where the manifest grants too little.
-            permissions=MANIFEST["default_permissions"],
-            events=MANIFEST["default_events"],
-            webhook_url=f"http://127.0.0.1:{port}/webhooks/github",
-            webhook_secret=SECRET,
-        )
-        # Nobody is there yet to hear of it: with it in the forge's log, each bot would begin twice.
-        forge.faults.hooks.drop(times=None)
-        forge.state.install(app, repository)
-        forge.hooks.idle()
-        forge.faults.hooks.clear()
-        people = {
-            login: Person(
-                login,
-                forge.state.token(login),
-                forge.api_url,
-                forge.clone_url("acme", "blueprints"),
-                "acme/blueprints",
-                folder / "people" / login,
-                lambda: seconds_pass(forge, 1),
-            )
-            for login in ROLES
-        }
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "DATABASE_URL": database_url,
-            "PORCHBOT_LISTEN": f"127.0.0.1:{port}",
-            "PORCHBOT_GITHUB_APP_ID": str(APP_ID),
-            "PORCHBOT_GITHUB_PRIVATE_KEY": private,
-            "PORCHBOT_WEBHOOK_SECRETS": SECRET,
-            "PORCHBOT_GITHUB_API_URL": forge.api_url,
-            "PORCHBOT_RUNNER_ADDRESS": runner,
-            "PORCHBOT_STATE": str(folder / "state"),
-        }
-        made = World(forge, repository, app, people, environment, port)
-        try:
-            yield made
-        finally:
-            made.stop_bot()
-
-
-def seconds_pass(forge: SandboxForge, seconds: float) -> None:
+def seconds_pass(forge: Forge, seconds: float) -> None:
     """Let time pass at the forge, at once."""
     with forge.state.lock:
         before = forge.state.clock
         forge.state.clock = lambda: before() + timedelta(seconds=seconds)
-
-
-@cache  # no story writes to it
-def _source(config: str | None) -> Path:
-    """A repository whose main branch has a package and a configuration."""
-    folder = Path(_sources().name) / str(hash(config))
-    folder.mkdir()
-    files = package("net/edge")
-    if config is not None:
-        files[".porchbot.yaml"] = config
-    for path, text in files.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    who = ["-c", "user.name=owner", "-c", "user.email=owner@users.example"]
-    for arguments in (
-        ["init", "--quiet", "--initial-branch=main"],
-        ["add", "--all"],
-        [*who, "commit", "--quiet", "--message", "Begin"],
-    ):
-        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
-    return folder
-
-
-@cache
-def _sources() -> "TemporaryDirectory[str]":
-    return TemporaryDirectory(prefix="porchbot-stories-")

@@ -150,6 +150,37 @@ class GitHubApi:
         status, headers, body = self._finish(asked, caller, template, answer)
         self._observe(asked, template, caller, answer, status, headers, faulty)
         await respond(send, status, headers, body, bare=scope["method"] == "HEAD")
+        self._record(asked, template, caller, status, began)
+
+    def answer(
+        self, method: str, address: str, headers: Mapping[str, str], raw: bytes
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        """Answer one request of this process: status, headers and body.
+
+        Args:
+            method: HTTP method.
+            address: Path and query, quoted.
+            headers: Of the request.
+            raw: Its body.
+        """
+        began = time.monotonic()
+        path, _, query = address.partition("?")
+        small = {name.lower(): value for name, value in headers.items()}
+        asked = _Asked(
+            method=method, path=_below(path), query=query_of(query.encode()), headers=small, raw=raw
+        )
+        found, caller, refused = self._enter(asked)
+        template = found[0].template if found else _template(asked)
+        plan = self._faults.plan(asked.method, template or asked.path, asked.path, caller.name)
+        done, faulty = self._act(asked, found, caller, refused, plan)
+        status, told, body = self._finish(asked, caller, template, done)
+        self._observe(asked, template, caller, done, status, told, faulty)
+        self._record(asked, template, caller, status, began)
+        return status, told, body
+
+    def _record(
+        self, asked: _Asked, template: str, caller: Caller, status: int, began: float
+    ) -> None:
         self._faults.record(
             LoggedCall(
                 caller=caller.name,

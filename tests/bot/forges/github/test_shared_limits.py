@@ -17,7 +17,7 @@ from bot.sandbox.rules.rate_limits import RateLimits
 from bot.sandbox.serve import SandboxForge
 from bot.store.postgres import PostgresStore
 from lifecycle.kinds import Urgency
-from tests.stories.world import keys
+from tests.stories.real import keys
 
 
 @dataclass

@@ -1,0 +1,341 @@
+"""The stage with everything that the bot has in operation, joined by real HTTP."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bot.sandbox.serve import SandboxForge
+from bot.serve import ALL, Parts, running
+from bot.settings import Settings
+from tests.memory.pipeline import PipelineMaker
+from tests.ports import free_port
+from tests.stories.people import PATIENCE, Person, wait_for
+from tests.stories.world import (
+    APP_ID,
+    CONFIG,
+    MANIFEST,
+    ROLES,
+    SECRET,
+    World,
+    first_files,
+    seconds_pass,
+)
+
+
+@cache  # to make one takes a tenth of a second
+def keys() -> tuple[str, str]:
+    """A private key for the App and its public half, as PEM."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return private.decode(), public.decode()
+
+
+@dataclass
+class RealWorld(World):
+    """The sandbox forge over HTTP, PostgreSQL and git on disk; the bot in a thread or a process."""
+
+    forge: SandboxForge
+    repository: Any
+    app: Any
+    people: Mapping[str, Person]
+    environment: dict[str, str]
+    port: int
+    patience: float = PATIENCE
+    """Seconds that the bot may take to come to rest."""
+    parts: Parts = ALL
+    """What of the bot runs in a thread of this process."""
+    render_workers: bool = False
+    """Render in worker processes, as the bot's own process does; they take a second to start."""
+    _loop: asyncio.AbstractEventLoop | None = None
+    _stop: asyncio.Event | None = None
+    _thread: threading.Thread | None = None
+    _failed: list[BaseException] = field(default_factory=list)
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    # --- the bot ---
+
+    def start_bot(self) -> None:
+        """As `World` has it; it runs in a thread of this process."""
+        ready = threading.Event()
+        settings = Settings.from_env(self.environment)
+        before = self._sweeps_begun()
+
+        async def live() -> None:
+            self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+            maker = None if self.render_workers else PipelineMaker
+            async with running(settings, self.parts, maker=maker):
+                ready.set()
+                await self._stop.wait()
+
+        def run() -> None:
+            try:
+                asyncio.run(live())
+            except BaseException as error:  # shown by the story that needed it
+                self._failed.append(error)
+            finally:
+                ready.set()
+
+        self._thread = threading.Thread(target=run, name="bot", daemon=True)
+        self._thread.start()
+        assert ready.wait(PATIENCE)
+        assert not self._failed, self._failed
+        self._wait_for_sweeps(before)
+
+    def stop_bot(self) -> None:
+        """End the bot in order, if it runs."""
+        if self._loop and self._stop and self._thread and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(PATIENCE)
+        self._thread = None
+        if self._process is not None:
+            self.kill_bot()
+        assert not self._failed, self._failed
+
+    def start_bot_process(self, log: Path = Path(os.devnull)) -> None:
+        """Run the bot as a process of its own, that can be killed; `log` gets what it says."""
+        before = self._sweeps_begun()
+        with log.open("ab") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"],
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=said,
+            )
+        wait_for("the bot to be ready", self._ready)
+        self._wait_for_sweeps(before)
+
+    def end_bot(self) -> None:
+        """End the bot's process in order, with what it started."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+            self.kill_bot()
+
+    def kill_bot(self) -> None:
+        """End the bot's process as `kill -9` does."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process = None
+
+    @property
+    def bot_pid(self) -> int:
+        """The number of the bot's process; 0 when it has none of its own."""
+        return self._process.pid if self._process else 0
+
+    def _sweeps_begun(self) -> int:
+        """How often sweeps were asked for."""
+        import psycopg
+
+        try:
+            rows = self.database("SELECT sum(wanted) FROM work WHERE key LIKE '%:sweep:%'")
+        except psycopg.errors.UndefinedTable:
+            return 0
+        return int(rows[0][0] or 0)
+
+    def _wait_for_sweeps(self, before: int) -> None:
+        """A bot that has not begun its sweeps seems to be at rest."""
+        if self.parts.work:
+            wait_for("the first sweeps", lambda: self._sweeps_begun() > before or None)
+
+    def _ready(self) -> bool | None:
+        import httpx
+
+        try:
+            answer = httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=60)
+        except httpx.HTTPError:
+            return None
+        return answer.status_code == 200 or None
+
+    # --- rest ---
+
+    def rests(self) -> None:
+        """Wait until no webhook is under way and no key has work that is due."""
+        import psycopg
+
+        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
+
+            def quiet() -> bool | None:
+                # A look that ends while we ask may have written what is told a moment later.
+                before = self.forge.hooks.queued
+                if not self.forge.hooks.idle():
+                    return None
+                row = db.execute(
+                    "SELECT count(*) FROM work WHERE wanted > seen"
+                    " AND (due < now() + interval '1 second' OR owner IS NOT NULL)"
+                ).fetchone()
+                told = self.forge.hooks.queued > before
+                return bool(row and row[0] == 0 and not told) or None
+
+            wait_for("the bot to rest", quiet, self.patience)
+
+    def sweep(self, which: str = "") -> None:
+        """Wake everything, or the sweep that is named, as its timer does."""
+        import psycopg
+
+        key = f"github:app:sweep:{which}" if which else "github:app:installations"
+        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
+            db.execute(
+                "INSERT INTO work (key) VALUES (%s)"
+                " ON CONFLICT (key) DO UPDATE SET wanted = work.wanted + 1, due = now()",
+                [key],
+            )
+            db.execute("NOTIFY porchbot_work")
+
+    def is_adopted(self) -> bool:
+        """As `World` has it."""
+        return bool(self.database("SELECT 1 FROM adoption"))
+
+    def failing(self) -> list[str]:
+        """As `World` has it."""
+        return [key for (key,) in self.database("SELECT key FROM work WHERE tries > 0")]
+
+    def database(self, query: str) -> list[tuple[Any, ...]]:
+        """Ask the bot's database."""
+        import psycopg
+
+        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
+            cursor = db.execute(query.encode())
+            return list(cursor) if cursor.description else []
+
+    def leases_end(self) -> None:
+        """Let the leases of a killed bot end now, as they do after some seconds."""
+        self.database("UPDATE work SET lease = now() WHERE lease IS NOT NULL")
+
+    def take_away(self, key: str) -> None:
+        """Let somebody else have a key whose look still goes on, as after a lease that ended.
+
+        In one statement: a bot renews the leases of its looks whenever it likes.
+        """
+        self.database(
+            "UPDATE work SET owner = NULL, lease = NULL, held = NULL, wanted = wanted + 1,"
+            f" due = now() WHERE key = '{key}'"
+        )
+        self.database("NOTIFY porchbot_work")
+
+    def wake(self, key: str) -> None:
+        """Wake one key, as a webhook does."""
+        self.database(f"UPDATE work SET wanted = wanted + 1, due = now() WHERE key = '{key}'")
+        self.database("NOTIFY porchbot_work")
+
+
+@contextmanager
+def world(
+    folder: Path,
+    database_url: str,
+    runner: str,
+    *,
+    config: str | None = CONFIG,
+    source: Path | None = None,
+) -> Iterator[RealWorld]:
+    """A repository with one published-to-be package on main, and no bot yet.
+
+    Args:
+        folder: For everything on disk.
+        database_url: An empty database.
+        runner: Address of a function runner.
+        config: `.porchbot.yaml`; None for none.
+        source: A repository or bundle to start from instead.
+    """
+    private, public = keys()
+    source = source or _source(config)
+    with SandboxForge(folder / "forge") as forge:
+        for login in ROLES:
+            forge.state.add_user(login)
+        forge.state.add_user("acme")
+        repository = forge.state.add_repository("acme", "blueprints", source)
+        for login, role in ROLES.items():
+            forge.state.add_member(repository, login, role)
+        port = free_port()
+        app = forge.state.register_app(
+            "porchbot",
+            public,
+            owner="acme",
+            app_id=APP_ID,
+            # Least permissions: a story fails where the manifest grants too little.
+            permissions=MANIFEST["default_permissions"],
+            events=MANIFEST["default_events"],
+            webhook_url=f"http://127.0.0.1:{port}/webhooks/github",
+            webhook_secret=SECRET,
+        )
+        # Nobody is there yet to hear of it: with it in the forge's log, each bot would begin twice.
+        forge.faults.hooks.drop(times=None)
+        forge.state.install(app, repository)
+        forge.hooks.idle()
+        forge.faults.hooks.clear()
+        people = {
+            login: Person(
+                login,
+                forge.state.token(login),
+                forge.api_url,
+                forge.clone_url("acme", "blueprints"),
+                "acme/blueprints",
+                folder / "people" / login,
+                lambda: seconds_pass(forge, 1),
+            )
+            for login in ROLES
+        }
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "DATABASE_URL": database_url,
+            "PORCHBOT_LISTEN": f"127.0.0.1:{port}",
+            "PORCHBOT_GITHUB_APP_ID": str(APP_ID),
+            "PORCHBOT_GITHUB_PRIVATE_KEY": private,
+            "PORCHBOT_WEBHOOK_SECRETS": SECRET,
+            "PORCHBOT_GITHUB_API_URL": forge.api_url,
+            "PORCHBOT_RUNNER_ADDRESS": runner,
+            "PORCHBOT_STATE": str(folder / "state"),
+        }
+        made = RealWorld(forge, repository, app, people, environment, port)
+        try:
+            yield made
+        finally:
+            made.stop_bot()
+
+
+@cache  # no story writes to it
+def _source(config: str | None) -> Path:
+    """A repository whose main branch has a package and a configuration."""
+    folder = Path(_sources().name) / str(hash(config))
+    folder.mkdir()
+    for path, text in first_files(config).items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    who = ["-c", "user.name=owner", "-c", "user.email=owner@users.example"]
+    for arguments in (
+        ["init", "--quiet", "--initial-branch=main"],
+        ["add", "--all"],
+        [*who, "commit", "--quiet", "--message", "Begin"],
+    ):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@cache
+def _sources() -> "TemporaryDirectory[str]":
+    return TemporaryDirectory(prefix="porchbot-stories-")

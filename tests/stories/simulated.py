@@ -1,0 +1,300 @@
+"""The stage in simulated time: the same bot, forge, git and database in memory, no waiting.
+
+Nothing goes wrong by itself: one bot, webhooks that come at once and in order, and an order of
+tasks that is the same every time. What people do is done at once and takes no time; the bot goes
+on, and time passes, while a story waits.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from bot import keys
+from bot.sandbox.faults.calls import Faults, LoggedCall
+from bot.sandbox.faults.hooks import OutgoingHook
+from bot.sandbox.github.http import Exchange, GitHubApi
+from bot.sandbox.github.sending import Hooks
+from bot.sandbox.rules.state import ForgeState
+from bot.store.hints import NOTHING
+from bot.store.port import Store
+from bot.variables import WORKERS
+from lifecycle.identity import GITHUB, RepositoryId
+from tests.memory.store import MemoryStore
+from tests.simulation.course import Course
+from tests.simulation.forge import LINKS, SimulatedForge
+from tests.simulation.ports import Gate
+from tests.simulation.scheduler import SimulatedClock
+from tests.stories import people
+from tests.stories.people import PATIENCE, Person, WaitedInVainError
+from tests.stories.rendering import Rendering
+from tests.stories.simulated_people import SimulatedPerson
+from tests.stories.world import (
+    APP_ID,
+    CONFIG,
+    MANIFEST,
+    ROLES,
+    World,
+    first_files,
+    seconds_pass,
+)
+
+T = TypeVar("T")
+
+SOON = 1.0
+"""Seconds: what is due later than that is not waited for."""
+
+
+class NotSimulatedError(AssertionError):
+    """A story asks this stage for what only the real one has: mark it `real_parts`."""
+
+
+class StageFaults(Faults):
+    """Faults of what people ask for, and of webhooks; the bot makes no calls over HTTP here."""
+
+    def _add(self, call: str, nth: int, times: int | None, caller: str | None, **what: Any) -> None:
+        _of_people(caller)
+        super()._add(call, nth, times, caller, **what)
+
+    def stale(self, seconds: float, call: str = "GET *", caller: str | None = None) -> None:
+        """As `Faults` has it, for people."""
+        _of_people(caller)
+        super().stale(seconds, call, caller)
+
+    def freeze(self, call: str = "GET *", caller: str | None = None) -> None:
+        """As `Faults` has it, for people."""
+        _of_people(caller)
+        super().freeze(call, caller)
+
+    def calls(
+        self, caller: str | None = None, kind: str | None = None, since: int = 0
+    ) -> list[LoggedCall]:
+        """As `Faults` has it, for people."""
+        _of_people(caller)
+        return super().calls(caller, kind, since)
+
+
+def _of_people(caller: str | None) -> None:
+    if caller not in ROLES:
+        raise NotSimulatedError(f"calls of {caller or 'everybody'} are not over HTTP here")
+
+
+class StageForge:
+    """A simulated forge as stories know it, with its API for people; implements `world.Forge`.
+
+    Args:
+        forge: The forge.
+    """
+
+    def __init__(self, forge: SimulatedForge) -> None:
+        self.state = forge.state
+        self.faults = StageFaults(forge.state)
+        # Nobody asks for webhooks that were sent: whoever could hears of nothing.
+        deaf = Hooks(ForgeState(forge.store, forge.clock.now), LINKS, Faults(forge.state).hooks)
+        self.api = GitHubApi(forge.state, LINKS, forge.accounts, self.faults, deaf)
+        self.webhook_observers: list[
+            Callable[[str, Mapping[str, str], Mapping[str, Any]], None]
+        ] = []
+
+    @property
+    def observers(self) -> list[Callable[[Exchange], None]]:
+        """Called with every exchange of its API."""
+        return self.api.observers
+
+    def clone_url(self, owner: str, name: str) -> str:
+        """Where git finds a repository."""
+        return f"{LINKS.web}/{owner}/{name}.git"
+
+
+class CalmCourse(Course):
+    """One bot, the real renderer, and webhooks that come as a story says.
+
+    Args:
+        rendering: Renders packages.
+    """
+
+    workers = WORKERS
+
+    def __init__(self, rendering: Rendering) -> None:
+        super().__init__(Random("a story"))
+        self._rendering = rendering
+        faults = self.weather.befalls_request
+        self.forge = SimulatedForge(self.clock, self.draw, faults=faults, send=self._made)
+        self.store = MemoryStore(self.clock)
+        self.shown = StageForge(self.forge)
+        self.shown.faults.hooks.send = self.forge.deliveries.append
+
+    def notice(self) -> None:
+        """Whatever was done to the forge by whatever way, it shows it from now on."""
+        state = self.forge.state
+        with self.forge.change():
+            for repo in state.data.repositories.values():
+                state.refs_touched[repo.id] = state.roles_touched[repo.id] = repo
+                state.pulls_touched.update({pull.id: pull for pull in repo.pulls.values()})
+
+    def end(self) -> None:
+        """End the bot in order."""
+        for replica in list(self.replicas):
+            ended = replica.end()
+            while not ended.done():
+                self.pass_to_next(self.loop.now + PATIENCE)
+            self.replicas.remove(replica)
+            replica.kill()  # so that nothing of it goes on, as when a process has ended
+
+    def _renderer(self, store: Store, clock: SimulatedClock, gate: Gate) -> Any:
+        return self._rendering.renderer(store, clock, gate.offload)
+
+    def _made(self, hook: OutgoingHook) -> None:
+        """A webhook was made: what becomes of it is settled at once."""
+        copies, late = self.shown.faults.hooks.fate(hook)
+        for _ in range(copies):
+            if late:
+                self.later(late, lambda: self._arrive(hook))
+            else:
+                self.forge.deliveries.append(hook)
+
+    def _arrive(self, hook: OutgoingHook) -> None:
+        if self.replicas:
+            super()._arrive(hook)
+        else:
+            self.forge.lose(hook)
+
+
+class SimulatedWorld(World):
+    """A world in simulated time; made by `simulated`."""
+
+    forge: StageForge
+
+    def __init__(self, rendering: Rendering, config: str | None) -> None:
+        self._course = course = CalmCourse(rendering)
+        self.forge = course.shown
+        state = course.forge.state
+        for login in (*ROLES, "acme"):
+            state.add_user(login)
+        permissions, events = MANIFEST["default_permissions"], MANIFEST["default_events"]
+        self.app = course.forge.add_app(
+            "acme", app_id=APP_ID, permissions=permissions, events=events
+        )
+        files = {path: text.encode() for path, text in first_files(config).items()}
+        self.repository = course.forge.add_repository("acme", "blueprints", files, ROLES)
+        with course.forge.change():
+            course.forge.install(self.repository)
+        course.forge.deliveries.clear()  # nobody was there to hear of it
+        self.people: Mapping[str, Person] = {login: self._person(login) for login in ROLES}
+
+    def _person(self, login: str) -> Person:
+        return SimulatedPerson(
+            login,
+            self.forge.state.token(login),
+            LINKS.api,
+            self.forge.clone_url("acme", "blueprints"),
+            "acme/blueprints",
+            Path("/nowhere"),
+            lambda: seconds_pass(self.forge, 1),
+            forge=self._course.forge,
+            api=self.forge.api,
+        )
+
+    # --- the bot ---
+
+    def start_bot(self) -> None:
+        """As `World` has it."""
+        self._course.notice()
+        with self._course.loop.current():
+            self._course.send()  # before it came, nobody was there
+            self._course.start()
+            self._course.rest()
+
+    def stop_bot(self) -> None:
+        """As `World` has it."""
+        self._course.notice()
+        with self._course.loop.current():
+            self._course.send()
+            self._course.end()
+
+    def sweep(self, which: str = "") -> None:
+        """As `World` has it."""
+        self.wake(f"github:app:sweep:{which}" if which else "github:app:installations")
+
+    def wake(self, key: str) -> None:
+        """As `World` has it."""
+        self._course.now(self._course.store.queue.wake(keys.parse(key), NOTHING))
+
+    def is_adopted(self) -> bool:
+        """As `World` has it."""
+        repository = RepositoryId(GITHUB, self.repository.id)
+        return self._course.now(self._course.store.repositories.adoption(repository)) is not None
+
+    def failing(self) -> list[str]:
+        """As `World` has it."""
+        return [each.key for each in self._course.now(self._course.store.queue.failing())]
+
+    # --- time ---
+
+    def rests(self) -> None:
+        """As `World` has it."""
+        course = self._course
+        course.notice()
+        end = course.loop.now + PATIENCE
+        with course.loop.current():
+            course.rest()
+            while not self._is_at_rest():
+                if course.loop.now > end:
+                    raise WaitedInVainError(f"waited {PATIENCE} s for the bot to rest")
+                course.pass_to_next(end)
+
+    def _is_at_rest(self) -> bool:
+        course = self._course
+        due = course.now(course.store.queue.next_due())
+        return course.is_idle and (due is None or due >= SOON or not course.replicas)
+
+    def wait_for(self, what: str, ready: Callable[[], T | None], seconds: float) -> T:
+        """As the function of this name; asks whenever the forge has changed."""
+        course = self._course
+        end = course.loop.now + seconds
+        course.notice()
+        self._goes_on(end, pass_time=False)
+        while True:
+            found = ready()
+            if found is not None and found is not False:
+                return found
+            if course.loop.now >= end:
+                raise WaitedInVainError(f"waited {seconds} s for {what}")
+            self._goes_on(end)
+
+    def _goes_on(self, end: float, *, pass_time: bool = True) -> None:
+        """Let the bot go on, and time pass until the forge has changed."""
+        course = self._course
+        with course.loop.current():
+            if not pass_time:
+                course.rest()
+                return
+            before = course.forge.past.now
+            while course.forge.past.now == before and course.loop.now < end:
+                course.pass_to_next(end)
+
+    def ends(self) -> None:
+        """The story is told: nothing may have broken that a bot should not break of."""
+        with self._course.happening():
+            pass
+        course = self._course
+        assert not course.beyond, course.beyond
+        assert not course.broke + course.loop.broken, course.broke + course.loop.broken
+
+
+@contextmanager
+def simulated(rendering: Rendering, config: str | None = CONFIG) -> Iterator[SimulatedWorld]:
+    """A repository with one published-to-be package on main, and no bot yet.
+
+    Args:
+        rendering: Renders packages.
+        config: `.porchbot.yaml`; None for none.
+    """
+    made = SimulatedWorld(rendering, config)
+    people.waiters.append(made)
+    try:
+        yield made
+        made.ends()
+    finally:
+        people.waiters.remove(made)
