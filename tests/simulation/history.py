@@ -18,7 +18,6 @@ from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.records.memory import Installation
 from bot.store.port import Store
 from tests.simulation import ending, scenes, scenes_bots, scenes_memory
-from tests.simulation.course import ENDLESS, Course, EndlessError
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
 from tests.simulation.faults import MISFORTUNES, Misfortune
@@ -46,6 +45,7 @@ from tests.simulation.setting import (
     resource,
 )
 from tests.simulation.stores import MemoryStores, Stores
+from tests.simulation.system import ENDLESS, EndlessError, System
 from tests.simulation.words import Violation, Words
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ CALM = Manner(
 """Nothing goes wrong by itself: for a history that is told step by step."""
 
 
-class Simulation(Course):
+class Simulation(System):
     """A history while it happens.
 
     Args:

@@ -29,9 +29,9 @@ from lifecycle.names import Ref, Sha
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.databases import create_database
 from tests.memory.git_objects import MemoryObjects, named
-from tests.simulation.elsewhere import Elsewhere
 from tests.simulation.forge import Doors, SimulatedForge
 from tests.simulation.forge_door import Door
+from tests.simulation.loop_thread import LoopThread
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class RealDatabase:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._elsewhere = Elsewhere()
+        self._thread = LoopThread()
         self._clock: Clock | None = None
         self._told = -1.0
         self._stores: list[PostgresStore] = []
@@ -64,7 +64,7 @@ class RealDatabase:
 
     def __enter__(self) -> Self:
         server = self._stack.enter_context(EmbeddedPostgres())
-        self._elsewhere.__enter__()
+        self._thread.__enter__()
         self._url = self.wait(create_database(server.url, "simulated"))
         self.wait(self._prepare())
         return self
@@ -78,7 +78,7 @@ class RealDatabase:
         self.wait(self._end_stores())
         if self._admin is not None:
             self.wait(self._admin.close())
-        self._elsewhere.__exit__(kind, error, trace)
+        self._thread.__exit__(kind, error, trace)
         self._stack.close()
 
     def begins(self, clock: Clock) -> None:
@@ -110,7 +110,7 @@ class RealDatabase:
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something on the other thread's loop."""
-        return self._elsewhere.wait(work)
+        return self._thread.wait(work)
 
     def _store(self) -> Store:
         async def opened() -> PostgresStore:

@@ -27,14 +27,14 @@ class WaitedInVainError(AssertionError):
 
 
 class Waiter(Protocol):
-    """Whose time it is that a story waits in."""
+    """Waits in a time of its own."""
 
     def wait_for(self, what: str, ready: Callable[[], T | None], seconds: float) -> T:
         """As the function of this name."""
 
 
 waiters: list[Waiter] = []
-"""The last one waits in simulated time; where there is none, time is what it is."""
+"""The last one waits for the present story; without one, real time passes."""
 
 
 def wait_for(what: str, ready: Callable[[], T | None], seconds: float = PATIENCE) -> T:

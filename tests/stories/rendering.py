@@ -1,4 +1,4 @@
-"""The real renderer for stories in simulated time: it works on a thread of its own meanwhile."""
+"""The real renderer for stories in simulated time: it runs on another thread, and the loop blocks."""
 
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
@@ -14,37 +14,35 @@ from fnrunner.wire.client import Client
 from lifecycle.facts.update import MergedPackage
 from lifecycle.policy import Policy
 from tests.memory.pipeline import PipelineMaker
-from tests.simulation.elsewhere import Elsewhere
+from tests.simulation.loop_thread import LoopThread
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Rendering:
-    """What all stories of a session render with: a client of their runner, and what it keeps.
-
-    A context manager.
+    """A client of the session's function runner, with the cache of parsed files; a context manager.
 
     Args:
         address: The runner's.
     """
 
     def __init__(self, address: str) -> None:
-        self._elsewhere = Elsewhere()
+        self._thread = LoopThread()
         self._address = address
 
     def renderer(self, store: Store, clock: Clock, offload: Offload) -> CachingRenderer:
-        """The renderer of one bot, as `bot.serve` makes it, but that time stands still for it."""
+        """Return a bot's renderer, built as in `bot.serve`; no simulated time passes in it."""
         stored = StoredVerdicts(store.renderings, self._means, offload=offload)
         return CachingRenderer(self._maker, clock=clock, stored=stored)
 
     async def _means(self, image: str) -> str:
-        return self._elsewhere.wait(self._client.identity(image))
+        return self._thread.wait(self._client.identity(image))
 
     def __enter__(self) -> Self:
-        self._elsewhere.__enter__()
-        self._client = self._elsewhere.wait(self._connected())
-        self._maker = StandingStill(PipelineMaker(self._client, offload=_here), self._elsewhere)
+        self._thread.__enter__()
+        self._client = self._thread.wait(self._connected())
+        self._maker = BlockingMaker(PipelineMaker(self._client, offload=_here), self._thread)
         return self
 
     async def _connected(self) -> Client:
@@ -56,39 +54,39 @@ class Rendering:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._elsewhere.wait(self._client.__aexit__(kind, error, trace))
-        self._elsewhere.__exit__(kind, error, trace)
+        self._thread.wait(self._client.__aexit__(kind, error, trace))
+        self._thread.__exit__(kind, error, trace)
 
 
-class StandingStill:
-    """Implements `bot.render.renderer.Maker`: whoever asks stands still until there is an answer.
+class BlockingMaker:
+    """Implements `bot.render.renderer.Maker` and blocks the caller's loop until there is a result.
 
     Args:
         maker: Makes verdicts.
-        elsewhere: Where it does.
+        thread: Runs it.
     """
 
-    def __init__(self, maker: PipelineMaker, elsewhere: Elsewhere) -> None:
+    def __init__(self, maker: PipelineMaker, thread: LoopThread) -> None:
         self._maker = maker
-        self._elsewhere = elsewhere
+        self._thread = thread
 
     async def make(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Made:
         """As `Maker` has it."""
-        return self._elsewhere.wait(self._maker.make(trees, package, tree, origin, policy))
+        return self._thread.wait(self._maker.make(trees, package, tree, origin, policy))
 
     async def compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """As `Maker` has it."""
-        return self._elsewhere.wait(self._maker.compare(trees, before, after))
+        return self._thread.wait(self._maker.compare(trees, before, after))
 
     async def merge(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
     ) -> MergedPackage:
         """As `Maker` has it."""
-        return self._elsewhere.wait(self._maker.merge(trees, package, base, ours, theirs))
+        return self._thread.wait(self._maker.merge(trees, package, base, ours, theirs))
 
 
 async def _here(work: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Nobody else is on that thread: there is nothing to keep free."""
+    """Implements `bot.clock.Offload` in place: the thread has no other work to keep free for."""
     return work(*args, **kwargs)

@@ -1,8 +1,8 @@
-"""The stage in simulated time: the same bot, forge, git and database in memory, no waiting.
+"""Stories in simulated time: the real bot on a forge, git and a database in memory.
 
-Nothing goes wrong by itself: one bot, webhooks that come at once and in order, and an order of
-tasks that is the same every time. What people do is done at once and takes no time; the bot goes
-on, and time passes, while a story waits.
+Nothing goes wrong by itself: one bot, webhooks delivered at once and in order, and the same order
+of tasks every time. What people do takes no time; the bot runs, and time passes, while a story
+waits (`wait_for`, `rests`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,10 +22,10 @@ from bot.store.port import Store
 from bot.variables import WORKERS
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.memory.store import MemoryStore
-from tests.simulation.course import Course
 from tests.simulation.forge import LINKS, SimulatedForge
 from tests.simulation.ports import Gate
 from tests.simulation.scheduler import SimulatedClock
+from tests.simulation.system import System
 from tests.stories import people
 from tests.stories.people import PATIENCE, Person, WaitedInVainError
 from tests.stories.rendering import Rendering
@@ -47,7 +47,7 @@ SOON = 1.0
 
 
 class NotSimulatedError(AssertionError):
-    """A story asks this stage for what only the real one has: mark it `real_parts`."""
+    """A story uses what only the real world has: mark it `real_parts`."""
 
 
 class StageFaults(Faults):
@@ -77,7 +77,7 @@ class StageFaults(Faults):
 
 def _of_people(caller: str | None) -> None:
     if caller not in ROLES:
-        raise NotSimulatedError(f"calls of {caller or 'everybody'} are not over HTTP here")
+        raise NotSimulatedError(f"calls of {caller or 'everybody'} are not HTTP: mark `real_parts`")
 
 
 class StageForge:
@@ -107,7 +107,7 @@ class StageForge:
         return f"{LINKS.web}/{owner}/{name}.git"
 
 
-class CalmCourse(Course):
+class StorySystem(System):
     """One bot, the real renderer, and webhooks that come as a story says.
 
     Args:
@@ -126,7 +126,7 @@ class CalmCourse(Course):
         self.shown.faults.hooks.send = self.forge.deliveries.append
 
     def notice(self) -> None:
-        """Whatever was done to the forge by whatever way, it shows it from now on."""
+        """Make the forge show whatever was done to its state directly."""
         state = self.forge.state
         with self.forge.change():
             for repo in state.data.repositories.values():
@@ -146,7 +146,7 @@ class CalmCourse(Course):
         return self._rendering.renderer(store, clock, gate.offload)
 
     def _made(self, hook: OutgoingHook) -> None:
-        """A webhook was made: what becomes of it is settled at once."""
+        """Queue a webhook as the faults say, at the moment it is made."""
         copies, late = self.shown.faults.hooks.fate(hook)
         for _ in range(copies):
             if late:
@@ -167,20 +167,20 @@ class SimulatedWorld(World):
     forge: StageForge
 
     def __init__(self, rendering: Rendering, config: str | None) -> None:
-        self._course = course = CalmCourse(rendering)
-        self.forge = course.shown
-        state = course.forge.state
+        self._system = system = StorySystem(rendering)
+        self.forge = system.shown
+        state = system.forge.state
         for login in (*ROLES, "acme"):
             state.add_user(login)
         permissions, events = MANIFEST["default_permissions"], MANIFEST["default_events"]
-        self.app = course.forge.add_app(
+        self.app = system.forge.add_app(
             "acme", app_id=APP_ID, permissions=permissions, events=events
         )
         files = {path: text.encode() for path, text in first_files(config).items()}
-        self.repository = course.forge.add_repository("acme", "blueprints", files, ROLES)
-        with course.forge.change():
-            course.forge.install(self.repository)
-        course.forge.deliveries.clear()  # nobody was there to hear of it
+        self.repository = system.forge.add_repository("acme", "blueprints", files, ROLES)
+        with system.forge.change():
+            system.forge.install(self.repository)
+        system.forge.deliveries.clear()  # nobody was there to hear of it
         self.people: Mapping[str, Person] = {login: self._person(login) for login in ROLES}
 
     def _person(self, login: str) -> Person:
@@ -192,7 +192,7 @@ class SimulatedWorld(World):
             "acme/blueprints",
             Path("/nowhere"),
             lambda: seconds_pass(self.forge, 1),
-            forge=self._course.forge,
+            forge=self._system.forge,
             api=self.forge.api,
         )
 
@@ -200,18 +200,18 @@ class SimulatedWorld(World):
 
     def start_bot(self) -> None:
         """As `World` has it."""
-        self._course.notice()
-        with self._course.loop.current():
-            self._course.send()  # before it came, nobody was there
-            self._course.start()
-            self._course.rest()
+        self._system.notice()
+        with self._system.loop.current():
+            self._system.send()  # before it came, nobody was there
+            self._system.start()
+            self._system.rest()
 
     def stop_bot(self) -> None:
         """As `World` has it."""
-        self._course.notice()
-        with self._course.loop.current():
-            self._course.send()
-            self._course.end()
+        self._system.notice()
+        with self._system.loop.current():
+            self._system.send()
+            self._system.end()
 
     def sweep(self, which: str = "") -> None:
         """As `World` has it."""
@@ -219,68 +219,68 @@ class SimulatedWorld(World):
 
     def wake(self, key: str) -> None:
         """As `World` has it."""
-        self._course.now(self._course.store.queue.wake(keys.parse(key), NOTHING))
+        self._system.now(self._system.store.queue.wake(keys.parse(key), NOTHING))
 
     def is_adopted(self) -> bool:
         """As `World` has it."""
         repository = RepositoryId(GITHUB, self.repository.id)
-        return self._course.now(self._course.store.repositories.adoption(repository)) is not None
+        return self._system.now(self._system.store.repositories.adoption(repository)) is not None
 
     def failing(self) -> list[str]:
         """As `World` has it."""
-        return [each.key for each in self._course.now(self._course.store.queue.failing())]
+        return [each.key for each in self._system.now(self._system.store.queue.failing())]
 
     # --- time ---
 
     def rests(self) -> None:
         """As `World` has it."""
-        course = self._course
-        course.notice()
-        end = course.loop.now + PATIENCE
-        with course.loop.current():
-            course.rest()
+        system = self._system
+        system.notice()
+        end = system.loop.now + PATIENCE
+        with system.loop.current():
+            system.rest()
             while not self._is_at_rest():
-                if course.loop.now > end:
+                if system.loop.now > end:
                     raise WaitedInVainError(f"waited {PATIENCE} s for the bot to rest")
-                course.pass_to_next(end)
+                system.pass_to_next(end)
 
     def _is_at_rest(self) -> bool:
-        course = self._course
-        due = course.now(course.store.queue.next_due())
-        return course.is_idle and (due is None or due >= SOON or not course.replicas)
+        system = self._system
+        due = system.now(system.store.queue.next_due())
+        return system.is_idle and (due is None or due >= SOON or not system.replicas)
 
     def wait_for(self, what: str, ready: Callable[[], T | None], seconds: float) -> T:
         """As the function of this name; asks whenever the forge has changed."""
-        course = self._course
-        end = course.loop.now + seconds
-        course.notice()
+        system = self._system
+        end = system.loop.now + seconds
+        system.notice()
         self._goes_on(end, pass_time=False)
         while True:
             found = ready()
             if found is not None and found is not False:
                 return found
-            if course.loop.now >= end:
+            if system.loop.now >= end:
                 raise WaitedInVainError(f"waited {seconds} s for {what}")
             self._goes_on(end)
 
     def _goes_on(self, end: float, *, pass_time: bool = True) -> None:
         """Let the bot go on, and time pass until the forge has changed."""
-        course = self._course
-        with course.loop.current():
+        system = self._system
+        with system.loop.current():
             if not pass_time:
-                course.rest()
+                system.rest()
                 return
-            before = course.forge.past.now
-            while course.forge.past.now == before and course.loop.now < end:
-                course.pass_to_next(end)
+            before = system.forge.past.now
+            while system.forge.past.now == before and system.loop.now < end:
+                system.pass_to_next(end)
 
     def ends(self) -> None:
-        """The story is told: nothing may have broken that a bot should not break of."""
-        with self._course.happening():
+        """End the story; fails where a look broke, or git in memory could not tell a result."""
+        with self._system.happening():
             pass
-        course = self._course
-        assert not course.beyond, course.beyond
-        assert not course.broke + course.loop.broken, course.broke + course.loop.broken
+        system = self._system
+        assert not system.beyond, system.beyond
+        assert not system.broke + system.loop.broken, system.broke + system.loop.broken
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""An event loop on a thread of its own, for real things that a drawn loop stands still for."""
+"""An event loop on its own thread, for real I/O that a drawn loop waits for."""
 
 import asyncio
 import threading
@@ -9,18 +9,18 @@ from typing import Any, Self, TypeVar
 T = TypeVar("T")
 
 LONGEST = 60
-"""Seconds that anything there may take."""
+"""Seconds that one coroutine may take."""
 
 
-class Elsewhere:
-    """Runs coroutines on its own thread while whoever asks stands still; a context manager."""
+class LoopThread:
+    """Runs coroutines on its own thread while the caller blocks; a context manager."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """What it gives, or raises."""
+        """Run a coroutine to its end; return its result, or raise its exception."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(LONGEST)
 
     def __enter__(self) -> Self:

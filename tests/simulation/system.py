@@ -1,7 +1,7 @@
-"""A forge, bots and a database on one drawn loop, and how time passes for them.
+"""The simulated system: forge, bots and database on one drawn loop, and how time passes for them.
 
-Histories that are drawn and stories that are told go on in the same way; they differ in what people
-do, and in what goes wrong.
+Drawn histories and the stories in simulated time share it; they differ in what people do and in
+what goes wrong.
 """
 
 import heapq
@@ -50,8 +50,8 @@ class Due:
     act: Callable[[], None] = field(compare=False)
 
 
-class Course:
-    """What goes on; whoever makes one gives it a forge and a database.
+class System:
+    """A forge, its bots and their database; a subclass sets `forge` and `store`.
 
     Args:
         draw: Where the order of tasks comes from, and all else that is drawn.
