@@ -1,4 +1,4 @@
-"""The real renderer for stories in simulated time: it runs on another thread, and the loop blocks."""
+"""The real renderer for stories in simulated time: it runs on a thread, and the loop waits."""
 
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar

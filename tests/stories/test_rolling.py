@@ -44,18 +44,20 @@ def test_a_worker_that_ends_finishes_its_look_and_says_so_first(
     worker.start_bot()
     assert health(stage) == (200, {"database": "ok"})
     assert set(health(worker)[1]) == {"database", "forge", "runner", "worker"}
-    assert httpx.post(f"http://127.0.0.1:{worker.port}/webhooks/github").status_code == 404
+    assert (
+        httpx.post(f"http://127.0.0.1:{worker.port}/webhooks/github", timeout=60).status_code == 404
+    )
     stage.rests()
     number = stage.proposes("drafts/net/core/w", package("net/core"))
     merging, let_go = threading.Event(), threading.Event()
 
     def held() -> None:
         merging.set()
-        let_go.wait(30)
+        let_go.wait(120)
 
     stage.forge.faults.before("PUT */merge", held, caller=ME)
     stage.approver.says(number, "/approve")
-    assert merging.wait(30)
+    assert merging.wait(60)
     told = len(stage.forge.hooks.sent())
     ends = threading.Thread(target=worker.stop_bot)
     ends.start()
