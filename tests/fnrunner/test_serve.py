@@ -134,7 +134,7 @@ async def test_an_ipv6_address_stands_in_brackets() -> None:
         Client(address, patience=60) as client,
     ):
         assert address.startswith("[::1]:")
-        assert await client.is_ready(30)
+        assert await client.is_ready(60)
     with pytest.raises(RunnerAddressError, match=r"stands in brackets, as in \[::1\]:9445\. Give"):
         async with serving("::1:9445", LIMITS):
             pass
@@ -197,7 +197,7 @@ async def test_a_runner_that_leaves_does_not_remove_the_socket_of_the_next(tmp_p
         call = asyncio.ensure_future(client.run("f", b""))
         await asyncio.wait_for(held.began.wait(), 60)
         gone = asyncio.ensure_future(leaving.__aexit__(None, None, None))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while path.exists():  # no more calls are taken; the last one has a moment to end
                 await asyncio.sleep(0.01)
         async with listening(address, Held(), LIMITS):

@@ -71,7 +71,7 @@ async def test_endless_scripts_leave_turns_for_others(
 
     for number in range(10):
         quick = called(queue, "quick:v1", "alice")
-        assert await asyncio.wait_for(quick, 30) == FunctionOutcome(b""), number
+        assert await asyncio.wait_for(quick, 60) == FunctionOutcome(b""), number
     assert not any(each.done() and not each.exception() for each in endless)
     assert inner.most <= running + 2 * max(1, running // 4)
     inner.let_go.set()
@@ -86,7 +86,7 @@ async def test_another_function_or_another_caller_is_enough(image: str, caller: 
     name = "quick-but-endless" if caller == "mallory" else "quick"
     endless = [called(queue, name.replace("quick", "slow"), "mallory") for _ in range(30)]
     await settled()
-    assert await asyncio.wait_for(called(queue, image, caller), 30) == FunctionOutcome(b"")
+    assert await asyncio.wait_for(called(queue, image, caller), 60) == FunctionOutcome(b"")
     inner.let_go.set()
     await asyncio.gather(*endless, return_exceptions=True)
 

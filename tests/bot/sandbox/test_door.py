@@ -55,6 +55,8 @@ def test_what_did_not_change_has_no_body(world: World, api: Api) -> None:
 
 
 def test_every_answer_carries_githubs_headers(world: World, api: Api) -> None:
+    while time.time() % 3600 > 3540:  # what is counted is counted by the hour
+        time.sleep(1)
     token = world.installation_token()
     answer = api("GET", REPO, token)
     assert answer.headers["x-github-media-type"] == "github.v3; format=json"

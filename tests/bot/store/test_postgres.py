@@ -253,7 +253,8 @@ async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
     many: dict[Key, Hint] = {
         PullKey(on_github(1), number): Hint(comments=frozenset({number})) for number in range(20)
     }
-    async with PostgresStore(database_url, patience=1) as store:
+    async with PostgresStore(database_url, patience=0.5) as store:
+        await store._database._pool.wait(60)  # two connections are there
         await store.queue.wake_all(many)
         async with _locked(database_url, PullKey(on_github(1), 0)):
             waking = [
@@ -262,7 +263,7 @@ async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
                 )
                 for n in range(200)
             ]
-            await asyncio.sleep(2)  # twice the patience
+            await asyncio.sleep(1)  # twice the patience
             async with asyncio.timeout(60):  # whoever looks goes on
                 assert (await store.queue.backlog()).waiting == 20
         await asyncio.gather(*waking)
@@ -278,7 +279,8 @@ async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
 
 async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> None:
     """Short-cut refused: the pool's patience; a burst is answered as if there were no database."""
-    async with PostgresStore(database_url, connections=4, patience=1) as store:
+    async with PostgresStore(database_url, connections=4, patience=0.5) as store:
+        await store._database._pool.wait(60)  # two connections are there
         await store.queue.wake(OTHER)
         async with _locked(database_url, OTHER):
             storing = [
@@ -287,7 +289,7 @@ async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> Non
                 )
                 for n in range(200)
             ]
-            await asyncio.sleep(2)
+            await asyncio.sleep(1)
             async with asyncio.timeout(60):  # a worker may ask meanwhile
                 assert await store.queue.take("another") is None
         assert all(await asyncio.gather(*storing))

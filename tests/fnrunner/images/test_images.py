@@ -464,8 +464,8 @@ async def test_layers_come_side_by_side_and_are_laid_in_order(made: Made) -> Non
     sent[3].set()
 
     def send(number: int, now: Callable[[], None]) -> None:
-        asked.wait(30)
-        sent[number + 1].wait(30)  # the last one first
+        asked.wait(60)
+        sent[number + 1].wait(60)  # the last one first
         now()
         sent[number].set()
 
