@@ -26,7 +26,7 @@ from bot.sandbox.rules.accounts import Accounts
 from bot.sandbox.rules.state import ForgeState
 from tests.memory.git import MemoryMirrors
 from tests.simulation import forge_calls, forge_hooks
-from tests.simulation.forge_calls import Faults
+from tests.simulation.forge_calls import Answered, Faults
 from tests.simulation.forge_door import Door
 from tests.simulation.forge_git import MemoryStore
 from tests.simulation.forge_past import Past
@@ -115,6 +115,7 @@ class SimulatedForge:
         deliveries: Webhooks that nobody has taken yet, oldest first.
         failed: Those that were not accepted, as the log has them, oldest first, and when.
         read: What stands there now, for who judges.
+        answered: Told of each request of a bot.
     """
 
     def __init__(
@@ -130,6 +131,7 @@ class SimulatedForge:
         self.clock = clock
         self.links = LINKS
         self.faults = faults
+        self.answered: Answered = forge_calls.untold
         self.past = Past()
         self.moment: int | None = None
         self.store = MemoryStore()

@@ -23,6 +23,9 @@ T = TypeVar("T")
 
 REPO = "/repos/{owner}/{repo}"
 PULL = f"{REPO}/pulls/{{pull_number}}"
+GRAPHQL = "POST /graphql"
+"""What is asked by GraphQL, `by` this; its permissions are those of another operation."""
+
 _YEAR = timedelta(days=365)  # the activity log goes no further back
 
 
@@ -54,8 +57,9 @@ class Asking:
         *,
         step: int = 0,
         number: int | None = None,
+        by: str = "",
     ) -> T:
-        call = ForgeCall(self._forges.replica, name, step, False, about)
+        call = ForgeCall(self._forges.replica, name, step, False, about, by or operation)
         where, inside = number or self._number, self._repository.installation
         return await self._forges.asked(call, words(name), operation, where, effect, inside)
 
@@ -67,8 +71,9 @@ class Asking:
         about: object = None,
         *,
         step: int = 0,
+        by: str = "",
     ) -> T:
-        answer = await self._answer(name, operation, effect, about, step=step)
+        answer = await self._answer(name, operation, effect, about, step=step, by=by)
         if isinstance(answer, GitHubAnswer):
             raise failure(words(name), answer)
         return answer
@@ -81,8 +86,9 @@ class Asking:
         about: object,
         *,
         step: int = 0,
+        by: str = "",
     ) -> T | GitHubAnswer:
-        call = ForgeCall(self._forges.replica, name, step, True, about)
+        call = ForgeCall(self._forges.replica, name, step, True, about, by or operation)
         inside = self._repository.installation
         return await self._forges.answered(
             call, words(name), operation, self._number, effect, inside

@@ -24,6 +24,7 @@ class ForgeCall:
         step: Which of the method's requests it is, from 0.
         writes: It changes something.
         about: What the method was given that names its object: a number, a commit, a branch.
+        operation: The operation of GitHub's API, or of git over HTTP, that it stands for.
     """
 
     replica: str
@@ -31,6 +32,7 @@ class ForgeCall:
     step: int
     writes: bool
     about: object = None
+    operation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,14 @@ Faults = Callable[[ForgeCall], Fault | None]
 
 def none(_: ForgeCall) -> None:
     """Nothing goes wrong."""
+
+
+Answered = Callable[[ForgeCall, int], None]
+"""Told of each request and the HTTP status of its answer."""
+
+
+def untold(_: ForgeCall, _status: int) -> None:
+    """Nobody wants to know."""
 
 
 def answer_of(refused: RefusedError, at: datetime) -> GitHubAnswer:

@@ -121,7 +121,11 @@ class Door:
     def _befalls(
         self, name: str, verb: str, about: tuple[str, ...], *, writes: bool
     ) -> Fault | None:
-        fault = self._forge.faults(ForgeCall(self._replica, name, 0, writes, about))
+        service = "receive" if writes else "upload"
+        operation = f"POST /{{owner}}/{{repo}}.git/git-{service}-pack"
+        call = ForgeCall(self._replica, name, 0, writes, about, operation)
+        fault = self._forge.faults(call)
+        self._forge.answered(call, fault.status if fault is not None and fault.fails else 200)
         if fault is not None and fault.fails and not fault.done:
             raise GitBusyError(f"the {verb} failed: fatal: {fault.message}")
         return fault

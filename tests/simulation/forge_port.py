@@ -96,8 +96,8 @@ class SimulatedForges:
 
     async def repositories_of(self, installation: int) -> Sequence[Served]:
         since = (await self._about("repositories_of", installation)).created_at
-        call = ForgeCall(self.replica, "repositories_of", 1, False, installation)
         wanted, operation = "list the repositories", "GET /installation/repositories"
+        call = ForgeCall(self.replica, "repositories_of", 1, False, installation, operation)
 
         def read(caller: Caller) -> list[Served]:
             found = caller.token.installation.repositories if caller.token else []
@@ -106,13 +106,13 @@ class SimulatedForges:
         return await self.asked(call, wanted, operation, None, read, installation)
 
     async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Served:
-        number = repository_id.number
-        call = ForgeCall(self.replica, "repository_by_id", 0, False, number)
+        number, operation = repository_id.number, f"GET {REPO}"
+        call = ForgeCall(self.replica, "repository_by_id", 0, False, number, operation)
 
         def read(_: Caller) -> Repository:
             return self.forge.state.data.repositories[number]
 
-        found = await self.asked(call, "read it", f"GET {REPO}", number, read, installation)
+        found = await self.asked(call, "read it", operation, number, read, installation)
         since = (await self._about("repository_by_id", installation)).created_at
         return self._served(found, installation, since)
 
@@ -236,18 +236,26 @@ class SimulatedForges:
         self,
         name: str,
         wanted: str,
-        _operation: str,
+        operation: str,
         effect: Callable[[], T],
         about: object = None,
     ) -> T:
         """Ask as the App itself, which needs no token of an installation."""
-        call = ForgeCall(self.replica, name, 0, False, about)
+        call = ForgeCall(self.replica, name, 0, False, about, operation)
         answer = await self._request(call, wanted, effect)
         if isinstance(answer, GitHubAnswer):
             raise failure(wanted, answer)
         return answer
 
     async def _request(
+        self, call: ForgeCall, wanted: str, effect: Callable[[], T]
+    ) -> T | GitHubAnswer:
+        answer = await self._carry_out(call, wanted, effect)
+        status = answer.status if isinstance(answer, GitHubAnswer) else 200
+        self.forge.answered(call, status)
+        return answer
+
+    async def _carry_out(
         self, call: ForgeCall, wanted: str, effect: Callable[[], T]
     ) -> T | GitHubAnswer:
         forge = self.forge

@@ -22,7 +22,7 @@ from lifecycle.actions import OpenProposal, Reaction
 from lifecycle.authors import MadeBy
 from lifecycle.names import Ref, Sha
 from tests.simulation import forge_values as values
-from tests.simulation.forge_asking import PULL, REPO, Asking
+from tests.simulation.forge_asking import GRAPHQL, PULL, REPO, Asking
 
 _COMMENT = f"{REPO}/issues/comments/{{comment_id}}"
 _MOST_COMMITS, _MOST_CLOSED = 250, 30
@@ -148,7 +148,7 @@ class Proposals(Asking):
             self._state.pulls.set_draft(self._pull(number), refs.acting(caller), draft)
 
         # GraphQL's mutation asks for the same as a merge does.
-        await self._put("set_draft", f"PUT {PULL}/merge", change, number)
+        await self._put("set_draft", f"PUT {PULL}/merge", change, number, by=GRAPHQL)
 
     async def conversation(self, number: int) -> Conversation:
         def read(_: Caller) -> Conversation:
@@ -157,7 +157,7 @@ class Proposals(Asking):
                 raise not_found()
             return found
 
-        return await self._get("conversation", f"GET {PULL}", read, number)
+        return await self._get("conversation", f"GET {PULL}", read, number, by=GRAPHQL)
 
     async def comment(self, number: int, body: str) -> int:
         def write(caller: Caller) -> int:

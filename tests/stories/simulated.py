@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from bot import keys
-from bot.sandbox.faults.calls import Faults, LoggedCall
+from bot.sandbox.faults.calls import Faults
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.github.http import Exchange, GitHubApi
 from bot.sandbox.github.sending import Hooks
@@ -23,12 +23,14 @@ from bot.variables import WORKERS
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.memory.store import MemoryStore
 from tests.simulation.forge import LINKS, SimulatedForge
+from tests.simulation.forge_calls import Fault, ForgeCall
 from tests.simulation.ports import Gate
 from tests.simulation.scheduler import SimulatedClock
 from tests.simulation.system import System
 from tests.stories import people
 from tests.stories.people import PATIENCE, Person, WaitedInVainError
 from tests.stories.rendering import Rendering
+from tests.stories.simulated_faults import StageFaults
 from tests.stories.simulated_people import SimulatedPerson
 from tests.stories.world import (
     APP_ID,
@@ -46,40 +48,6 @@ SOON = 1.0
 """Seconds: what is due later than that is not waited for."""
 
 
-class NotSimulatedError(AssertionError):
-    """A story uses what only the real world has: mark it `real_parts`."""
-
-
-class StageFaults(Faults):
-    """Faults of what people ask for, and of webhooks; the bot makes no calls over HTTP here."""
-
-    def _add(self, call: str, nth: int, times: int | None, caller: str | None, **what: Any) -> None:
-        _of_people(caller)
-        super()._add(call, nth, times, caller, **what)
-
-    def stale(self, seconds: float, call: str = "GET *", caller: str | None = None) -> None:
-        """As `Faults` has it, for people."""
-        _of_people(caller)
-        super().stale(seconds, call, caller)
-
-    def freeze(self, call: str = "GET *", caller: str | None = None) -> None:
-        """As `Faults` has it, for people."""
-        _of_people(caller)
-        super().freeze(call, caller)
-
-    def calls(
-        self, caller: str | None = None, kind: str | None = None, since: int = 0
-    ) -> list[LoggedCall]:
-        """As `Faults` has it, for people."""
-        _of_people(caller)
-        return super().calls(caller, kind, since)
-
-
-def _of_people(caller: str | None) -> None:
-    if caller not in ROLES:
-        raise NotSimulatedError(f"calls of {caller or 'everybody'} are not HTTP: mark `real_parts`")
-
-
 class StageForge:
     """A simulated forge as stories know it, with its API for people; implements `world.Forge`.
 
@@ -89,7 +57,7 @@ class StageForge:
 
     def __init__(self, forge: SimulatedForge) -> None:
         self.state = forge.state
-        self.faults = StageFaults(forge.state)
+        self.faults = StageFaults(forge)
         # Nobody asks for webhooks that were sent: whoever could hears of nothing.
         deaf = Hooks(ForgeState(forge.store, forge.clock.now), LINKS, Faults(forge.state).hooks)
         self.api = GitHubApi(forge.state, LINKS, forge.accounts, self.faults, deaf)
@@ -119,10 +87,10 @@ class StorySystem(System):
     def __init__(self, rendering: Rendering) -> None:
         super().__init__(Random("a story"))
         self._rendering = rendering
-        faults = self.weather.befalls_request
-        self.forge = SimulatedForge(self.clock, self.draw, faults=faults, send=self._made)
+        self.forge = SimulatedForge(self.clock, self.draw, faults=self._befalls, send=self._made)
         self.store = MemoryStore(self.clock)
         self.shown = StageForge(self.forge)
+        self.forge.answered = self.shown.faults.answered
         self.shown.faults.hooks.send = self.forge.deliveries.append
 
     def notice(self) -> None:
@@ -144,6 +112,9 @@ class StorySystem(System):
 
     def _renderer(self, store: Store, clock: SimulatedClock, gate: Gate) -> Any:
         return self._rendering.renderer(store, clock, gate.offload)
+
+    def _befalls(self, call: ForgeCall) -> Fault | None:
+        return self.weather.befalls_request(call) or self.shown.faults.befalls(call)
 
     def _made(self, hook: OutgoingHook) -> None:
         """Queue a webhook as the faults say, at the moment it is made."""
@@ -230,6 +201,10 @@ class SimulatedWorld(World):
         """As `World` has it."""
         return [each.key for each in self._system.now(self._system.store.queue.failing())]
 
+    def failed_webhooks(self) -> list[OutgoingHook]:
+        """Return the webhooks that no bot accepted, oldest first."""
+        return [hook for hook, _ in self._system.forge.failed]
+
     # --- time ---
 
     def rests(self) -> None:
@@ -275,12 +250,13 @@ class SimulatedWorld(World):
                 system.pass_to_next(end)
 
     def ends(self) -> None:
-        """End the story; fails where a look broke, or git in memory could not tell a result."""
+        """End the story; fails where a look broke, a fault was never met, or only git can merge."""
         with self._system.happening():
             pass
         system = self._system
         assert not system.beyond, system.beyond
         assert not system.broke + system.loop.broken, system.broke + system.loop.broken
+        assert not self.forge.faults.left(), self.forge.faults.left()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from bot.sandbox.git.objects import Ident
 from bot.sandbox.github.http import GitHubApi
 from tests.simulation.forge import Doors, SimulatedForge
 from tests.stories.people import Person
+from tests.stories.simulated_faults import NotSimulatedError
 
 
 class Answer:
@@ -124,4 +125,4 @@ class SimulatedPerson(Person):
 
     def git(self, folder: object, *arguments: str) -> str:
         """There is no folder to run git in."""
-        raise AssertionError(f"git {' '.join(arguments)} takes the real stage: mark `real_parts`")
+        raise NotSimulatedError(f"git {' '.join(arguments)}: mark `real_parts`")

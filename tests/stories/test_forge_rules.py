@@ -11,8 +11,7 @@ BRANCH = "drafts/net/core/w"
 BOT = "porchbot[bot]"
 
 
-@pytest.mark.real_parts
-def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: RealWorld) -> None:
+def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: World) -> None:
     """Fails when a refused push ends the look: no check, no answer, and the same push for ever."""
     rules = play.forge.state.rules
     rule = rules.add(

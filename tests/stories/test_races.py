@@ -47,8 +47,7 @@ def tagged(play: World, name: str) -> dict[str, str]:
 # --- the merge result is not what was approved ---
 
 
-@pytest.mark.real_parts
-def test_another_merge_of_the_same_package_between_look_and_merge(play: RealWorld) -> None:
+def test_another_merge_of_the_same_package_between_look_and_merge(play: World) -> None:
     """Fails when the tag follows from the approval: the merged tree was seen by nobody."""
     author, approver = play.author, play.approver
     first = play.proposes("drafts/net/core/a", {**package("net/core"), **extra("net/core", "a")})
@@ -79,8 +78,7 @@ def test_another_merge_of_the_same_package_between_look_and_merge(play: RealWorl
     assert f"was published with `net/core/v2` by #{one}." in author.summary(other)
 
 
-@pytest.mark.real_parts
-def test_a_push_to_main_between_look_and_merge(play: RealWorld) -> None:
+def test_a_push_to_main_between_look_and_merge(play: World) -> None:
     """Fails when only other pull requests count: a push past the bot changes the tree as well."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/edge/b", resized("net/edge", 2))
@@ -421,8 +419,7 @@ def test_a_base_without_packages_does_not_hold_up_the_other(play: World) -> None
 # --- the forge refuses ---
 
 
-@pytest.mark.real_parts
-def test_a_merge_that_the_forge_refuses_is_shown_and_not_tried_again(play: RealWorld) -> None:
+def test_a_merge_that_the_forge_refuses_is_shown_and_not_tried_again(play: World) -> None:
     """Fails when a refusal counts as a fault that passes: the bot would ask for ever."""
     author, approver = play.author, play.approver
     reason = "Merge commits are not allowed on this repository"
@@ -447,9 +444,8 @@ def test_a_merge_that_the_forge_refuses_is_shown_and_not_tried_again(play: RealW
     assert merges(play) == [405, 200]
 
 
-@pytest.mark.real_parts
 def test_a_rule_of_the_branch_that_the_bot_does_not_know_is_named_by_the_forge(
-    play: RealWorld,
+    play: World,
 ) -> None:
     """Fails when only rules that the bot reads are shown: the forge has more of them."""
     author, approver = play.author, play.approver
@@ -467,8 +463,7 @@ def test_a_rule_of_the_branch_that_the_bot_does_not_know_is_named_by_the_forge(
     author.waits_for_tag("net/core/v1")
 
 
-@pytest.mark.real_parts
-def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: RealWorld) -> None:
+def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: World) -> None:
     """Fails when only `/check` brings another try: the bot cannot see every rule of the forge."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
@@ -525,8 +520,7 @@ def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: RealWorld) -> None:
     assert merges(play) == [502]
 
 
-@pytest.mark.real_parts
-def test_a_required_check_of_others_is_waited_for(play: RealWorld) -> None:
+def test_a_required_check_of_others_is_waited_for(play: World) -> None:
     """Fails when the bot asks the forge to merge and lets it find out."""
     author, approver = play.author, play.approver
     play.forge.state.rules.add(play.repository, required_checks=[("security-scan", None)])

@@ -277,8 +277,7 @@ def test_without_a_secret_there_is_no_start(stage: RealWorld) -> None:
             Settings.from_env({**stage.environment, "PORCHBOT_WEBHOOK_SECRETS": empty})
 
 
-@pytest.mark.real_parts
-def test_a_wake_while_a_look_runs_causes_another_look(play: RealWorld) -> None:
+def test_a_wake_while_a_look_runs_causes_another_look(play: World) -> None:
     """Fails when a key that is being looked at swallows wakes."""
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.faults.slow("POST /graphql", 0.4, caller=ME, times=2)
@@ -292,8 +291,7 @@ def test_a_wake_while_a_look_runs_causes_another_look(play: RealWorld) -> None:
     assert "waits for 1 gate" in play.author.waits_for_answer(number, "@author")
 
 
-@pytest.mark.real_parts
-def test_a_wake_while_looks_fail_is_served_when_they_work_again(play: RealWorld) -> None:
+def test_a_wake_while_looks_fail_is_served_when_they_work_again(play: World) -> None:
     """Fails when a failed look marks its key as done, or a key in trouble is blocked for ever."""
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.faults.fail("POST /graphql", 502, times=2, caller=ME)
@@ -306,8 +304,7 @@ def test_a_wake_while_looks_fail_is_served_when_they_work_again(play: RealWorld)
     nothing_twice(play, number)
 
 
-@pytest.mark.real_parts
-def test_a_write_that_failed_or_whose_answer_was_lost_is_done_once(play: RealWorld) -> None:
+def test_a_write_that_failed_or_whose_answer_was_lost_is_done_once(play: World) -> None:
     """Fails when a 502 means "not done": the forge may have done it, and then it is there twice."""
     for call in ("POST *comments", "POST */check-runs", "PATCH *comments/*"):
         play.forge.faults.fail(call, 502, caller=ME)
