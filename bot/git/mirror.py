@@ -16,9 +16,8 @@ import fcntl
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -47,6 +46,8 @@ from bot.git.process import (
     refusal,
     run,
 )
+from bot.git.remote import RemoteRefs
+from bot.git.seen import SeenRefs
 from lifecycle.identity import RepositoryId
 from lifecycle.messages.checks import large_head
 from lifecycle.names import HEADS, TAGS, Ref, Sha
@@ -66,23 +67,7 @@ REBUILD = 3600.0
 MOST_TAGS = 2_000
 """Tags that a mirror holds as refs before they go; what looks need is fetched again."""
 
-MOST_PLACES = 500
-"""Places whose refs are remembered."""
-
 _NONE = "0" * 40  # how git writes that a ref is not there
-
-
-@dataclass(frozen=True, slots=True)
-class _Fetched:
-    """What a fetch saw at one place.
-
-    Attributes:
-        begun: When it began, on the clock.
-        refs: The refs there.
-    """
-
-    begun: float
-    refs: Refs
 
 
 class DiskMirror:
@@ -107,7 +92,8 @@ class DiskMirror:
         self.url = url
         self._clock = clock
         self._lock = threading.Lock()
-        self._fetched: Mapping[str, _Fetched] = {}  # replaced, never changed: read without a lock
+        self._remote = RemoteRefs(url, clock)
+        self._seen = SeenRefs(folder)
         self._wanted: set[str] = set()
         self._broken = False
         self._rebuilt = -REBUILD
@@ -134,11 +120,11 @@ class DiskMirror:
         )
 
     def _bring(self, credentials: str, asked: Sequence[str], since: float) -> None:
-        if self._has_all(asked, since):
+        if self._seen.has_all(asked, since):
             return
         self._wanted |= set(asked)
         with self._locked():
-            if self._has_all(asked, since):
+            if self._seen.has_all(asked, since):
                 return
             begun = self._clock.monotonic()
             wanted, self._wanted = self._wanted, set()
@@ -147,16 +133,39 @@ class DiskMirror:
             if self._broken and begun - self._rebuilt > REBUILD:
                 self._rebuilt = begun
                 self._remove()
-            try:
-                self._fetch_refs(credentials, places)
-            except GitBusyError:
-                if self._healthy():
-                    raise
-                self._remove()
-                self._fetch_refs(credentials, places)
-            refs = git_refs.listed(self.folder, places)
-            self._keep({p: _Fetched(begun, git_refs.at(refs, [p])) for p in places})
+            refs = self._unchanged(credentials, places)
+            if refs is None:
+                refs = self._fetch_and_list(credentials, places)
+            self._seen.keep(begun, places, refs)
             os.utime(self.folder)  # last used now, for `DiskMirrors.trim`
+
+    def _unchanged(self, credentials: str, places: Sequence[str]) -> Refs | None:
+        """The refs at places where the forge has them as they are here; None to fetch."""
+        if self._broken or not self._seen.agrees:
+            return None
+        known = {place: self._seen.at(place) for place in places}
+        unknown = [place for place, refs in known.items() if refs is None]
+        # A branch that nobody has seen was most likely pushed just now: git need not be spared.
+        if not all(git_refs.inside(place, TAGS) for place in unknown):
+            return None
+        there = self._remote.at(credentials, places)
+        if there is None:
+            return None
+        here = git_refs.listed(self.folder, unknown) if unknown else {}
+        for refs in known.values():
+            here |= refs or {}
+        same = {ref: sha for ref, (sha, _) in here.items()} == there
+        return here if same and upkeep.has_tips(self.folder, there.values()) else None
+
+    def _fetch_and_list(self, credentials: str, places: Sequence[str]) -> Refs:
+        try:
+            self._fetch_refs(credentials, places)
+        except GitBusyError:
+            if self._healthy():
+                raise
+            self._remove()
+            self._fetch_refs(credentials, places)
+        return git_refs.listed(self.folder, places)
 
     def fetch_proposal(self, credentials: str, ref: Ref) -> None:
         """Fetch the head of a proposal from a fork, or of a branch that is gone.
@@ -178,16 +187,23 @@ class DiskMirror:
         """
         with self._locked():
             self._make()
-            done = run(
-                self.folder,
-                ["ls-remote", "--quiet", "--tags", "--refs", "--", self.url],
-                env=authorised(self.url, credentials),
-                timeout=NETWORK_TIMEOUT,
-            )
-            if done.returncode:
-                raise GitBusyError(f"the tags cannot be listed: {reason(done.stderr)}")
+            there = self._remote.at(credentials, [TAGS])
+            if there is None:
+                there = self._list_tags(credentials)
             if len(git_refs.listed(self.folder, [TAGS])) > MOST_TAGS:
                 self._drop_tags()
+                self._seen.disagree()
+        return there
+
+    def _list_tags(self, credentials: str) -> dict[str, Sha]:
+        done = run(
+            self.folder,
+            ["ls-remote", "--quiet", "--tags", "--refs", "--", self.url],
+            env=authorised(self.url, credentials),
+            timeout=NETWORK_TIMEOUT,
+        )
+        if done.returncode:
+            raise GitBusyError(f"the tags cannot be listed: {reason(done.stderr)}")
         return {ref: Sha(sha) for sha, ref in git_refs.advertised(done.stdout)}
 
     def open(self, credentials: str = "", since: float | None = None) -> DiskHistory:
@@ -203,15 +219,9 @@ class DiskMirror:
         def fresh(place: str) -> Refs | None:
             if since is not None:
                 self._bring(credentials, [place], since)
-            return self._known(place)
+            return self._seen.at(place)
 
         return DiskHistory(self.folder, self._kept, self._found_broken, fresh)
-
-    def _known(self, place: str) -> Refs | None:
-        """The refs at a place when they were fetched last; None when that was not, or long ago."""
-        found = [f for p, f in self._fetched.items() if git_refs.inside(place, p)]
-        newest = max(found, key=lambda f: f.begun, default=None)
-        return git_refs.at(newest.refs, [place]) if newest else None
 
     def push(self, credentials: str, updates: Sequence[RefUpdate]) -> Pushed:
         """Move all these refs, or none.
@@ -244,44 +254,24 @@ class DiskMirror:
         A ref that is not at what was expected was fetched meanwhile; then the next look fetches.
         """
         moves = (f"update {u.ref} {u.wanted or _NONE} {u.expected or _NONE}\n" for u in updates)
-        with self._locked():
+        with self._locked(), self._seen.changing():
             moved = run(self.folder, ["update-ref", "--no-deref", "--stdin"], text="".join(moves))
             if moved.returncode:
-                self._fetched = {}
+                self._seen.clear()
                 return
             names = {str(u.ref) for u in updates}
-            now = git_refs.listed(self.folder, sorted(names))
-            changed = {}
-            for place, fetched in self._fetched.items():
-                if any(git_refs.inside(name, place) for name in names):
-                    rest = {ref: at for ref, at in fetched.refs.items() if ref not in names}
-                    changed[place] = _Fetched(fetched.begun, rest | git_refs.at(now, [place]))
-            self._fetched = {**self._fetched, **changed}
-
-    def _has_all(self, places: Iterable[str], since: float) -> bool:
-        """Whether places were fetched by what began after a time."""
-        fresh = [place for place, fetched in self._fetched.items() if fetched.begun >= since]
-        return all(any(git_refs.inside(place, known) for known in fresh) for place in places)
-
-    def _keep(self, fetched: Mapping[str, _Fetched]) -> None:
-        """Remember the newest; what lies inside of a place that was fetched is older now."""
-        rest = {
-            p: f
-            for p, f in self._fetched.items()
-            if not any(git_refs.inside(p, place) for place in fetched)
-        }
-        newest = sorted({**rest, **fetched}.items(), key=lambda each: each[1].begun)
-        self._fetched = dict(newest[-max(MOST_PLACES, len(fetched)) :])
+            self._seen.moved(names, git_refs.listed(self.folder, sorted(names)))
 
     def _found_broken(self) -> None:
         """What a commit in the mirror is made of cannot be read: the next fetch begins anew."""
         self._broken = True
         self._kept = MirrorCaches()
-        self._fetched = {}
+        self._seen.clear()
 
     def _remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._broken, self._kept, self._fetched = False, MirrorCaches(), {}
+        self._broken, self._kept = False, MirrorCaches()
+        self._seen.clear()
 
     def _fetch_refs(self, credentials: str, places: Sequence[str]) -> None:
         """Fetch places, without what is there no more; all branches where names are in the way.
@@ -290,14 +280,16 @@ class DiskMirror:
         nobody asked.
         """
         prune = ["--prune", "--", self.url]
-        try:
-            self._fetch(credentials, [*prune, *map(git_refs.refspec, places)])
-        except GitBusyError as error:
-            if "cannot lock ref" not in str(error):
-                raise
-            self._drop_tags()
-            wide = {HEADS, *(p for p in places if git_refs.inside(p, TAGS))}
-            self._fetch(credentials, [*prune, *map(git_refs.refspec, sorted(wide))])
+        with self._seen.changing():
+            try:
+                self._fetch(credentials, [*prune, *map(git_refs.refspec, places)])
+            except GitBusyError as error:
+                if "cannot lock ref" not in str(error):
+                    raise
+                self._drop_tags()
+                self._seen.clear()
+                wide = {HEADS, *(p for p in places if git_refs.inside(p, TAGS))}
+                self._fetch(credentials, [*prune, *map(git_refs.refspec, sorted(wide))])
 
     def _drop_tags(self) -> None:
         """Forget the tags on disk; their objects stay, and what looks have seen of them."""

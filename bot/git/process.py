@@ -110,16 +110,18 @@ def authorised(url: str, credentials: str) -> dict[str, str]:
     """
     if not credentials:
         return {}
-    secret = base64.b64encode(credentials.encode()).decode()
-    return {f"http.{url}.extraHeader": f"Authorization: Basic {secret}"}
+    return {f"http.{url}.extraHeader": f"Authorization: {basic(credentials)}"}
 
 
-_KEPT = (
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "GIT_SSL_CAINFO",
-    *("HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"),
-)
+def basic(credentials: str) -> str:
+    """Spell user and password as they stand in a header."""
+    return f"Basic {base64.b64encode(credentials.encode()).decode()}"
+
+
+AUTHORITY, OTHER_AUTHORITIES = "GIT_SSL_CAINFO", ("SSL_CERT_FILE", "SSL_CERT_DIR")
+PROXIES = ("HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy")
+NO_PROXY = ("NO_PROXY", "no_proxy")
+_KEPT = (AUTHORITY, *OTHER_AUTHORITIES, *PROXIES, *NO_PROXY)
 """How the operator's network is reached: all that git is given of our environment."""
 
 

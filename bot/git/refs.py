@@ -30,14 +30,18 @@ def inside(ref: str, place: str) -> bool:
     return ref == place or ref.startswith(f"{place}/")
 
 
-def refspec(place: str) -> str:
-    """What to fetch for a place.
+def prefix(place: str) -> str:
+    """How the names begin that are asked for at a place.
 
     A branch is asked for with all that begin as it does: an exact name that is gone would fail the
     fetch, and one whose name became a folder would be missed.
     """
-    each = f"{place}*" if place.startswith(f"{HEADS}/") else f"{place}/*"
-    return f"+{each}:{each}"
+    return place if place.startswith(f"{HEADS}/") else f"{place}/"
+
+
+def refspec(place: str) -> str:
+    """What to fetch for a place."""
+    return f"+{prefix(place)}*:{prefix(place)}*"
 
 
 def listed(folder: Path, places: Sequence[str]) -> dict[str, tuple[Sha, Sha]]:

@@ -4,6 +4,7 @@ What is loose and what lies in small packs is put into one pack; nothing is drop
 ref names yet: a look may have just written it. Open readers find the new pack by themselves.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,6 +31,24 @@ def needed(folder: Path) -> bool:
     if sum(1 for _ in objects.glob("17/*")) > MOST_LOOSE:
         return True
     return sum(1 for file in folder.glob("refs/**/*") if file.is_file()) > MOST_LOOSE_REFS
+
+
+def has_tips(folder: Path, tips: Iterable[str]) -> bool:
+    """Whether the objects of refs may be there, as far as names and sizes of files tell.
+
+    Git looks as closely at each fetch: power that fails leaves files without content.
+    """
+    objects, packed = folder / "objects", None
+    for sha in set(tips):
+        try:
+            if not (objects / sha[:2] / sha[2:]).stat().st_size:
+                return False
+        except FileNotFoundError:
+            if packed is None:
+                packed = any(objects.glob("pack/*.pack"))
+            if not packed:
+                return False
+    return True
 
 
 def clear(folder: Path) -> int:

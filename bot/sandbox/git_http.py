@@ -2,7 +2,8 @@
 
 Bodies are streamed both ways (a push may be chunked and of any size, bodies may be gzipped:
 http-backend unpacks those itself). What git can do, which is how each fetch begins, is asked once:
-protocol 2 names no ref there, so it is the same for all repositories. What a push changed is made
+protocol 2 names no ref there, so it is the same for all repositories; which refs there are is
+answered without git (`bot.sandbox.git.ls_refs`). What a push changed is made
 known to the forge before the answer ends, so that whoever pushed finds it there.
 """
 
@@ -19,6 +20,7 @@ from bot.sandbox import git_hook
 from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path, respond
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import Faults, LoggedCall, Plan
+from bot.sandbox.git import ls_refs
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.records.refs import PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
@@ -67,6 +69,7 @@ class GitHttp:
         self._accounts = accounts
         self._faults = faults
         self._pushing: dict[int, asyncio.Lock] = {}
+        self._refs: dict[int, ls_refs.RefList] = {}
         self._hooks = store.folder / "hooks"
         git_hook.install(self._hooks)
 
@@ -115,6 +118,8 @@ class GitHttp:
                 await self._push(asked, asked.repo, plan, scope, receive, send)
         elif asked.rest == "info/refs" and not asked.writes and _protocol(scope) == "version=2":
             await self._capabilities(asked, asked.repo, plan, scope, receive, send)
+        elif asked.rest == "git-upload-pack" and _protocol(scope) == "version=2":
+            await self._upload(asked, asked.repo, plan, scope, receive, send)
         else:
             await self._backend(asked, asked.repo, plan, scope, receive, send, None)
 
@@ -140,6 +145,39 @@ class GitHttp:
                 return
             _CAPABILITIES[:] = said
         await self._pass_on(_CAPABILITIES, plan, send)
+
+    async def _upload(
+        self,
+        asked: _Asked,
+        repo: Repository,
+        plan: Plan,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Answer which refs there are without git, where that can be told; git does the rest."""
+        first = await receive()
+        plain = not first.get("more_body") and "content-encoding" not in headers_of(scope)
+        question = ls_refs.read(first.get("body", b"")) if plain else None
+        answer: bytes | None = None
+        if question is not None:
+            answer = await asyncio.to_thread(self._refs_of(repo).answer, question)
+        if answer is None:
+            given = iter([first])
+
+            async def again() -> Message:
+                return next(given, None) or await receive()
+
+            await self._backend(asked, repo, plan, scope, again, send, None)
+            return
+        start = {"type": "http.response.start", "status": 200, "headers": [*ls_refs.HEADERS]}
+        await self._pass_on([start, {"type": "http.response.body", "body": answer}], plan, send)
+
+    def _refs_of(self, repo: Repository) -> ls_refs.RefList:
+        if repo.id not in self._refs:
+            git = self._store.open(repo.id)
+            self._refs[repo.id] = ls_refs.RefList(git.path, git.peeled)
+        return self._refs[repo.id]
 
     async def _pass_on(self, answer: list[Message], plan: Plan, send: Send) -> None:
         for message in answer[:-1]:

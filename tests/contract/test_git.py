@@ -174,6 +174,39 @@ def test_a_fetch_brings_what_it_asks_for_and_loses_what_is_gone(forge: Forge) ->
     assert forge.mirror.tags(TOKEN) == {"refs/tags/other/v1": one}
 
 
+def test_looks_that_find_nothing_new_hide_nothing(forge: Forge) -> None:
+    """The short-cut compares the branch that was asked for: what happens to its tags stays unseen.
+
+    Each change comes after looks that found none; a mirror may take those for its last word.
+    """
+    one = forge.commit(FILES)
+    two = forge.commit({**FILES, "x": b"1"}, one)
+    tag, again = forge.made.tag("net/core/v1", one), forge.made.tag("net/core/v1", two)
+    below, beside = "refs/tags/net/core/sub/v1", "refs/tags/net/core2/v1"
+    scope = Scope(frozenset({"main", "drafts/a"}), frozenset({"net/core"}))
+    changes = [
+        (MAIN, one), (V1, tag), (below, one), (V1, again), (V1, ""), (below, ""), (beside, one),
+        ("refs/heads/drafts/a", two), ("refs/heads/drafts/a", ""), ("refs/heads/drafts/a/b", two),
+        (MAIN, two), (MAIN, one),
+    ]  # fmt: skip
+    forge.mirror.fetch(TOKEN, None, scope)
+    for ref, sha in changes:
+        forge.move(ref, sha)
+        for _ in range(2):
+            forge.mirror.fetch(TOKEN, None, scope)
+            with forge.mirror.open() as git:
+                places = [MAIN, "refs/heads/drafts/a", "refs/tags/net/core"]
+                seen = {name: named for name, (named, _) in git.refs(*places).items()}
+                peeled = {name: commit for name, (_, commit) in git.refs(*places).items()}
+            there = {
+                name: at
+                for name, at in forge.refs().items()
+                if name in places or name.startswith(tuple(f"{place}/" for place in places))
+            }
+            assert seen == there, f"after {ref} moved to {sha[:7]}"
+            assert set(peeled.values()) <= {one, two}
+
+
 def test_only_what_was_fetched_is_there(forge: Forge) -> None:
     """The short-cut reads the forge's objects: a commit that nobody fetched is there."""
     one = forge.commit({"a": b"1"})
@@ -228,12 +261,17 @@ def test_a_forge_that_is_away_is_busy(forge: Forge) -> None:
     one = forge.commit(FILES)
     forge.move(MAIN, one)
     forge.mirror.fetch(TOKEN)
+    nothing = Scope(packages=frozenset({"net/none"}))
+    for _ in range(2):
+        forge.mirror.fetch(TOKEN, None, nothing)
     with pytest.raises(GitBusyError):
         forge.mirror.fetch("wrong")
     forge.fail()
     for ask in (forge.mirror.fetch, forge.mirror.tags):
         with pytest.raises(GitBusyError):
             ask(TOKEN)
+    with pytest.raises(GitBusyError):  # an error is no empty list, though nothing was there before
+        forge.mirror.fetch(TOKEN, None, nothing)
     with pytest.raises(GitBusyError):
         forge.mirror.push(TOKEN, [RefUpdate(MAIN, one, "")])
     with forge.mirror.open() as git:

@@ -32,6 +32,13 @@ class StoredObjects(ABC):
         found = self._read(sha)
         return found[0] if found else None
 
+    def peeled(self, sha: str) -> str:
+        """The object behind a tag, and behind those in between; "" for any other object."""
+        behind = ""
+        while self.kind(behind or sha) == "tag":
+            behind = self.tag(behind or sha).target
+        return behind
+
     def commit(self, sha: str) -> Commit:
         """Read a commit."""
         if sha not in self._commits:

@@ -6,9 +6,10 @@ It is no forge: it knows one token, and does as it is told for the next requests
 import base64
 import os
 import re
+import ssl
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,6 +27,9 @@ class Remote:
         failing: Status that requests are answered with; 0 while they are served.
         requests: Paths asked for.
         told: Refs that it has told of, each time it was asked for some.
+        connections: How many were made to it.
+        protocol: Whether it speaks protocol 2.
+        odd: Given each request with its body; True where that has answered it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,6 +38,9 @@ class Remote:
         self.failing = 0
         self.requests: list[str] = []
         self.told: list[str] = []
+        self.connections = 0
+        self.protocol = True
+        self.odd: Callable[[BaseHTTPRequestHandler, bytes], bool] = lambda _, __: False
         self.git("init", "--quiet", "--bare", "--initial-branch=main", ".")
         self.git("config", "http.receivepack", "true")
         self.git("config", "uploadpack.allowAnySHA1InWant", "true")
@@ -122,12 +129,19 @@ def _told(body: bytes) -> list[str]:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[Remote]:
-    """A new, empty repository over HTTP."""
+def serve(folder: Path, tls: ssl.SSLContext | None = None) -> Iterator[Remote]:
+    """A new, empty repository over HTTP, or over HTTPS with a certificate."""
     remote = Remote(folder)
     wanted = base64.b64encode(TOKEN.encode()).decode()
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def setup(self) -> None:
+            remote.connections += 1
+            super().setup()
+
         def log_message(self, *_: object) -> None:
             """Nothing."""
 
@@ -139,6 +153,9 @@ def serve(folder: Path) -> Iterator[Remote]:
 
         def _serve(self) -> None:
             remote.requests.append(f"{self.command} {self.path}")
+            given = self._body()
+            if remote.odd(self, given):
+                return
             if remote.failing:
                 self.send_error(remote.failing)
                 return
@@ -151,7 +168,7 @@ def serve(folder: Path) -> Iterator[Remote]:
             path, _, query = self.path.partition("?")
             done = subprocess.run(
                 ["git", "http-backend"],
-                input=self._body(),
+                input=given,
                 capture_output=True,
                 check=True,
                 env={
@@ -166,7 +183,7 @@ def serve(folder: Path) -> Iterator[Remote]:
                     "REMOTE_USER": "bot",
                     "CONTENT_TYPE": self.headers.get("Content-Type", ""),
                     "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-                    "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+                    "GIT_PROTOCOL": self.headers.get("Git-Protocol", "") * remote.protocol,
                 },
             )
             head, _, body = done.stdout.partition(b"\r\n\r\n")
@@ -191,9 +208,11 @@ def serve(folder: Path) -> Iterator[Remote]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
-    remote.url = f"http://127.0.0.1:{server.server_port}/{folder.name}"
+    remote.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}/{folder.name}"
     try:
         yield remote
     finally:
