@@ -144,13 +144,14 @@ class DiskMirror:
         if self._broken or not self._seen.agrees:
             return None
         known = {place: self._seen.at(place) for place in places}
-        unknown = [place for place, refs in known.items() if refs is None]
-        # A branch that nobody has seen was most likely pushed just now: git need not be spared.
-        if not all(git_refs.inside(place, TAGS) for place in unknown):
+        # A branch that was not there when all were fetched was most likely pushed since.
+        new = (p for p, refs in known.items() if not refs and not git_refs.inside(p, TAGS))
+        if not all(map(self._seen.asked, new)):
             return None
         there = self._remote.at(credentials, places)
         if there is None:
             return None
+        unknown = [place for place, refs in known.items() if refs is None]
         here = git_refs.listed(self.folder, unknown) if unknown else {}
         for refs in known.values():
             here |= refs or {}

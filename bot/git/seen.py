@@ -53,6 +53,10 @@ class SeenRefs:
         newest = max(found, key=lambda f: f.begun, default=None)
         return git_refs.at(newest.refs, [place]) if newest else None
 
+    def asked(self, place: str) -> bool:
+        """Whether this very place was fetched, and not only one around it."""
+        return place in self._fetched
+
     def has_all(self, places: Iterable[str], since: float) -> bool:
         """Whether places were fetched by what began after a time."""
         fresh = [place for place, fetched in self._fetched.items() if fetched.begun >= since]

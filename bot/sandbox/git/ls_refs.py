@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.sandbox import refnames
+
 HEADERS = (
     (b"expires", b"Fri, 01 Jan 1980 00:00:00 GMT"),
     (b"pragma", b"no-cache"),
@@ -25,9 +27,9 @@ HEADERS = (
 """As git's own backend sends them."""
 
 _SHA = re.compile(rb"[0-9a-f]{40}\n?")
-_PLACES = (b"refs/heads/", b"refs/tags/")
-_PREFIX = re.compile(rb"refs/(?:heads|tags)/(?!\.|/)(?:(?!/\.|//|\0).)*", re.DOTALL)
-"""How names begin that lead to no other folder."""
+_PLACES = (f"{refnames.HEADS}/".encode(), f"{refnames.TAGS}/".encode())
+_ASTRAY = re.compile(rb"/\.|//|\0")
+"""What leads to another folder, or to none."""
 
 _ALLOWED = (b"object-format=sha1", b"agent=")
 
@@ -57,9 +59,14 @@ def read(body: bytes) -> Question | None:
     known = all(line.startswith(_ALLOWED) for line in said) and others <= {
         b"peel", b"symrefs", b"unborn",
     }  # fmt: skip
-    if not known or not prefixes or not all(map(_PREFIX.fullmatch, prefixes)):
+    if not known or not prefixes or not all(map(_named, prefixes)):
         return None
     return Question(tuple(prefixes), b"peel" in others)
+
+
+def _named(prefix: bytes) -> bool:
+    """Whether only branches or only tags begin so."""
+    return prefix.startswith(_PLACES) and not _ASTRAY.search(prefix)
 
 
 def _packets(body: bytes) -> list[bytes] | None:

@@ -5,24 +5,18 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from bot.git.connections import Connections, OddAnswerError
 from bot.git.mirror import DiskMirror
-from bot.git.port import GitBusyError, Scope
+from bot.git.port import BRANCHES, GitBusyError, Scope
 from bot.git.process import AUTHORITY, NO_PROXY, OTHER_AUTHORITIES, PROXIES
 from bot.git.remote import KNOWN_SECONDS, MOST_BYTES, PAUSE, RemoteRefs, capabilities, packet
 from lifecycle.names import Ref
-from tests.bot.git.server import TOKEN, Remote, serve
+from tests.bot.git.server import TOKEN, Remote, certificate, serve
 from tests.memory.clock import ManualClock
 
 MAIN, V1 = Ref("refs/heads/main"), Ref("refs/tags/net/core/v1")
@@ -273,6 +267,22 @@ def test_tags_that_nobody_looked_at_are_compared_with_those_on_disk(
     assert remote.requests == [LS_REFS]
 
 
+def test_a_branch_that_nobody_saw_is_fetched_at_once(
+    remote: Remote, mirror: DiskMirror, clock: ManualClock
+) -> None:
+    """The short-cut asks before each fetch: a first push then costs a request more."""
+    one = remote.commit(FILES, ref=MAIN)
+    look(mirror, clock, BRANCHES)
+    draft = Ref("refs/heads/drafts/a")
+    remote.git("update-ref", draft, one)
+    remote.requests.clear()
+    look(mirror, clock, Scope(frozenset({"main", "drafts/a"})))
+    with mirror.open() as git:
+        assert git.ref(draft) == one
+    assert remote.requests[0].startswith("GET ")
+    assert len(remote.requests) == 2
+
+
 # --- how it is reached ----------------------------------------------------------------------------
 
 
@@ -343,34 +353,6 @@ def test_certificates_are_trusted_as_git_trusts_them(
         with pytest.raises(GitBusyError, match="certificate"):
             look(mirror, clock)
         assert remote.requests == [LS_REFS]
-
-
-def certificate(folder: Path) -> Path:
-    """A key and a certificate for this machine, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "forge.example")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    file = folder / "forge.pem"
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(
-        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    file.write_bytes(private + made.public_bytes(pem))
-    return file
 
 
 # --- what is said ---------------------------------------------------------------------------------
