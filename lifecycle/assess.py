@@ -1,10 +1,9 @@
 """The assessment of one proposal: memory read, commands answered, approvals bound, gates judged."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lifecycle import memory, upkeep
-from lifecycle.actions import Action, React
+from lifecycle.actions import Action
 from lifecycle.approvals import bind, fell
 from lifecycle.commands import answers
 from lifecycle.events import FirstSeen, PackagePublished
@@ -66,20 +65,10 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
         after,
         kept,
         judgement,
-        (*mended, *_acknowledged_last(answered.actions, upkeep.keep(after, kept))),
+        (*mended, *answered.actions, *upkeep.keep(after, kept)),
         answered.render_asked,
         answered.update_asked,
     )
-
-
-def _acknowledged_last(said: Sequence[Action], kept: Sequence[Action]) -> list[Action]:
-    """Answers, the memory of what comments came to, and then the reactions that say it is done.
-
-    A command that is answered by its reaction alone stands nowhere else before that is kept:
-    whoever deletes it once it shows as done takes nothing back.
-    """
-    answers = [action for action in said if not isinstance(action, React)]
-    return [*answers, *kept, *(action for action in said if isinstance(action, React))]
 
 
 def lost_tags(proposal: Proposal) -> tuple[str, ...]:

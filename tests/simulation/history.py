@@ -46,6 +46,7 @@ from tests.simulation.setting import (
 )
 from tests.simulation.stores import MemoryStores, Stores
 from tests.simulation.system import ENDLESS, EndlessError, System
+from tests.simulation.weather import COMMENT, REACT
 from tests.simulation.words import Violation, Words
 
 if TYPE_CHECKING:
@@ -324,9 +325,14 @@ class Simulation(System):
     def _excused(self, pull: int) -> bool:
         return self._troubled or self.meddled(pull)
 
-    def _remembers(self) -> bool:
-        """Nothing kept a bot from writing down what it had done, and nothing of that was lost."""
-        return not (self._troubled or self.weather.unkept)
+    def _remembers(self, reacted: bool) -> bool:
+        """Nothing kept a bot from writing down what it had said, and nothing of that was lost.
+
+        Args:
+            reacted: Also where it only reacted.
+        """
+        unkept = self.weather.unkept
+        return not (self._troubled or unkept[COMMENT] or (reacted and unkept[REACT]))
 
     @property
     def _troubled(self) -> bool:

@@ -67,6 +67,8 @@ class Oracle:
             yield self._merged(entry)
         elif entry.what in ("comment created", "comment edited"):
             yield self._words.judge(entry)
+        elif entry.what == "pull converted_to_draft":
+            yield self._words.sent_back(entry)
 
     # --- tags ---------------------------------------------------------------------------------
 
@@ -246,7 +248,7 @@ class Oracle:
                     holds[e.who] = e
                 if "unhold" in meant:
                     holds = {}
-            if e.what in ("comment edited", "comment deleted") and not self._stays(e):
+            if e.what in ("comment edited", "comment deleted") and not self._words.stays(e):
                 holds = {w: h for w, h in holds.items() if h.number != e.number}
         for who in stands:
             levels = self._evidence.roles_within(who, first, entry.place)
@@ -256,13 +258,6 @@ class Oracle:
             levels = self._evidence.roles_within(who, word.place, entry.place)
             if levels <= {"write", "maintain", "admin"}:
                 yield "no objection", f"{what}, though {who} holds it"
-
-    def _stays(self, e: Entry) -> bool:
-        """Whether a command had been obeyed before it was edited or deleted: that changes nothing.
-
-        Unless what the bot knew was lost with it, or with its database.
-        """
-        return e.number in self._diary.obeyed and self._words.remembers()
 
     # --- branches, merges -------------------------------------------------------------------
 

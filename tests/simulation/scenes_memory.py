@@ -41,26 +41,25 @@ def held_and_deleted(s: "Simulation") -> str:
     return f"{who} holds #{a.pull.number}; eve deletes {what} and it is approved"
 
 
-@SCENES.add("held, and nobody can tell but the database", 1)
-def held_and_lost(s: "Simulation") -> str:
+@SCENES.add("rejected, and nobody can tell but the database", 1)
+def rejected_and_lost(s: "Simulation") -> str:
     if s.manner.calm:
         raise ImpossibleError
     a = Stage(s)
-    who, judges = holder(a.hands), a.judges()
+    who, h = holder(a.hands), a.hands
     _eve(a)
     a.passes(6)
-    # Once it has answered, the database fails: what the hold came to is in the answer alone.
+    # Once it has answered, the database fails: what that was about is in the answer alone.
     failing = Mishap("failed", STORE, 1, AWAY, of="keep")
     s.weather.coming.insert(0, failing)
-    said = a.does(lambda: a.hands.say(who, a.pull, "/hold\n/why", "hold", "why"))
     before = {c.id for c in a.ours()}
+    a.does(lambda: h.say(who, a.pull, "/reject not yet", "reject"))
     a.until(lambda: failing not in s.weather.coming)
-    for comment in [said, *[c for c in a.ours() if c.id not in before]]:
-        a.does(lambda c=comment: a.hands.delete(ADVERSARY, c))  # type: ignore[misc]
+    for comment in [c for c in a.ours() if c.id not in before]:
+        a.does(lambda c=comment: h.delete(ADVERSARY, c))  # type: ignore[misc]
+    a.does(lambda: h.attempt(lambda: s.forge.state.pulls.set_draft(a.pull, h.user(who), False)))
     a.passes(30)
-    a.approve(judges)
-    a.passes(20)
-    return f"{who} holds #{a.pull.number}; eve deletes that and the answer, and it is approved"
+    return f"{who} rejects #{a.pull.number}, eve deletes the answer, and {who} makes it ready"
 
 
 @SCENES.add("an answer made into a summary", 1)

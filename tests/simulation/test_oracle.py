@@ -310,6 +310,22 @@ def called_gone(scene: Scene) -> None:
         scene.hands.say(BOT, scene.hands.repo.pulls[1], gone)
 
 
+def sent_back_again(scene: Scene) -> None:
+    pull = scene.propose()
+    with scene.simulation.forge.change():
+        scene.hands.say("dan", pull, "/reject", "reject")
+    number, pulls = pull.comments[-1].id, scene.hands.state.pulls
+    record = f'{{"answered":[{number}],"events":[],"kind":"answer"}}'
+    us, dan = scene.simulation.forge.us, scene.hands.user("dan")
+    with scene.simulation.forge.change():
+        pulls.set_draft(pull, us, True)
+        scene.hands.say(BOT, pull, f"So it is.\n\n<!-- porchbot:record {record} {'0' * 64} -->")
+    assert scene.judged() == set()
+    with scene.simulation.forge.change():
+        pulls.set_draft(pull, dan, False)
+        pulls.set_draft(pull, us, True)
+
+
 DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (proper, set()),
     (unapproved, {"approved"}),
@@ -335,6 +351,7 @@ DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (held_and_obeyed, {"no objection"}),
     (made_another, {"answers stay"}),
     (called_gone, {"reasons"}),
+    (sent_back_again, {"obeyed once"}),
 ]
 
 

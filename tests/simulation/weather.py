@@ -14,6 +14,9 @@ FORGE, GIT, STORE = "forge", "git", "store"
 PORTS = (FORGE, GIT, STORE)
 AWAY = "The database cannot be reached: it is away. Start it."
 
+COMMENT, REACT = "comment", "react"
+"""Calls by which a bot answers."""
+
 MOST_STALE = 4
 """Changes of the forge that a stale answer may be behind."""
 
@@ -64,8 +67,9 @@ class Weather:
         refused: Requests that the forge refused as if it meant it: a merge among them waits for
             something to change, and says so.
         kept_leases: Every statement went well so far: no lease ended that somebody still had.
-        saying: Bots that have written a comment, and not yet told the database of it.
-        unkept: A comment was written that its writer could not tell the database of.
+        saying: Bots that have written a comment, or reacted to one, and not yet told the database
+            of it; with which of both.
+        unkept: How often a bot could not tell the database of one, or of the other.
     """
 
     loop: DrawnLoop
@@ -79,8 +83,8 @@ class Weather:
     lost: int = 0
     refused: int = 0
     kept_leases: bool = True
-    saying: set[str] = field(default_factory=set)
-    unkept: int = 0
+    saying: dict[str, str] = field(default_factory=dict)
+    unkept: Counter[str] = field(default_factory=Counter)
 
     def clear(self) -> None:
         """Nothing goes wrong any more."""
@@ -93,8 +97,8 @@ class Weather:
         self.live(call.replica)
         self.trace.append(f"{call.replica} {call.name} {call.step} {call.about}")
         mishap = self.befalls(call.replica, port, writes=call.writes, name=call.name)
-        if call.name == "comment":
-            self.saying.add(call.replica)
+        if call.name in (COMMENT, REACT):
+            self.saying.setdefault(call.replica, call.name)
         if mishap is None:
             late = self.latency()
             return forge_calls.slow(late) if late else None
@@ -141,12 +145,12 @@ class Weather:
 
     def forgets(self, owner: str) -> None:
         """A bot ends, or fails, before it has told the database what it said."""
-        self.unkept += owner in self.saying
-        self.saying.discard(owner)
+        if owner in self.saying:
+            self.unkept[self.saying.pop(owner)] += 1
 
     def keeps(self, owner: str) -> None:
         """A bot has told the database what it said."""
-        self.saying.discard(owner)
+        self.saying.pop(owner, None)
 
     def live(self, owner: str) -> None:
         """A process that was killed reaches nothing, whatever it still runs."""

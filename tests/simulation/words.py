@@ -1,6 +1,7 @@
 """Judges what the bot says, by the diary and what stands at the forge.
 
 - "said once": no command is answered twice, no summary written twice, without a reason;
+- "obeyed once": no draft is made anew by a command that was answered;
 - "answer first": no reaction stands for an answer that was never given;
 - "answers stay": an answer of the bot's is never made into something else by the bot;
 - "reasons": no tag is called gone that nobody has touched.
@@ -50,13 +51,14 @@ class Words:
         evidence: Git and the diary.
         excused: Whether something was done to the bot that lets it say a thing twice about a pull
             request: an answer of the forge or a database was lost, its comments were touched.
-        remembers: Whether nothing hindered the bot from writing down what it had done.
+        remembers: Whether nothing hindered the bot from writing down what it had said, or, where
+            it is asked for with true, by what it had only reacted to.
     """
 
     def __init__(
-        self, evidence: Evidence, excused: Callable[[int], bool], remembers: Callable[[], bool]
+        self, evidence: Evidence, excused: Callable[[int], bool], remembers: Callable[[bool], bool]
     ) -> None:
-        self.remembers = remembers
+        self._remembers = remembers
         self._evidence = evidence
         self._diary = evidence.diary
         self._excused = excused
@@ -75,8 +77,23 @@ class Words:
             yield from self._said(entry)
             return
         was = self._is_answer.get(entry.number, set())
-        if not was <= answered_by(entry.text) and self.remembers():
+        if not was <= answered_by(entry.text) and self._remembers(False):
             yield "answers stay", f"the answer {entry.number} on #{entry.pull} is none any more"
+
+    def sent_back(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        """Judge that the bot made a proposal a draft: somebody asked for that, and waits."""
+        about = self._diary.of_pull[entry.pull]
+        asked = [e.number for e in about if "reject" in self._diary.meant.get(e.number, ())]
+        if all(self._answers[number] for number in asked) and self._remembers(False):
+            yield "obeyed once", f"#{entry.pull} is a draft again, and nobody asked for that anew"
+
+    def stays(self, e: Entry) -> bool:
+        """Whether a command had been obeyed before it was edited or deleted: that changes nothing.
+
+        Unless what the bot knew was lost with it, or with its database.
+        """
+        reacted = not self._answers[e.number]
+        return e.number in self._diary.obeyed and self._remembers(reacted)
 
     def unspoken(self, reacted: Iterable[int]) -> Iterator[tuple[str, str]]:
         """Commands that show a reaction of the bot's, and were never answered.
