@@ -11,8 +11,9 @@ Source: https://git-scm.com/docs/protocol-v2, https://git-scm.com/docs/http-prot
 import os
 import re
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
+from bot import tracing
 from bot.clock import Clock
 from bot.git import refs as git_refs
 from bot.git.connections import (
@@ -51,7 +52,7 @@ class RemoteRefs:
     """
 
     def __init__(self, url: str, clock: Clock, connections: Connections = CONNECTIONS) -> None:
-        self._url = urlsplit(url)
+        self._url = _split(url)
         self._clock = clock
         self._connections = connections
         self._quiet_until = 0.0
@@ -69,16 +70,22 @@ class RemoteRefs:
         if address is None or now < self._quiet_until:
             return None
         try:
-            if self._known is None or now - self._known[0] > KNOWN_SECONDS:
-                self._known = (now, self._format(address, credentials))
-            asked = listing(places, self._known[1])
-            answer = self._connections.ask(address, self._post(credentials, asked))
-            found = listed(_body(answer, "application/x-git-upload-pack-result"))
+            found = self._ask(address, credentials, places, now)
         except (*FAILURES, UnicodeError):
             self._known, self._quiet_until = None, now + PAUSE
             return None
         # What a remote tells beyond what it was asked for is passed over, as git does.
         return {r: sha for r, sha in found.items() if any(git_refs.inside(r, p) for p in places)}
+
+    def _ask(
+        self, address: Address, credentials: str, places: Sequence[str], now: float
+    ) -> dict[str, Sha]:
+        with tracing.span("refs"):
+            if self._known is None or now - self._known[0] > KNOWN_SECONDS:
+                self._known = (now, self._format(address, credentials))
+            asked = listing(places, self._known[1])
+            answer = self._connections.ask(address, self._post(credentials, asked))
+            return listed(_body(answer, "application/x-git-upload-pack-result"))
 
     def _address(self) -> Address | None:
         """Where it is reached; None where that takes what only git can do."""
@@ -109,6 +116,16 @@ class RemoteRefs:
         headers = _headers(credentials, "application/x-git-upload-pack-result")
         headers["Content-Type"] = "application/x-git-upload-pack-request"
         return Request("POST", path, headers, body, MOST_BYTES)
+
+
+def _split(url: str) -> SplitResult:
+    """Take a URL apart; what is none has no parts."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # read only now
+    except ValueError:
+        return urlsplit("")
+    return parts
 
 
 def _headers(credentials: str, accept: str) -> dict[str, str]:
