@@ -158,16 +158,31 @@ class Actor:
     ) -> str:
         """Merge a branch or commit into a branch by git, and push it."""
         repo = repo or self.repo
-        git, ours = self._mine(repo), self._tip(repo, branch)
-        theirs = repo.branch(other) or other
+        ours, theirs = self._tip(repo, branch), repo.branch(other) or other
+        made = self.merge_commit(ours, theirs, message, who, repo)
+        self.push_commit(branch, made, repo=repo)
+        return made
+
+    def merge_commit(
+        self,
+        ours: str,
+        theirs: str,
+        message: str,
+        who: Ident | None = None,
+        repo: Repository | None = None,
+    ) -> str:
+        """Merge a commit into another; nothing names the result yet.
+
+        Raises:
+            GitRefusedError: They conflict.
+        """
+        git = self._mine(repo)
         tree = git.merge_tree(ours, theirs)
         if tree is None:
             raise GitRefusedError("they conflict")
         me = who or self._state.person(self.user)
         new = NewCommit(tree=tree, parents=(ours, theirs), message=message, author=me, committer=me)
-        made = git.write_commit(new)
-        self.push_commit(branch, made, repo=repo)
-        return made
+        return git.write_commit(new)
 
     def revert(self, branch: str, commit: str, repo: Repository | None = None) -> str:
         """Push the state before a commit as a new one on top of a branch."""

@@ -162,13 +162,30 @@ class Person:
         flag = ["--force"] if force else []
         self.git(clone, "push", "--quiet", *flag, "origin", f"{commit}:refs/heads/{branch}")
 
-    def merges_base(self, branch: str, base: str = "main") -> str:
-        """Merge the base branch into a branch, and push."""
+    def merges_base(self, branch: str, base: str = "main", *, takes_nothing: bool = False) -> str:
+        """Merge the base branch into a branch, and push.
+
+        Args:
+            branch: Where to.
+            base: What to merge.
+            takes_nothing: The branch's files stay as they are (git's strategy `ours`).
+        """
         clone = self._clone(self.clone_url)
         self.git(clone, "switch", "--quiet", "--force-create", branch, f"origin/{branch}")
         who = ["-c", f"user.name={self.login}", "-c", f"user.email={self.login}@users.example"]
-        self.git(clone, *who, "merge", "--quiet", "--no-edit", f"origin/{base}")
+        strategy = ["--strategy=ours"] if takes_nothing else []
+        self.git(clone, *who, "merge", "--quiet", *strategy, "--no-edit", f"origin/{base}")
         self.git(clone, "push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
+        return self.git(clone, "rev-parse", "HEAD")
+
+    def merges_into(self, base: str, *branches: str) -> str:
+        """Merge branches into another by git, and push all merges at once; the tip."""
+        clone = self.checks_out(base)
+        who = ["-c", f"user.name={self.login}", "-c", f"user.email={self.login}@users.example"]
+        for branch in branches:
+            words = ["--quiet", "--no-ff", "--message", f"Merge {branch}", f"origin/{branch}"]
+            self.git(clone, *who, "merge", *words)
+        self.git(clone, "push", "--quiet", "origin", f"HEAD:refs/heads/{base}")
         return self.git(clone, "rev-parse", "HEAD")
 
     def git(self, folder: Path, *arguments: str) -> str:

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bot.sandbox.serve import SandboxForge
 from bot.serve import ALL, Parts, running
 from bot.settings import Settings
+from tests.databases import delete_rows
 from tests.memory.pipeline import PipelineMaker
 from tests.ports import free_port
 from tests.stories.people import PATIENCE, Person, wait_for
@@ -204,6 +205,10 @@ class RealWorld(World):
                 [key],
             )
             db.execute("NOTIFY porchbot_work")
+
+    def loses_database(self) -> None:
+        """As `World` has it."""
+        asyncio.run(delete_rows(self.environment["DATABASE_URL"]))
 
     def is_adopted(self) -> bool:
         """As `World` has it."""

@@ -192,6 +192,10 @@ class SimulatedWorld(World):
         """As `World` has it."""
         self._system.now(self._system.store.queue.wake(keys.parse(key), NOTHING))
 
+    def loses_database(self) -> None:
+        """As `World` has it."""
+        self._system.store = MemoryStore(self._system.clock)
+
     def is_adopted(self) -> bool:
         """As `World` has it."""
         repository = RepositoryId(GITHUB, self.repository.id)

@@ -113,11 +113,25 @@ class SimulatedPerson(Person):
         """As `Person` has it."""
         self.forge.act(self.login).push_commit(branch, commit, force=force)
 
-    def merges_base(self, branch: str, base: str = "main") -> str:
+    def merges_base(self, branch: str, base: str = "main", *, takes_nothing: bool = False) -> str:
         """As `Person` has it."""
         words = f"Merge remote-tracking branch 'origin/{base}' into {branch}"
-        who = self._as(self.login)
-        return self.forge.act(self.login).merge_locally(branch, base, words, who=who)
+        actor, who = self.forge.act(self.login), self._as(self.login)
+        if not takes_nothing:
+            return actor.merge_locally(branch, base, words, who=who)
+        tips = [str(actor.repo.branch(each)) for each in (branch, base)]
+        made = actor.commit({}, *tips, message=words, who=who)
+        actor.push_commit(branch, made)
+        return made
+
+    def merges_into(self, base: str, *branches: str) -> str:
+        """As `Person` has it."""
+        actor, who = self.forge.act(self.login), self._as(self.login)
+        tip = str(actor.repo.branch(base))
+        for branch in branches:
+            tip = actor.merge_commit(tip, str(actor.repo.branch(branch)), f"Merge {branch}", who)
+        actor.push_commit(base, tip)
+        return tip
 
     def _as(self, name: str) -> Ident:
         """What a clone is told to write into commits."""

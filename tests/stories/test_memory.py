@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from uuid import uuid4
 
 import pytest
 
-from bot.store.embedded.server import EmbeddedPostgres
 from lifecycle import records
-from tests.databases import create_database, drop_database
 from tests.stories.people import Person, wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, World, package, resized, seconds_pass
@@ -156,10 +153,7 @@ def test_an_older_database_and_a_deleted_answer_revive_nothing(stage: RealWorld)
     assert stage.author.waits_for_tag("net/core/v1")
 
 
-@pytest.mark.real_parts
-async def test_the_first_sweep_after_everything_was_lost_merges_nothing(
-    stage: RealWorld, postgres: EmbeddedPostgres
-) -> None:
+def test_the_first_sweep_after_everything_was_lost_merges_nothing(stage: World) -> None:
     """Fails when an approval that nobody remembers counts as a new one.
 
     The approval was taken back; then the bot's comments, its database and its installation go.
@@ -180,23 +174,19 @@ async def test_the_first_sweep_after_everything_was_lost_merges_nothing(
     stage.forge.state.uninstall(stage.forge.state.install(stage.app, stage.repository))
     seconds_pass(stage.forge, 5)
     stage.forge.state.install(stage.app, stage.repository)
-    name = f"lost_{uuid4().hex}"
-    stage.environment["DATABASE_URL"] = await create_database(postgres.url, name)
+    stage.loses_database()
 
-    try:
-        stage.start_bot()
-        stage.sweep()
-        stage.author.waits_for_summary(number, "0 of 1")
-        stage.author.waits_for_summary(native, "it was given before")
-        stage.rests()
-        assert stage.author.tags() == {}
-        stage.approver.says(number, "/approve")
-        assert stage.author.waits_for_tag("net/core/v1")
-        stage.approver.reviews(native)
-        assert stage.author.waits_for_tag("net/native/v1")
-        stage.stop_bot()
-    finally:
-        await drop_database(postgres.url, name)
+    stage.start_bot()
+    stage.sweep()
+
+    stage.author.waits_for_summary(number, "0 of 1")
+    stage.author.waits_for_summary(native, "it was given before")
+    stage.rests()
+    assert stage.author.tags() == {}
+    stage.approver.says(number, "/approve")
+    assert stage.author.waits_for_tag("net/core/v1")
+    stage.approver.reviews(native)
+    assert stage.author.waits_for_tag("net/native/v1")
 
 
 def test_a_comment_edited_within_its_second_is_no_command(play: World) -> None:

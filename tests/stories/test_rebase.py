@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, Staging, World, package
 
 
@@ -78,8 +77,7 @@ def test_the_second_of_two_proposals_is_brought_up_to_date_and_published(play: W
     assert "minReadySeconds: 9" in merged
 
 
-@pytest.mark.real_parts
-def test_conflicts_are_told_field_by_field_and_nothing_is_pushed(by_itself: RealWorld) -> None:
+def test_conflicts_are_told_field_by_field_and_nothing_is_pushed(by_itself: World) -> None:
     """Fails where one side's value is taken, and where only the file is named.
 
     And where an approval of the tree survives a merge that throws away what was published since.
@@ -106,10 +104,6 @@ def test_conflicts_are_told_field_by_field_and_nothing_is_pushed(by_itself: Real
     approver.says(other, "/approve")
     author.waits_for_summary(other, "1 of 1")
     play.rests()
-    clone = author.checks_out("drafts/net/core/c")
-    author.git(clone, "fetch", "--quiet", "origin")
-    who = ["-c", "user.name=author", "-c", "user.email=author@users.example"]
-    author.git(clone, *who, "merge", "--quiet", "--strategy=ours", "--no-edit", "origin/main")
-    author.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/drafts/net/core/c")
+    author.merges_base("drafts/net/core/c", takes_nothing=True)
     author.waits_for_summary(other, "the base branch changed the package since, and this takes")
     assert not author.pull(other).merged

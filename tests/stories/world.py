@@ -169,6 +169,10 @@ class World(ABC):
         """Wake one key, as a webhook does."""
 
     @abstractmethod
+    def loses_database(self) -> None:
+        """Delete everything that the bot's database holds, while no bot runs."""
+
+    @abstractmethod
     def is_adopted(self) -> bool:
         """Whether the bot serves the repository."""
 
