@@ -31,7 +31,7 @@ from lifecycle.names import Sha
 MOST_BYTES = 4 * 1024**2
 """Of a list of refs: some 40,000; git lists more."""
 
-KNOWN_SECONDS = 600.0
+KNOWN_SECONDS = 3600.0
 """For which what a remote can do is remembered; what it then cannot do is no answer."""
 
 PAUSE = 60.0
