@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from lifecycle.events import (
@@ -41,6 +42,11 @@ Word = Approval | TakenBack | Fell
 """What a person's approval hangs on: the last of these."""
 
 
+MOST_ORDERED = 20_000
+"""Events whose place is kept: each look sorts the logs of its proposals several times."""
+
+
+@lru_cache(MOST_ORDERED)
 def order(event: Event) -> _Position:
     """Return the sort key of an event: a total order that is the same in every copy.
 

@@ -1,4 +1,4 @@
-"""Simulate histories: `python -m tests.simulation [N] [--seed S] [--seconds X]`, on two processes.
+"""Simulate histories: `python -m tests.simulation [N] [--seed S] [--seconds X] [--jobs J]`.
 
 What goes wrong is shrunk and printed. The last line counts; the exit status is 1 where anything was
 violated. With one history, it is printed in full: that is how one is replayed.
@@ -7,6 +7,7 @@ violated. With one history, it is printed in full: that is how one is replayed.
 import argparse
 import logging
 import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -87,15 +88,35 @@ def many(first: int, count: int, seconds: float, real: bool, jobs: int) -> Itera
                 yield each.result()
 
 
-def until_found(first: int, count: int) -> int:
-    """Play histories until something is violated, one after the other."""
+def until_found(first: int, count: int, each: float) -> int:
+    """Play histories until something is violated, one after the other.
+
+    Args:
+        first: Seed of the first.
+        count: How many.
+        each: Seconds of the processor for one, after which none is played any more.
+    """
+    signal.signal(signal.SIGVTALRM, _too_long)
     for number in range(count):
-        violations = play(str(first + number)).violations
+        signal.setitimer(signal.ITIMER_VIRTUAL, each)
+        try:
+            violations = play(str(first + number)).violations
+        except TooLongError:
+            print(f"nothing was found in {number} histories; the next one does not end")
+            return 2
         if violations:
             print(f"found after {number + 1} histories: {violations[0]}")
             return 1
     print(f"nothing was found in {count} histories")
     return 0
+
+
+class TooLongError(BaseException):
+    """One history takes too long; whatever catches errors lets this pass."""
+
+
+def _too_long(*_: object) -> None:
+    raise TooLongError
 
 
 def table(count: Count) -> str:
@@ -122,10 +143,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--real", action="store_true", help="on PostgreSQL and git on disk")
     parser.add_argument("--until-found", action="store_true", help="end with the first violation")
+    parser.add_argument("--each", type=float, default=0.0, help="seconds for one, with the latter")
     given = parser.parse_args()
     quiet()
     if given.until_found:
-        return until_found(given.seed, given.count)
+        return until_found(given.seed, given.count, given.each)
     began, counted = time.monotonic(), Count()
     if given.count == 1 and not given.real:
         outcome = play(str(given.seed))

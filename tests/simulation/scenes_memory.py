@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 SCENES = Scenes()
 
+GONE = 20.0
+"""Seconds after which the bot takes a comment that the forge does not show for deleted."""
+
 
 def _eve(a: Stage) -> None:
     """She can edit and delete what others wrote."""
@@ -34,7 +37,7 @@ def held_and_deleted(s: "Simulation") -> str:
     for comment in [*[said] * also, *a.ours()]:
         a.does(lambda c=comment: a.hands.delete(ADVERSARY, c))  # type: ignore[misc]
         a.passes(1)
-    a.passes(6)
+    a.s.pass_time(GONE)
     a.approve(judges)
     a.passes(20)
     what = "what the bot said, and what it was told," if also else "what the bot said"
@@ -68,15 +71,16 @@ def made_summary(s: "Simulation") -> str:
     _eve(a)
     before = {c.id for c in a.ours()}
     a.says(a.author, a.hands.one(("why", "help")))
-    a.passes(10)
+    a.until(lambda: any(c.id not in before for c in a.ours()))
+    a.passes(4)
     answer = a.hands.one([c for c in a.ours() if c.id not in before])
     for comment in [c for c in a.ours() if c.id in before]:
         a.does(lambda c=comment: a.hands.delete(ADVERSARY, c))  # type: ignore[misc]
-    a.passes(10)
+    a.until(lambda: any(c.body.startswith(SUMMARY) for c in a.ours()), GONE)
     summary = a.hands.one([c for c in a.ours() if c.body.startswith(SUMMARY)])
     text = summary.body if a.hands.chance(0.6) else f"{summary.body[:40]}\n{answer.body}"
     a.does(lambda: a.hands.edit(ADVERSARY, answer, text))
-    a.passes(15)
+    a.passes(30)
     return f"eve makes an answer on #{a.pull.number} into a summary"
 
 
