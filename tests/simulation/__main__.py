@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import structlog
@@ -96,11 +96,10 @@ def until_found(first: int, count: int, each: float) -> int:
         count: How many.
         each: Seconds of the processor for one, after which none is played any more.
     """
-    signal.signal(signal.SIGVTALRM, _too_long)
     for number in range(count):
-        signal.setitimer(signal.ITIMER_VIRTUAL, each)
         try:
-            violations = play(str(first + number)).violations
+            with at_most(each):
+                violations = play(str(first + number)).violations
         except TooLongError:
             print(f"nothing was found in {number} histories; the next one does not end")
             return 2
@@ -111,12 +110,28 @@ def until_found(first: int, count: int, each: float) -> int:
     return 0
 
 
-class TooLongError(BaseException):
-    """One history takes too long; whatever catches errors lets this pass."""
+class TooLongError(SystemExit):
+    """One history takes too long; tasks and whatever catches errors let this pass."""
 
 
-def _too_long(*_: object) -> None:
-    raise TooLongError
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """What is inside takes no longer than so many seconds of the processor; 0 for any.
+
+    Raises:
+        TooLongError: It does.
+    """
+
+    def ends(*_: object) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGVTALRM, ends)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def table(count: Count) -> str:

@@ -1,6 +1,9 @@
 """The defences that the simulation is tried on: none of them has moved."""
 
+import pytest
+
 from tests.mutations import ROOT
+from tests.simulation.__main__ import until_found
 from tests.simulation.mutate import PAGE, Found, read, table
 
 
@@ -24,3 +27,10 @@ def test_what_was_not_tried_again_keeps_its_row() -> None:
     assert f"| {first.defence} | `{first.file}` | 12 | approved |" in again
     assert f"| {second.defence} | `{second.file}` | not in 3,000 | |" in again
     assert (again[:2], again[-2:]) == ("a\n", "b\n")
+
+
+def test_a_history_that_does_not_end_finds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """The short-cut waits for it for ever, or counts it as found."""
+    assert until_found(first=1, count=3, each=0.001) == 2
+    said = capsys.readouterr().out
+    assert said.endswith("nothing was found in 0 histories; the next one does not end\n")
