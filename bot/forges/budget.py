@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import count
+from math import inf
 
 import structlog
 
@@ -19,7 +20,7 @@ from bot.clock import SYSTEM, Clock
 from bot.forges.ahead import PLENTY, TokensAhead
 from bot.forges.port import ForgeBusyError
 from bot.logs import Seldom
-from bot.store.buckets import Buckets, Draw, Told
+from bot.store.buckets import Bucket, Buckets, Draw, Told
 from bot.store.port import Budgets
 from bot.store.values import StoreError
 from bot.tasks import wait_for
@@ -119,6 +120,11 @@ class _Waiting:
     number: int
     since: float
     granted: "asyncio.Future[None]"
+
+    def needs_all_of(self, other: "_Waiting") -> bool:
+        """It takes tokens of every bucket that the other one does."""
+        mine = {draw.bucket.name for draw in self.draws}
+        return mine.issuperset(draw.bucket.name for draw in other.draws)
 
 
 @dataclass(slots=True)
@@ -231,35 +237,51 @@ class Account:
             if self._under_way >= AT_ONCE:
                 await self._came.wait()
                 continue
-            self._waiting.sort(key=self._order)
-            first = self._waiting[0]
-            kept = self._kept(first.asker)
-            together = [w for w in self._waiting if self._kept(w.asker) == kept]
-            together = together[: AT_ONCE - self._under_way]
             try:
-                wait = await self._take(together)
-                if wait and len(together) > 1:
-                    together = [first]
-                    wait = await self._take(together)
+                wait = await self._serve_some()
             except Exception as error:  # whoever waits is told; the next one begins anew
                 self._refuse(self._waiting, error)
                 raise
-            if not wait:
-                self._granted(together)
-            elif wait + self._clock.monotonic() - first.since > PATIENCE:
-                later = _LaterError("what it grants is used up for now", wait)
-                self._refuse([w for w in self._waiting if self._kept(w.asker) >= kept], later)
-            else:
+            if wait:
                 await wait_for(self._came, min(max(wait, 0.001), STEP), self._clock)
 
-    async def _take(self, together: Sequence[_Waiting]) -> float:
+    async def _serve_some(self) -> float:
+        """Grant to the first that may go; gives 0, or seconds until one of them may.
+
+        Who has to wait keeps those behind it waiting that need all that it needs, and nobody else;
+        the others leave it what it needs of what they take.
+        """
+        least, passed = inf, list[_Waiting]()
+        while left := [w for w in self._waiting if not any(map(w.needs_all_of, passed))]:
+            first = min(left, key=self._order)
+            kept = self._kept(first.asker)
+            together = [w for w in left if self._kept(w.asker) == kept]
+            together = sorted(together, key=self._order)[: AT_ONCE - self._under_way]
+            wait = await self._take(together, passed)
+            if wait and len(together) > 1:
+                together = [first]
+                wait = await self._take(together, passed)
+            if not wait:
+                self._granted(together)
+                return 0.0
+            if wait + self._clock.monotonic() - first.since > PATIENCE:
+                later = _LaterError("what it grants is used up for now", wait)
+                behind = [w for w in self._waiting if w.needs_all_of(first)]
+                self._refuse([w for w in behind if self._kept(w.asker) >= kept], later)
+                return 0.0
+            least = min(least, wait)
+            passed.append(first)
+        return least if passed else 0.0
+
+    async def _take(self, together: Sequence[_Waiting], passed: Sequence[_Waiting]) -> float:
         draws: dict[str, Draw] = {}
         for waiting in together:
             kept = self._kept(waiting.asker)
             for draw in waiting.draws:
                 known = draws.get(draw.bucket.name)
                 tokens = draw.tokens + (known.tokens if known else 0)
-                draws[draw.bucket.name] = Draw(draw.bucket, tokens, kept)
+                keep = max([kept, *(self._needed(each, draw.bucket) for each in passed)])
+                draws[draw.bucket.name] = Draw(draw.bucket, tokens, keep)
         if self._ahead.covers(draws, self._now()):
             return 0.0
         told, self._told = self._told, {}
@@ -290,6 +312,11 @@ class Account:
         if not wait:
             self._ahead.took({}, self._now(), dropped)
         return wait
+
+    def _needed(self, waiting: _Waiting, bucket: Bucket) -> float:
+        """The share of a bucket that must stay for one that waits."""
+        tokens = [d.tokens for d in waiting.draws if d.bucket.name == bucket.name]
+        return self._kept(waiting.asker) + sum(tokens) / bucket.size if tokens else 0.0
 
     def _order(self, waiting: _Waiting) -> tuple[bool, int, float, int]:
         """Who had little lately goes first: an idle repository waits for none that is busy."""

@@ -1,6 +1,6 @@
 """Token buckets of one account at a forge: what may still be asked of it.
 
-The same as the function `budget_take` of the database (bot/store/migrations.py), for a process that
+The same as the function `budget_draw` of the database (bot/store/migrations.py), for a process that
 has to do without one.
 """
 
@@ -13,6 +13,10 @@ What an answer says is believed up to these."""
 
 UNTOLD = 60.0
 """Seconds to wait for a window whose end nobody told: GitHub's own advice."""
+
+WINDOW = 3_600.0
+"""Seconds that a window has, as at GitHub: one whose end nobody told begins anew after these (a
+server without limits tells nothing), and none ends later, nor a pause, whatever clocks say."""
 
 SAME = 5.0
 """Seconds by which two answers may differ about the end of one window."""
@@ -72,7 +76,7 @@ class Level:
     Attributes:
         tokens: What was there.
         size: What it holds.
-        at: When, in seconds.
+        at: When, in seconds; where nobody told when the window ends, when it began.
         ends: When the window begins anew; None where nobody told.
     """
 
@@ -98,6 +102,7 @@ class Buckets:
         """Take all or nothing; gives 0, or the seconds until all of it may be there."""
         for each in told:
             self.levels[each.bucket] = _heard(self.levels.get(each.bucket), each, now)
+        self.paused = min(self.paused, now + WINDOW)
         wait = max(0.0, self.paused - now)
         for draw in draws:
             level = _refilled(self.levels.get(draw.bucket.name), draw.bucket, now)
@@ -118,7 +123,7 @@ class Buckets:
 
 
 def _heard(level: Level | None, told: Told, now: float) -> Level:
-    ends = now + told.ends
+    ends = now + min(WINDOW, told.ends)
     if level is None or level.ends is None or ends > level.ends + SAME:
         return Level(told.left, told.limit, now, ends)
     if ends < level.ends - SAME:
@@ -133,7 +138,7 @@ def _refilled(level: Level | None, bucket: Bucket, now: float) -> Level:
     if bucket.rate:
         tokens = min(bucket.size, level.tokens + bucket.rate * (now - level.at))
         return Level(tokens, bucket.size, now)
-    if level.ends is not None and now >= level.ends:
+    if now >= (level.at + WINDOW if level.ends is None else level.ends):
         return Level(level.size, level.size, now)
     return level
 

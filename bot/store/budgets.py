@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from bot.store.buckets import SAME, SLACK, UNTOLD, Draw, Told
+from bot.store.buckets import SAME, SLACK, UNTOLD, WINDOW, Draw, Told
 from bot.store.database import Database
 
 PAUSE = """
@@ -34,8 +34,8 @@ class PostgresBudgets:
 
     async def take(self, account: str, draws: Sequence[Draw], told: Sequence[Told] = ()) -> float:
         row = await self._database.one(
-            "SELECT budget_take(%(account)s, %(draws)s::jsonb, %(told)s::jsonb,"
-            " %(slack)s, %(untold)s, %(same)s)",
+            "SELECT budget_draw(%(account)s, %(draws)s::jsonb, %(told)s::jsonb,"
+            " %(slack)s, %(untold)s, %(same)s, %(span)s)",
             {
                 "account": account,
                 "draws": json.dumps(
@@ -59,6 +59,7 @@ class PostgresBudgets:
                 "slack": SLACK,
                 "untold": UNTOLD,
                 "same": SAME,
+                "span": WINDOW,
             },
         )
         return float(row[0])

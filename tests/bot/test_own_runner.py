@@ -89,8 +89,7 @@ async def _harmed(
 
 
 async def test_one_that_is_killed_is_back_and_runs_functions(tmp_path: Path) -> None:
-    """Short-cuts refused: what waits for its return waits out its pause, fifteen seconds or more;
-    its return is noticed only where a health check failed, and this one waits for its answer."""
+    """Short-cut refused: what waits for its return waits out its pause, fifteen seconds or more."""
     returns: list[str] = []
     killed = _harmed(tmp_path, signal.SIGKILL, returns, seconds=60, strikes=1)
     async with killed as (first, own, watched, _):
@@ -170,6 +169,24 @@ async def test_one_that_starts_is_not_taken_for_one_that_hangs(
             await WatchedRunner(client, every=0, strikes=3).watch(back, process)
 
     assert process.killed == killed
+
+
+async def test_one_that_is_back_before_a_health_check_failed_is_noticed() -> None:
+    """Short-cut refused: its return is noticed only where a health check failed."""
+    process, returns = Number(), list[int]()
+
+    async def back() -> bool:
+        returns.append(process.pid)
+        return True
+
+    def dies_and_is_started(count: int) -> None:
+        process.pid = min(count + 1, 2)
+
+    async with Told([True] * 3, dies_and_is_started) as client:
+        with pytest.raises(EOFError):
+            await WatchedRunner(client, every=0).watch(back, process)
+
+    assert returns == [2]
 
 
 async def test_one_that_has_not_answered_yet_is_given_its_time() -> None:

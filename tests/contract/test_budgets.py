@@ -108,3 +108,33 @@ async def test_a_pause_is_everybodys_and_the_longest_counts(stored: Stored) -> N
     assert await stored.store.budgets.take("b", [Draw(WINDOW, 1)]) == 0
     await stored.an_hour_passes()
     assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) == 0
+
+
+async def test_a_window_of_which_nothing_is_told_begins_anew_after_an_hour(stored: Stored) -> None:
+    """The short-cut waits to be told: a server without limits tells nothing, and after the first
+    5,000 requests nothing was asked of it any more."""
+    assert await stored.store.budgets.take("a", [Draw(WINDOW, 1_000)]) == 0
+    assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) == UNTOLD
+
+    for _ in range(2):
+        await stored.an_hour_passes()
+
+        assert await stored.store.budgets.take("a", [Draw(WINDOW, 999)]) == 0
+        assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) == 0
+        assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) == UNTOLD
+
+
+async def test_what_somebody_says_stops_nobody_for_longer_than_an_hour(stored: Stored) -> None:
+    """The short-cut believes any time: one answer that was read by a wrong clock, or a pause that a
+    proxy made up, stops all replicas for days."""
+    days = 3 * 24 * 3_600
+    await stored.store.budgets.pause("a", days)
+    assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) <= 3_600
+    assert await stored.store.budgets.take("b", [Draw(WINDOW, 1)], [Told("core", 9, 0, days)]) > 9
+
+    for _ in range(2):
+        await stored.an_hour_passes()
+
+    assert await stored.store.budgets.take("a", [Draw(WINDOW, 1)]) == 0
+    assert await stored.store.budgets.take("b", [Draw(WINDOW, 9)]) == 0
+    assert 0 < await stored.store.budgets.take("b", [Draw(WINDOW, 1)], [Told("core", 9, 0, 8)]) <= 8

@@ -388,7 +388,7 @@ def failure(wanted: str, answer: GitHubAnswer) -> Exception:
     """The error that an answer without success stands for, sorted by who must act."""
     reason = f"{answer.status} {answer.reason}"
     if answer.limited:
-        return ForgeBusyError(wanted, reason, _wait(answer))
+        return ForgeBusyError(wanted, reason, limits.pause(answer.headers, answer.at.timestamp()))
     if answer.status >= 500 or answer.status == 401:
         # A fresh or just ended token answers 401 for a moment (trap 14).
         return ForgeBusyError(wanted, reason)
@@ -403,7 +403,7 @@ def _graphql_failure(wanted: str, answer: GitHubAnswer, errors: Any) -> Exceptio
     kinds = {str(e.get("type", "")).upper() for e in listed}
     texts = "; ".join(str(e.get("message", "")) for e in listed) or "no reason given"
     if kinds & {"RATE_LIMITED", "RATE_LIMIT"} or "rate limit" in texts.lower():
-        return ForgeBusyError(wanted, texts, _wait(answer))
+        return ForgeBusyError(wanted, texts, limits.pause(answer.headers, answer.at.timestamp()))
     if kinds & {"INTERNAL", "SERVICE_UNAVAILABLE"} or any(p in texts.lower() for p in _PASSING):
         return ForgeBusyError(wanted, texts)
     if kinds == {"NOT_FOUND"}:
@@ -435,13 +435,3 @@ def _network(wanted: str) -> Iterator[None]:
         raise ForgeBusyError(wanted, type(error).__name__) from error
     except RuntimeError as error:  # how PyGithub refuses a redirect to another host
         raise ForgeMissingError(wanted, str(error)) from error
-
-
-def _wait(answer: GitHubAnswer) -> float:
-    """Seconds to wait, as GitHub tells: Retry-After, else until the reset, else a minute."""
-    headers = answer.headers
-    if headers.get("retry-after", "").isdigit():
-        return float(headers["retry-after"])
-    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset"):
-        return max(1.0, float(headers["x-ratelimit-reset"]) - answer.at.timestamp())
-    return 60.0

@@ -8,10 +8,11 @@ Source: docs/design.md, "GitHub: identity and limits".
 """
 
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from enum import Enum
 from urllib.parse import urlsplit
 
-from bot.store.buckets import Bucket, Draw, Told
+from bot.store.buckets import WINDOW, Bucket, Draw, Told
 
 REST_HOUR = Bucket("core", 5_000)
 GRAPHQL_HOUR = Bucket("graphql", 5_000)
@@ -61,11 +62,34 @@ def told(headers: Mapping[str, str], now: float) -> Told | None:
 
     Args:
         headers: Names in lower case.
-        now: Seconds since 1970.
+        now: Seconds since 1970, where the answer does not say when it was given.
     """
     resource = headers.get("x-ratelimit-resource", "core")
     numbers = [headers.get(f"x-ratelimit-{n}", "") for n in ("limit", "remaining", "reset")]
     if resource not in _HOURLY or not all(number.isdecimal() for number in numbers):
         return None
     limit, left, reset = (float(number) for number in numbers)
-    return Told(resource, limit, left, max(0.0, reset - now))
+    return Told(resource, limit, left, min(WINDOW, max(0.0, reset - _given_at(headers, now))))
+
+
+def pause(headers: Mapping[str, str], now: float) -> float:
+    """Seconds to wait that an answer asks for: Retry-After, else until the reset, else a minute.
+
+    Args:
+        headers: Names in lower case.
+        now: As for `told`.
+    """
+    after, reset = (headers.get(name, "") for name in ("retry-after", "x-ratelimit-reset"))
+    if after.isdecimal():
+        return min(WINDOW, float(after))
+    if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
+        return min(WINDOW, max(1.0, float(reset) - _given_at(headers, now)))
+    return 60.0
+
+
+def _given_at(headers: Mapping[str, str], now: float) -> float:
+    """When an answer was given, by the clock of who gave it: ours may be wrong by days."""
+    try:
+        return parsedate_to_datetime(headers.get("date", "")).timestamp()
+    except (ValueError, TypeError):
+        return now

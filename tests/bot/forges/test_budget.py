@@ -25,10 +25,11 @@ from bot.forges.github.limits import (
     Cost,
     draws,
     has_limits,
+    pause,
     told,
 )
 from bot.sandbox.rules.rate_limits import RateLimits
-from bot.store.buckets import Told
+from bot.store.buckets import Bucket, Draw, Told
 from lifecycle.kinds import Urgency
 from tests.memory.clock import ManualClock
 from tests.memory.store import MemoryStore
@@ -179,6 +180,65 @@ async def test_one_proposal_does_not_use_up_the_hour_of_its_neighbours(clock: Ma
     assert await grants(account, Asker(BUSY, Urgency.FIRST, f"{BUSY}:base:main"), 50)
     assert not await grants(account, flooded, 1)
     assert await grants(account, Asker(IDLE, Urgency.NORMAL), 50)
+
+
+async def make_busy(account: Account) -> None:
+    """Neither is served from what is kept, for an hour."""
+    for place in (BUSY, IDLE):
+        with asking(Asker(place, Urgency.FIRST)):
+            async with account.granted("much", [Draw(Bucket("core", 5_000), 330)]):
+                pass
+
+
+EMPTIED = {
+    "a comment that waits a moment": (Cost.CREATE, CONTENT_MINUTE, 20, 10),
+    "a comment that waits for long": (Cost.CREATE, CONTENT_HOUR, 120, 60),
+    "a query that waits for long": (Cost.QUERY, Bucket("graphql", 5_000), 5_000, 10),
+}
+
+
+@pytest.mark.parametrize(("cost", "bucket", "size", "count"), EMPTIED.values(), ids=EMPTIED)
+async def test_who_waits_for_one_limit_keeps_nobody_from_the_others(
+    clock: ManualClock, cost: Cost, bucket: Bucket, size: float, count: int
+) -> None:
+    """The short-cut serves one after the other: behind one person's comments, whose hour is used
+    up, everybody's requests wait, and are put off until that hour has passed."""
+    store, forge = MemoryStore(clock), Forge(clock)
+    account = Account("github:1", store.budgets, clock=clock)
+    assert not await store.budgets.take("github:1", [Draw(bucket, size)])
+    await make_busy(account)
+    began = clock.seconds
+    flood = [
+        asyncio.create_task(ask(account, forge, BUSY, cost, Urgency.FIRST)) for _ in range(count)
+    ]
+
+    reads = await asyncio.gather(*(ask(account, forge, IDLE, Cost.READ) for _ in range(10)))
+
+    assert all(reads)
+    assert clock.seconds - began < 1
+    for task in flood:
+        task.cancel()
+    await asyncio.gather(*flood, return_exceptions=True)
+
+
+async def test_who_overtakes_takes_nothing_away(clock: ManualClock) -> None:
+    """The short-cut lets small requests go on past a comment that waits: of what comes back they
+    take each token, and it never has the five that it needs."""
+    store, forge = MemoryStore(clock), Forge(clock)
+    account = Account("github:1", store.budgets, clock=clock)
+    await make_busy(account)
+    used = [Draw(CONTENT_MINUTE, 20), Draw(REST_MINUTE, 270)]
+    assert not await store.budgets.take("github:1", used)
+    comment = asyncio.create_task(ask(account, forge, BUSY, Cost.CREATE, Urgency.FIRST))
+
+    async def goes_on() -> None:
+        while not comment.done():
+            await ask(account, forge, IDLE, Cost.READ, Urgency.FIRST)
+
+    await asyncio.gather(*(goes_on() for _ in range(4)))
+
+    assert await comment
+    assert clock.seconds < 10
 
 
 async def test_of_two_busy_repositories_each_gets_its_share(clock: ManualClock) -> None:
@@ -340,6 +400,28 @@ HEADERS: dict[str, tuple[dict[str, str], Told | None]] = {
     "a server without limits": ({}, None),
     "no number": ({"limit": "many", "remaining": "1", "reset": "9"}, None),
 }
+
+
+DATE = "Sat, 21 Nov 2026 12:00:00 GMT"
+NOON = 1_795_262_400
+
+
+@pytest.mark.parametrize("wrong", [0, 3 * 86_400, -3 * 86_400])
+def test_when_a_window_ends_is_told_by_the_clock_of_who_tells(wrong: int) -> None:
+    """The short-cut reads it by ours: where that is wrong, no limit is heeded, or all of them for
+    days, whatever is told later."""
+    headers = {
+        "date": DATE,
+        "x-ratelimit-limit": "5000",
+        "x-ratelimit-remaining": "0",
+        "x-ratelimit-reset": str(NOON + 60),
+    }
+
+    assert told(headers, NOON + wrong) == Told("core", 5_000, 0, 60)
+    assert pause(headers, NOON + wrong) == 60
+    assert pause({"retry-after": "7"}, NOON) == 7
+    assert pause({"retry-after": "9" * 400}, NOON) == 3_600
+    assert pause({"retry-after": "²", "x-ratelimit-reset": "soon"}, NOON) == 60
 
 
 @pytest.mark.parametrize(("headers", "expected"), HEADERS.values(), ids=HEADERS)

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from bot.keys import Key, ProposalKey, PullKey
+from bot.store.buckets import Bucket, Draw, Told
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.hints import NOTHING, Hint
 from bot.store.migrations import BREAKING, CLAIMS, IDENTITY, STEPS, migrate
@@ -339,3 +340,27 @@ async def test_rows_of_before_there_was_a_second_forge_are_of_github(
             " ON CONFLICT (repository, base, proposal) DO NOTHING RETURNING 1",
         )
         assert await store.revisions.asked_publish(on_github(42), "main") == (7,)
+
+
+_SET_BACK = """
+UPDATE budget SET paused = paused + interval '2 hours', levels = coalesce((
+  SELECT jsonb_object_agg(key, value || jsonb_build_object(
+    'at', (value ->> 'at')::float8 + 7200, 'ends', (value ->> 'ends')::float8 + 7200))
+  FROM jsonb_each(levels)), levels)
+"""
+
+
+async def test_a_clock_of_the_database_that_is_set_back_stops_nobody(
+    store: PostgresStore, database_url: str
+) -> None:
+    """The short-cut counts what came back since then: of two hours, 64,800 less than nothing."""
+    minute, hour = Bucket("minute", 300, 9.0), Bucket("core", 300)
+    told = [Told("core", 300, 300, 1_800)]
+    assert await store.budgets.take("a", [Draw(minute, 1), Draw(hour, 300)], told) == 0
+    await store.budgets.pause("b", 60)
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        await connection.execute(_SET_BACK)
+
+    assert await store.budgets.take("a", [Draw(minute, 250)]) == 0
+    assert 3_500 < await store.budgets.take("a", [Draw(hour, 1)]) <= 3_600
+    assert 3_500 < await store.budgets.take("b", [Draw(hour, 1)]) <= 3_600
