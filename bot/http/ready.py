@@ -1,14 +1,23 @@
 """Readiness checks: the forge, the database and the function runner."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+import structlog
+
 from bot.clock import SYSTEM, Clock
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.logs import Seldom
 from bot.store.values import StoreError
 
+log = structlog.get_logger()
+
 OK = "ok"
+
+MISSING = "not there: the log and /status say why"
+"""What anybody is told, who may not know addresses and names of what the bot needs."""
 
 LONGEST = 3.0
 """Seconds that whoever asks waits for any of them."""
@@ -70,6 +79,7 @@ class Readiness:
     def __init__(self, checks: Mapping[str, ReadinessCheck]) -> None:
         self._checks = checks
         self._ending = False
+        self._told = defaultdict[str, Seldom](Seldom)
 
     def end(self) -> None:
         """From now on the bot is not ready: it ends, and takes what comes only while it does."""
@@ -90,5 +100,19 @@ class Readiness:
         """Each name with `OK`, or with what is wrong."""
         if self._ending:
             return {"bot": "it is ending"}
-        said = await asyncio.gather(*(check.read() for check in self._checks.values()))
-        return dict(zip(self._checks, said, strict=True))
+        came = await asyncio.gather(*(check.read() for check in self._checks.values()))
+        said = dict(zip(self._checks, came, strict=True))
+        for name, reason in said.items():
+            if reason != OK and (times := self._told[name].times()):
+                log.warning("not ready", missing=name, reason=reason, times=times)
+        return said
+
+    def public(self, said: Mapping[str, str]) -> Mapping[str, str]:
+        """The same without reasons, for whoever asks.
+
+        Args:
+            said: As it was read.
+        """
+        return {
+            n: MISSING if n in self._checks and each != OK else each for n, each in said.items()
+        }

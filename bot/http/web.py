@@ -16,7 +16,7 @@ from bot.http.ready import Readiness
 from bot.http.status import StatusPages
 from bot.http.webhooks import DEFAULT, Bodies, BodyLimits, WebhookEndpoint, WebhookSource
 from bot.keys import Sweep
-from bot.logs import Seldom, redacted
+from bot.logs import Seldom
 from bot.settings import Settings
 from bot.store.port import Store
 from bot.store.values import StoreError
@@ -43,9 +43,10 @@ class Endpoints:
         return PlainTextResponse("ok\n")
 
     async def readyz(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
-        """What the bot needs, each "ok" or what is wrong with it; 503 when something is missing."""
+        """What the bot needs, each "ok" or missing; 503 when something is. Anybody may ask."""
         said = await self._readiness.read()
-        return JSONResponse(redacted(said), 200 if self._readiness.suffices(said) else 503)
+        status = 200 if self._readiness.suffices(said) else 503
+        return JSONResponse(self._readiness.public(said), status)
 
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
         """For Prometheus. Scrapes at a time share one look at the database: anybody may ask."""
