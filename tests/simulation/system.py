@@ -189,6 +189,11 @@ class System:
             self._is_quiet()
         return done
 
+    def go_on(self) -> None:
+        """Let everything go on without time passing, for as many steps as may be at a time."""
+        self._endless = self.loop.steps + ENDLESS
+        self.rest()
+
     @property
     def is_idle(self) -> bool:
         """No bot looks at anything."""
@@ -216,10 +221,9 @@ class System:
 
     def pass_to_next(self, until: float) -> None:
         """Let what is ready go on, and time pass to what happens next, or to a moment."""
-        self._endless = self.loop.steps + ENDLESS
-        self.rest()
+        self.go_on()
         self._advance(min(self.next_at(until), until))
-        self.rest()
+        self.go_on()
 
     def catch_up(self) -> None:
         """All of the forge shows what is so now."""

@@ -58,7 +58,7 @@ class StageForge:
     def __init__(self, forge: SimulatedForge) -> None:
         self.state = forge.state
         self.faults = StageFaults(forge)
-        # Nobody asks for webhooks that were sent: whoever could hears of nothing.
+        # The API's own operations on webhooks see a forge on which nothing happens.
         deaf = Hooks(ForgeState(forge.store, forge.clock.now), LINKS, Faults(forge.state).hooks)
         self.api = GitHubApi(forge.state, LINKS, forge.accounts, self.faults, deaf)
         self.webhook_observers: list[
@@ -175,7 +175,7 @@ class SimulatedWorld(World):
         with self._system.loop.current():
             self._system.send()  # before it came, nobody was there
             self._system.start()
-            self._system.rest()
+            self._system.go_on()
 
     def stop_bot(self) -> None:
         """As `World` has it."""
@@ -217,7 +217,7 @@ class SimulatedWorld(World):
         system.notice()
         end = system.loop.now + PATIENCE
         with system.loop.current():
-            system.rest()
+            system.go_on()
             while not self._is_at_rest():
                 if system.loop.now > end:
                     raise WaitedInVainError(f"waited {PATIENCE} s for the bot to rest")
@@ -233,30 +233,28 @@ class SimulatedWorld(World):
         system = self._system
         end = system.loop.now + seconds
         system.notice()
-        self._goes_on(end, pass_time=False)
+        with system.loop.current():
+            system.go_on()
         while True:
             found = ready()
             if found is not None and found is not False:
                 return found
             if system.loop.now >= end:
                 raise WaitedInVainError(f"waited {seconds} s for {what}")
-            self._goes_on(end)
-
-    def _goes_on(self, end: float, *, pass_time: bool = True) -> None:
-        """Let the bot go on, and time pass until the forge has changed."""
-        system = self._system
-        with system.loop.current():
-            if not pass_time:
-                system.rest()
-                return
             before = system.forge.past.now
-            while system.forge.past.now == before and system.loop.now < end:
-                system.pass_to_next(end)
+            with system.loop.current():
+                while system.forge.past.now == before and system.loop.now < end:
+                    system.pass_to_next(end)
 
-    def ends(self) -> None:
-        """End the story; fails where a look broke, a fault was never met, or only git can merge."""
+    # --- the end ---
+
+    def kill(self) -> None:
+        """End whatever still runs."""
         with self._system.happening():
             pass
+
+    def check(self) -> None:
+        """Fail where a look broke, where a fault was never met, and where only git can merge."""
         system = self._system
         assert not system.beyond, system.beyond
         assert not system.broke + system.loop.broken, system.broke + system.loop.broken
@@ -275,6 +273,7 @@ def simulated(rendering: Rendering, config: str | None = CONFIG) -> Iterator[Sim
     people.waiters.append(made)
     try:
         yield made
-        made.ends()
     finally:
         people.waiters.remove(made)
+        made.kill()
+    made.check()
