@@ -1,12 +1,11 @@
 """What befalls bots, database and forge: each is one step of a history, as the moves of people."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bot.serve import _back
 from tests.simulation import forge_calls
+from tests.simulation.deeds import Deeds, Misfortune
 from tests.simulation.forge_calls import Fault
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.weather import FORGE, GIT, MOST_STALE, STORE, Mishap
@@ -17,35 +16,8 @@ if TYPE_CHECKING:
 DECIDED = "decision"
 """Between deciding and the first write: what was decided is told to the audit trail there."""
 
-Befall = Callable[["Simulation"], str]
-
-
-@dataclass(frozen=True)
-class Misfortune:
-    """Something that befalls the bots.
-
-    Attributes:
-        name: As the figures name it.
-        weight: How often, beside others.
-        act: Does it, and tells what was done.
-    """
-
-    name: str
-    weight: float
-    act: Befall
-
-
-MISFORTUNES: list[Misfortune] = []
-
-
-def misfortune(name: str, weight: float) -> Callable[[Befall], Befall]:
-    """Adds one to the list."""
-
-    def added(act: Befall) -> Befall:
-        MISFORTUNES.append(Misfortune(name, weight, act))
-        return act
-
-    return added
+MISFORTUNES = Deeds(Misfortune)
+misfortune = MISFORTUNES.add
 
 
 def _countdown(s: "Simulation") -> int:

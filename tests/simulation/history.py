@@ -18,16 +18,16 @@ from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.records.memory import Installation
 from bot.store.port import Store
 from tests.simulation import ending, scenes, scenes_bots, scenes_memory
+from tests.simulation.deeds import Misfortune, Scene
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
-from tests.simulation.faults import MISFORTUNES, Misfortune
+from tests.simulation.faults import MISFORTUNES
 from tests.simulation.forge import SimulatedForge
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import Move
 from tests.simulation.moves_settings import MOVES
 from tests.simulation.oracle import Oracle
 from tests.simulation.replica import Replica
-from tests.simulation.scenery import Scene
 from tests.simulation.scheduler import SimulatedClock
 from tests.simulation.setting import (
     ADMIN,

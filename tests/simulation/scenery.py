@@ -6,7 +6,6 @@ comes near to one defence, which chance alone would do too rarely to tell whethe
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bot.sandbox.git import trees
@@ -30,35 +29,6 @@ if TYPE_CHECKING:
     from tests.simulation.history import Simulation
 
 T = TypeVar("T")
-Play = Callable[["Simulation"], str]
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What several people do one after the other.
-
-    Attributes:
-        name: As the figures name it.
-        weight: How often, beside others.
-        act: Does it, and tells what was done.
-    """
-
-    name: str
-    weight: float
-    act: Play
-
-
-class Scenes(list[Scene]):
-    """Some scenes."""
-
-    def add(self, name: str, weight: float) -> Callable[[Play], Play]:
-        """Adds a scene to them."""
-
-        def added(act: Play) -> Play:
-            self.append(Scene(f"scene: {name}", weight, act))
-            return act
-
-        return added
 
 
 class Stage:

@@ -3,14 +3,15 @@
 from typing import TYPE_CHECKING
 
 from bot.sandbox.records.accounts import Role
+from tests.simulation.deeds import scenes
 from tests.simulation.moves import content, writer
-from tests.simulation.scenery import Scenes, Stage, approved_and_held, holder, released
+from tests.simulation.scenery import Stage, approved_and_held, holder, released
 from tests.simulation.setting import ADMIN, CONFIG, HONEST, MAIN, RELEASE, RulesText, resource
 
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
 
-SCENES = Scenes()
+SCENES = scenes()
 
 
 @SCENES.add("held, and approved", 1)

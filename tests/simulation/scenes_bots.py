@@ -4,11 +4,12 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tests.simulation.deeds import scenes
 from tests.simulation.forge_calls import AWAY, stale
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.moves import content, writer
 from tests.simulation.replica import Replica
-from tests.simulation.scenery import Scenes, Stage
+from tests.simulation.scenery import Stage
 from tests.simulation.setting import (
     HONEST,
     MAIN,
@@ -20,7 +21,7 @@ from tests.simulation.weather import FORGE, GIT, STORE, Mishap
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
 
-SCENES = Scenes()
+SCENES = scenes()
 
 STILL = 11.5
 """Seconds: longer than a lease holds, and shorter than a claim."""

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING
 
 from bot.sandbox.records.accounts import Role
+from tests.simulation.deeds import scenes
 from tests.simulation.forge_calls import AWAY
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.moves import writer
-from tests.simulation.scenery import Scenes, Stage, approved_and_held, holder
+from tests.simulation.scenery import Stage, approved_and_held, holder
 from tests.simulation.setting import ADVERSARY, BOT, MAIN, RulesText
 from tests.simulation.weather import STORE, Mishap
 from tests.simulation.words import SUMMARY
@@ -14,7 +15,7 @@ from tests.simulation.words import SUMMARY
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
 
-SCENES = Scenes()
+SCENES = scenes()
 
 GONE = 20.0
 """Seconds after which the bot takes a comment that the forge does not show for deleted."""
