@@ -242,9 +242,11 @@ class OnDisk:
         for ref in self._refs.keys() - refs.keys():
             path = self._folder / ref
             path.unlink(missing_ok=True)
-            while not any(path.parent.iterdir()) and path.parent.name not in ("heads", "tags"):
-                path = path.parent
-                path.rmdir()
+            for folder in path.parents:
+                if folder.name in ("heads", "tags") or (folder.exists() and any(folder.iterdir())):
+                    break
+                if folder.exists():  # else git has removed it, when it took the deletion
+                    folder.rmdir()
         for ref, sha in refs.items():
             if self._refs.get(ref) != sha:
                 path = self._folder / ref
