@@ -108,31 +108,36 @@ def stood_still(s: "Simulation") -> str:
     return f"{', '.join(stood) or 'no bot'} stands still before it answers on #{a.pull.number}"
 
 
-@SCENES.add("somebody is faster than a push of the bot", 1)
+@SCENES.add("somebody is faster than the bot", 1.5)
 def faster(s: "Simulation") -> str:
     if s.manner.calm:
         raise ImpossibleError
-    tags = s.hands.chance(0.5)
-    a = Stage(s, RulesText() if tags else RulesText(stamps=True))
+    what = s.hands.one(("tag", "rendering", "merge"))
+    a = Stage(s, RulesText(stamps=True) if what == "rendering" else RulesText())
     h, draft = a.hands, f"drafts/{a.package}/{a.hands.fresh('race')}"
     who = writer(h)
 
     def first() -> None:
         with suppress(ImpossibleError), s.forge.change():
-            if tags:
+            if what == "tag":
                 there = list(h.repo.refs.below(f"refs/tags/{a.package}/v"))
                 h.tag(who, f"{a.package}/v{len(there) + 1}", h.tip(MAIN), "mine\n")
             else:
-                h.commit(who, draft, content(h.draw, a.package, sound=True), "faster")
+                branch = a.branch if what == "merge" else draft
+                h.commit(who, branch, content(h.draw, a.package, sound=True), "faster")
 
-    s.weather.coming.append(Mishap("race", GIT, 0, AWAY, of="git push", first=first))
-    if tags:
-        a.approve(a.judges())
-    else:
+    calls = {"tag": ("make_tag", FORGE), "rendering": ("git push", GIT), "merge": ("merge", FORGE)}
+    of, port = calls[what]
+    race = Mishap("race", port, 0, AWAY, of=of, first=first)
+    s.weather.coming.append(race)
+    if what == "rendering":
         files = {f"{a.package}/a.yaml": resource("a", h.fresh("v"), stamped=False)}
         a.does(lambda: h.commit(who, draft, files, "draft", onto=h.tip(MAIN)))
+    else:
+        a.approve(a.judges())
     a.passes(15)
-    return f"{who} is faster than the bot's push of a {'tag' if tags else 'rendering'}"
+    s.weather.coming[:] = [each for each in s.weather.coming if each is not race]
+    return f"{who} is faster than the bot's {what}"
 
 
 @SCENES.add("a bot stands still while it answers", 1)
