@@ -1,5 +1,7 @@
 """The author is told: whose proposal it is, and what others did to it, once each."""
 
+import pytest
+
 from tests.stories.people import wait_for
 from tests.stories.test_main import BAD
 from tests.stories.world import World, package, resized
@@ -29,6 +31,7 @@ pipeline:
     assert note.message.isprintable()
 
 
+@pytest.mark.real_parts
 def test_the_author_is_named_and_told_once_of_what_others_did(play: World) -> None:
     """Fails when only check runs tell: no forge notifies anybody of those."""
     branch = "drafts/net/core/w"
