@@ -19,7 +19,7 @@ SEED ?=
 SECONDS ?=
 AREAS ?=
 
-.PHONY: demo playground test stories-real coverage soak check cases simulate bench mutations proto tools clean
+.PHONY: demo playground test stories-real coverage check cases simulate bench mutations proto tools clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -29,17 +29,13 @@ playground: $(RUN_READY)
 	  $(if $(REPLICAS),--replicas "$(REPLICAS)")
 
 # Compiled modules are kept whatever the environment says: the tests start hundreds of processes.
-test stories-real coverage soak $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
+test stories-real coverage $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
 test: $(TESTS_READY) tools
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak"
-
-# Those that take longest for what they find.
-soak: $(TESTS_READY) tools
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m soak
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # All stories with HTTP, PostgreSQL, git and processes; `make test` tells most of them in simulated time (ADR 30).
 stories-real: $(TESTS_READY) tools
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak" --real-stories tests/stories
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --real-stories tests/stories
 
 # All tests, and how much of cadlib and lifecycle they run: a fifth slower.
 coverage: $(TESTS_READY) tools

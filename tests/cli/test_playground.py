@@ -58,7 +58,7 @@ def offspring(pid: int) -> set[int]:
     return found - {pid}
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_what_dies_is_started_again_and_proposals_go_on(
     playground: tuple["subprocess.Popen[bytes]", Path],
 ) -> None:

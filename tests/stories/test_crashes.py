@@ -96,7 +96,6 @@ def is_published_once(play: RealWorld, name: str, number: int, step: object) -> 
     assert author.checks(pull.head.sha)["porchbot/publish"].conclusion == "success", step
 
 
-@pytest.mark.soak
 @pytest.mark.long
 def test_killed_at_every_call_of_the_publish_chain(stage: RealWorld) -> None:
     """Fails when a step is remembered in the process, or taken as done because it was begun.

@@ -53,7 +53,7 @@ async def test_a_lost_database_loses_nothing_that_matters(
         await drop_database(postgres.url, name)
 
 
-@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["lost", "yesterday"])
 @pytest.mark.real_parts
 async def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(

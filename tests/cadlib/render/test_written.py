@@ -250,7 +250,7 @@ def test_what_an_alias_shares_is_not_written_out_in_silence() -> None:
     assert "reach into an alias" in "\n".join(map(str, done.findings))
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_one_label_through_json_changes_the_labels_lines_only() -> None:
     """Every resource of the real packages. The short-cut is one line off somewhere."""
     changed: Counter[str] = Counter()
