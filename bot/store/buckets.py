@@ -1,7 +1,7 @@
 """Token buckets of one account at a forge: what may still be asked of it.
 
-The same as the function `budget_draw` of the database (bot/store/migrations.py), for a process that
-has to do without one.
+The same as the function `budget_draw` of the database (bot/store/budget_function.py), for a process
+that has to do without one.
 """
 
 from collections.abc import Mapping, Sequence

@@ -12,9 +12,18 @@ from cadlib.yaml import FieldPath, Value, same
 from cadlib.yaml.match import match
 
 HIDDEN = "(hidden)"
-_SECRET_FIELDS = ("data", "stringData")
 # Holds a copy of the whole resource, its secret values included.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def secret_fields(kind: Value) -> tuple[str, ...]:
+    """Fields of a map of some `kind` whose values are secret.
+
+    What a SecretList holds are Secrets, whose own `kind` need not be said.
+    """
+    if kind == "Secret":
+        return ("data", "stringData")
+    return ("items",) if kind == "SecretList" else ()
 
 
 class FieldChange(NamedTuple):
@@ -47,9 +56,9 @@ def differences(
     if same(old, new):
         return
     if isinstance(old, dict) and isinstance(new, dict):
-        secret = "Secret" in (old.get("kind"), new.get("kind"))
+        secret = {*secret_fields(old.get("kind")), *secret_fields(new.get("kind"))}
         for key in [*old, *(key for key in new if key not in old)]:
-            veiled = hidden or (secret and key in _SECRET_FIELDS) or key == _LAST_APPLIED
+            veiled = hidden or key in secret or key == _LAST_APPLIED
             here = (*at, key)
             if key in old and key in new:
                 yield from differences(old[key], new[key], here, hidden=veiled)
@@ -107,10 +116,5 @@ def _veiled(value: Value) -> Value:
         return [_veiled(item) for item in value]
     if not isinstance(value, dict):
         return value
-    secret = value.get("kind") == "Secret"
-    return {
-        key: HIDDEN
-        if (secret and key in _SECRET_FIELDS) or key == _LAST_APPLIED
-        else _veiled(inner)
-        for key, inner in value.items()
-    }
+    secret = (*secret_fields(value.get("kind")), _LAST_APPLIED)
+    return {key: HIDDEN if key in secret else _veiled(inner) for key, inner in value.items()}

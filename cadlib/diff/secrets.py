@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
+from cadlib.diff.fields import secret_fields
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.yaml import FieldPath, Value
@@ -20,14 +21,13 @@ from cadlib.yaml import read as read_yaml
 HIDDEN = "[secret value]"
 """Stands where a value of a Secret stood."""
 
-_FIELDS = ("data", "stringData")
 _SHORTEST = 3
 # A shorter value is no secret, and would be found in every other word.
 _LONG = 8
 # From here on a value is taken out of the middle of words, too.
 
 
-_MAY_HOLD = re.compile(rb"\bSecret\b|\\")
+_MAY_HOLD = re.compile(rb"\bSecret(List)?\b|\\")
 # An escape can spell the word as well.
 
 
@@ -80,7 +80,7 @@ def holds(resource: Value, field: FieldPath) -> bool:
     around = [resource]
     for step in field:
         maps = [each for each in around if isinstance(each, dict)]
-        if step in _FIELDS and any(each.get("kind") == "Secret" for each in maps):
+        if any(step in secret_fields(each.get("kind")) for each in maps):
             return True
         around = (
             [each[step] for each in maps if step in each]
@@ -96,9 +96,12 @@ def _secret(value: object) -> Iterator[str]:
     while pending:
         each = pending.pop()
         if isinstance(each, dict):
-            if each.get("kind") == "Secret":
-                for field in _FIELDS:
+            kind, items = each.get("kind"), each.get("items")
+            if kind == "Secret":
+                for field in secret_fields(kind):
                     yield from _texts(each.get(field))
+            if kind == "SecretList" and isinstance(items, list):
+                pending += [{**item, "kind": "Secret"} for item in items if isinstance(item, dict)]
             pending += each.values()
         elif isinstance(each, list):
             pending += each

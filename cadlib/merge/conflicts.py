@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 from cadlib.diff import secrets
 from cadlib.diff.changes import HIDDEN
+from cadlib.diff.fields import secret_fields
 from cadlib.yaml import FieldPath, Value
 
 # Longest value shown in `str(conflict)`: about as much as fits beside others in one line.
 _SHOWN = 40
-_SECRET_FIELDS = ("data", "stringData")
 # Holds a copy of the whole resource, its secret values included.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -123,7 +123,7 @@ def _hidden(value: Value) -> Value:
         return [_hidden(each) for each in value]
     if not isinstance(value, dict):
         return value
-    secret = (*_SECRET_FIELDS, _LAST_APPLIED) if value.get("kind") == "Secret" else (_LAST_APPLIED,)
+    secret = (*secret_fields(value.get("kind")), _LAST_APPLIED)
     return {key: HIDDEN if key in secret else _hidden(each) for key, each in value.items()}
 
 

@@ -26,6 +26,13 @@ spec:
       - name: side
         image: proxy:v1
 """
+SECRETS = """\
+apiVersion: v1
+kind: SecretList
+metadata: {name: l}
+items: [{data: {a: hunter2}}]
+"""
+
 SECRET = """\
 apiVersion: v1
 kind: Secret
@@ -198,6 +205,11 @@ ROWS: dict[str, tuple[Files, Files, list[str]]] = {
         ),
         files(a_yaml="apiVersion: v1\nkind: List\nmetadata: {name: l}\n"),
         ['a.yaml: List l: items: removed [{"kind": "Secret", "data": "(hidden)"}]'],
+    ),
+    "a value in a list whose elements do not say that they are secrets": (
+        files(a_yaml=SECRETS),
+        files(a_yaml=SECRETS.replace("hunter2", "hunter3")),
+        ["a.yaml: SecretList l: items[0].data.a: (hidden) -> (hidden)"],
     ),
     "a long value": (
         files(a_yaml=CART),

@@ -20,6 +20,9 @@ HOLDING: dict[str, bytes] = {
     "encoded": secret(f"data: {{password: {ENCODED}}}"),
     "in a list": b"kind: List\nitems:\n- "
     + secret(f"stringData: {{p: {WORD}}}").replace(b"\n", b"\n  "),
+    "in a list of secrets": b"kind: SecretList\nitems:\n- stringData: {p: "
+    + WORD.encode()
+    + b"}\n",
     "with the kind spelled by escapes": secret(f"stringData: {{p: {WORD}}}").replace(
         b"kind: Secret", b'kind: "\\x53ecret"'
     ),

@@ -59,6 +59,12 @@ VEILED: dict[str, tuple[Value, FieldPath, Side, Side]] = {
                            [{"kind": "Secret", "data": "(hidden)", "metadata": {"name": "s"}}]),
     "a value of a secret in a list": ({"kind": "List", "items": [{"kind": "Pod"}, SECRET]},
                                       ("items", 1, "data", "key"), "MQ==", "(hidden)"),
+    "a list of secrets": ({"kind": "SecretList"}, ("items",), [{"data": {"key": "MQ=="}}],
+                          "(hidden)"),
+    "a value in a list of secrets": ({"kind": "SecretList", "items": [{"data": {"key": "MQ=="}}]},
+                                     ("items", 0, "data", "key"), "MQ==", "(hidden)"),
+    "a list of secrets as a whole": ({}, (), {"kind": "SecretList", "items": [{"data": {}}]},
+                                     {"kind": "SecretList", "items": "(hidden)"}),
     "the name of a secret in a list": ({"kind": "List", "items": [SECRET]},
                                        ("items", 0, "metadata", "name"), "s", "s"),
 }  # fmt: skip
