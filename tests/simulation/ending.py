@@ -156,12 +156,8 @@ class Ending:
     # --- what surely may be published -----------------------------------------------------------
 
     def _left(self, pull: Any) -> str:
-        """The commit where a head left its base; "" where there is not exactly one."""
-        tip = self._repo.branch(pull.base_ref) or ""
-        both = self._history.ancestry(tip) & self._history.ancestry(pull.head_sha)
-        below = {p for sha in both for p in self._history.parents(sha)}
-        best = both - below
-        return next(iter(best)) if len(best) == 1 else ""
+        """The commit where its head left its base; "" where there is not exactly one."""
+        return self._history.left(self._repo.branch(pull.base_ref) or "", pull.head_sha)
 
     def _changes(self, pull: Any) -> dict[str, str]:
         """The packages that a pull request surely changes where packages are published from."""

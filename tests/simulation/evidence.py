@@ -71,6 +71,13 @@ class History:
             self._above[commit] = frozenset(above)
         return self._above[commit]
 
+    def left(self, base: str, head: str) -> str:
+        """The commit where a head left its base; "" where there is not exactly one."""
+        both = self.ancestry(base) & self.ancestry(head)
+        below = {p for sha in both for p in self.parents(sha)}
+        best = both - below
+        return next(iter(best)) if len(best) == 1 else ""
+
     def tag(self, sha: str) -> Any:
         """A tag object; None for anything else."""
         return self._git.tag(sha) if self._git.kind(sha) == "tag" else None

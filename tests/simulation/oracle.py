@@ -119,7 +119,7 @@ class Oracle:
 
     def _published(self, entry: Entry, merge: Entry, package: str) -> Iterator[tuple[str, str]]:
         before = self._evidence.before_merge(merge)
-        touched = self._history.touched(before, merge.merged)
+        touched = self._touched(before, merge)
         what = f"{entry.text} of #{merge.pull}"
         if not touched.get(package):
             yield "a merge", f"{what}: that merge changes no {package}"
@@ -141,6 +141,17 @@ class Oracle:
         reasons = [self._approved(entry, merge, touched, r, first) for r in rules]
         yield from (("approved", f"{what}: {why}") for why in reasons if why)
         yield from self._unopposed(entry, merge.pull, what, first)
+
+    def _touched(self, before: str, merge: Entry) -> dict[str, str]:
+        """The packages that a merge changes, and those that people were shown that it does.
+
+        What the base branch has got otherwise meanwhile, and nobody has published, is published
+        with the proposal that shows it.
+        """
+        left = self._history.left(before, merge.head) if before else ""
+        shown = self._history.touched(left, merge.head) if left else {}
+        there = {p: self._history.package(merge.merged, p) for p in shown}
+        return there | self._history.touched(before, merge.merged)
 
     def _rules(self, merge: Entry, before: str, first: int, last: int) -> list[RulesText]:
         """The rules that judge a merge; those of the default branch as well, for another one."""

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.simulation.deeds import scenes
+from tests.simulation.diary import Entry
 from tests.simulation.forge_calls import AWAY, stale
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.moves import content, writer
@@ -171,17 +172,16 @@ def not_shown(s: "Simulation") -> str:
     if s.manner.calm:
         raise ImpossibleError
     a = Stage(s)
-    before = set(a.hands.repo.refs.below("refs/tags/"))
     a.approve(a.judges())
+    before = len(s.diary.entries)
 
-    def tagged() -> bool:
-        made = a.hands.repo.refs.below("refs/tags/")
-        return any(ref not in before for ref in made)
+    def tagged() -> list[Entry]:
+        return [e for e in s.diary.entries[before:] if e.text.startswith("refs/tags/")]
 
     a.until(tagged)
-    changes = 1 + int(a.hands.draw.random() * 2)
+    a.says(a.author, "why")
+    changes = s.forge.past.now - tagged()[0].moment + 1  # before it was there
     for _ in range(1 + int(a.hands.draw.random() * 3)):
         s.weather.coming.insert(0, Mishap("stale", GIT, 0, stale(changes)))
-    a.says(a.author, "why")
     a.passes(15)
     return f"git does not show for a moment that #{a.pull.number} was tagged"

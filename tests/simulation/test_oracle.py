@@ -326,6 +326,21 @@ def sent_back_again(scene: Scene) -> None:
         pulls.set_draft(pull, us, True)
 
 
+def straight_in_before(scene: Scene) -> None:
+    """What a proposal shows may stand in the base when it is merged, and be in no revision."""
+    change: dict[str, bytes | None] = {"app/a.yaml": b"# stamped\nx: 1\n"}
+    with scene.simulation.forge.change():
+        more: dict[str, bytes | None] = {"net/core/a.yaml": b"# stamped\nx: 1\n"}
+        scene.hands.commit("bob", "w", change | more, "x", onto=scene.hands.tip("main"))
+        pull = scene.hands.open("bob", "w", "main", "Change")
+        scene.hands.commit("ann", "main", change, "straight in")
+    scene.rest()
+    scene.approve(pull)
+    scene.merge(pull)
+    scene.tag(pull)
+    scene.tag(pull, "net/core/v1")
+
+
 DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (proper, set()),
     (unapproved, {"approved"}),
@@ -347,6 +362,7 @@ DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (said_twice, {"said once"}),
     (told_twice, {"said once"}),
     (without_a_kptfile, set()),
+    (straight_in_before, set()),
     (held_and_deleted, set()),
     (held_and_obeyed, {"no objection"}),
     (made_another, {"answers stay"}),
