@@ -115,8 +115,8 @@ class Manner:
     rules: RulesText | None = None
 
 
-SETTLING = ("everything settles", "scene: commands while a bot looks")
-"""Steps after which 40 s have passed."""
+SETTLING = "everything settles"
+"""The step after which 40 s have passed."""
 
 SCENES = (*scenes.SCENES, *scenes_bots.SCENES, *scenes_memory.SCENES)
 
@@ -186,6 +186,7 @@ class Simulation(System):
         self.begun = self.reinstalled = False
         self.stood = 0
         self._rested = False
+        self._late: list[Violation] = []
         self._set_up()
 
     # --- setting up -----------------------------------------------------------------------------
@@ -418,7 +419,7 @@ class Simulation(System):
                     continue
                 told = f"{step.name.removeprefix('scene: ')}: it comes to nothing"
             self.told[number] = told
-            self._rested = self.begun and step.name in SETTLING
+            self._rested = self.begun and step.name == SETTLING
             kind = "move: " if isinstance(step, Move) and not step.attack else ""
             self.weather.tally[f"{kind}{step.name}"] += 1
             break
@@ -439,12 +440,18 @@ class Simulation(System):
 
     def _judge(self) -> list[Violation]:
         found = self.oracle.judge()
-        if self.manner.calm and self._rested:
-            found += self._ended(len(self.diary.entries)).unanswered()
+        if self._rested:
+            self.asks_promptly()
+        found += self._late
         here = len(self.diary.entries)
         found += [Violation(*seen, here) for seen in self.words.unspoken(self._reacted())]
         bugs = [*self.broke, *self.loop.broken]
         return found + [Violation("nothing breaks", b, here) for b in bugs]
+
+    def asks_promptly(self) -> None:
+        """Time has passed: every command has an answer, where nothing goes wrong."""
+        if self.manner.calm:
+            self._late += self._ended(len(self.diary.entries)).unanswered()
 
     def _reacted(self) -> Iterator[int]:
         """Comments of people that show a reaction of the bot's."""

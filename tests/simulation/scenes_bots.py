@@ -71,17 +71,16 @@ def tried_again(s: "Simulation") -> str:
 @SCENES.add("commands while a bot looks", 1.5)
 def meanwhile(s: "Simulation") -> str:
     a, h = Stage(s), s.hands
-    for _ in range(2 + int(h.draw.random() * 2)):
+    for _ in range(4 if s.manner.calm else 2):
         # Of mere talk the bot writes nothing, which would tell it to look once more.
-        if h.chance(0.6):
+        if h.chance(0.7):
             a.does(lambda: h.say(h.one(HONEST), a.pull, "looks good"))
         else:
             a.says(a.author, "why")
-        for _ in range(1 + int(h.draw.random() * 2)):
-            s.rest(int(h.draw.random() * 120))
-            a.says(a.author, h.one(("why", "help")))
-        s.pass_time(12)
-    s.pass_time(30)
+        s.rest(int(h.draw.random() * 200))
+        a.says(a.author, h.one(("why", "help")))
+        s.pass_time(40)
+        s.asks_promptly()
     return f"{a.author} writes commands on #{a.pull.number} while a bot looks"
 
 
