@@ -129,7 +129,7 @@ def manner(draw: Random) -> Manner:
     weights = []
     for step in STEPS:
         share = draw.choice((0.0, 0.5, 1.0, 1.0, 3.0))
-        if isinstance(step, Misfortune) and calm and step.name not in ("everything settles",):
+        if isinstance(step, Misfortune) and calm and step.name != SETTLING:
             share = 0.0
         if step.weight >= 2.5:
             share = max(share, 0.5)

@@ -306,6 +306,8 @@ class RealMirror:
         """Push to the forge, and to its copy on disk; they must answer the same."""
         self._copy.sync(self._door.objects, self._door.refs)
         done = self._door.receive(credentials, self._brought(updates), updates)
+        if done is not Pushed.DONE:  # somebody may have been faster, after the copy was made
+            self._copy.sync(self._door.objects, self._door.refs)
         on_disk = self._mirror.push(TOKEN, updates)
         if on_disk is not done:
             raise AssertionError(f"git says {on_disk} to {updates}, git in memory {done}")
