@@ -70,6 +70,9 @@ class SandboxForge:
                 access_log=False,
                 server_header=False,
                 date_header=True,
+                # Longer than a busy machine lets a client stand still: what it sends just as its
+                # connection is closed would be lost.
+                timeout_keep_alive=600,
             )
         )
         self._thread = threading.Thread(
