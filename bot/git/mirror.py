@@ -16,7 +16,7 @@ import fcntl
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -100,7 +100,11 @@ class DiskMirror:
         self._kept = MirrorCaches()
 
     def fetch(
-        self, credentials: str, since: float | None = None, scope: Scope = EVERYTHING
+        self,
+        credentials: str,
+        since: float | None = None,
+        scope: Scope = EVERYTHING,
+        heads: Collection[str] = (),
     ) -> None:
         """Bring refs up to date.
 
@@ -111,15 +115,18 @@ class DiskMirror:
             credentials: As `Forge.git_credentials` gives them; "" for none.
             since: Time of the clock after which a fetch that began serves too; now when None.
             scope: Which refs.
+            heads: Commits that somebody said were pushed: git fetches one that is news, and is not
+                asked for refs before.
 
         Raises:
             GitBusyError: The forge could not be reached.
         """
-        self._bring(
-            credentials, git_refs.places(scope), self._clock.monotonic() if since is None else since
-        )
+        since = self._clock.monotonic() if since is None else since
+        self._bring(credentials, git_refs.places(scope), since, heads)
 
-    def _bring(self, credentials: str, asked: Sequence[str], since: float) -> None:
+    def _bring(
+        self, credentials: str, asked: Sequence[str], since: float, heads: Collection[str] = ()
+    ) -> None:
         if self._seen.has_all(asked, since):
             return
         self._wanted |= set(asked)
@@ -133,11 +140,16 @@ class DiskMirror:
             if self._broken and begun - self._rebuilt > REBUILD:
                 self._rebuilt = begun
                 self._remove()
-            refs = self._unchanged(credentials, places)
+            refs = None if self._news(heads, places) else self._unchanged(credentials, places)
             if refs is None:
                 refs = self._fetch_and_list(credentials, places)
             self._seen.keep(begun, places, refs)
             os.utime(self.folder)  # last used now, for `DiskMirrors.trim`
+
+    def _news(self, heads: Collection[str], places: Sequence[str]) -> bool:
+        """Whether one of these commits is none of the refs at places, as they are here."""
+        known = {sha for place in places for sha, _ in (self._seen.at(place) or {}).values()}
+        return not known.issuperset(heads)
 
     def _unchanged(self, credentials: str, places: Sequence[str]) -> Refs | None:
         """The refs at places where the forge has them as they are here; None to fetch."""

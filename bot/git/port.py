@@ -7,7 +7,7 @@ and moves its refs, and a `History` is a mirror opened for reading. All of it bl
 threads. Commits and trees are named by their full ids, and refs by their full names.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -351,7 +351,11 @@ class Mirror(Protocol):
     """
 
     def fetch(
-        self, credentials: str, since: float | None = None, scope: Scope = EVERYTHING
+        self,
+        credentials: str,
+        since: float | None = None,
+        scope: Scope = EVERYTHING,
+        heads: Collection[str] = (),
     ) -> None:
         """Bring refs up to date, without what is there no more.
 
@@ -359,6 +363,8 @@ class Mirror(Protocol):
             credentials: As `Forge.git_credentials` gives them; "" for none.
             since: A fetch that began after this serves too; only one from now on when None.
             scope: Which refs.
+            heads: Commits that somebody said were pushed to them; it costs a request less where one
+                is not known yet.
 
         Raises:
             GitBusyError: The forge could not be reached.

@@ -7,7 +7,7 @@ what a file at a commit says) is kept; everything else is read again at each loo
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot import metrics
@@ -146,6 +146,7 @@ class Looker:
         numbers: frozenset[int],
         *,
         rerun: bool,
+        heads: Collection[str] = (),
         publishing: bool = False,
         since: float | None = None,
         alone: bool = False,
@@ -157,6 +158,7 @@ class Looker:
             adoption: What the repository was when the bot first saw it.
             numbers: Pull requests to look at even if they are closed and settled.
             rerun: Somebody pressed Re-run.
+            heads: Commits that were pushed to the branch, as somebody said.
             publishing: A merge may follow: what others reported at the head is asked for as well.
             since: By the monotonic clock; git as it was fetched after that will do. None: fetch
                 now.
@@ -166,7 +168,7 @@ class Looker:
         began = read if since is None else since
         state, _ = await asyncio.gather(
             self._asker.ask(head, numbers, rerun=rerun, publishing=publishing),
-            self.fetcher.fetch(self.fetcher.scope(head.repository, head.ref), began),
+            self.fetcher.fetch(self.fetcher.scope(head.repository, head.ref), began, heads),
         )
         bases = {each.pull.base_ref for each in state.relevant}
         await self.fetcher.fetch(Scope(frozenset(bases)), began)

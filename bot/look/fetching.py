@@ -92,11 +92,11 @@ class Fetcher:
             self._seen.clear()
         self._seen[at, branch] = Scope(frozenset(bases), frozenset(packages))
 
-    async def fetch(self, scope: Scope, since: float) -> None:
-        """Fetch what was not fetched since then."""
+    async def fetch(self, scope: Scope, since: float, heads: Collection[str] = ()) -> None:
+        """Fetch what was not fetched since then; `heads` were pushed, as somebody said."""
         with metrics.STEP_SECONDS.labels("fetch").time():
             credentials = await self._forge.git_credentials()
-            await self._offload(self._mirror.fetch, credentials, since, scope)
+            await self._offload(self._mirror.fetch, credentials, since, scope, heads)
 
     async def fetch_head(self, git: History, pull: ListedProposal) -> None:
         """Fetch a pull request's head by its number: of a fork, or of a branch that is gone."""

@@ -100,6 +100,7 @@ class ProposalReconciler:
             self._served.adoption,
             self.hint.numbers,
             rerun=self._rerun,
+            heads=self.hint.heads,
             since=since,
         )
         if looked.again is not None:

@@ -3,7 +3,7 @@
 Objects, history and merges stand in `git_objects`, `git_history` and `git_merge` beside this.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from bot.clock import SYSTEM, Clock
@@ -170,7 +170,11 @@ class MemoryMirror:
         return self._remotes[self.url]
 
     def fetch(
-        self, credentials: str, since: float | None = None, scope: Scope = EVERYTHING
+        self,
+        credentials: str,
+        since: float | None = None,
+        scope: Scope = EVERYTHING,
+        heads: Collection[str] = (),
     ) -> None:
         """As `Mirror` has it."""
         since = self._clock.monotonic() if since is None else since

@@ -9,7 +9,7 @@ import asyncio
 import shutil
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from inspect import isasyncgenfunction, iscoroutinefunction
 from pathlib import Path
@@ -284,10 +284,14 @@ class RealMirror:
         self._door = door
 
     def fetch(
-        self, credentials: str, since: float | None = None, scope: Scope = EVERYTHING
+        self,
+        credentials: str,
+        since: float | None = None,
+        scope: Scope = EVERYTHING,
+        heads: Collection[str] = (),
     ) -> None:
         self._copy.sync(self._door.objects, self._door.shown(credentials, ("refs",)))
-        self._mirror.fetch(TOKEN, since, scope)
+        self._mirror.fetch(TOKEN, since, scope, heads)
 
     def fetch_proposal(self, credentials: str, ref: Ref) -> None:
         self._copy.sync(self._door.objects, self._door.shown(credentials))

@@ -114,6 +114,29 @@ def test_a_name_becomes_a_folder_or_the_other_way(
     assert refs(mirror, *git_refs.places(scope)) == {after: sha}
 
 
+def test_what_was_pushed_is_fetched_and_not_asked_for(remote: Remote, mirror: DiskMirror) -> None:
+    """The short-cut asks which refs there are before each fetch: a push costs a request more. Or it
+    believes who said so, and takes for fetched what is not there."""
+    first = remote.commit(FILES, ref=MAIN)
+    scope = Scope(frozenset({"main"}))
+    mirror.fetch(TOKEN, None, scope)
+    mirror.fetch(TOKEN, None, scope)  # from now on it is known what the remote can do
+    second = remote.commit({**FILES, "net/core/b.yaml": b"b: 1\n"}, ref=MAIN)
+    remote.requests.clear()
+    mirror.fetch(TOKEN, None, scope)
+    asked_first = len(remote.requests)
+    third = remote.commit({**FILES, "net/core/c.yaml": b"c: 1\n"}, ref=MAIN)
+    remote.requests.clear()
+
+    mirror.fetch(TOKEN, None, scope, {third})
+
+    assert len(remote.requests) == asked_first - 1
+    assert refs(mirror, MAIN) == {MAIN: third}
+    for said in ("0" * 40, first, second, third):
+        mirror.fetch(TOKEN, None, scope, {said})
+        assert refs(mirror, MAIN) == {MAIN: third}
+
+
 def test_a_fetch_serves_later_looks_where_it_saw_what_they_ask(
     remote: Remote, mirror: DiskMirror
 ) -> None:
