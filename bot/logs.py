@@ -31,6 +31,10 @@ _LOOKS_SECRET = re.compile(
 
 GONE = "[secret]"
 
+_processors: list[structlog.types.Processor] = []
+"""What each line goes through: one list for good, since a logger keeps the one that it began with,
+and is to know of secrets that are registered later too."""
+
 
 class Form(StrEnum):
     """The format of log lines."""
@@ -57,14 +61,15 @@ def configure(secrets: Iterable[str] = (), form: Form = Form.TEXT) -> None:
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     # It warns of each request that is none, and of each connection too many: anybody can make some.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    _processors[:] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        redact,
+        lambda _, __, event: render(event),
+    ]
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            redact,
-            lambda _, __, event: render(event),
-        ],
+        processors=_processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,

@@ -50,6 +50,32 @@ def test_nothing_that_is_written_holds_a_secret() -> None:
     assert "\\\\n" not in written
 
 
+AGAIN = """
+import structlog
+from structlog.testing import capture_logs
+from bot import logs
+log = structlog.get_logger()
+logs.configure()
+log.info("begun")
+logs.configure(["learnt later"])
+log.info("goes on", said="learnt later")
+with capture_logs() as lines:
+    log.info("looked at")
+assert [line["event"] for line in lines] == ["looked at"], lines
+"""
+
+
+def test_a_logger_that_wrote_before_knows_secrets_that_come_later() -> None:
+    """The short-cut gives each configuration a list of its own: who logged before keeps the old."""
+    done = subprocess.run(
+        [sys.executable, "-c", AGAIN], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "goes on" in done.stderr
+    assert "learnt later" not in done.stderr
+
+
 def test_what_is_no_request_fills_no_log() -> None:
     """Short-cut refused: the server's own line for each, which anybody who connects can cause."""
     code = "import logging; from bot import logs; logs.configure();"

@@ -16,7 +16,10 @@ from tests.simulation.weather import FORGE, GIT, Mishap
 @pytest.fixture(autouse=True)
 def nothing_logged() -> Iterator[None]:
     before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
+        cache_logger_on_first_use=False,  # whoever logs here first would be silent ever after
+    )
     yield
     structlog.configure(**before)
 
