@@ -333,25 +333,31 @@ class PodGroup:
             except ClusterError as error:
                 pod.reason = str(error)
                 if not error.passing or attempt == _TRIES:
-                    await self._failed(pod, str(error))
+                    await self._failed(pod, str(error), made=False)
                     return
                 await asyncio.sleep(_PAUSE * attempt)
             else:
                 pod.made = time.monotonic()
                 self._named(pod.name)
                 return
-        await self._failed(pod, "names of pods are taken again and again")
+        await self._failed(pod, "names of pods are taken again and again", made=False)
 
     def _fail(self, pod: Pod, reason: str) -> None:
         pod.leaving = True
-        self._begin(self._failed(pod, reason))
+        self._begin(self._failed(pod, reason, made=True))
 
-    async def _failed(self, pod: Pod, reason: str) -> None:
-        """Let a pod go, and say why if it never served."""
+    async def _failed(self, pod: Pod, reason: str, *, made: bool) -> None:
+        """Let a pod go, and say why if it never served.
+
+        Args:
+            pod: Which.
+            reason: What is known of it.
+            made: It is there, whether or not we were told so yet: events may say more.
+        """
         pod.leaving = True
         _log.warning("pod %s of %s: %s", pod.name, self.function.image, reason)
         if pod.client is None:
-            event = await self._cluster.events(pod.name) if pod.made is not None else ""
+            event = await self._cluster.events(pod.name) if made else ""
             told = reason if not event or event in reason else f"{reason} ({event})"
             serving = self._best() is not None
             if not serving:
