@@ -142,6 +142,7 @@ def _secrets(settings: Settings) -> list[str]:
         *(s.decode(errors="replace") for s in settings.webhook_secrets),
         password,
         settings.status_token,
+        *settings.hidden,
     ]
 
 

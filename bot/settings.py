@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bot import apps, vault
+from bot.apps import KnownApp
 from bot.logs import Form
 from bot.variables import GITHUB_API, HOST, INSTANCE, PORT, SWEEP_SECONDS, WORKERS
+from bot.vault import Vault, VaultError
 
 LEAST_TOKEN = 16
 """Characters of a token: at random, that many are not guessed."""
@@ -37,7 +40,8 @@ class Settings:
         webhook_secrets: Several, for rotation; at least one.
         port: 0 takes a free one.
         state: Below XDG_STATE_HOME, never in a shared temporary folder, where others could have
-            made it first. Everything in it can be made again.
+            made it first. Everything in it can be made again, the secret store excepted.
+        hidden: Secrets of the store that must not be logged and are used by nobody here.
         sweep_interval: In seconds (docs/design.md, "Sweeps").
     """
 
@@ -60,6 +64,7 @@ class Settings:
     instance: str = INSTANCE
     log_form: Form = Form.TEXT
     status_token: str = field(default="", repr=False)
+    hidden: tuple[str, ...] = field(default=(), repr=False)
     webhook_url: str = ""
 
     @property
@@ -80,11 +85,11 @@ class Settings:
             database_url=environ.get("DATABASE_URL", ""),
             host=host,
             port=port,
-            github_app_id=read.needed("PORCHBOT_GITHUB_APP_ID", "Give the App's number"),
+            github_app_id=read.app_id(),
             private_key=read.key(),
             older_keys=read.older_keys(),
             webhook_secrets=read.secrets(),
-            github_api_url=read.url("PORCHBOT_GITHUB_API_URL", GITHUB_API),
+            github_api_url=read.url("PORCHBOT_GITHUB_API_URL", read.known_api_url),
             runner_address=environ.get("PORCHBOT_RUNNER_ADDRESS", ""),
             runner_ca=environ.get("PORCHBOT_RUNNER_CA", ""),
             runner_cert=environ.get("PORCHBOT_RUNNER_CERT", ""),
@@ -99,6 +104,7 @@ class Settings:
             log_form=read.form("PORCHBOT_LOG"),
             webhook_url=environ.get("PORCHBOT_WEBHOOK_URL", "").strip(),
             status_token=read.status_token(),
+            hidden=tuple(each.client_secret for each in read.apps),
         )
         if read.problems:
             raise SettingsError(read.problems)
@@ -119,6 +125,36 @@ class _Reading:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self.problems: list[str] = []
+        self._vault: Vault | None = None
+        self.apps: tuple[KnownApp, ...] = ()
+        folder = state_folder(environ)
+        if vault.secrets_file(environ, folder).exists():
+            try:
+                self._vault = vault.open_vault(environ, folder)
+                self.apps = apps.read(self._vault)
+            except VaultError as error:
+                self.problems.append(str(error))
+
+    @property
+    def known_api_url(self) -> str:
+        """Where the App of the secret store is registered; GitHub.com's where there is none."""
+        return self.apps[0].api_url if self.apps else GITHUB_API
+
+    def app_id(self) -> str:
+        """The App's number or client id: the variable's, or that of the newest App we know."""
+        if self.apps and not self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip():
+            return str(self.apps[0].id)
+        return self.needed(
+            "PORCHBOT_GITHUB_APP_ID", "Give the App's number, or run `porchbot setup`"
+        )
+
+    def _stored(self, name: str) -> str:
+        """A secret of the store; "" where there is none."""
+        try:
+            return self._vault.get(name) if self._vault else ""
+        except VaultError as error:
+            self.problems.append(str(error))
+            return ""
 
     def needed(self, name: str, fix: str) -> str:
         """A variable that must be there."""
@@ -132,6 +168,8 @@ class _Reading:
         if text := self._environ.get("PORCHBOT_GITHUB_PRIVATE_KEY", ""):
             return self._pem("PORCHBOT_GITHUB_PRIVATE_KEY", text)
         name = "PORCHBOT_GITHUB_PRIVATE_KEY_FILE"
+        if self.apps and not self._environ.get(name, "").strip():
+            return self.apps[0].private_key
         path = self.needed(name, "Name the PEM file that GitHub let you download")
         return self._pem(name, self._file(name, path)) if path else ""
 
@@ -139,7 +177,8 @@ class _Reading:
         """Keys that were replaced."""
         name = "PORCHBOT_GITHUB_OLDER_KEY_FILES"
         paths = [p.strip() for p in self._environ.get(name, "").split(",") if p.strip()]
-        return tuple(self._pem(name, self._file(name, path)) for path in paths)
+        given = tuple(self._pem(name, self._file(name, path)) for path in paths)
+        return (*given, *(each.private_key for each in self.apps[1:]))
 
     def secrets(self) -> tuple[bytes, ...]:
         """The webhook's secrets: without one anybody could wake us with anything."""
@@ -148,7 +187,9 @@ class _Reading:
             given = self._file(f"{name}_FILE", path).splitlines()
         else:
             given = self._environ.get(name, "").split(",")
-        found = tuple(s.strip().encode() for s in given if s.strip())
+        given += self._stored(apps.WEBHOOK_SECRETS).splitlines()
+        given += [each.webhook_secret for each in self.apps]
+        found = tuple(dict.fromkeys(s.strip().encode() for s in given if s.strip()))
         if not found:
             self.problems.append(f"{name} is not set. Give the secret of the App's webhook.")
         return found

@@ -14,12 +14,21 @@ SWEEP_SECONDS: Final = 900.0
 INSTANCE: Final = "porchbot"
 
 VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
-    "PORCHBOT_GITHUB_APP_ID": ("number or client id of the App", "needed"),
+    "PORCHBOT_MASTER_KEY": (
+        "32 bytes that encrypt the secret store, hexadecimal or base64",
+        "none",
+    ),
+    "PORCHBOT_MASTER_KEY_FILE": ("file with it", "master.key beside the secret store"),
+    "PORCHBOT_SECRETS_STORE": (
+        "file of what `porchbot setup` keeps",
+        "secrets.json in the state folder",
+    ),
+    "PORCHBOT_GITHUB_APP_ID": ("number or client id of the App", "that of `porchbot setup`"),
     "PORCHBOT_GITHUB_PRIVATE_KEY": ("private key of the App, PEM", "or the file"),
-    "PORCHBOT_GITHUB_PRIVATE_KEY_FILE": ("file with it", "needed without the key"),
+    "PORCHBOT_GITHUB_PRIVATE_KEY_FILE": ("file with it", "that of `porchbot setup`"),
     "PORCHBOT_GITHUB_OLDER_KEY_FILES": ("files of keys that were replaced, commas between", "none"),
     "PORCHBOT_WEBHOOK_SECRETS": ("secrets of the webhook, commas between", "or the file"),
-    "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, a line each", "needed without secrets"),
+    "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, a line each", "that of `porchbot setup`"),
     "PORCHBOT_WEBHOOK_URL": ("where webhooks are to go, checked", "any address of a bot"),
     "PORCHBOT_GITHUB_API_URL": ("address of GitHub's API", GITHUB_API),
     "PORCHBOT_LISTEN": ("where webhooks come in, host:port", f"{HOST}:{PORT}"),
@@ -51,6 +60,4 @@ def help_text() -> str:
     return "\n".join(("\b", "Variables of the environment:", *lines))
 
 
-_NEED: Final = frozenset(
-    ("needed", "or the file", "needed without the key", "needed without secrets")
-)
+_NEED: Final = frozenset(("or the file",))

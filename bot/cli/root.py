@@ -18,6 +18,7 @@ _COMMANDS = {
     "live": ("bot.cli.about:live", "Not here: `kpt live` deploys packages."),
     "pkg": ("bot.cli.pkg.group:pkg", "Get, update, and look into packages on disk."),
     "runner": ("bot.cli.runner:runner", "Run the function runner: Porch's gRPC service."),
+    "secret": ("bot.cli.secret:secret", "Keep secrets encrypted."),
     "version": ("bot.cli.about:version", "Print the version."),
 }
 

@@ -1,14 +1,18 @@
 """Settings: read once, every problem at once, and no secret in what is printed."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from bot import apps
+from bot.apps import KnownApp
 from bot.cli.root import main
 from bot.settings import Settings, SettingsError
 from bot.variables import VARIABLES
+from bot.vault import open_vault
 
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
 LEAST = {
@@ -151,6 +155,52 @@ def test_state_is_never_in_a_folder_that_others_could_have_made_first() -> None:
     assert Settings.from_env(environ).state == Path.home() / ".local" / "state" / "porchbot"
 
 
+APP = KnownApp(
+    id=7,
+    slug="porchbot",
+    client_id="Iv1.new",
+    api_url="https://ghes.corp/api/v3",
+    web_url="https://ghes.corp/apps/porchbot",
+    private_key=PEM.replace("MIIE", "bmV3"),
+    webhook_secret="the new secret",
+    client_secret="for logins",
+)
+
+
+def test_an_app_of_the_secret_store_needs_no_variables(tmp_path: Path) -> None:
+    """The short-cut reads the newest App only: what the one before it signed counts no more."""
+    environ = {"PORCHBOT_STATE": str(tmp_path), "PORCHBOT_MASTER_KEY": "4f" * 32}
+    vault = open_vault(environ, tmp_path)
+    old = replace(APP, id=3, private_key=PEM, webhook_secret="the old secret")
+    apps.keep(vault, old)
+    apps.keep(vault, APP)
+    vault.put(apps.WEBHOOK_SECRETS, "one more\n")
+
+    found = Settings.from_env(environ)
+
+    assert found.github_app_id == "7"
+    assert found.github_api_url == "https://ghes.corp/api/v3"
+    assert found.private_keys == (APP.private_key, PEM)
+    assert found.webhook_secrets == (b"one more", b"the new secret", b"the old secret")
+    assert "for logins" in found.hidden
+    assert "for logins" not in repr(found)
+    given = Settings.from_env({**environ, **LEAST, "PORCHBOT_GITHUB_API_URL": "https://a.example"})
+    assert (given.github_app_id, given.private_key) == ("Iv1.abc", PEM)
+    assert given.github_api_url == "https://a.example"
+    assert apps.forget(vault, 3)
+    assert not apps.forget(vault, 3)
+    assert Settings.from_env(environ).private_keys == (APP.private_key,)
+
+
+def test_a_secret_store_that_cannot_be_read_is_no_start(tmp_path: Path) -> None:
+    """The short-cut goes on without it, and says that the App's number is missing."""
+    environ = {"PORCHBOT_STATE": str(tmp_path), "PORCHBOT_MASTER_KEY": "4f" * 32}
+    apps.keep(open_vault(environ, tmp_path), APP)
+
+    with pytest.raises(SettingsError, match="cannot be decrypted with the master key of"):
+        Settings.from_env({**environ, "PORCHBOT_MASTER_KEY": "50" * 32})
+
+
 ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"\b(?:PORCHBOT_[A-Z_]+|DATABASE_URL)\b")
 
@@ -158,10 +208,11 @@ NAME = re.compile(r"\b(?:PORCHBOT_[A-Z_]+|DATABASE_URL)\b")
 def test_every_setting_stands_in_the_help_and_on_the_page_and_no_other() -> None:
     """Fails when a setting is read and told nowhere, or told and read no more."""
     code = (ROOT / "bot/settings.py").read_text().partition("def from_env")[2]
+    code += (ROOT / "bot/vault.py").read_text()
     read = set(re.findall(r'"(PORCHBOT_[A-Z_]+|DATABASE_URL)"', code))
     assert 'f"{name}_FILE"' in code
     # These have no text of their own there.
-    read |= {"PORCHBOT_WEBHOOK_SECRETS_FILE", "PORCHBOT_STATUS_TOKEN_FILE"}
+    read |= {f"PORCHBOT_{what}_FILE" for what in ("MASTER_KEY", "STATUS_TOKEN", "WEBHOOK_SECRETS")}
     page = (ROOT / "docs/operate/settings.md").read_text()
     shown = CliRunner().invoke(main, ["serve", "--help"]).output
 

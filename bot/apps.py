@@ -1,0 +1,77 @@
+"""The Apps that the secret store knows: made by `porchbot setup`, read by the settings.
+
+The newest is the one that the bot is. Older ones stay until they are removed: records that their
+keys signed count, and webhooks signed with their secrets are taken, so that one App can replace
+another while both are installed.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+from bot.vault import Vault, VaultError
+
+NAME: Final = "github.apps"
+WEBHOOK_SECRETS: Final = "webhook-secrets"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownApp:
+    """One App of a forge, with its secrets.
+
+    Attributes:
+        id: Its number.
+        slug: Its name in addresses.
+        client_id: Its other name in tokens.
+        api_url: Where the API of its forge answers.
+        web_url: Where people find it, such as https://github.com/apps/porchbot.
+        private_key: PEM.
+        webhook_secret: Signs what the forge sends; "" where it has none.
+        client_secret: For logins of people through the App.
+    """
+
+    id: int
+    slug: str
+    client_id: str
+    api_url: str
+    web_url: str
+    private_key: str = field(repr=False)
+    webhook_secret: str = field(repr=False)
+    client_secret: str = field(repr=False)
+
+
+def read(vault: Vault) -> tuple[KnownApp, ...]:
+    """The Apps, newest first; empty where there is none.
+
+    Raises:
+        VaultError: They cannot be read.
+    """
+    text = vault.get(NAME)
+    if not text:
+        return ()
+    try:
+        return tuple(KnownApp(**each) for each in json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise VaultError(
+            f"{vault.file}: what stands under {NAME} is of another version. Run `porchbot setup`"
+            " again."
+        ) from error
+
+
+def keep(vault: Vault, app: KnownApp) -> None:
+    """Make an App the newest; what was known of it before is replaced."""
+    others = [each for each in read(vault) if (each.api_url, each.id) != (app.api_url, app.id)]
+    _write(vault, [app, *others])
+
+
+def forget(vault: Vault, number: int) -> bool:
+    """Forget an App; tells whether it was known."""
+    known = read(vault)
+    left = [each for each in known if each.id != number]
+    _write(vault, left)
+    return len(left) < len(known)
+
+
+def _write(vault: Vault, apps: Sequence[KnownApp]) -> None:
+    vault.put(NAME, json.dumps([asdict(each) for each in apps]) if apps else "")
