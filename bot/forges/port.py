@@ -100,6 +100,25 @@ class ListedProposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """One issue, which is no pull request.
+
+    Attributes:
+        number: Its number; pull requests are counted with them.
+        title: As written.
+        body: Markdown as written.
+        ours: The bot opened it, whoever edited it since.
+        open: It is not closed.
+    """
+
+    number: int
+    title: str
+    body: str
+    ours: bool
+    open: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NativeReview:
     """One native review, before git was asked for its trees."""
 
@@ -363,6 +382,32 @@ class Forge(Protocol):
     async def delete_comment(self, comment: int) -> None:
         """Delete one of our comments; one that is gone already counts as success."""
 
+    async def issue(self, number: int) -> Issue:
+        """One issue.
+
+        Raises:
+            ForgeMissingError: There is none of this number, or the repository has no issues.
+        """
+
+    async def own_issues(self) -> tuple[Issue, ...]:
+        """Every issue that the bot opened, open and closed, oldest first.
+
+        Raises:
+            ForgeMissingError: The repository has no issues.
+        """
+
+    async def open_issue(self, title: str, body: str) -> int:
+        """Open an issue; returns its number."""
+
+    async def edit_issue(self, number: int, body: str) -> None:
+        """Replace the text of an issue."""
+
+    async def issue_comments(self, number: int) -> tuple[Comment, ...]:
+        """What was said on an issue, oldest first; bodies as written, records not yet read.
+
+        The forge does not tell here who edited a comment: `altered` is never set.
+        """
+
     async def react(self, comment: int, reaction: Reaction) -> None:
         """React to a comment; a reaction that is there already counts as success."""
 
@@ -413,6 +458,7 @@ class Repository:
         installed_at: When the bot was let in.
         changed: Another text after each push to it, and after changes of its settings; "" where
             the forge does not tell.
+        has_issues: It has issues.
     """
 
     id: RepositoryId
@@ -422,6 +468,7 @@ class Repository:
     installation: int
     installed_at: datetime
     changed: str = field(default="", compare=False)
+    has_issues: bool = True
 
     @property
     def owner(self) -> str:

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from bot import keys
 from bot.clock import Clock, Offload
+from bot.dashboard import Dashboard
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import Mirror
 from bot.look.assemble import Looker
@@ -41,6 +42,7 @@ class ServedRepository:
         looker: Reads facts.
         performer: Carries out actions.
         merged: Its merged proposals.
+        dashboard: Its dashboard issue.
         clock: For waiting, and for how old things are.
         offload: Where its mirror is read.
         echoes: What was done last.
@@ -53,6 +55,7 @@ class ServedRepository:
     looker: Looker
     performer: Performer
     merged: MergedList
+    dashboard: Dashboard
     clock: Clock
     offload: Offload
     echoes: Echoes = field(init=False)

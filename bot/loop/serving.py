@@ -9,6 +9,7 @@ import structlog
 
 from bot import keys
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.dashboard import Dashboard
 from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
 from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
 from bot.look.assemble import Looker
@@ -169,6 +170,14 @@ class Serving:
                     offload=self._offload,
                 ),
                 MergedList(repository.id, repository.installed_at, forge, self._store.proposals),
+                Dashboard(
+                    repository,
+                    forge,
+                    self._store.repositories,
+                    self._store.claims,
+                    self._keys,
+                    self._instance,
+                ),
                 self._clock,
                 self._offload,
             )

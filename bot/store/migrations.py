@@ -472,6 +472,11 @@ FAILING = """
 ALTER TABLE work ADD COLUMN failing timestamptz;
 """
 
+DASHBOARDS = """
+-- Number of the repository's dashboard issue; unknown until it is found again, or made.
+ALTER TABLE adoption ADD COLUMN dashboard bigint;
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -499,6 +504,7 @@ STEPS: tuple[str, ...] = (
     BUDGETS,
     FAILING,
     BUDGET_WINDOWS,
+    DASHBOARDS,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -188,6 +188,12 @@ class Repositories(Protocol):
     async def rename(self, repository: Adopted) -> None:
         """Keep the name and the installation by which a repository is reached now."""
 
+    async def dashboard(self, repository_id: RepositoryId) -> int | None:
+        """The number of a repository's dashboard issue; None when nobody knows."""
+
+    async def keep_dashboard(self, repository_id: RepositoryId, number: int) -> None:
+        """Remember which issue the dashboard of a served repository is."""
+
     async def installations(self, forge: str) -> set[int]:
         """The installations of the repositories of a forge that are served."""
 

@@ -81,6 +81,19 @@ class PostgresRepositories:
             },
         )
 
+    async def dashboard(self, repository_id: RepositoryId) -> int | None:
+        rows = await self._database.ask(
+            "SELECT dashboard FROM adoption WHERE repository = %(id)s",
+            {"id": await self._database.row(repository_id)},
+        )
+        return rows[0][0] if rows else None
+
+    async def keep_dashboard(self, repository_id: RepositoryId, number: int) -> None:
+        await self._database.ask(
+            "UPDATE adoption SET dashboard = %(number)s WHERE repository = %(id)s",
+            {"id": await self._database.row(repository_id), "number": number},
+        )
+
     async def installations(self, forge: str) -> set[int]:
         rows = await self._database.ask(
             "SELECT DISTINCT installation FROM adoption JOIN served USING (repository)"

@@ -66,6 +66,18 @@ class Place(Protocol):
     def say(self, number: int, text: str, by: str = "author") -> int:
         """Write a comment."""
 
+    def open_issue(self, title: str, body: str) -> int:
+        """Open an issue as the author."""
+
+    def close_issue(self, number: int) -> None:
+        """Close an issue as the owner."""
+
+    def say_on_issue(self, number: int, text: str) -> None:
+        """Write a comment on an issue as the author."""
+
+    def turn_issues_off(self) -> None:
+        """The repository has no issues any more."""
+
     def review(self, number: int, text: str, *, approves: bool) -> int:
         """Review a proposal as the approver."""
 
@@ -173,6 +185,24 @@ class SandboxGitHub:
         state = self.state
         with self.changing():
             return state.talk.comment(self._pull(number), state.user(by), text).id
+
+    def open_issue(self, title: str, body: str) -> int:
+        with self.changing():
+            author = self.state.user("author")
+            return self.state.issues.open(self.repo, author, title, body).number
+
+    def close_issue(self, number: int) -> None:
+        with self.changing():
+            issue, owner = self.repo.issues[number], self.state.user("owner")
+            self.state.issues.edit(issue, owner, state="closed")
+
+    def say_on_issue(self, number: int, text: str) -> None:
+        with self.changing():
+            issue, author = self.repo.issues[number], self.state.user("author")
+            self.state.talk.comment(issue, author, text)
+
+    def turn_issues_off(self) -> None:
+        self.state.admin.edit(self.repo, has_issues=False)
 
     def review(self, number: int, text: str, *, approves: bool) -> int:
         state, event = self.state, "APPROVE" if approves else "COMMENT"

@@ -242,6 +242,11 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "edit_comment": lambda f: f.edit_comment(1, "text"),
     "delete_comment": lambda f: f.delete_comment(1),
     "react": lambda f: f.react(1, Reaction.DONE),
+    "issue": lambda f: f.issue(1),
+    "own_issues": lambda f: f.own_issues(),
+    "open_issue": lambda f: f.open_issue("T", "B"),
+    "edit_issue": lambda f: f.edit_issue(1, "B"),
+    "issue_comments": lambda f: f.issue_comments(1),
     "merge": lambda f: f.merge(1, HEAD, MergeMethod.MERGE, "T", "M"),
 }
 
@@ -286,7 +291,10 @@ async def test_a_forge_that_is_away_is_busy(place: Place) -> None:
             await call(place.forge)
 
 
-MISSING = ("proposal", "conversation", "commits", "set_draft", "comment", "edit_comment", "react")
+MISSING = (
+    *("proposal", "conversation", "commits", "set_draft", "comment", "edit_comment", "react"),
+    *("issue", "edit_issue", "issue_comments"),
+)
 
 
 async def test_what_is_not_there_is_missing(place: Place) -> None:
@@ -297,6 +305,66 @@ async def test_what_is_not_there_is_missing(place: Place) -> None:
     assert await place.forge.role("nobody-of-this-name", 0) is Role.NONE
     assert not await place.forge.has_tag("a/v1")
     assert await place.forge.required_checks("no-such-branch") == ()
+
+
+# --- issues ---
+
+
+async def test_issues_of_the_bot_are_told_from_those_of_people(place: Place) -> None:
+    """Short-cuts refused: pull requests listed as issues, closed ones left out, anybody's."""
+    assert await place.forge.own_issues() == ()
+    place.commit("a")
+    pull = place.propose("a")
+    theirs = place.open_issue("Dashboard", "ours, they say")
+    made = await place.forge.open_issue("Dashboard", "text")
+    assert len({pull, theirs, made}) == 3
+    await place.forge.edit_issue(made, "other")
+    place.close_issue(made)
+
+    (found,) = await place.forge.own_issues()
+    other = await place.forge.issue(theirs)
+
+    assert (found.number, found.title, found.body) == (made, "Dashboard", "other")
+    assert (found.ours, found.open) == (True, False)
+    assert await place.forge.issue(made) == found
+    assert (other.ours, other.open, other.body) == (False, True, "ours, they say")
+    with pytest.raises(ForgeMissingError):
+        await place.forge.issue(pull)
+
+
+async def test_what_is_said_on_an_issue_is_read_to_its_end(place: Place) -> None:
+    """Short-cuts refused: one page of thirty; the bot's own taken for anybody's."""
+    made = await place.forge.open_issue("Dashboard", "text")
+    assert await place.forge.issue_comments(made) == ()
+    ours = await place.forge.comment(made, "ours")
+    place.a_second_passes()
+    await place.forge.edit_comment(ours, "ours, edited")
+    for at in range(101):
+        place.say_on_issue(made, f"comment {at}")
+
+    first, *others = await place.forge.issue_comments(made)
+
+    assert (first.id, first.body, first.ours, first.edited) == (ours, "ours, edited", True, True)
+    assert [c.body for c in others] == [f"comment {at}" for at in range(101)]
+    assert {(c.author.login, c.ours, c.edited) for c in others} == {("author", False, False)}
+
+
+async def test_a_repository_without_issues_says_so(place: Place) -> None:
+    """The short-cut takes it for an empty list: an issue is opened again and again."""
+    made = await place.forge.open_issue("Dashboard", "text")
+    number = place.repository.installation
+    assert (await place.forges.repository_by_id(place.repository.id, number)).has_issues
+    place.turn_issues_off()
+
+    assert not (await place.forges.repository_by_id(place.repository.id, number)).has_issues
+    for name in ("own_issues", "issue", "open_issue", "edit_issue", "issue_comments"):
+        assert made == 1
+        with pytest.raises(ForgeMissingError):
+            await CALLS[name](place.forge)
+    place.commit("a")
+    pull = place.propose("a")
+    await place.forge.comment(pull, "Pull requests stay.")
+    assert place.bodies(pull) == ["Pull requests stay."]
 
 
 # --- proposals ---

@@ -114,6 +114,8 @@ class _Asking:
                 lambda s: s.store.repositories.adopt(given, AT, drafts, ["t"], open_numbers=[1]),
                 lambda s: s.store.repositories.rename(given),
                 lambda s: s.store.repositories.adoption(id_),
+                lambda s: s.store.repositories.dashboard(id_),
+                lambda s: s.store.repositories.keep_dashboard(id_, installation),
                 lambda s: s.store.repositories.installations(id_.forge),
                 lambda s: s.store.repositories.repositories(id_.forge, installation),
                 lambda s: _set(s.store.repositories.only_installations(id_.forge, [installation])),

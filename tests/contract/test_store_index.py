@@ -38,6 +38,23 @@ ODD = b"net/c\xffre".decode("utf-8", "surrogateescape") + "\0"
 # --- repositories ---------------------------------------------------------------------------------
 
 
+async def test_the_number_of_a_dashboard_is_kept_through_renames(stored: Stored) -> None:
+    """The short-cut keeps it with the name, or for whoever was never adopted."""
+    repositories = stored.store.repositories
+    await repositories.keep_dashboard(FIRST, 7)
+    assert await repositories.dashboard(FIRST) is None
+    await repositories.adopt(REPOSITORY, AT, {})
+    assert await repositories.dashboard(FIRST) is None
+
+    await repositories.keep_dashboard(FIRST, 7)
+    await repositories.rename(replace(REPOSITORY, full_name="acme/renamed"))
+    await repositories.lost(FIRST)
+    await repositories.adopt(REPOSITORY, AT, {})
+
+    assert await repositories.dashboard(FIRST) == 7
+    assert await repositories.dashboard(on_github(2)) is None
+
+
 async def test_a_repository_is_what_it_was_when_first_seen(stored: Stored) -> None:
     repositories = stored.store.repositories
     tags = ["refs/tags/a/v1"]

@@ -26,6 +26,7 @@ class MemoryRepositories:
     statements: Statements
     names: dict[RepositoryId, str] = field(default_factory=dict)
     _adopted: dict[RepositoryId, Adoption] = field(default_factory=dict)
+    _dashboards: dict[RepositoryId, int] = field(default_factory=dict)
 
     def served(self, repository_id: RepositoryId) -> bool:
         """Whether a repository is served now."""
@@ -66,6 +67,15 @@ class MemoryRepositories:
         await self.statements.begin()
         if repository.id in self._adopted:
             self._found(repository)
+
+    async def dashboard(self, repository_id: RepositoryId) -> int | None:
+        await self.statements.begin()
+        return self._dashboards.get(repository_id)
+
+    async def keep_dashboard(self, repository_id: RepositoryId, number: int) -> None:
+        await self.statements.begin()
+        if repository_id in self._adopted:
+            self._dashboards[repository_id] = number
 
     async def installations(self, forge: str) -> set[int]:
         await self.statements.begin()

@@ -38,6 +38,7 @@ from tests.simulation.forge_asking import REPO
 from tests.simulation.forge_branches import Branches
 from tests.simulation.forge_calls import Fault, ForgeCall, answer_of
 from tests.simulation.forge_checks import CheckRuns
+from tests.simulation.forge_issues import Issues
 from tests.simulation.forge_proposals import Proposals
 
 if TYPE_CHECKING:
@@ -309,6 +310,7 @@ class SimulatedForges:
             installation=installation,
             installed_at=since,
             changed=f"{repo.pushed_at} {repo.updated_at}",
+            has_issues=repo.has_issues,
         )
 
 
@@ -322,7 +324,7 @@ def _fails(fault: Fault, wanted: str, at: datetime) -> GitHubAnswer:
     return fault.answer(at)
 
 
-class SimulatedRepository(Proposals, CheckRuns, Branches):
+class SimulatedRepository(Proposals, Issues, CheckRuns, Branches):
     """One repository for one bot; implements `bot.forges.port.Forge`."""
 
     async def git_credentials(self) -> str:

@@ -161,7 +161,8 @@ class Proposals(Asking):
 
     async def comment(self, number: int, body: str) -> int:
         def write(caller: Caller) -> int:
-            thread, user = self._pull(number), refs.acting(caller)
+            thread = self._state.issues.find(self._repo, number)
+            user = refs.acting(caller)
             return self._state.talk.comment(thread, user, sayable(body)).id
 
         operation = f"POST {REPO}/issues/{{issue_number}}/comments"

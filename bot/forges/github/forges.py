@@ -160,4 +160,5 @@ def _repository(data: JSONObject, installation: int, installed_at: datetime) -> 
         installation=installation,
         installed_at=installed_at,
         changed=f"{data.get('pushed_at')} {data.get('updated_at')}",
+        has_issues=bool(data.get("has_issues", True)),
     )

@@ -392,8 +392,9 @@ def failure(wanted: str, answer: GitHubAnswer) -> Exception:
     if answer.status >= 500 or answer.status == 401:
         # A fresh or just ended token answers 401 for a moment (trap 14).
         return ForgeBusyError(wanted, reason)
-    if answer.status == 404 or 300 <= answer.status < 400:
-        # Moved: names and installation are read again before the next try.
+    if answer.status in {404, 410} or 300 <= answer.status < 400:
+        # Moved: names and installation are read again before the next try. Gone, 410, are issues
+        # that were deleted, and all of a repository that has turned them off.
         return ForgeMissingError(wanted, reason)
     return ForgeRefusedError(wanted, reason)
 

@@ -133,6 +133,7 @@ def _react(request: ApiRequest, on: Comment | Thread) -> ApiResponse:
 @route("GET", f"{_REPO}/issues")
 def list_issues(request: ApiRequest) -> ApiResponse:
     """Issues and pull requests, newest first."""
+    request.state.issues.enabled(request.repo)
     query, since = request.query, _since(request)
     state, sort = query.get("state", "open"), query.get("sort", "created")
     labels = {name.lower() for name in query.get("labels", "").split(",") if name}

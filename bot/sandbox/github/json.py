@@ -253,7 +253,7 @@ def repository(links: Links, repo: Repository) -> Json:
         "open_issues": pulls,
         "open_issues_count": pulls,
         "default_branch": repo.default_branch,
-        "has_issues": True,
+        "has_issues": repo.has_issues,
         "has_projects": False,
         "has_wiki": False,
         "has_pages": False,

@@ -256,6 +256,7 @@ class Repository:
     pushed_at: datetime
     description: str | None = None
     archived: bool = False
+    has_issues: bool = True
     parent: Repository | None = None
     members: dict[str, Role] = field(default_factory=dict)
     refs: Refs = field(default_factory=Refs)

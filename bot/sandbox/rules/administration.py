@@ -62,11 +62,17 @@ class Administration:
         *,
         description: str | None = None,
         default_branch: str | None = None,
+        has_issues: bool | None = None,
         actor: User | None = None,
     ) -> None:
-        """Change the description or the default branch; None leaves it."""
+        """Change the description or the default branch, or turn issues on or off; None leaves it.
+
+        GitHub tells nobody about issues being turned on or off.
+        """
         with self._state.lock:
             changes: dict[str, Any] = {}
+            if has_issues is not None:
+                repo.has_issues = has_issues
             if description is not None and description != repo.description:
                 changes["description"] = {"from": repo.description}
                 repo.description = description

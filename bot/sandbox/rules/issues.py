@@ -27,10 +27,18 @@ class Issues:
         found = repo.issues.get(number) or repo.pulls.get(number)
         if found is None:
             raise not_found()
+        if isinstance(found, Issue):
+            self.enabled(repo)
         return found
+
+    def enabled(self, repo: Repository) -> None:
+        """Refuse what is about issues where a repository has none; pull requests stay."""
+        if not repo.has_issues:
+            raise RefusedError(410, "Issues are disabled for this repo")
 
     def open(self, repo: Repository, user: User, title: str, body: str | None) -> Issue:
         """Open an issue."""
+        self.enabled(repo)
         if not title.strip():
             raise invalid("Issue", "title", "missing_field")
         limits.check_title("Issue", title)

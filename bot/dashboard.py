@@ -1,0 +1,103 @@
+"""The dashboard issue of a repository: found again, made once, and written only when it changes.
+
+It is ours when the bot opened it and our signed record stands in it: a marker that somebody copies
+into an issue of his own makes it nobody's dashboard. Its number is a shortcut in the database.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from bot.forges.port import Forge, ForgeMissingError, Issue, Repository
+from bot.store.port import Claims, Repositories
+from lifecycle import limits, records
+from lifecycle.kinds import Write
+
+_CLAIM = Write(("dashboard",), makes_after=0).claim
+
+
+class Dashboard:
+    """The dashboard issue of one repository.
+
+    Args:
+        repository: Which one.
+        forge: Its forge.
+        known: Where its number is kept.
+        claims: So that two replicas make one.
+        record_keys: For its record, newest first.
+        instance: Name of this bot: another bot's dashboard is not ours.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        forge: Forge,
+        known: Repositories,
+        claims: Claims,
+        record_keys: Sequence[bytes],
+        instance: str,
+    ) -> None:
+        self._repository = repository
+        self._forge = forge
+        self._known = known
+        self._claims = claims
+        self._keys = record_keys
+        self._record: records.Record = {
+            "kind": "dashboard",
+            "repository": repository.id.spelled,
+            "instance": instance,
+        }
+
+    async def find(self) -> Issue | None:
+        """Find it: by its number, else among our issues; None where there is none, or no issues.
+
+        The oldest counts where an answer that was lost left two. One that somebody closed is found
+        too.
+        """
+        if not self._repository.has_issues:
+            return None
+        me = self._repository.id
+        with suppress(ForgeMissingError):  # deleted, transferred, or issues were turned off
+            number = await self._known.dashboard(me)
+            issue = await self._forge.issue(number) if number else None
+            if issue is not None and issue.ours:
+                return issue
+        with suppress(ForgeMissingError):
+            for issue in await self._forge.own_issues():
+                if self._record in [dict(found) for found in records.read(issue.body, self._keys)]:
+                    await self._known.keep_dashboard(me, issue.number)
+                    return issue
+        return None
+
+    async def write(self, title: str, text: str) -> Issue | None:
+        """Make it, or edit it in place where its text differs; one that was closed is left alone.
+
+        Args:
+            title: Of one that is made; people may rename it.
+            text: Markdown, without the record.
+
+        Returns:
+            The issue; None where there are no issues, or somebody else is making it now.
+        """
+        if not self._repository.has_issues:
+            return None
+        issue = await self.find()
+        body = self._signed(text)
+        if issue is None:
+            return await self._make(title, body)
+        if issue.open and issue.body.replace("\r\n", "\n") != body:
+            await self._forge.edit_issue(issue.number, body)
+        return issue
+
+    async def _make(self, title: str, body: str) -> Issue | None:
+        if not await self._claims.take(self._repository.id, _CLAIM):
+            return None  # it shows until the claim ends, also where the answer was lost
+        try:
+            number = await self._forge.open_issue(title, body)
+        except ForgeMissingError:  # issues were turned off, and nobody told us
+            return None
+        await self._known.keep_dashboard(self._repository.id, number)
+        return Issue(number=number, title=title, body=body, ours=True, open=True)
+
+    def _signed(self, text: str) -> str:
+        most = limits.OWN_COMMENT - records.length(self._record)
+        return f"{text[:most]}\n\n{records.sign(self._record, self._keys[0])}"

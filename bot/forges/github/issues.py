@@ -1,0 +1,74 @@
+"""Issues on GitHub: the bot's own, and what is said on them."""
+
+from bot.forges.github.calls import Calls
+from bot.forges.github.fields import person, time
+from bot.forges.github.http import JSONObject, pages
+from bot.forges.github.limits import Cost
+from bot.forges.port import ForgeMissingError, Issue
+from lifecycle.facts.conversation import Comment
+
+
+class Issues(Calls):
+    """Issues of one repository."""
+
+    async def issue(self, number: int) -> Issue:
+        """One issue; a pull request is none."""
+        wanted = "read an issue"
+        data = await self._get(wanted, f"/issues/{number}")
+        if "pull_request" in data:
+            raise ForgeMissingError(wanted, f"#{number} is a pull request")
+        return _issue(data, (await self._app.identity()).login)
+
+    async def own_issues(self) -> tuple[Issue, ...]:
+        """Every issue that the App opened, oldest first.
+
+        GitHub lists pull requests with them, and takes the filter for a hint at best: what came
+        back is checked.
+        """
+        me = (await self._app.identity()).login
+        order = {"state": "all", "sort": "created", "direction": "asc", "creator": me}
+        listed = pages(self._pool, "list its issues", f"{self._path}/issues", **order)
+        found = [_issue(data, me) async for data in listed if "pull_request" not in data]
+        return tuple(issue for issue in found if issue.ours)
+
+    async def open_issue(self, title: str, body: str) -> int:
+        """Open an issue."""
+        request = {"title": title, "body": body}
+        data = await self._send("open an issue", "POST", "/issues", request, Cost.CREATE)
+        return int(data["number"])
+
+    async def edit_issue(self, number: int, body: str) -> None:
+        """Replace the text, of which nobody is notified."""
+        await self._send("edit an issue", "PATCH", f"/issues/{number}", {"body": body})
+
+    async def issue_comments(self, number: int) -> tuple[Comment, ...]:
+        """What was said on an issue, oldest first."""
+        me = (await self._app.identity()).login
+        path = f"{self._path}/issues/{number}/comments"
+        listed = pages(self._pool, "read the comments of an issue", path)
+        found = [_comment(data, me) async for data in listed]
+        return tuple(sorted(found, key=lambda comment: comment.id))
+
+
+def _issue(data: JSONObject, me: str) -> Issue:
+    author = person(data["user"])
+    return Issue(
+        number=int(data["number"]),
+        title=str(data["title"]),
+        body=str(data["body"] or ""),
+        ours=author.bot and author.login == me,
+        open=data["state"] == "open",
+    )
+
+
+def _comment(data: JSONObject, me: str) -> Comment:
+    author, at, changed = person(data["user"]), time(data["created_at"]), time(data["updated_at"])
+    return Comment(
+        id=int(data["id"]),
+        author=author,
+        body=str(data["body"] or ""),
+        at=at,
+        edited=changed != at,
+        edited_at=changed if changed != at else None,
+        ours=author.bot and author.login == me,
+    )
