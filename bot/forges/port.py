@@ -392,8 +392,7 @@ class Forge(Protocol):
     async def own_issues(self) -> tuple[Issue, ...]:
         """Every issue that the bot opened, open and closed, oldest first.
 
-        Raises:
-            ForgeMissingError: The repository has no issues.
+        Where a repository has no issues that is none, or the forge says that they are missing.
         """
 
     async def open_issue(self, title: str, body: str) -> int:

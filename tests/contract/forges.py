@@ -2,6 +2,7 @@
 the forge of the simulation, in process, on the same rules.
 
 What happens at a forge without the bot is spelled in our words, so that the tests know no dialect.
+Longer than 400 lines: one place with all that may happen there.
 """
 
 import hashlib

@@ -357,7 +357,8 @@ async def test_a_repository_without_issues_says_so(place: Place) -> None:
     place.turn_issues_off()
 
     assert not (await place.forges.repository_by_id(place.repository.id, number)).has_issues
-    for name in ("own_issues", "issue", "open_issue", "edit_issue", "issue_comments"):
+    assert await place.forge.own_issues() == ()
+    for name in ("issue", "open_issue", "edit_issue", "issue_comments"):
         assert made == 1
         with pytest.raises(ForgeMissingError):
             await CALLS[name](place.forge)

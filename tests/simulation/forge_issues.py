@@ -25,8 +25,8 @@ class Issues(Asking):
 
     async def own_issues(self) -> tuple[Issue, ...]:
         def read(_: Caller) -> tuple[Issue, ...]:
-            self._state.issues.enabled(self._repo)
-            found = [self._issue(each) for each in self._repo.threads if isinstance(each, Made)]
+            threads = self._repo.threads if self._repo.has_issues else []
+            found = [self._issue(each) for each in threads if isinstance(each, Made)]
             return tuple(issue for issue in found if issue.ours)
 
         return await self._get("own_issues", f"GET {REPO}/issues", read)

@@ -9,7 +9,7 @@ from bot.sandbox.fields import BodyFields, moment, parsed
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
-from bot.sandbox.records.repository import Comment, Thread
+from bot.sandbox.records.repository import Comment, Pull, Thread
 
 _REPO = "/repos/{owner}/{repo}"
 _ISSUE = f"{_REPO}/issues/{{issue_number}}"
@@ -133,7 +133,6 @@ def _react(request: ApiRequest, on: Comment | Thread) -> ApiResponse:
 @route("GET", f"{_REPO}/issues")
 def list_issues(request: ApiRequest) -> ApiResponse:
     """Issues and pull requests, newest first."""
-    request.state.issues.enabled(request.repo)
     query, since = request.query, _since(request)
     state, sort = query.get("state", "open"), query.get("sort", "created")
     labels = {name.lower() for name in query.get("labels", "").split(",") if name}
@@ -141,7 +140,8 @@ def list_issues(request: ApiRequest) -> ApiResponse:
     found = [
         thread
         for thread in request.repo.threads
-        if state in ("all", thread.state)
+        if (request.repo.has_issues or isinstance(thread, Pull))
+        and state in ("all", thread.state)
         and thread.updated_at >= since
         and labels <= {label.name.lower() for label in thread.labels}
         and _with_people(thread, people)
