@@ -25,10 +25,13 @@ from bot.forges.port import (
     ForgeRefusedError,
     TagOutcome,
 )
+from bot.git import write
 from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Signature
 from bot.look.assemble import Looked
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from bot.render.port import Renderer
+from bot.signing import tags as signed
+from bot.signing.ssh import SigningKey
 from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import CLAIM, TAGS, MergeRefusal, Revision, StoreError
@@ -82,6 +85,7 @@ class Performer:
         clock: When render commits are made.
         offload: Where git is written and pushed.
         hold: Seconds after which a claim stands anew, while the request that it is for goes on.
+        signs: Signs tags and their provenance; None where they are not signed.
     """
 
     def __init__(
@@ -98,6 +102,7 @@ class Performer:
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         hold: float = CLAIM / 3,
+        signs: SigningKey | None = None,
     ) -> None:
         self._repository_id = repository_id
         self._forge = forge
@@ -110,6 +115,7 @@ class Performer:
         self._clock = clock
         self._offload = offload
         self._hold_seconds = hold
+        self._signs = signs
 
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
@@ -387,11 +393,10 @@ class Performer:
 
     def _write_tag(self, git: History, tag: Tag) -> AnnotatedTag:
         # The time of the merge, not that of this try: what was written before is found again.
-        name, at, text = (
-            names.tag_name(tag.ref),
-            git.commit(tag.target).time,
-            self._marked(tag),
-        )
+        name, at, text = names.tag_name(tag.ref), git.commit(tag.target).time, self._marked(tag)
+        if self._signs is not None:
+            text = signed.with_provenance(text, tag.provenance, self._signs, name)
+            text += self._signs.sign(write.tag(name, tag.target, self._who, at, text))
         return AnnotatedTag(
             name=name,
             target=tag.target,

@@ -318,6 +318,7 @@ def _controller(
         settings.instance,
         version=version("porchbot"),
         webhook_url=settings.webhook_url,
+        signs=settings.signing_key,
         intervals=Intervals(settings.sweep_interval),
         clock=clock,
         offload=offload,

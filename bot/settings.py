@@ -12,8 +12,12 @@ from urllib.parse import urlsplit
 from bot import apps, vault
 from bot.apps import KnownApp
 from bot.logs import Form
+from bot.signing.ssh import KeyUnusableError, PublicKey, SigningKey, read_public
 from bot.variables import GITHUB_API, HOST, INSTANCE, PORT, SWEEP_SECONDS, WORKERS
 from bot.vault import Vault, VaultError
+
+SIGNING_KEY = "signing-key"
+"""Name of the key in the secret store that signs tags; files come after it."""
 
 LEAST_TOKEN = 16
 """Characters of a token: at random, that many are not guessed."""
@@ -43,6 +47,8 @@ class Settings:
             made it first. Everything in it can be made again, the secret store excepted.
         hidden: Secrets of the store that must not be logged and are used by nobody here.
         sweep_interval: In seconds (docs/design.md, "Sweeps").
+        signing_key: Signs tags; None where they are not signed.
+        public_keys: Of that key and of those that it replaced, newest first: what verifies tags.
     """
 
     database_url: str = field(default="", repr=False)
@@ -66,6 +72,8 @@ class Settings:
     status_token: str = field(default="", repr=False)
     hidden: tuple[str, ...] = field(default=(), repr=False)
     webhook_url: str = ""
+    signing_key: SigningKey | None = field(default=None, repr=False)
+    public_keys: tuple[PublicKey, ...] = ()
 
     @property
     def private_keys(self) -> tuple[str, ...]:
@@ -81,6 +89,7 @@ class Settings:
         """
         read = _Reading(environ)
         host, port = read.address("PORCHBOT_LISTEN", f"{HOST}:{PORT}")
+        signing_key, public_keys = read.signing()
         settings = cls(
             database_url=environ.get("DATABASE_URL", ""),
             host=host,
@@ -105,6 +114,8 @@ class Settings:
             webhook_url=environ.get("PORCHBOT_WEBHOOK_URL", "").strip(),
             status_token=read.status_token(),
             hidden=tuple(each.client_secret for each in read.apps),
+            signing_key=signing_key,
+            public_keys=public_keys,
         )
         if read.problems:
             raise SettingsError(read.problems)
@@ -205,6 +216,28 @@ class _Reading:
                 "long random one, such as `openssl rand -hex 32` prints."
             )
         return token
+
+    def signing(self) -> tuple[SigningKey | None, tuple[PublicKey, ...]]:
+        """The key that signs tags, and all keys that verify them."""
+        name = "PORCHBOT_SIGNING_KEY_FILES"
+        paths = [p.strip() for p in self._environ.get(name, "").split(",") if p.strip()]
+        texts = [(f"{name}: {path}", self._file(name, path)) for path in paths]
+        if stored := self._stored(SIGNING_KEY):
+            texts.insert(0, (f"the secret {SIGNING_KEY}", stored))
+        signs: SigningKey | None = None
+        public: list[PublicKey] = []
+        for place, (called, text) in enumerate(texts):
+            try:
+                if place and not text.lstrip().startswith("-----BEGIN"):
+                    public.append(read_public(text))  # of an older key the public half will do
+                    continue
+                key = SigningKey.read(text)
+            except KeyUnusableError as error:
+                self.problems.append(f"{called} cannot be used: {error}.")
+                continue
+            signs = signs or key
+            public.append(key.public)
+        return signs, tuple(public)
 
     def url(self, name: str, default: str) -> str:
         """An address for HTTP, without a slash at its end."""

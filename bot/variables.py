@@ -46,6 +46,10 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "PORCHBOT_SWEEP_SECONDS": ("seconds between sweeps, 1 to 86400", f"{SWEEP_SECONDS:g}"),
     "PORCHBOT_INSTANCE": ("name that tells two bots on one repository apart", INSTANCE),
     "PORCHBOT_LOG": ("logs as text or json", "text"),
+    "PORCHBOT_SIGNING_KEY_FILES": (
+        "SSH keys (ed25519), commas between: the first signs tags, /allowed_signers shows all",
+        "tags are not signed",
+    ),
     "PORCHBOT_STATUS_TOKEN": ("token that opens /status, 16 characters or more", "no such page"),
     "PORCHBOT_STATUS_TOKEN_FILE": ("file with it", "none"),
 }

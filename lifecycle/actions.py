@@ -417,6 +417,7 @@ class Tag:
         message: Package, revision, proposal, approvers, tree and function versions; without the
             mark that makes it ours, which is added with the key.
         approvers: Logins of those whose approvals count.
+        provenance: What is attested of it, where the bot signs (`lifecycle.provenance`).
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -433,6 +434,7 @@ class Tag:
     number: int
     message: str
     approvers: tuple[str, ...] = ()
+    provenance: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
     def writes(self) -> Write:

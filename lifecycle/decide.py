@@ -18,7 +18,7 @@ Rules, in the order of the code:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import checks, memory, names, upkeep
+from lifecycle import checks, memory, names, provenance, upkeep
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -352,6 +352,7 @@ def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
                 facts.repository, p, t, _approvers(one), _versions(p.verdicts, t.package)
             ),
             approvers=_approvers(one),
+            provenance=provenance.predicate(facts, p, t, one.judgement),
         )
         for t in p.content.touched
         if not t.tagged and not t.removed

@@ -18,6 +18,7 @@ from bot.http.webhooks import DEFAULT, Bodies, BodyLimits, WebhookEndpoint, Webh
 from bot.keys import Sweep
 from bot.logs import Seldom
 from bot.settings import Settings
+from bot.signing import allowed
 from bot.store.port import Store
 from bot.store.values import StoreError
 
@@ -30,9 +31,11 @@ class Endpoints:
     Args:
         store: For the queue.
         readiness: What the bot needs, and what of it is missing.
+        signers: The file of allowed signers that verifies our tags.
     """
 
-    def __init__(self, store: Store, readiness: Readiness) -> None:
+    def __init__(self, store: Store, readiness: Readiness, signers: str = "") -> None:
+        self._signers = signers
         self._store = store
         self._readiness = readiness
         self._no_database = Seldom()
@@ -56,6 +59,12 @@ class Endpoints:
         metrics.show_budgets()
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
+    async def allowed_signers(self, request: Request) -> Response:  # noqa: ARG002 (its shape)
+        """The keys that sign tags, as git and `porchbot verify` read them. Anybody may ask."""
+        if not self._signers:
+            return PlainTextResponse("This bot does not sign tags.\n", 404)
+        return PlainTextResponse(self._signers)
+
     async def _ask(self) -> None:
         try:
             metrics.show(await self._store.queue.backlog())
@@ -66,6 +75,11 @@ class Endpoints:
             metrics.DATABASE_UP.set(0)
             if times := self._no_database.times():
                 log.warning("metrics without the queue", reason=str(error), times=times)
+
+
+def signers_of(settings: Settings) -> str:
+    """The file of allowed signers of a bot's own keys; "" where it does not sign."""
+    return allowed.write(settings.instance, settings.public_keys)
 
 
 def app(
@@ -87,7 +101,7 @@ def app(
         limits: For bodies, of all forges together.
         clock: For what is measured, and for lingering.
     """
-    bodies, other = Bodies(limits), Endpoints(store, readiness)
+    bodies, other = Bodies(limits), Endpoints(store, readiness, signers_of(settings))
     status = StatusPages(settings.status_token, store, readiness, clock)
     hooks = [
         (each.reader.forge, WebhookEndpoint(each, store, bodies, clock=clock)) for each in sources
@@ -98,6 +112,7 @@ def app(
             Route("/healthz", other.healthz),
             Route("/readyz", other.readyz),
             Route("/metrics", other.metrics),
+            Route("/allowed_signers", other.allowed_signers),
             *status.routes(),
         ]
     )

@@ -37,6 +37,7 @@ from bot.loop.urgency import urgency_of
 from bot.loop.work import Failed, LookAgain, PutOff, Result, Settled, WorkItem
 from bot.overtaken import OvertakenError
 from bot.render.port import Renderer
+from bot.signing.ssh import SigningKey
 from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
@@ -60,6 +61,7 @@ class Controller:
         version: Of this bot: repositories that another one has swept are looked at anew.
         webhook_url: Where the forge is to send webhooks; "" where nobody said.
         intervals: When sweeps come again.
+        signs: Signs tags; None where they are not signed.
         clock: For all that is done.
         offload: Where git is read and written.
     """
@@ -76,6 +78,7 @@ class Controller:
         version: str = "",
         webhook_url: str = "",
         intervals: Intervals = DEFAULT,
+        signs: SigningKey | None = None,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
     ) -> None:
@@ -84,7 +87,15 @@ class Controller:
         self._clock = clock
         self._unjudged = Unjudged(store)
         self._serving = Serving(
-            forges, mirrors, renderer, store, record_keys, instance, clock=clock, offload=offload
+            forges,
+            mirrors,
+            renderer,
+            store,
+            record_keys,
+            instance,
+            signs=signs,
+            clock=clock,
+            offload=offload,
         )
         settling = Settling(store.audit, clock=clock, offload=offload)
         self._trouble = Trouble(self._serving, store, clock=clock)

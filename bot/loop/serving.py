@@ -19,6 +19,7 @@ from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.perform import Performer
 from bot.render.port import Renderer
+from bot.signing.ssh import SigningKey
 from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Adoption
@@ -45,6 +46,7 @@ class Serving:
         store: The database.
         record_keys: For hidden records, newest first.
         instance: Name of this bot in its markers.
+        signs: Signs tags; None where they are not signed.
         clock: For all that is done in them.
         offload: Where their mirrors are read.
     """
@@ -58,6 +60,7 @@ class Serving:
         record_keys: Sequence[bytes],
         instance: str,
         *,
+        signs: SigningKey | None = None,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
     ) -> None:
@@ -67,6 +70,7 @@ class Serving:
         self._store = store
         self._keys = record_keys
         self._instance = instance
+        self._signs = signs
         self._clock = clock
         self._offload = offload
         self._served: Recent[RepositoryId, ServedRepository] = Recent(MOST_SERVED)
@@ -168,6 +172,7 @@ class Serving:
                     self._instance,
                     clock=self._clock,
                     offload=self._offload,
+                    signs=self._signs,
                 ),
                 MergedList(repository.id, repository.installed_at, forge, self._store.proposals),
                 Dashboard(

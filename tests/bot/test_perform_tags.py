@@ -1,7 +1,7 @@
 """How release tags are made: a few through the API, many by one push, and the same objects."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -13,12 +13,16 @@ from bot.git.port import Signature
 from bot.look.assemble import Looked
 from bot.outcomes import ActionOutcome, Report
 from bot.perform import FEW_TAGS, Performer
+from bot.signing import allowed
+from bot.signing import tags as signed_tags
+from bot.signing.ssh import SigningKey
 from bot.store.hints import NOTHING
 from bot.store.port import Store
 from bot.store.values import MergeRefusal, Revision
 from lifecycle.actions import Tag
 from lifecycle.names import Ref, Sha
 from tests.bot.git.server import TOKEN, Remote, serve
+from tests.bot.signing.signed import KEY
 from tests.ids import on_github
 from tests.memory.renderer import MemoryRenderer
 
@@ -70,13 +74,15 @@ def remote(tmp_path: Path) -> Iterator[Remote]:
         yield served
 
 
-def performer(ends: Ends, folder: Path) -> tuple[Performer, DiskMirror]:
+def performer(
+    ends: Ends, folder: Path, signs: SigningKey | None = None
+) -> tuple[Performer, DiskMirror]:
     mirror = DiskMirror(folder / "mirrors" / "1.git", ends.remote.url)
     mirror.fetch(TOKEN)
     who = Signature("porchbot[bot]", "bot@forge.example")
     forge, store = cast(Forge, ends), cast(Store, ends)
     return Performer(
-        on_github(1), forge, mirror, MemoryRenderer(), store, b"k" * 32, who, "x"
+        on_github(1), forge, mirror, MemoryRenderer(), store, b"k" * 32, who, "x", signs=signs
     ), mirror
 
 
@@ -159,3 +165,30 @@ async def test_a_refused_tag_is_remembered_with_the_reason(remote: Remote, tmp_p
     assert await tagged(performs, wanted(target, 1)) is ActionOutcome.LOOK_AGAIN
     assert ends.refused == ["7 tags because"]
     assert ends.kept == {}
+
+
+@pytest.mark.parametrize("count", [1, FEW_TAGS + 1])
+async def test_tags_made_through_the_api_and_by_push_are_signed_alike(
+    remote: Remote, tmp_path: Path, count: int
+) -> None:
+    """Short-cut refused: only what is pushed is signed, as the API has no field for a signature."""
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=1_700_000_000)
+    ends = Ends(remote)
+    performs, mirror = performer(ends, tmp_path, KEY)
+    made = [
+        replace(
+            tag,
+            provenance={"package": f"net/p{i}", "revision": 1, "commit": target, "tree": tag.tree},
+        )
+        for i, tag in enumerate(wanted(target, count))
+    ]
+
+    assert await tagged(performs, made) is ActionOutcome.DONE
+    signers = allowed.read(allowed.write("porchbot", [KEY.public]))
+    for i, tag in enumerate(made):
+        data = remote.git("cat-file", "tag", f"net/p{i}/v1").encode() + b"\n"
+        held = signed_tags.check(f"net/p{i}/v1", data, signers, lambda _: "t" * 40)
+        assert held.predicate == tag.provenance
+        with mirror.open() as git:  # our own record stands in it as before
+            text = git.tag_message(remote.refs()[tag.ref], target) or ""
+        assert "Porchbot-Tag: " in text

@@ -13,6 +13,7 @@ from bot.cli.root import main
 from bot.settings import Settings, SettingsError
 from bot.variables import VARIABLES
 from bot.vault import open_vault
+from tests.bot.signing.signed import KEY, OTHER, key_text
 
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
 LEAST = {
@@ -220,3 +221,24 @@ def test_every_setting_stands_in_the_help_and_on_the_page_and_no_other() -> None
     assert set(NAME.findall(shown)) == read == set(VARIABLES)
     for name, (what, default) in VARIABLES.items():
         assert f"| `{name}` | {what} | {default} |" in page
+
+
+def test_the_first_key_signs_and_all_are_published(tmp_path: Path) -> None:
+    """The short-cut publishes the key in use: tags of before a rotation verify no more."""
+    new, old, bad = (tmp_path / name for name in ("new", "old.pub", "bad"))
+    new.write_text(key_text(1))
+    old.write_text(OTHER.public.line + " porchbot\n")
+    bad.write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nsecret\n")
+    told = Settings.from_env({**LEAST, "PORCHBOT_SIGNING_KEY_FILES": f"{new}, {old}"})
+    assert told.signing_key is not None
+    assert told.public_keys == (KEY.public, OTHER.public)
+    assert told.signing_key.public == KEY.public
+    assert Settings.from_env(LEAST).public_keys == ()
+    kept = {**LEAST, "PORCHBOT_STATE": str(tmp_path / "state")}
+    open_vault(kept, tmp_path / "state", make=True).put("signing-key", key_text(2))
+    told = Settings.from_env({**kept, "PORCHBOT_SIGNING_KEY_FILES": str(new)})
+    assert told.public_keys == (OTHER.public, KEY.public)  # the store's signs
+    for given in (f"{bad}", f"{old},{new}"):
+        with pytest.raises(SettingsError, match="it is no SSH private key") as caught:
+            Settings.from_env({**LEAST, "PORCHBOT_SIGNING_KEY_FILES": given})
+        assert "secret" not in str(caught.value)

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bot.sandbox.serve import SandboxForge
 from bot.serve import ALL, Parts, running
 from bot.settings import Settings
+from tests.bot.signing.signed import key_text
 from tests.databases import delete_rows
 from tests.memory.pipeline import PipelineMaker
 from tests.ports import free_port
@@ -303,6 +304,8 @@ def world(
             )
             for login in ROLES
         }
+        signing = folder / "signing"
+        signing.write_text(key_text())
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -313,6 +316,7 @@ def world(
             "PORCHBOT_WEBHOOK_SECRETS": SECRET,
             "PORCHBOT_GITHUB_API_URL": forge.api_url,
             "PORCHBOT_RUNNER_ADDRESS": runner,
+            "PORCHBOT_SIGNING_KEY_FILES": str(signing),
             "PORCHBOT_STATE": str(folder / "state"),
         }
         made = RealWorld(forge, repository, app, people, environment, port)

@@ -1,11 +1,17 @@
 """The main job, end to end: from a pushed draft to tagged revisions."""
 
+import json
 import re
+import shutil
+import subprocess
 import time
+from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from bot.cli.root import main
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import package, resized
@@ -32,7 +38,7 @@ spec:
 """
 
 
-def test_from_a_pushed_draft_to_v2(play: RealWorld) -> None:
+def test_from_a_pushed_draft_to_v2(play: RealWorld, tmp_path: Path) -> None:
     """The demo's story; fails on any fixed result, since each step is caused by a person."""
     author, approver = play.author, play.approver
     author.pushes("drafts/net/core/first", {**package("net/core"), "net/core/router.yaml": BAD})
@@ -81,6 +87,7 @@ def test_from_a_pushed_draft_to_v2(play: RealWorld) -> None:
     assert ref.object.type == "tag"
     tag = author.repository.get_git_tag(ref.object.sha)
     assert "Approved-by: approver" in tag.message
+    _verifies(play, tmp_path, target)
     entries = play.database(
         "SELECT action, detail->>'outcome', detail->'asked' FROM audit"
         " WHERE action IN ('Merge', 'Tag') ORDER BY id"
@@ -175,3 +182,26 @@ def test_from_push_to_checks_takes_at_most_twenty_calls(play: RealWorld) -> None
     for name in sorted(set(counts)):
         print(f"  {counts.count(name)} {name}")
     assert len(counts) <= 20
+
+
+def _verifies(play: RealWorld, folder: Path, target: str) -> None:
+    """The tag in a clone verifies, with the file that the bot publishes, and says what held."""
+    signers = folder / "signers"
+    published = httpx.get(f"http://127.0.0.1:{play.port}/allowed_signers", timeout=60)
+    signers.write_text(published.raise_for_status().text)
+    clone = play.author.checks_out("main")
+    given = ["verify", "net/core@v1", "--repo", str(clone), "--allowed-signers", str(signers)]
+    done = CliRunner().invoke(main, [*given, "--json"])
+    assert done.exit_code == 0, done.output
+    stated = json.loads(done.output)
+    assert (stated["commit"], stated["base"]["ref"]) == (target, "main")
+    assert [each["login"] for each in stated["approvers"]] == ["approver"]
+    assert stated["functions"], "the guardrail ran"
+    gates = {gate["name"]: gate for gate in stated["gates"]}
+    assert all(gate["holds"] and gate["wanted"] and gate["actual"] for gate in gates.values())
+    assert {"rendered", "valid", "approved", "no objection", "no hold"} <= gates.keys()
+    assert gates["approved"]["wanted"] == "1 from role:maintain"
+    if shutil.which("ssh-keygen"):
+        git = ["git", "-c", f"gpg.ssh.allowedSignersFile={signers}", "tag", "-v", "net/core/v1"]
+        said = subprocess.run(git, cwd=clone, capture_output=True, text=True, check=False)
+        assert 'Good "git" signature for porchbot' in said.stderr, said.stderr

@@ -1,0 +1,148 @@
+"""`porchbot verify`: whether a revision is what the bot published, and what it attests of it."""
+
+import json
+import re
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot.cli.disk.git_objects import RepositoryTrees
+from bot.cli.dropin import CommandFailure, StrictCommand
+from bot.git.process import execute, users_environment
+from bot.signing import allowed
+from bot.signing.allowed import Signer
+from bot.signing.tags import Attested, ForgedError, check
+from lifecycle import names
+
+MOST_BYTES = 1024**2
+"""Bytes of a tag that are read; ours have a few thousand."""
+
+_REVISION = re.compile(r"(.*)@(v[1-9][0-9]*)", re.ASCII)
+
+
+@click.command(
+    cls=StrictCommand,
+    examples="""
+    # Verify a revision with the keys that the bot publishes.
+    $ curl --fail https://porchbot.example/allowed_signers > porchbot.signers
+    $ porchbot verify net/core@v5 --allowed-signers porchbot.signers
+
+    # Verify a package at the root of the repository with the file that git knows already.
+    $ git config gpg.ssh.allowedSignersFile ~/.config/git/allowed_signers
+    $ porchbot verify @v3
+    """,
+)
+@click.argument("revision", metavar="PACKAGE@vN")
+@click.option(
+    "--allowed-signers",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Whose keys count. Default: what git's gpg.ssh.allowedSignersFile names.",
+)
+@click.option(
+    "--repo",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="The repository, with its tags fetched. Default: the one around this folder.",
+)
+@click.option("--json", "as_json", is_flag=True, help="What is attested, as JSON.")
+def verify(revision: str, file: Path | None, repo: Path, as_json: bool) -> None:
+    """Verify the signature of a revision's tag, and the provenance in it.
+
+    Prints who approved the revision, which functions made it, and what each gate wanted and found.
+    Ends with 1 where anything does not hold. Nothing is asked of the forge or of the bot: take the
+    file of allowed signers from the bot once, and keep it.
+    """
+    found = _REVISION.fullmatch(revision)
+    tag = names.spelled(found[1], int(found[2][1:])) if found else ""
+    if found is None or names.parse_tag(names.tag_ref(tag)) is None:
+        raise click.UsageError(f"{revision!r} is no revision. Write PACKAGE@vN: net/core@v5.")
+    folder = repo.absolute()
+    signers = _signers(folder, file)
+    with closing(RepositoryTrees(folder, users_environment())) as git:
+        held = git.named(names.tag_ref(tag), MOST_BYTES)
+        if held is None:
+            raise CommandFailure(
+                f"there is no tag {tag} in {folder}. Fetch it: `git fetch --tags`, or see which"
+                " revisions there are: `git tag --list`"
+            )
+        if held.kind != "tag":
+            raise CommandFailure(
+                f"tag {tag} is a mere name of a {held.kind}: nobody signed it. porchbot makes"
+                " annotated tags; do not use this one"
+            )
+        try:
+            attested = check(tag, held.data, signers, lambda commit: git.tree(commit, found[1]))
+        except ForgedError as error:
+            raise CommandFailure(str(error).removesuffix(".")) from error
+    click.echo(json.dumps(attested.predicate, indent=2) if as_json else _told(revision, attested))
+
+
+def _signers(folder: Path, file: Path | None) -> tuple[Signer, ...]:
+    path = file or _configured(folder)
+    try:
+        signers = allowed.read(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandFailure(f"{path} cannot be read: {error}. Name a file you can read") from error
+    if not signers:
+        raise CommandFailure(
+            f"{path} names no ed25519 key that may sign for git. Take the file that the bot"
+            " publishes at /allowed_signers"
+        )
+    return signers
+
+
+def _configured(folder: Path) -> Path:
+    """The file that git is configured to use."""
+    try:
+        said: subprocess.CompletedProcess[str] = execute(
+            ["config", "--type=path", "--get", "gpg.ssh.allowedSignersFile"],
+            folder,
+            users_environment(),
+        )
+    except FileNotFoundError as error:
+        raise CommandFailure("git is not installed. Install git") from error
+    if said.returncode or not said.stdout.strip():
+        raise CommandFailure(
+            "no file says whose keys count. Take the one that the bot publishes at"
+            " /allowed_signers, and name it with --allowed-signers"
+        )
+    return folder / said.stdout.removesuffix("\n")
+
+
+def _told(revision: str, attested: Attested) -> str:
+    """What is attested, for people."""
+    said = attested.predicate
+    lines = [
+        f"{revision} is what porchbot published.",
+        f"  signed by   {attested.signer} ({attested.key.fingerprint})",
+        f"  commit      {attested.commit}",
+        f"  tree        {said['tree']}",
+        f"  base        {_part(said, 'base', 'ref')} at {_part(said, 'base', 'commit')}",
+        f"  proposal    {_part(said, 'repository', 'name')}#{said.get('proposal')}",
+        f"  approved by {_approvers(said)}",
+    ]
+    lines += [
+        f"  function    {_part(each, 'image')} ({_part(each, 'asked')}) {_part(each, 'digest')}"
+        for each in said.get("functions", [])
+    ]
+    lines += [
+        f"  gate        {_part(each, 'name')}: {_part(each, 'actual')}"
+        f" (wanted: {_part(each, 'wanted')})"
+        for each in said.get("gates", [])
+    ]
+    return "\n".join(click.unstyle(line) for line in lines)
+
+
+def _approvers(said: dict[str, Any]) -> str:
+    logins = [_part(each, "login") for each in said.get("approvers", [])]
+    return ", ".join(logins) or "nobody: no approval was needed"
+
+
+def _part(value: Any, *keys: str) -> str:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return str(value)

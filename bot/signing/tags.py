@@ -1,0 +1,174 @@
+"""Signed tags with their provenance: how the text of one is made, and what is checked of one.
+
+A tag's message ends in its provenance, a DSSE envelope between two lines of ours, and that in the
+SSH signature of the whole tag. Both stand in the message, so a tag that the forge's API makes is
+the same object as one that is pushed, and whoever has the tag has all that speaks for it.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.signing import dsse, ssh
+from bot.signing.allowed import Signer
+from bot.signing.ssh import PublicKey, SignatureError, SigningKey
+from lifecycle import names
+from lifecycle.provenance import PREDICATE
+from lifecycle.records import JSON
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+
+BEGIN, END = "-----BEGIN PORCHBOT PROVENANCE-----", "-----END PORCHBOT PROVENANCE-----"
+
+_PROVENANCE = re.compile(rf"^{BEGIN}\n([^\n]*)\n{END}$", re.MULTILINE)
+_HEADERS = re.compile(rb"object ([0-9a-f]{40,64})\ntype (\w+)\ntag ([^\n]*)\ntagger [^\n]*> (\d+) ")
+
+
+class ForgedError(Exception):
+    """A tag is not what it says: what is wrong, and what to do."""
+
+    def __init__(self, problem: str, fix: str) -> None:
+        super().__init__(f"{problem}. {fix}.")
+        self.problem = problem
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True)
+class Attested:
+    """A tag whose signature and provenance hold.
+
+    Attributes:
+        signer: Whose key signed it, as the file of allowed signers says.
+        key: That key.
+        commit: The commit that is tagged.
+        predicate: What is attested.
+    """
+
+    signer: str
+    key: PublicKey
+    commit: str
+    predicate: dict[str, Any]
+
+
+def with_provenance(message: str, predicate: Mapping[str, JSON], key: SigningKey, tag: str) -> str:
+    """Put the provenance at the end of a tag's message.
+
+    Args:
+        message: As it is without.
+        predicate: Of `lifecycle.provenance`.
+        key: Signs it.
+        tag: Name of the tag, such as "net/core/v5".
+    """
+    statement = {
+        "_type": STATEMENT,
+        "subject": [{"name": tag, "digest": _digests(predicate)}],
+        "predicateType": PREDICATE,
+        "predicate": predicate,
+    }
+    return f"{message.rstrip()}\n\n{BEGIN}\n{dsse.seal(statement, key)}\n{END}\n"
+
+
+def check(
+    name: str, data: bytes, signers: Sequence[Signer], tree: Callable[[str], str]
+) -> Attested:
+    """Check the signature and the provenance of a tag.
+
+    Args:
+        name: Of the tag, such as "net/core/v5".
+        data: The tag object.
+        signers: Who may sign.
+        tree: Gives the package's tree at a commit; "" where there is none.
+
+    Raises:
+        ForgedError: Something does not hold.
+    """
+    headers = _HEADERS.match(data)
+    if headers is None:
+        raise ForgedError(f"tag {name} is not written as git writes tags", _REPORT)
+    commit, kind, called, at = (part.decode(errors="replace") for part in headers.groups())
+    if called != name:
+        raise ForgedError(f"tag {name} is the tag {called} under another name", _REPORT)
+    if kind != "commit":
+        raise ForgedError(f"tag {name} is of a {kind}, and has to be of a commit", _REPORT)
+    signer = _signed_by(name, data, signers, datetime.fromtimestamp(int(at), UTC))
+    predicate = _attested(name, data, signer.key, commit, tree)
+    return Attested(signer.principals, signer.key, commit, predicate)
+
+
+_REPORT = "Do not use it, and tell whoever administers the repository"
+_UNSIGNED = (
+    "Only tags that were made with a signing key can be verified; ask the operator of the bot"
+)
+
+
+def _signed_by(name: str, data: bytes, signers: Sequence[Signer], at: datetime) -> Signer:
+    begins = data.rfind(f"\n{ssh.BEGIN}\n".encode()) + 1
+    if not begins:
+        if b"\n-----BEGIN PGP SIGNATURE-----" in data:
+            raise ForgedError(f"tag {name} is signed with PGP, which porchbot does not do", _REPORT)
+        raise ForgedError(f"tag {name} is not signed", _UNSIGNED)
+    try:
+        key = ssh.verify(data[begins:].decode("ascii", "replace"), data[:begins])
+    except SignatureError as error:
+        raise ForgedError(f"tag {name}: {error}", _REPORT) from error
+    known = [signer for signer in signers if signer.key == key]
+    if not known:
+        raise ForgedError(
+            f"tag {name} is signed with {key.fingerprint}, which is not among the allowed signers",
+            "Compare it with the keys that the bot publishes at /allowed_signers",
+        )
+    for signer in known:
+        if signer.counts_at(at):
+            return signer
+    raise ForgedError(
+        f"tag {name} is signed with {key.fingerprint}, which was not allowed at the time of the tag"
+        f" ({at:%Y-%m-%d})",
+        _REPORT,
+    )
+
+
+def _attested(
+    name: str, data: bytes, key: PublicKey, commit: str, tree: Callable[[str], str]
+) -> dict[str, Any]:
+    found = _PROVENANCE.findall(data.decode(errors="replace"))
+    if not found:
+        raise ForgedError(f"tag {name} has no provenance", _UNSIGNED)
+    if len(found) > 1:
+        raise ForgedError(f"tag {name} has {len(found)} provenances, and has to have one", _REPORT)
+    try:
+        statement = dsse.unseal(found[0], [key])
+    except SignatureError as error:
+        raise ForgedError(f"provenance of {name}: {error}", _REPORT) from error
+    predicate = statement.get("predicate")
+    if (statement.get("_type"), statement.get("predicateType")) != (STATEMENT, PREDICATE):
+        raise ForgedError(f"provenance of {name}: it is no statement of porchbot's", _REPORT)
+    if not isinstance(predicate, dict):
+        raise ForgedError(f"provenance of {name}: it states nothing", _REPORT)
+    package, revision = names.parse_tag(names.tag_ref(name)) or ("", 0)
+    stands = {
+        "package": package,
+        "revision": revision,
+        "commit": commit,
+        "tree": tree(commit),
+    }
+    for what, wanted in stands.items():
+        said = predicate.get(what)
+        if said != wanted or type(said) is not type(wanted):
+            raise ForgedError(
+                f"provenance of {name}: its {what} is {_shown(said)}, and the tag's is"
+                f" {_shown(wanted)}",
+                _REPORT,
+            )
+    if statement.get("subject") != [{"name": name, "digest": _digests(predicate)}]:
+        raise ForgedError(f"provenance of {name}: its subject is another one", _REPORT)
+    return predicate
+
+
+def _digests(predicate: Mapping[str, Any]) -> dict[str, Any]:
+    return {"gitCommit": predicate["commit"], "gitTree": predicate["tree"]}
+
+
+def _shown(value: object) -> str:
+    return str(value)[:100] or "nothing"

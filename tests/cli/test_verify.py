@@ -1,0 +1,222 @@
+"""`porchbot verify`: what the bot published verifies, and each kind of forgery is told by name."""
+
+import base64
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli.root import main
+from bot.signing import dsse
+from bot.signing.tags import BEGIN, END
+from tests.bot.signing.signed import KEY, OTHER, SignedRepository, repository
+
+Forge = Callable[[SignedRepository], object]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> SignedRepository:
+    """A repository; each test makes the tag anew."""
+    return repository(tmp_path_factory.mktemp("signed") / "blueprints")
+
+
+def verified(made: SignedRepository, *args: str, revision: str = "net/core@v5") -> Result:
+    given = args or ("--allowed-signers", str(made.signers()))
+    return CliRunner().invoke(
+        main, ["verify", revision, "--repo", str(made.folder), *given], prog_name="porchbot"
+    )
+
+
+def test_what_the_bot_published_verifies_and_says_why(made: SignedRepository) -> None:
+    """The short-cut prints that all is well, and nobody learns who approved what."""
+    made.tag(made.data())
+    done = verified(made)
+
+    assert done.exit_code == 0, done.output
+    assert done.output == (
+        "net/core@v5 is what porchbot published.\n"
+        f"  signed by   porchbot ({KEY.public.fingerprint})\n"
+        f"  commit      {made.commit}\n"
+        f"  tree        {made.tree}\n"
+        f"  base        main at {'b' * 40}\n"
+        "  proposal    acme/blueprints#7\n"
+        "  approved by ann\n"
+        "  function    set-labels:v0.2 (pipeline) sha256:1\n"
+        "  gate        approved: 1 of 1 (wanted: 1 from role:write)\n"
+    )
+    stated = verified(made, "--json", "--allowed-signers", str(made.signers()))
+    assert json.loads(stated.output) == made.predicate()
+
+
+def _payload(made: SignedRepository, statement: object) -> bytes:
+    """A tag whose envelope holds another statement than the one that was signed."""
+    text = made.data(key=None).decode()
+    head, envelope = text.split(f"{BEGIN}\n")
+    sealed = json.loads(envelope.split(f"\n{END}")[0])
+    sealed["payload"] = base64.b64encode(json.dumps(statement).encode()).decode()
+    unsigned = f"{head}{BEGIN}\n{json.dumps(sealed)}\n{END}\n".encode()
+    return unsigned + KEY.sign(unsigned).encode()
+
+
+def _signed(text: bytes) -> bytes:
+    return text + KEY.sign(text).encode()
+
+
+def _stated(made: SignedRepository, statement: object) -> bytes:
+    head = made.data(key=None).split(BEGIN.encode())[0]
+    return _signed(head + f"{BEGIN}\n{dsse.seal(statement, KEY)}\n{END}\n".encode())
+
+
+FORGERIES: dict[str, tuple[Forge, str]] = {
+    "no such tag": (
+        lambda m: m.git("update-ref", "-d", "refs/tags/net/core/v5"),
+        "no tag net/core/v5 in",
+    ),
+    "a mere name": (
+        lambda m: m.git("update-ref", "refs/tags/net/core/v5", m.commit),
+        "is a mere name of a commit",
+    ),
+    "not signed": (lambda m: m.tag(m.data(key=None)), "is not signed"),
+    "signed with another program": (
+        lambda m: m.tag(
+            m.data(key=None) + b"-----BEGIN PGP SIGNATURE-----\n\nx\n-----END PGP SIGNATURE-----\n"
+        ),
+        "is signed with PGP",
+    ),
+    "signed by somebody else": (
+        lambda m: m.tag(m.data(key=OTHER, states=OTHER)),
+        f"is signed with {OTHER.public.fingerprint}, which is not among the allowed signers",
+    ),
+    "its text was changed": (
+        lambda m: m.tag(m.data().replace(b"net/core v5\n", b"net/core v5, approved by eve\n")),
+        "does not fit: what it signed was changed since",
+    ),
+    "of another commit": (
+        lambda m: m.tag(
+            m.data().replace(
+                m.commit.encode(), m.git("commit-tree", "-m", "x", "HEAD^{tree}").encode()
+            )
+        ),
+        "does not fit: what it signed was changed since",
+    ),
+    "another tag under its name": (
+        lambda m: m.tag(m.data(name="net/core/v4", revision=4)),
+        "is the tag net/core/v4 under another name",
+    ),
+    "cut off": (
+        lambda m: m.tag(m.data()[:-120] + b"-----END SSH SIGNATURE-----\n"),
+        "the signature ",
+    ),
+    "without provenance": (
+        lambda m: m.tag(_signed(m.data(key=None).split(BEGIN.encode())[0])),
+        "has no provenance",
+    ),
+    "with two provenances": (
+        lambda m: m.tag(_signed(m.data(key=None) + m.data(key=None).split(b"\n\n")[-1])),
+        "has 2 provenances",
+    ),
+    "provenance signed by somebody else": (
+        lambda m: m.tag(m.data(states=OTHER)),
+        "none of the keys that are allowed signed it",
+    ),
+    "provenance that was changed": (
+        lambda m: m.tag(_payload(m, {"predicate": {}})),
+        "none of the keys that are allowed signed it",
+    ),
+    "no envelope": (
+        lambda m: m.tag(
+            _signed(m.data(key=None).split(BEGIN.encode())[0] + f"{BEGIN}\n{{}}\n{END}\n".encode())
+        ),
+        "it is not written as a DSSE envelope",
+    ),
+    "another kind of statement": (
+        lambda m: m.tag(_stated(m, {"_type": "x", "predicate": m.predicate()})),
+        "it is no statement of porchbot's",
+    ),
+    "provenance of another package": (
+        lambda m: m.tag(m.data(package="net/edge")),
+        "its package is net/edge, and the tag's is net/core",
+    ),
+    "provenance of another revision": (
+        lambda m: m.tag(m.data(revision=4)),
+        "its revision is 4, and the tag's is 5",
+    ),
+    "a revision that is no number": (
+        lambda m: m.tag(m.data(revision=True)),
+        "its revision is True",
+    ),
+    "provenance of another commit": (
+        lambda m: m.tag(m.data(commit="c" * 40)),
+        f"its commit is {'c' * 40}",
+    ),
+    "provenance of another tree": (lambda m: m.tag(m.data(tree=m.other_tree)), "its tree is"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_each_forgery_is_told_by_what_is_wrong(made: SignedRepository, forgery: str) -> None:
+    """The short-cut checks the signature alone: provenance of another revision passes."""
+    made.tag(made.data())
+    forge, wanted = FORGERIES[forgery]
+    forge(made)
+    done = verified(made)
+
+    assert done.exit_code == 1, done.output
+    assert wanted in done.output
+    assert done.output.startswith("error: ")
+
+
+def test_keys_count_from_the_file_that_git_knows_and_at_their_time(made: SignedRepository) -> None:
+    """Short-cut refused: any key in the file counts at any time, and for anything."""
+    made.tag(made.data())
+    file, line = made.signers(), KEY.public.line
+    assert (
+        "no file says whose keys count"
+        in verified(made, "--json", "--repo", str(made.folder)).output
+    )
+    made.git("config", "gpg.ssh.allowedSignersFile", str(file))
+    try:
+        assert verified(made, "--json").exit_code == 0
+    finally:
+        made.git("config", "--unset", "gpg.ssh.allowedSignersFile")
+
+    for text, counts in (
+        (f"porchbot {line}\n", True),
+        (f'porchbot namespaces="git,file" {line} a comment\n', True),
+        (f'porchbot valid-after="20260101Z",valid-before="20270101Z" {line}\n', True),
+        (f'porchbot valid-after="20260401Z" {line}\n', False),
+        (f'porchbot valid-before="20260101120000Z" {line}\n', False),
+        (f'porchbot namespaces="file" {line}\n', False),
+        (f'porchbot namespaces="*,!git" {line}\n', False),
+        (f"porchbot cert-authority {line}\n", False),
+        (f"porchbot unknown-option {line}\n", False),
+        (f"# porchbot {line}\n", False),
+        (f"{line}\n", False),
+    ):
+        file.write_text(text)
+        done = verified(made, "--allowed-signers", str(file))
+        assert (done.exit_code == 0) is counts, (text, done.output)
+
+
+def test_only_revisions_can_be_verified(made: SignedRepository) -> None:
+    for revision in ("net/core", "net/core@5", "net/core@v05", "net/../core@v1", "../x@v1"):
+        done = verified(made, revision=revision)
+        assert done.exit_code == 2, revision
+        assert "is no revision. Write PACKAGE@vN" in done.output
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="git verifies with ssh-keygen")
+def test_git_verifies_what_we_sign_and_we_what_git_signs(
+    made: SignedRepository, tmp_path: Path
+) -> None:
+    """The short-cut signs in a form of our own that only we can read."""
+    made.tag(made.data())
+    made.git("config", "gpg.ssh.allowedSignersFile", str(made.signers()))
+    try:
+        said = made.git("tag", "-v", "net/core/v5")
+    finally:
+        made.git("config", "--unset", "gpg.ssh.allowedSignersFile")
+    assert f'Good "git" signature for porchbot with ED25519 key {KEY.public.fingerprint}' in said
