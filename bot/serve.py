@@ -13,7 +13,7 @@ from importlib.metadata import version
 import structlog
 from psycopg.conninfo import conninfo_to_dict
 
-from bot import keys, logs, tasks, tracing
+from bot import keys, logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import GitHubWebhooks
@@ -115,6 +115,7 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
         return 1
     logs.configure(_secrets(settings), settings.log_form)
     try:
+        trust.use(settings.github_ca)
         with (
             tracing.configured(os.environ),
             asyncio.Runner(loop_factory=_loop()) as runner,

@@ -59,6 +59,7 @@ class Settings:
     older_keys: tuple[str, ...] = field(default=(), repr=False)
     webhook_secrets: tuple[bytes, ...] = field(repr=False)
     github_api_url: str = GITHUB_API
+    github_ca: str = ""
     runner_address: str = ""
     runner_ca: str = ""
     runner_cert: str = ""
@@ -99,6 +100,7 @@ class Settings:
             older_keys=read.older_keys(),
             webhook_secrets=read.secrets(),
             github_api_url=read.url("PORCHBOT_GITHUB_API_URL", read.known_api_url),
+            github_ca=environ.get("PORCHBOT_GITHUB_CA", "").strip(),
             runner_address=environ.get("PORCHBOT_RUNNER_ADDRESS", ""),
             runner_ca=environ.get("PORCHBOT_RUNNER_CA", ""),
             runner_cert=environ.get("PORCHBOT_RUNNER_CERT", ""),

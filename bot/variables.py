@@ -31,6 +31,7 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, a line each", "that of `porchbot setup`"),
     "PORCHBOT_WEBHOOK_URL": ("where webhooks are to go, checked", "any address of a bot"),
     "PORCHBOT_GITHUB_API_URL": ("address of GitHub's API", GITHUB_API),
+    "PORCHBOT_GITHUB_CA": ("certificates to trust GitHub by, PEM file", "the system's"),
     "PORCHBOT_LISTEN": ("where webhooks come in, host:port", f"{HOST}:{PORT}"),
     "DATABASE_URL": ("PostgreSQL, for libpq", "an embedded server"),
     "PORCHBOT_STATE": ("folder for mirrors and the embedded database", "~/.local/state/porchbot"),

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from bot import trust
 from bot.cli.dropin import StrictCommand
 from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
@@ -29,8 +30,9 @@ def doctor() -> None:
     """
     try:
         settings = Settings.from_env(os.environ)
+        trust.use(settings.github_ca)
         found = asyncio.run(_look(settings))
-    except (SettingsError, ForgeBusyError, ForgeRefusedError) as error:
+    except (SettingsError, ForgeBusyError, ForgeRefusedError, OSError) as error:
         raise click.ClickException(str(error)) from error
     for each in sorted(found, key=lambda drift: not drift.harmful):
         click.echo(f"{'wrong' if each.harmful else 'hint'}: {each}")

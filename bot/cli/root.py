@@ -19,6 +19,7 @@ _COMMANDS = {
     "pkg": ("bot.cli.pkg.group:pkg", "Get, update, and look into packages on disk."),
     "runner": ("bot.cli.runner:runner", "Run the function runner: Porch's gRPC service."),
     "secret": ("bot.cli.secret:secret", "Keep secrets encrypted."),
+    "setup": ("bot.cli.setup:setup", "Register the bot as an App of GitHub."),
     "verify": ("bot.cli.verify:verify", "Verify the signature and the provenance of a revision."),
     "version": ("bot.cli.about:version", "Print the version."),
 }

@@ -68,14 +68,14 @@ class StatusPages:
         if not self._operator.exists:
             return PlainTextResponse(OFF, 404)
         if not self._operator.admits(request):
-            return _html("login.html", 401, wrong=False)
+            return html("login.html", 401, wrong=False)
         try:
             shown = await board.read(self._store, self._readiness, self._clock, _after(request))
         except StoreError as error:
             needs = await self._readiness.read()
-            return _html("away.html", 503, error=logs.redacted(str(error)), needs=needs)
+            return html("away.html", 503, error=logs.redacted(str(error)), needs=needs)
         more = urlencode({"after": ":".join(map(str, shown.more))}) if shown.more else ""
-        return _html(
+        return html(
             "status.html",
             board=shown,
             more=more,
@@ -108,8 +108,8 @@ class StatusPages:
             if times := self._wrong.times():
                 log.warning("wrong token for /status", times=times)
             await self._clock.sleep(login.PENALTY)
-            return _html("login.html", 401, wrong=True)
-        response = _to("/status")
+            return html("login.html", 401, wrong=True)
+        response = to("/status")
         self._operator.log_in(request, response)
         return response
 
@@ -117,7 +117,7 @@ class StatusPages:
         """Forget a login."""
         if await self._operator.change(request) is None:
             return PlainTextResponse(FOREIGN, 403)
-        response = _to("/status")
+        response = to("/status")
         self._operator.log_out(request, response)
         return response
 
@@ -137,7 +137,7 @@ class StatusPages:
         except StoreError as error:
             return PlainTextResponse(f"{logs.redacted(str(error))}\n", 503)
         log.info("the operator has a key looked at again", key=str(key))
-        return _to(f"/status?{urlencode({'again': str(key)})}")
+        return to(f"/status?{urlencode({'again': str(key)})}")
 
 
 def _after(request: Request) -> tuple[int, int] | None:
@@ -150,7 +150,7 @@ def _after(request: Request) -> tuple[int, int] | None:
     return place if all(-(2**63) <= each < 2**63 for each in place) else None
 
 
-def _to(path: str) -> Response:
+def to(path: str) -> Response:
     """Send a browser on, with a request that changes nothing."""
     return Response(status_code=303, headers={"location": path, "cache-control": "no-store"})
 
@@ -175,11 +175,19 @@ def _style() -> str:
     return (resources.files("bot.http") / "templates" / "status.css").read_text(encoding="utf-8")
 
 
-def _html(name: str, status: int = 200, **shown: object) -> Response:
+def html(name: str, status: int = 200, *, forms: str = "'self'", **shown: object) -> Response:
+    """A page, with all that browsers are told to keep away from it.
+
+    Args:
+        name: Of its template.
+        status: Of HTTP.
+        forms: Where its forms may lead: an origin, or 'self' for here.
+        shown: What stands on it.
+    """
     digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none';"
-        " frame-ancestors 'none'"
+        f"default-src 'none'; style-src 'sha256-{digest}'; form-action {forms};"
+        " base-uri 'none'; frame-ancestors 'none'"
     )
     headers: Mapping[str, str] = {
         "content-security-policy": policy,

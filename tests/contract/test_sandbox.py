@@ -188,6 +188,7 @@ def read_repository(walk: Walk) -> None:
     walk.ask(owner, "GET", f"{REPO}/collaborators/author", 204)
     walk.ask(owner, "GET", f"{REPO}/branches/main/protection", 404)
     walk.ask(owner, "GET", f"/repositories/{walk.repo.id}/commits")
+    walk.ask(walk.client(), "POST", "/app-manifests/unknown/conversions", 404)
     for path in ("/user", "/users/author", "/users/porchbot[bot]", "/rate_limit", "/meta"):
         walk.ask(owner, "GET", path)
     walk.ask(anybody, "GET", f"{REPO}/contents/README.md")

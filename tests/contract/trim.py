@@ -25,6 +25,7 @@ Json = dict[str, Any]
 _REPO = "/repos/{owner}/{repo}"
 OPERATIONS: Mapping[str, str] = {
     "/app": "get",
+    "/app-manifests/{code}/conversions": "post",
     "/app/hook/config": "get patch",
     "/app/hook/deliveries": "get",
     "/app/hook/deliveries/{delivery_id}": "get",

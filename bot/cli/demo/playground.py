@@ -33,9 +33,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 import bot
 from bot.cli.demo.balancer import Balancer
 from bot.cli.demo.kept import Kept, NotStartedError, stop
+from bot.forges.github import manifest
+from bot.forges.github.manifest import ManifestError
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
-from cadlib import yaml
 from lifecycle.facts.checks import PUBLISH
 
 USERS: Mapping[str, str] = {
@@ -266,9 +267,10 @@ class Playground:
     def _start_forge(
         self, key: rsa.RSAPrivateKey, secret: str, port: int, source: Path
     ) -> dict[str, Any]:
-        manifest = yaml.read(_manifest().read_bytes(), path="app-manifest.yml").documents[0].value
-        if not isinstance(manifest, dict):
-            raise PlaygroundError("app-manifest.yml is no mapping. Restore it")
+        try:
+            granted = manifest.read()
+        except ManifestError as error:
+            raise PlaygroundError(str(error)) from error
         state = {
             "users": [{"login": login} for login in USERS],
             "repositories": [
@@ -293,8 +295,8 @@ class Playground:
                 "public_key": _public_pem(key),
                 "webhook_url": f"http://127.0.0.1:{port}/webhooks/github",
                 "webhook_secret": secret,
-                "permissions": manifest["default_permissions"],
-                "events": manifest["default_events"],
+                "permissions": granted["default_permissions"],
+                "events": granted["default_events"],
             },
         }
         file = self._folder / "forge.json"
@@ -390,14 +392,6 @@ def _has_ended(each: _Bot) -> bool:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (the handler's shape)
     raise KeyboardInterrupt
-
-
-def _manifest() -> Path:
-    beside = Path(bot.__file__).resolve().parent
-    for file in (beside / "_app-manifest.yml", beside.parent / "app-manifest.yml"):
-        if file.is_file():
-            return file
-    raise PlaygroundError("app-manifest.yml is not installed. Run from a checkout")
 
 
 def _name(source: Path) -> str:

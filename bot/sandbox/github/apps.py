@@ -7,6 +7,7 @@ from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules import manifests
 
 
 @route("GET", "/app")
@@ -15,6 +16,14 @@ def get_app(request: ApiRequest) -> ApiResponse:
     body = basic.app(request.links, request.app)
     installed = [i for i in request.state.data.installations.values() if i.app is request.app]
     return ApiResponse(body=body | {"installations_count": len(installed)})
+
+
+@route("POST", "/app-manifests/{code}/conversions")
+def create_from_manifest(request: ApiRequest) -> ApiResponse:
+    """Make the App of a manifest that was confirmed, and tell its secrets, once."""
+    app, told = manifests.convert(request.state, request.params["code"])
+    body = basic.app(request.links, app) | {"client_id": app.client_id, **told}
+    return ApiResponse(status=201, body=body)
 
 
 @route("GET", "/apps/{app_slug}")

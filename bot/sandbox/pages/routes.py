@@ -23,13 +23,9 @@ from starlette.routing import Route
 
 from bot.sandbox import refnames
 from bot.sandbox.errors import GitError, RefusedError, not_found
-from bot.sandbox.pages import markup, templating, views
-from bot.sandbox.records.accounts import Role, User
-from bot.sandbox.records.repository import Pull, Repository
+from bot.sandbox.pages import apps, markup, templating, views
+from bot.sandbox.pages.asked import COOKIE, PageRequest
 from bot.sandbox.rules.state import ForgeState
-
-COOKIE = "sandbox"
-"""Holds `<login>.<random>`: who acts, and what the forms' tokens are bound to."""
 
 MOST_FORM_BYTES = 400_000
 """A form above this is refused; a comment has at most 65,536 characters."""
@@ -45,47 +41,8 @@ _SECURITY = {
     "Cache-Control": "no-store",
 }
 
-Page = Callable[["PageRequest"], Response]
-Form = Callable[["PageRequest", Mapping[str, str]], str]
-
-
-class PageRequest:
-    """One request to a page: who looks, at what.
-
-    Attributes:
-        request: The request.
-        state: The forge; its lock is held while the page is made.
-        user: Who acts; the first user at the first page, None on a forge without users.
-        seed: The random part of the cookie.
-    """
-
-    def __init__(self, request: Request, state: ForgeState) -> None:
-        self.request = request
-        self.state = state
-        login, _, seed = request.cookies.get(COOKIE, "").rpartition(".")
-        people = self.people
-        known = {user.login: user for user in people}
-        self.user: User | None = known.get(login) or (people[0] if people else None)
-        self.seed = seed or secrets.token_urlsafe(16)
-
-    @property
-    def people(self) -> list[User]:
-        """Everybody that a visitor may act as: no Apps."""
-        return [user for user in self.state.data.users.values() if user.app is None]
-
-    @property
-    def repo(self) -> Repository:
-        """The repository of the address; 404 where there is none that the user may read."""
-        given = self.request.path_params
-        repo = self.state.repository(given["owner"], given["name"])
-        if self.state.role(repo, self.user) < Role.READ:
-            raise not_found()
-        return repo
-
-    @property
-    def pull(self) -> Pull:
-        """The pull request of the address; 404 where there is none."""
-        return self.state.pulls.find(self.repo, self.request.path_params["number"])
+Page = Callable[[PageRequest], Response]
+Form = Callable[[PageRequest, Mapping[str, str]], str]
 
 
 class Pages:
@@ -101,6 +58,14 @@ class Pages:
                 Route("/", self._shows(self._home)),
                 Route("/_/style.css", self._style),
                 Route("/_/user", self._takes(self._switch), methods=["POST"]),
+                *(
+                    Route(f"{whose}/settings/apps/new", self._asks(self._new_app), methods=["POST"])
+                    for whose in ("", "/organizations/{organization}")
+                ),
+                Route("/settings/apps", self._takes(apps.confirm), methods=["POST"]),
+                Route("/apps/{slug}", self._shows(self._app)),
+                Route("/apps/{slug}/installations/new", self._shows(self._app)),
+                Route("/apps/{slug}/installations", self._takes(apps.install), methods=["POST"]),
                 Route("/{owner}/{name}", self._shows(self._code)),
                 Route("/{owner}/{name}/tree/{address:path}", self._shows(self._code)),
                 Route("/{owner}/{name}/blob/{address:path}", self._shows(self._code)),
@@ -206,6 +171,20 @@ class Pages:
             may=views.may(state, pull, asked.user),
         )
 
+    def _new_app(self, asked: PageRequest, form: Mapping[str, str]) -> Response:
+        """A manifest was posted from elsewhere: it is shown, and nothing is done yet."""
+        shown = apps.asked_for(asked.state, asked.user, asked.request, form)
+        made = self._page(asked, "new-app.html", **shown.values)
+        made.headers["Content-Security-Policy"] = _SECURITY["Content-Security-Policy"].replace(
+            "form-action 'self'", f"form-action 'self' {shown.leads_to}"
+        )
+        return made
+
+    def _app(self, asked: PageRequest) -> Response:
+        app = apps.found(asked.state, asked.request)
+        rows = apps.installable(asked.state, asked.user, app)
+        return self._page(asked, "app.html", app=app, rows=rows)
+
     # What is done.
 
     def _switch(self, asked: PageRequest, form: Mapping[str, str]) -> str:
@@ -279,6 +258,17 @@ class Pages:
 
         return endpoint
 
+    def _asks(
+        self, page: Callable[[PageRequest, Mapping[str, str]], Response]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """A page that a form of another site leads to; its form carries no token of ours."""
+
+        async def endpoint(request: Request) -> Response:
+            fields = await _fields(request)
+            return await self._shows(lambda asked: page(asked, fields))(request)
+
+        return endpoint
+
     async def _style(self, _request: Request) -> Response:
         loader = self._templates.loader
         if loader is None:
@@ -315,7 +305,7 @@ class Pages:
     def _sealed(self, asked: PageRequest, response: Response) -> Response:
         """Add what every answer has: the rules for browsers, and the cookie."""
         for name, value in _SECURITY.items():
-            response.headers[name] = value
+            response.headers.setdefault(name, value)
         login = asked.user.login if asked.user else ""
         response.set_cookie(
             COOKIE, f"{login}.{asked.seed}", httponly=True, samesite="lax", path="/"

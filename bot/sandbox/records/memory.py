@@ -40,6 +40,17 @@ class InstallationToken:
     revoked: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ManifestCode:
+    """A manifest that somebody confirmed, until its code is exchanged."""
+
+    account: User
+    name: str
+    slug: str
+    manifest: Mapping[str, Any]
+    created_at: datetime
+
+
 @dataclass(slots=True)
 class Data:
     """The forge's whole memory; one deep copy of it is one moment of the forge."""
@@ -53,6 +64,7 @@ class Data:
     """Full names that repositories had before, in small letters, to the repository's id."""
     user_tokens: dict[str, User] = field(default_factory=dict)
     installation_tokens: dict[str, InstallationToken] = field(default_factory=dict)
+    manifest_codes: dict[str, ManifestCode] = field(default_factory=dict)
     last_id: int = 1000
 
 

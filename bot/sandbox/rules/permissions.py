@@ -53,6 +53,7 @@ NEEDS: dict[str, Need] = {
     "DELETE /installation/token": Need("app"),
     "GET /apps/{app_slug}": Need(""),
     "GET /meta": Need(""),
+    "POST /app-manifests/{code}/conversions": Need(""),
     "GET /rate_limit": Need(""),
     "GET /orgs/{org}/installation": Need("jwt"),
     "GET /users/{username}/installation": Need("jwt"),

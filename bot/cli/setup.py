@@ -1,0 +1,221 @@
+"""`porchbot setup`: registers the bot as an App of GitHub, from a page of its own."""
+
+import asyncio
+import json
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+
+from bot import apps, trust
+from bot.apps import KnownApp
+from bot.cli.dropin import StrictCommand
+from bot.forges.github import manifest
+from bot.forges.github.manifest import GITHUB_WEB, Addresses, ManifestError
+from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
+from bot.http import setup as pages
+from bot.http.server import listening
+from bot.http.setup import RegistrationError, SetupPages
+from bot.settings import state_folder
+from bot.vault import Vault, VaultError, open_vault, secrets_file
+
+MINUTES = 30
+"""How long the page stays open: a person looks for a password meanwhile, and asks a colleague."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What the options come to."""
+
+    github: Addresses
+    organization: str
+    name: str
+    bot_url: str
+    host: str
+    port: int
+    page_url: str
+    minutes: float
+
+
+@click.command(
+    cls=StrictCommand,
+    examples="""
+    # Register an App for an organization of GitHub.com; the bot will be reached at that address.
+    $ porchbot setup --org acme --url https://porchbot.acme.example
+
+    # At a GitHub Enterprise Server with a certificate of the company's own.
+    $ porchbot setup --github https://github.corp --ca corp.pem --url https://porchbot.corp
+    """,
+)
+@click.option(
+    "--url", required=True, metavar="URL", help="Address by which GitHub reaches the bot."
+)
+@click.option(
+    "--github", default=GITHUB_WEB, show_default=True, metavar="URL", help="Which GitHub."
+)
+@click.option("--org", default="", metavar="NAME", help="Organization that owns the App.")
+@click.option("--name", default="", help="Name of the App; can be changed on GitHub's page.")
+@click.option(
+    "--listen",
+    default="127.0.0.1:8099",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where the page is.",
+)
+@click.option(
+    "--page", default="", metavar="URL", help="Address of the page for browsers, behind a proxy."
+)
+@click.option("--ca", default="", metavar="FILE", help="Certificates to trust GitHub by, PEM.")
+@click.option("--replace", is_flag=True, help="Register another App although there is one.")
+@click.option("--minutes", default=MINUTES, type=click.FloatRange(min=0), help="Then it ends.")
+def setup(
+    url: str,
+    github: str,
+    org: str,
+    name: str,
+    listen: str,
+    page: str,
+    ca: str,
+    replace: bool,
+    minutes: float,
+) -> None:
+    """Register the bot as an App of GitHub.
+
+    Opens a page that a browser is let into once, with the token in the address that is printed.
+    From there the browser takes the App's manifest to GitHub, and comes back with a code, for
+    which the bot gets the App's private key and secrets. They are kept encrypted in the secret
+    store (PORCHBOT_SECRETS_STORE), and never printed.
+    """
+    try:
+        trust.use(ca or os.environ.get(trust.VARIABLE, ""))
+        vault = _vault(replace=replace)
+        host, port = _address(listen)
+        wanted = _Wanted(
+            github=manifest.addresses(github),
+            organization=org,
+            name=name,
+            bot_url=url,
+            host=host,
+            port=port,
+            page_url=page.rstrip("/"),
+            minutes=minutes,
+        )
+        app = asyncio.run(_register(wanted, vault))
+    except (ManifestError, RegistrationError, VaultError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    if app is None:
+        raise click.ClickException(
+            f"Nobody finished within {minutes:g} minutes, and nothing was registered. Run it again."
+        )
+    _tell(app, vault.file, ca)
+
+
+def _vault(*, replace: bool) -> Vault:
+    """The secret store; refused where it has an App already.
+
+    Raises:
+        RegistrationError: It has.
+    """
+    vault = open_vault(os.environ, state_folder(os.environ), make=True)
+    known = apps.read(vault)
+    if known and not replace:
+        raise RegistrationError(
+            f"The bot is registered already, as {known[0].web_url}. To let another App take its"
+            " place, run it with --replace; what the old one's key signed still counts then."
+        )
+    return vault
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise RegistrationError(f"--listen is {text!r}. Give host:port, such as 127.0.0.1:8099.")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+async def _register(wanted: _Wanted, vault: Vault) -> KnownApp | None:
+    """Keep the pages open until the App is registered, or time is up; the App."""
+    token = secrets.token_urlsafe(32)
+
+    async def register(code: str) -> KnownApp:
+        try:
+            app = await manifest.convert(wanted.github.api, code)
+            apps.keep(vault, app)
+        except ForgeMissingError as error:
+            raise RegistrationError(
+                "GitHub does not know this code: it counts once, and for an hour. Begin again; if"
+                " the App was made already, delete it on GitHub first."
+            ) from error
+        except (ForgeBusyError, ForgeRefusedError, VaultError, KeyError, ValueError) as error:
+            raise RegistrationError(
+                f"The App was made, but its key did not arrive: {error}. Delete it on GitHub, mend"
+                " that, and begin again."
+            ) from error
+        return app
+
+    base = wanted.page_url or _base(wanted.host, wanted.port)
+    filled = manifest.filled(wanted.name, wanted.bot_url, base + pages.CREATED)
+    plan = pages.plan_of(
+        filled,
+        json.dumps(filled),
+        wanted.github.web,
+        wanted.organization,
+        lambda state: wanted.github.new_app(wanted.organization, state),
+    )
+    shown = SetupPages(plan, token, register)
+    async with listening(shown.application(), wanted.host, wanted.port):
+        _invite(f"{base}{pages.PAGE}?token={token}", wanted)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(shown.registered.wait(), wanted.minutes * 60)
+            await asyncio.wait_for(shown.seen.wait(), LAST_LOOK)
+    return shown.app
+
+
+LAST_LOOK = 30.0
+"""Seconds for the browser to fetch the last page, which has the link to install the App."""
+
+
+def _base(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _invite(address: str, wanted: _Wanted) -> None:
+    click.echo(f"Open this address in a browser, once, within {wanted.minutes:g} minutes:\n")
+    click.echo(f"  {address}\n")
+    if not address.startswith("https:") and not _is_loopback(wanted.host):
+        click.echo(
+            "This page is not on this machine alone, and speaks HTTP: let something that ends TLS"
+            " stand before it, and name its address with --page.\n",
+            err=True,
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _tell(app: KnownApp, store: Path, ca: str) -> None:
+    serve = "porchbot serve" if not ca else f"PORCHBOT_GITHUB_CA={ca} porchbot serve"
+    click.echo(f"{app.slug} is registered: {app.web_url}")
+    click.echo(f"Its key and secrets are kept, encrypted, in {store}.")
+    kept = [f"PORCHBOT_MASTER_KEY{end}" for end in ("", "_FILE")]
+    if not any(os.environ.get(name) for name in kept):
+        key = secrets_file(os.environ, state_folder(os.environ)).parent / "master.key"
+        click.echo(f"The master key is {key}. Keep a copy of it elsewhere.")
+    click.echo("\nNext:")
+    click.echo(f"  1. Install it on your repositories: {app.web_url}/installations/new")
+    click.echo(f"  2. Start the bot: {serve}")
+    click.echo("  3. See whether all is well: porchbot doctor")
+    if os.environ.get("PORCHBOT_GITHUB_APP_ID"):
+        click.echo(
+            "\nPORCHBOT_GITHUB_APP_ID is set and counts before the secret store: unset it, with"
+            " the key's variables, for the bot to be this App.",
+            err=True,
+        )

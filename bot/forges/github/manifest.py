@@ -1,0 +1,152 @@
+"""Registering the App by its manifest: addresses of a GitHub, the manifest, and its conversion.
+
+Source: https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import bot
+from bot.apps import KnownApp
+from bot.forges.github.app import AppClients
+from bot.forges.github.http import Clients, call
+from bot.forges.github.registration import PATH
+from bot.variables import GITHUB_API
+from cadlib import yaml
+
+GITHUB_WEB = "https://github.com"
+GHE_DOMAIN = ".ghe.com"
+FILE = "app-manifest.yml"
+
+
+class ManifestError(Exception):
+    """The App cannot be registered; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where one GitHub answers.
+
+    Attributes:
+        web: Its pages, without a slash at the end.
+        api: Its REST API.
+    """
+
+    web: str
+    api: str
+
+    def new_app(self, organization: str, state: str) -> str:
+        """Where a browser posts a manifest: for an organization, or for whoever is logged in."""
+        whose = f"/organizations/{quote(organization, safe='')}" if organization else ""
+        return f"{self.web}{whose}/settings/apps/new?state={quote(state, safe='')}"
+
+
+def addresses(web: str) -> Addresses:
+    """Tell where the API of a GitHub is, from the address that people open.
+
+    Raises:
+        ManifestError: It is no address.
+
+    Source: https://docs.github.com/enterprise-server/rest/enterprise-admin and
+        https://docs.github.com/enterprise-cloud@latest/admin/data-residency/about-github-enterprise-cloud-with-data-residency
+    """
+    parts = urlsplit(web.strip() if "://" in web else f"https://{web.strip()}")
+    host = (parts.hostname or "").lower()
+    if parts.scheme not in ("http", "https") or not host or parts.path.strip("/") or parts.query:
+        raise ManifestError(
+            f"{web!r} is no address of a GitHub. Give the one that people open, such as"
+            f" {GITHUB_WEB}, https://acme.ghe.com or https://github.corp."
+        )
+    if host in ("github.com", "www.github.com", "api.github.com"):
+        return Addresses(GITHUB_WEB, GITHUB_API)
+    if host.endswith(GHE_DOMAIN):
+        host = host.removeprefix("api.")
+        return Addresses(f"https://{host}", f"https://api.{host}")
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return Addresses(origin, f"{origin}/api/v3")
+
+
+def read() -> Mapping[str, Any]:
+    """The manifest that the bot ships with, as values.
+
+    Raises:
+        ManifestError: It is not installed.
+    """
+    installed = Path(str(resources.files(bot))) / f"_{FILE}"
+    for file in (installed, installed.parents[1] / FILE):
+        if file.is_file():
+            found = yaml.read(file.read_bytes(), path=FILE).documents[0].value
+            if isinstance(found, dict):
+                return found
+    raise ManifestError(f"{FILE} is not installed, or no mapping. Run from a checkout.")
+
+
+def filled(name: str, bot_url: str, page_url: str) -> Mapping[str, Any]:
+    """The manifest for one bot.
+
+    Args:
+        name: Of the App; "" for the manifest's own.
+        bot_url: Where the forge reaches the bot.
+        page_url: Where the browser goes back to, with the code.
+
+    Raises:
+        ManifestError: The bot's address is none, or a browser's page of something else.
+    """
+    parts = urlsplit(bot_url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query:
+        raise ManifestError(
+            f"{bot_url!r} is no address of a bot. Give the one that GitHub reaches it by, such as"
+            " https://porchbot.example."
+        )
+    base = bot_url.rstrip("/").removesuffix(PATH)
+    given = read()
+    return {
+        **given,
+        "name": name or given.get("name", "porchbot"),
+        "hook_attributes": {"url": base + PATH, "active": True},
+        "redirect_url": page_url,
+    }
+
+
+async def convert(api_url: str, code: str) -> KnownApp:
+    """Exchange the code of a confirmed manifest for the App and its secrets, once.
+
+    An App that came without a secret for its webhook is given one.
+
+    Raises:
+        ForgeMissingError: The code is unknown, was used already, or is older than an hour.
+        ForgeBusyError, ForgeRefusedError: As of any request.
+    """
+    clients = Clients(api_url, lambda: None)
+    try:
+        path = f"/app-manifests/{quote(code, safe='')}/conversions"
+        data = (await call(clients, "exchange the code for the App", "POST", path)).data
+    finally:
+        clients.close()
+    app = KnownApp(
+        id=int(data["id"]),
+        slug=str(data["slug"]),
+        client_id=str(data["client_id"]),
+        api_url=api_url,
+        web_url=str(data["html_url"]),
+        private_key=str(data["pem"]),
+        webhook_secret=str(data.get("webhook_secret") or ""),
+        client_secret=str(data.get("client_secret") or ""),
+    )
+    return app if app.webhook_secret else await _with_webhook_secret(app)
+
+
+async def _with_webhook_secret(app: KnownApp) -> KnownApp:
+    secret = secrets.token_hex(32)
+    signed = AppClients(app.api_url, str(app.id), app.private_key)
+    try:
+        wanted, body = "set the webhook's secret", {"secret": secret}
+        await call(signed.clients, wanted, "PATCH", "/app/hook/config", body=body)
+    finally:
+        signed.close()
+    return replace(app, webhook_secret=secret)

@@ -1,0 +1,54 @@
+"""Where a GitHub's API is, and what the manifest says."""
+
+import pytest
+
+from bot.forges.github.manifest import Addresses, ManifestError, addresses, filled
+
+COM = Addresses("https://github.com", "https://api.github.com")
+DATA = Addresses("https://acme.ghe.com", "https://api.acme.ghe.com")
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("https://github.com", COM),
+        ("github.com", COM),
+        ("https://www.github.com/", COM),
+        ("https://api.github.com", COM),
+        ("https://acme.ghe.com", DATA),
+        ("https://api.acme.ghe.com/", DATA),
+        ("https://GitHub.corp", Addresses("https://GitHub.corp", "https://GitHub.corp/api/v3")),
+        (
+            "http://127.0.0.1:8000",
+            Addresses("http://127.0.0.1:8000", "http://127.0.0.1:8000/api/v3"),
+        ),
+    ],
+)
+def test_where_the_api_is(given: str, found: Addresses) -> None:
+    """The short-cut puts /api/v3 behind every address; ghe.com has a host for it."""
+    assert addresses(given) == found
+
+
+@pytest.mark.parametrize("given", ["", "ftp://github.corp", "https://github.com/acme", "https://"])
+def test_what_is_no_github(given: str) -> None:
+    with pytest.raises(ManifestError, match="is no address of a GitHub"):
+        addresses(given)
+
+
+def test_whose_app_it_becomes() -> None:
+    assert COM.new_app("", "a b") == "https://github.com/settings/apps/new?state=a%20b"
+    assert DATA.new_app("acme", "s") == (
+        "https://acme.ghe.com/organizations/acme/settings/apps/new?state=s"
+    )
+
+
+def test_the_webhook_goes_to_the_bot_wherever_it_is() -> None:
+    """The short-cut sends webhooks to the example that the manifest ships with."""
+    for url in ("https://bot.example/", "https://bot.example/webhooks/github"):
+        made = filled("mine", url, "http://127.0.0.1:8099/setup/created")
+        assert made["hook_attributes"] == {
+            "url": "https://bot.example/webhooks/github",
+            "active": True,
+        }
+        assert (made["name"], made["public"]) == ("mine", False)
+    assert filled("", "https://bot.example", "http://x/")["name"] == "porchbot"
