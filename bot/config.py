@@ -11,25 +11,27 @@ The classes are the format. `python -m bot.config` writes its JSON schema, which
 `docs/reference/porchbot.schema.json` for editors.
 """
 
-import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from bot import config_access
+from bot.config_access import Access, folder
 from cadlib import forms
 from cadlib.errors import Place
-from cadlib.forms import Form, FormError, Strict, later, wrong
+from cadlib.forms import Form, FormError, Strict, wrong
 from cadlib.images import is_image
 from cadlib.yaml import FieldPath
-from lifecycle import names
-from lifecycle.access import Role, RoleSource, Source, UserSource
+from lifecycle import names, policy
+from lifecycle.access import (
+    AccessAction,
+)
 from lifecycle.messages import configuration as texts
 from lifecycle.messages import naming
 from lifecycle.policy import (
-    ApproveRule,
     BrokenPolicy,
     ConfigurationProblem,
     GuardrailFunction,
@@ -46,7 +48,6 @@ LEDGER = ".porchbot/ledger.yaml"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
     (): frozenset({"deployment", "metadata", "drafts", "functions", "upstreams", "variants"}),
-    ("access",): frozenset({"propose", "delete"}),
     ("publish",): frozenset({"checks", "release", "oci"}),
     ("guardrails", "mutators", 0): frozenset({"configPath", "exec", "exclude", "selectors", "tag"}),
     ("guardrails", "validators", 0): frozenset(
@@ -56,29 +57,6 @@ _LATER: Mapping[FieldPath, frozenset[str]] = {
 """Keys that are planned, by the mapping they stand in (0 for any item of a list). `configPath`
 waits for a way to read it from the base branch: out of the proposal, its author would choose how
 the guardrail judges him."""
-
-_ROLES = tuple(str(role) for role in Role if role > Role.NONE)
-_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_SOURCE_SCHEMA: dict[str, Any] = {
-    "pattern": rf"^(role:({'|'.join(_ROLES)})|user:{_LOGIN.pattern})$"
-}
-
-
-def _directory(text: str) -> str:
-    path = text.removeprefix("./").rstrip("/")
-    if path in ("", "."):
-        if text.startswith("/"):
-            raise wrong(*texts.ROOT)
-        return ""
-    parts = path.split("/")
-    if (
-        not all(parts)
-        or not {".", ".."}.isdisjoint(parts)
-        or "\\" in path
-        or not path.isprintable()
-    ):
-        raise wrong(*texts.folder(text))
-    return path
 
 
 def _branch(text: str) -> str:
@@ -96,23 +74,10 @@ def _image(text: str) -> str:
     return text
 
 
-def _source(text: str) -> str:
-    kind, _, rest = text.partition(":")
-    if text == "codeowners" or kind == "team":
-        raise later(*texts.unsupported_source(text))
-    if (kind == "role" and rest in _ROLES) or (kind == "user" and _LOGIN.fullmatch(rest)):
-        return text
-    if text in _ROLES:
-        raise wrong(*texts.bare_role(text))
-    if kind == "user" and rest:
-        raise wrong(*texts.machine(text))
-    raise wrong(*texts.source(text, _ROLES))
-
-
 class Package(Strict):
     """A part of the repository where packages live."""
 
-    directory: Annotated[str, AfterValidator(_directory)] = ""
+    directory: Annotated[str, AfterValidator(folder)] = ""
     """Folder, from the top of the repository; `.` for all of it."""
 
     branch: Annotated[str, AfterValidator(_branch)] | None = None
@@ -148,51 +113,6 @@ class Guardrails(Strict):
     """Functions that only judge."""
 
 
-class Approve(Strict):
-    """Who must approve before something is published."""
-
-    require: Annotated[int, Field(ge=0, le=100)] = 1
-    """How many people must approve."""
-
-    from_: Annotated[
-        list[Annotated[str, AfterValidator(_source), Field(json_schema_extra=_SOURCE_SCHEMA)]],
-        Field(min_length=1, max_length=100),
-    ] = Field(["role:write"], alias="from")
-    """Whose approval counts, any of: `role:read`, `role:triage`, `role:write`, `role:maintain`,
-    `role:admin` (that role or a higher one), `user:<login>`."""
-
-    self_: bool = Field(False, alias="self")
-    """Authors may approve their own work."""
-
-    @model_validator(mode="after")
-    def _can_be_met(self) -> "Approve":
-        logins = {source.lower() for source in self.from_ if source.startswith("user:")}
-        if all(source.startswith("user:") for source in self.from_) and self.require > len(logins):
-            raise wrong(*texts.too_few(self.require, len(logins)))
-        return self
-
-
-class Configure(Strict):
-    """Who must approve a change of this file or of the ledger; its author never counts."""
-
-    require: Annotated[int, Field(ge=1, le=100)] = 1
-    """How many people must approve."""
-
-    from_: Annotated[
-        list[Annotated[str, AfterValidator(_source), Field(json_schema_extra=_SOURCE_SCHEMA)]],
-        Field(min_length=1, max_length=100, alias="from"),
-    ]
-    """Whose approval counts, any of these, spelled as in `approve`."""
-
-
-class Access(Strict):
-    """Who may do what."""
-
-    approve: Approve = Field(default_factory=lambda: Approve.model_validate({}))
-    configure: Configure | None = None
-    """Left out: whoever approves packages, at least one, and never an author."""
-
-
 class Publish(Strict):
     """How the bot publishes."""
 
@@ -217,7 +137,7 @@ class Configuration(Strict):
     """`commit`: push the rendered result to the draft. `check`: report the difference only."""
 
     guardrails: Guardrails = Guardrails()
-    access: Access = Access()
+    access: Access = Field(default_factory=lambda: Access.model_validate({}))
     publish: Publish = Publish()
 
     @model_validator(mode="after")
@@ -230,26 +150,27 @@ class Configuration(Strict):
 
     def policy(self) -> Policy:
         """As the lifecycle knows it."""
-        approve = self.access.approve
+        access = self.access
         return Policy(
             version=self.version,
             roots=tuple(Root(p.directory, p.branch) for p in self.packages or ()),
             render=RenderMode(self.render),
             mutators=tuple(_guardrail(f) for f in self.guardrails.mutators),
             validators=tuple(_guardrail(f) for f in self.guardrails.validators),
-            approve=ApproveRule(
-                approve.require, tuple(_as_source(text) for text in approve.from_), approve.self_
+            approve=config_access.rule(access.approve),
+            configure=config_access.rule(access.configure) if access.configure else None,
+            access=config_access.rules(access, AccessAction.APPROVE, AccessAction.CONFIGURE),
+            paths=tuple(
+                policy.PathAccess(each.directory, config_access.rules(each))
+                for each in access.paths
             ),
-            configure=_configure(self.access.configure),
+            upstreams=tuple(
+                policy.UpstreamAccess(each.upstream, config_access.rules(each))
+                for each in access.upstreams
+            ),
             merge=MergeMethod(self.publish.merge),
             update=UpdateMode(self.publish.update),
         )
-
-
-def _configure(rule: Configure | None) -> ApproveRule | None:
-    if rule is None:
-        return None
-    return ApproveRule(rule.require, tuple(_as_source(text) for text in rule.from_))
 
 
 def _guardrail(function: Function) -> GuardrailFunction:
@@ -262,11 +183,6 @@ def _guardrail(function: Function) -> GuardrailFunction:
     )
 
 
-def _as_source(text: str) -> Source:
-    kind, _, rest = text.partition(":")
-    return UserSource(rest) if kind == "user" else RoleSource(Role[rest.upper()])
-
-
 class Withdrawn(Strict):
     """Why a revision is no longer to be used."""
 
@@ -276,9 +192,9 @@ class Withdrawn(Strict):
 
 def _package(text: str) -> str:
     # One spelling only: two keys for one package would hide one of their lists of numbers.
-    if text != "." and (not text or _directory(text) != text):
+    if text != "." and (not text or folder(text) != text):
         raise wrong(*texts.package(text))
-    return _directory(text)
+    return folder(text)
 
 
 def _revision(text: str) -> str:

@@ -1,12 +1,12 @@
-"""Roles and people at the forge, and the people that a configuration names by role or login.
+"""Roles and people at the forge, and the sources by which a configuration names people.
 
 Roles come from the forge's permission API, never from what a webhook says about its sender
 (docs/design.md, "Who may do what").
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import IntEnum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
 from itertools import product
 
 
@@ -31,12 +31,124 @@ class Person:
     Attributes:
         id: The forge's number, which stays when the login changes.
         login: Such as "octocat".
-        bot: It is an App or another machine; those give no commands and no approvals.
+        bot: It is an App or another machine; those give no commands and no approvals, unless a
+            rule of the configuration names them.
     """
 
     id: int
     login: str
     bot: bool
+
+
+class AccessAction(StrEnum):
+    """What somebody may ask for, at whichever door; each has a rule (`rights.rule_of`).
+
+    Those of `CONFIGURABLE` have a key of the same name under `access` in the configuration.
+    """
+
+    REGISTER = "register"
+    DRAFT = "draft"
+    PROPOSE = "propose"
+    APPROVE = "approve"
+    REJECT = "reject"
+    CLONE = "clone"
+    UPGRADE = "upgrade"
+    ROLLBACK = "rollback"
+    BULK = "bulk"
+    FREEZE = "freeze"
+    OVERRIDE = "override"
+    CONFIGURE = "configure"
+    DELETE = "delete"
+    DEPRECATE = "deprecate"
+    UNAPPROVE = "unapprove"
+    CHECK = "check"
+    HOLD = "hold"
+    UNHOLD = "unhold"
+    READ = "read"
+
+
+APPROVING = frozenset(
+    {
+        AccessAction.APPROVE,
+        AccessAction.CONFIGURE,
+        AccessAction.DELETE,
+        AccessAction.DEPRECATE,
+        AccessAction.OVERRIDE,
+    }
+)
+"""Actions that take approvals, a number of them, and none of authors unless allowed."""
+
+
+class Known(StrEnum):
+    """An answer that may be missing: an unknown is no yes, and no no either."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+def known(answer: bool) -> Known:
+    """Return an answer that is not missing."""
+    return Known.YES if answer else Known.NO
+
+
+class Unreadable(StrEnum):
+    """Reason why it cannot be told who is in a team, or who owns a file."""
+
+    PERMISSION = "permission"
+    MISSING = "missing"
+    LARGE = "large"
+    ADDRESS = "address"
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A team of the organization that owns the repository.
+
+    Attributes:
+        members: Logins in lower case, of child teams too; None when they cannot be read.
+        why: The reason then.
+    """
+
+    members: frozenset[str] | None
+    why: Unreadable | None = None
+
+    def has(self, login: str) -> Known:
+        """Tell whether somebody is in it."""
+        return Known.UNKNOWN if self.members is None else known(login.lower() in self.members)
+
+
+NOT_READ = Team(None, Unreadable.MISSING)
+"""A team that nobody asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """An account beside what it acts on: all that a source goes by.
+
+    Attributes:
+        person: The account.
+        role: Its role at the forge, fresh.
+        author: It wrote, pushed or asked for a part of the proposal.
+        holder: It set a hold that stands.
+        owner: It owns, by CODEOWNERS, what the action is about.
+        teams: The teams that rules name, by slug in lower case.
+    """
+
+    person: Person
+    role: Role = Role.NONE
+    author: bool = False
+    holder: bool = False
+    owner: Known = Known.NO
+    teams: Mapping[str, Team] = field(default_factory=dict)
+
+
+def account(number: int, login: str) -> Person:
+    """Return an account of which only number and login are kept.
+
+    An App's login ends in "[bot]", which no other login can.
+    """
+    return Person(number, login, bot=login.endswith("[bot]"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +165,17 @@ class RoleSource:
         """The spelling of the configuration, such as "role:write"."""
         return f"role:{self.role}"
 
-    def covers(self, login: str, role: Role) -> bool:  # noqa: ARG002 (one signature for both)
-        """Tell whether this person is one of them."""
-        return role >= self.role
+    def covers(self, who: Standing) -> Known:
+        """Tell whether this person is one of them; a machine has to be named."""
+        return known(not who.person.bot and who.role >= self.role)
 
 
 @dataclass(frozen=True, slots=True)
 class UserSource:
-    """One person; written `user:octocat` in the configuration.
+    """One account that is not an App's; written `user:octocat` in the configuration.
 
     Attributes:
-        login: Of the person.
+        login: Of the person, or of a service account.
         role: What the person must have as well: more than reading only where two configurations
             are united.
     """
@@ -81,15 +193,154 @@ class UserSource:
         more = f" role:{self.role}" if self.role > Role.READ else ""
         return f"user:{self.login.lower()}{more}"
 
-    def covers(self, login: str, role: Role) -> bool:
+    def covers(self, who: Standing) -> Known:
         """Tell whether this is the person: the same login, and at least the role that is asked for.
 
         Forges do not tell logins apart by case.
         """
-        return login.lower() == self.login.lower() and role >= self.role
+        return known(who.person.login.lower() == self.login.lower() and who.role >= self.role)
 
 
-Source = RoleSource | UserSource
+@dataclass(frozen=True, slots=True)
+class AppSource:
+    """A GitHub App; written `app:renovate` in the configuration.
+
+    Attributes:
+        slug: Its name in addresses. Its account is `<slug>[bot]`: no person's login has brackets.
+    """
+
+    slug: str
+
+    def __str__(self) -> str:
+        return f"the App `{self.slug}`"
+
+    @property
+    def spelling(self) -> str:
+        """As the configuration spells it, in lower case."""
+        return f"app:{self.slug.lower()}"
+
+    def covers(self, who: Standing) -> Known:
+        """Tell whether it is the App; the forge gives Apps no role, and shows them nothing else."""
+        return known(who.person.login.lower() == f"{self.slug}[bot]".lower())
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSource:
+    """The people of a team and its child teams; written `team:network-leads`.
+
+    Attributes:
+        slug: Its name in addresses, in lower case.
+    """
+
+    slug: str
+
+    def __str__(self) -> str:
+        return f"the team `{self.slug}`"
+
+    @property
+    def spelling(self) -> str:
+        """As the configuration spells it."""
+        return f"team:{self.slug}"
+
+    def covers(self, who: Standing) -> Known:
+        """Tell whether the person is in it, and may still read the repository."""
+        if who.person.bot or who.role < Role.READ:
+            return Known.NO
+        return who.teams.get(self.slug, NOT_READ).has(who.person.login)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersSource:
+    """Whom the base branch's CODEOWNERS names; written `codeowners`.
+
+    As on GitHub, an owner without write access does not count.
+    """
+
+    def __str__(self) -> str:
+        return "a code owner"
+
+    @property
+    def spelling(self) -> str:
+        """As the configuration spells it."""
+        return "codeowners"
+
+    def covers(self, who: Standing) -> Known:
+        """Tell whether the person owns it."""
+        if who.person.bot or who.role < Role.WRITE:
+            return Known.NO
+        return who.owner
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorSource:
+    """Whoever wrote, pushed or asked for a part of it; written `author`."""
+
+    def __str__(self) -> str:
+        return "being the author"
+
+    @property
+    def spelling(self) -> str:
+        """As the configuration spells it."""
+        return "author"
+
+    def covers(self, who: Standing) -> Known:
+        """Tell whether the person is an author who may still read the repository."""
+        return known(not who.person.bot and who.author and who.role >= Role.READ)
+
+
+@dataclass(frozen=True, slots=True)
+class HolderSource:
+    """Whoever set the hold; no configuration names them."""
+
+    def __str__(self) -> str:
+        return "setting the hold"
+
+    @property
+    def spelling(self) -> str:
+        """In the style of the others."""
+        return "holder"
+
+    def covers(self, who: Standing) -> Known:
+        """Tell whether the person set it, and may still read the repository."""
+        return known(not who.person.bot and who.holder and who.role >= Role.READ)
+
+
+@dataclass(frozen=True, slots=True)
+class BothSource:
+    """Whoever two sources name, where two configurations are united.
+
+    Attributes:
+        parts: The sources, by spelling.
+    """
+
+    parts: tuple["Source", ...]
+
+    def __str__(self) -> str:
+        return " together with ".join(map(str, self.parts))
+
+    @property
+    def spelling(self) -> str:
+        """As the configuration spells each of them."""
+        return " and ".join(part.spelling for part in self.parts)
+
+    def covers(self, who: Standing) -> Known:
+        """Tell whether all of them name the person."""
+        found = {part.covers(who) for part in self.parts}
+        if Known.NO in found:
+            return Known.NO
+        return Known.UNKNOWN if Known.UNKNOWN in found else Known.YES
+
+
+Source = (
+    RoleSource
+    | UserSource
+    | AppSource
+    | TeamSource
+    | OwnersSource
+    | AuthorSource
+    | HolderSource
+    | BothSource
+)
 
 
 def in_both(some: Iterable[Source], others: Iterable[Source]) -> tuple[Source, ...]:
@@ -104,6 +355,14 @@ def in_both(some: Iterable[Source], others: Iterable[Source]) -> tuple[Source, .
 
 
 def _common(one: Source, other: Source) -> Source | None:
+    if one.spelling == other.spelling:
+        return one
+    if isinstance(one, AppSource) or isinstance(other, AppSource):
+        return None  # an App has no role, and is in no team
+    if not isinstance(one, RoleSource | UserSource) or not isinstance(
+        other, RoleSource | UserSource
+    ):
+        return _both(one, other)
     role = max(one.role, other.role)
     people = [source.login for source in (one, other) if isinstance(source, UserSource)]
     if len({login.lower() for login in people}) > 1:
@@ -111,8 +370,22 @@ def _common(one: Source, other: Source) -> Source | None:
     return UserSource(people[0], role) if people else RoleSource(role)
 
 
+def _both(one: Source, other: Source) -> BothSource:
+    found: dict[str, Source] = {}
+    for each in (one, other):
+        parts = each.parts if isinstance(each, BothSource) else (each,)
+        found |= {part.spelling: part for part in parts}
+    return BothSource(tuple(found[key] for key in sorted(found)))
+
+
 def _holds(one: Source, other: Source) -> bool:
     """Whether a source means everybody whom another one means."""
+    if isinstance(other, BothSource):
+        return any(part.spelling == one.spelling for part in other.parts)
+    if not isinstance(one, RoleSource | UserSource) or not isinstance(
+        other, RoleSource | UserSource
+    ):
+        return False
     if isinstance(one, UserSource):
         same = isinstance(other, UserSource) and one.login.lower() == other.login.lower()
         return same and one.role <= other.role

@@ -24,8 +24,9 @@ from lifecycle.facts.conversation import Review, ReviewState
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.memory import Memory
+from lifecycle.needs import Need, met, needs_of
 from lifecycle.policy import Policy
-from lifecycle.rights import APPROVERS, Allowed, authorise
+from lifecycle.rights import facts_of
 
 
 class Fallen(StrEnum):
@@ -41,6 +42,7 @@ class Fallen(StrEnum):
     EDITED = "edited"
     UNPUBLISHED = "unpublished"
     ACCESS = "access"
+    UNSURE = "unsure"
     MERGE = "merge"
     TAKES_BACK = "takes back"
 
@@ -60,9 +62,9 @@ class Approvals:
     """The approvals of one proposal: those that count, those that fell, how many are needed.
 
     Attributes:
-        counted: One for each person, sorted by login.
+        counted: One for each person, sorted by login; each counts for a need at least.
         fallen: Login to why that person's last approval does not count; none for those counted.
-        needed: How many people must approve.
+        needs: The rules to be met, each on its own; at least one.
         objections: Logins whose request for changes stands, sorted.
         fresh: Nothing was done to our comments since one of those counted was given, and where the
             proposal is older than our record of it, at least one was given.
@@ -70,51 +72,72 @@ class Approvals:
 
     counted: tuple[Approval, ...]
     fallen: dict[str, Fallen]
-    needed: int
+    needs: tuple[Need, ...]
     objections: tuple[str, ...]
     fresh: bool = True
 
     @property
+    def needed(self) -> int:
+        """How many people must approve what takes most."""
+        return max(need.needed for need in self.needs)
+
+    @property
     def missing(self) -> int:
-        """How many more people must approve; 0 when enough have."""
-        return max(0, self.needed - len(self.counted))
+        """How many more people must approve what lacks most; 0 when enough have."""
+        return max(need.missing for need in self.needs)
 
 
-def approvals_of(proposal: Proposal, policy: Policy, remembered: Memory) -> Approvals:
+def approvals_of(
+    proposal: Proposal, policy: Policy, remembered: Memory, *, rules: bool = False
+) -> Approvals:
     """Return which approvals count and how many are needed.
+
+    Each rule is met on its own: who may approve one package need not be who may approve another,
+    and of several owners of files each has a say.
 
     A commit whose author or pusher is unknown makes self-approval undecidable; then one more
     person must approve, unless the rules allow approving one's own work
     (docs/design.md, "Authors").
+
+    Args:
+        proposal: The facts.
+        policy: The rules.
+        remembered: What our comments and the database remember.
+        rules: It is about the change of the rules, and not about the packages.
     """
-    counted: dict[str, Approval] = {}
+    standing: dict[str, Approval] = {}
     fallen: dict[str, Fallen] = {}
     latest = latest_reviews(proposal)
     for person, word in remembered.words.items():
         if isinstance(word, Fell):
             fallen[person] = _FOR_GOOD[word.why]
         elif isinstance(word, Approval) and _stands(word, latest):
-            why = _why_not(word, proposal, policy, remembered)
+            why = _why_not(word, proposal, remembered)
             if why is None:
-                counted[person] = word
+                standing[person] = word
             else:
                 fallen[person] = why
     for review in unbound(proposal, remembered):
-        if review.author.login not in counted:
+        if review.author.login not in standing:
             why = too_early(proposal, remembered, at=review.at, review=review.id)
             if why is None and rules_moved(proposal, at=review.at):
                 why = Fallen.CONFIGURATION
             if why is None and not shown_unpublished(proposal, remembered, at=review.at):
                 why = Fallen.UNPUBLISHED
             fallen[review.author.login] = why or Fallen.UNSEEN
-    uncertain = not proposal.people.authors_known and not policy.approve.self_allowed
-    least = max(policy.approve.require, int(proposal.content.surprising))
+    facts = facts_of(proposal, policy)
+    needs = tuple(met(each, standing, facts) for each in needs_of(proposal, policy, rules=rules))
+    counted = {who for need in needs for who in need.counted}
+    unsure = {who for need in needs for who in need.unsure}
+    for who in standing:
+        if who not in counted:
+            fallen[who] = Fallen.UNSURE if who in unsure else Fallen.ACCESS
     return Approvals(
-        counted=tuple(counted[who] for who in sorted(counted)),
+        counted=tuple(standing[who] for who in sorted(counted)),
         fallen=fallen,
-        needed=least + uncertain,
+        needs=needs,
         objections=_objections(proposal),
-        fresh=_fresh(counted.values(), remembered),
+        fresh=_fresh((standing[who] for who in counted), remembered),
     )
 
 
@@ -289,9 +312,7 @@ def _stands(approval: Approval, latest: Mapping[str, Review]) -> bool:
     )
 
 
-def _why_not(
-    approval: Approval, proposal: Proposal, policy: Policy, remembered: Memory
-) -> Fallen | None:
+def _why_not(approval: Approval, proposal: Proposal, remembered: Memory) -> Fallen | None:
     early = too_early(
         proposal, remembered, at=approval.at, comment=approval.comment, review=approval.review
     )
@@ -310,14 +331,7 @@ def _why_not(
         return Fallen.UNPUBLISHED
     if approval.digest != proposal.rules.digest and not proposal.unjudged:
         return Fallen.CONFIGURATION
-    allowed = authorise(
-        approval.person,
-        APPROVERS,
-        role=proposal.people.roles.get(approval.person, Role.NONE),
-        own=approval.person in proposal.people.authors,
-        policy=policy,
-    )
-    return None if isinstance(allowed, Allowed) else Fallen.ACCESS
+    return None
 
 
 def _replaced(approval: Approval, proposal: Proposal) -> Fall | None:

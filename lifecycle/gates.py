@@ -59,7 +59,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
 
 def _rules_changed(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
     """A proposal that changes rules and no package: people merge it, once it is approved."""
-    approvals = approvals_of(proposal, configuring(proposal.rules.policy), remembered)
+    approvals = approvals_of(proposal, configuring(proposal.rules.policy), remembered, rules=True)
     return Judgement(
         (
             _proposed(proposal),
@@ -79,7 +79,7 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
     if not proposal.content.configures or proposal.place.merged:
         return []
     rules = configuring(proposal.rules.policy)
-    approvals = approvals_of(proposal, rules, remembered)
+    approvals = approvals_of(proposal, rules, remembered, rules=True)
     actual = texts.approvals(approvals)
     if not approvals.missing:
         return [Gate(name=texts.RULES_APPROVED, state=GateState.HOLDS, actual=actual)]

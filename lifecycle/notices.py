@@ -65,7 +65,9 @@ def _occasions(facts: Facts, proposal: Proposal, remembered: Memory) -> Iterator
     if proposal.content.unpublished and proposal.stage in {Stage.PROPOSED, Stage.MERGED}:
         yield f"{UNPUBLISHED} {proposal.content.unpublished}", summary.unpublished(proposal)
     if proposal.place.merged and proposal.content.configures:
-        approvals = approvals_of(proposal, configuring(proposal.rules.policy), remembered)
+        approvals = approvals_of(
+            proposal, configuring(proposal.rules.policy), remembered, rules=True
+        )
         if approvals.missing:
             occasion = f"rules {proposal.place.merge_commit}"
             yield occasion, texts.rules_merged(approvals, proposal.place.base_ref)

@@ -7,12 +7,21 @@ committed, one approval by somebody with write access who is not an author
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from cadlib.errors import Place
-from lifecycle.access import Role, RoleSource, Source, in_both
+from lifecycle.access import (
+    APPROVING,
+    AccessAction,
+    AuthorSource,
+    HolderSource,
+    Role,
+    RoleSource,
+    Source,
+    in_both,
+)
 
 
 class RenderMode(StrEnum):
@@ -84,11 +93,11 @@ class GuardrailFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class ApproveRule:
-    """Who must approve (docs/design.md, "Rules of a repository", `access.approve`).
+class AccessRule:
+    """Who may do something (docs/design.md, "Rules of a repository", `access`).
 
     Attributes:
-        require: How many people; 0 for nobody.
+        require: How many people must approve, for actions that take approvals; 0 for nobody.
         sources: Who counts: any of these.
         self_allowed: Authors may approve their own work.
     """
@@ -96,6 +105,70 @@ class ApproveRule:
     require: int = 1
     sources: tuple[Source, ...] = (RoleSource(Role.WRITE),)
     self_allowed: bool = False
+
+
+_READERS = AccessRule(sources=(RoleSource(Role.READ),))
+_WRITERS = AccessRule()
+_MAINTAINERS = AccessRule(sources=(RoleSource(Role.MAINTAIN),))
+_AUTHOR_OR_WRITERS = AccessRule(sources=(AuthorSource(), RoleSource(Role.WRITE)))
+
+DEFAULTS: Mapping[AccessAction, AccessRule] = {
+    AccessAction.REGISTER: AccessRule(sources=(RoleSource(Role.ADMIN),)),
+    AccessAction.DRAFT: _WRITERS,
+    AccessAction.PROPOSE: _AUTHOR_OR_WRITERS,
+    AccessAction.REJECT: _AUTHOR_OR_WRITERS,
+    AccessAction.CLONE: _WRITERS,
+    AccessAction.UPGRADE: _WRITERS,
+    AccessAction.ROLLBACK: _WRITERS,
+    AccessAction.BULK: _MAINTAINERS,
+    AccessAction.FREEZE: _MAINTAINERS,
+    AccessAction.UNAPPROVE: _READERS,  # it reaches nobody's approval but one's own
+    AccessAction.CHECK: _AUTHOR_OR_WRITERS,
+    AccessAction.HOLD: _AUTHOR_OR_WRITERS,
+    AccessAction.UNHOLD: AccessRule(sources=(HolderSource(), RoleSource(Role.WRITE))),
+    AccessAction.READ: _READERS,
+}
+"""What holds where the configuration tells nothing. Actions that take approvals (`APPROVING`) go by
+the rule of `approve` then: at least one approval, and never an author's."""
+
+Rules = Mapping[AccessAction, AccessRule]
+"""The rules of some actions; the others go by what holds further out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathAccess:
+    """Rules for the packages of one folder, in place of the repository's.
+
+    Attributes:
+        directory: Folder in the repository, no slash at either end.
+        rules: Of the actions that it tells.
+    """
+
+    directory: str
+    rules: Rules
+
+    def holds(self, path: str) -> bool:
+        """Tell whether a package lies in it."""
+        return f"{path}/".startswith(f"{self.directory}/")
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamAccess:
+    """Rules for what comes from some upstreams, in place of the repository's.
+
+    Attributes:
+        upstream: Such as "github.com/acme/blueprints"; a `*` at its end stands for the rest.
+        rules: Of the actions that it tells.
+    """
+
+    upstream: str
+    rules: Rules
+
+    def holds(self, upstream: str) -> bool:
+        """Tell whether an upstream is one of them."""
+        if self.upstream.endswith("*"):
+            return upstream.startswith(self.upstream[:-1])
+        return upstream == self.upstream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +184,9 @@ class Policy:
         approve: Who must approve.
         configure: Who must approve a change of the configuration or the ledger; None for whoever
             approves packages. At least one, and never an author.
+        access: The rules of other actions, as far as the configuration tells them.
+        paths: Rules for the packages of some folders; the innermost folder counts.
+        upstreams: Rules for what comes from some upstreams; the longest text counts.
         merge: How the bot merges.
         update: Who brings a proposal up to date.
     """
@@ -120,8 +196,11 @@ class Policy:
     render: RenderMode = RenderMode.COMMIT
     mutators: tuple[GuardrailFunction, ...] = ()
     validators: tuple[GuardrailFunction, ...] = ()
-    approve: ApproveRule = field(default_factory=ApproveRule)
-    configure: ApproveRule | None = None
+    approve: AccessRule = field(default_factory=AccessRule)
+    configure: AccessRule | None = None
+    access: Rules = field(default_factory=dict)
+    paths: tuple[PathAccess, ...] = ()
+    upstreams: tuple[UpstreamAccess, ...] = ()
     merge: MergeMethod = MergeMethod.MERGE
     update: UpdateMode = UpdateMode.MANUAL
 
@@ -129,6 +208,30 @@ class Policy:
     def branches(self) -> frozenset[str]:
         """Branches that packages are published from, beside the default branch."""
         return frozenset(root.branch for root in self.roots if root.branch)
+
+    def rule(self, action: AccessAction, package: str = "", upstream: str = "") -> AccessRule:
+        """Return the rule of an action.
+
+        The innermost folder's counts, then that of the upstream, then the repository's, then what
+        holds without any.
+
+        Args:
+            action: Which one.
+            package: Path of the package that it is about; "" for the root package, or for none.
+            upstream: Where something comes from; "" for nowhere.
+        """
+        inner = sorted(self.paths, key=lambda each: -len(each.directory))
+        found = [each.rules for each in inner if each.holds(package)]
+        beside = sorted(self.upstreams, key=lambda each: -len(each.upstream))
+        found += [each.rules for each in beside if upstream and each.holds(upstream)]
+        found.append({**self.access, AccessAction.APPROVE: self.approve})
+        if self.configure is not None:
+            found.append({AccessAction.CONFIGURE: self.configure})
+        told = next((rules[action] for rules in found if action in rules), None)
+        if told is None and action in APPROVING:
+            approve = self.rule(AccessAction.APPROVE, package)
+            return AccessRule(max(1, approve.require), approve.sources)
+        return told or DEFAULTS[action]
 
     @property
     def digest(self) -> str:
@@ -138,14 +241,23 @@ class Policy:
         judge: an approval survives their change. Who may approve is a set, the functions are a
         sequence.
         """
-        judging = [
+        judging: list[object] = [
             [_judging(f) for f in self.mutators],
             [_judging(f) for f in self.validators],
-            self.approve.require,
-            sorted({source.spelling for source in self.approve.sources}),
-            self.approve.self_allowed,
+            *_asked(self.approve),
         ]
+        inner = {
+            each.directory: _asked(each.rules[AccessAction.APPROVE])
+            for each in self.paths
+            if AccessAction.APPROVE in each.rules
+        }
+        judging += [inner] if inner else []
         return hashlib.sha256(json.dumps(judging, sort_keys=True).encode()).hexdigest()
+
+
+def _asked(rule: AccessRule) -> list[object]:
+    sources = sorted({source.spelling for source in rule.sources})
+    return [rule.require, sources, rule.self_allowed]
 
 
 def _judging(function: GuardrailFunction) -> list[object]:
@@ -160,9 +272,10 @@ def configuring(policy: "Policy | BrokenPolicy") -> Policy:
     another one.
     """
     if isinstance(policy, BrokenPolicy):
-        return Policy(approve=ApproveRule(1, (RoleSource(Role.ADMIN),)))
+        return Policy(approve=AccessRule(1, (RoleSource(Role.ADMIN),)))
     rule = policy.configure or policy.approve
-    return replace(policy, approve=ApproveRule(max(1, rule.require), rule.sources))
+    # Rules of folders are about packages; the configuration is the repository's.
+    return replace(policy, approve=AccessRule(max(1, rule.require), rule.sources), paths=())
 
 
 def united(above: Policy, own: Policy) -> Policy:
@@ -185,6 +298,47 @@ def united(above: Policy, own: Policy) -> Policy:
         configure=(
             _stricter(configuring(above).approve, configuring(own).approve) if configures else None
         ),
+        access=_united_rules(above, own, [*above.access, *own.access]),
+        paths=_united_paths(above, own),
+        upstreams=_united_upstreams(above, own),
+    )
+
+
+def _united_rules(
+    above: Policy,
+    own: Policy,
+    actions: Iterable[AccessAction],
+    package: str = "",
+    upstream: str = "",
+) -> Rules:
+    """The stricter of both rules of each action at one place."""
+    return {
+        action: _stricter(
+            above.rule(action, package, upstream), own.rule(action, package, upstream)
+        )
+        for action in actions
+    }
+
+
+def _united_paths(above: Policy, own: Policy) -> tuple[PathAccess, ...]:
+    listed = [*above.paths, *own.paths]
+    places: dict[str, set[AccessAction]] = {each.directory: set() for each in listed}
+    for each in listed:
+        places[each.directory] |= set(each.rules)
+    return tuple(
+        PathAccess(directory, _united_rules(above, own, sorted(places[directory]), directory))
+        for directory in sorted(places)
+    )
+
+
+def _united_upstreams(above: Policy, own: Policy) -> tuple[UpstreamAccess, ...]:
+    listed = [*above.upstreams, *own.upstreams]
+    places: dict[str, set[AccessAction]] = {each.upstream: set() for each in listed}
+    for each in listed:
+        places[each.upstream] |= set(each.rules)
+    return tuple(
+        UpstreamAccess(text, _united_rules(above, own, sorted(places[text]), upstream=text))
+        for text in sorted(places)
     )
 
 
@@ -194,8 +348,8 @@ def _with(
     return (*functions, *(function for function in more if function not in functions))
 
 
-def _stricter(one: ApproveRule, other: ApproveRule) -> ApproveRule:
-    return ApproveRule(
+def _stricter(one: AccessRule, other: AccessRule) -> AccessRule:
+    return AccessRule(
         max(one.require, other.require),
         in_both(one.sources, other.sources),
         one.self_allowed and other.self_allowed,

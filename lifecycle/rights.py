@@ -1,41 +1,107 @@
-"""Who may do what: `authorise` decides for each command and each approval.
+"""Who may do what: `authorise` decides at every door, for each command, button and approval.
 
-A right is a value, named in the row of a command (`commands/table.py`). Refusals are values too:
-what they say stands in `messages.rights`.
+The rules are the configuration's (`policy.Policy.rule`). Refusals are values: what they say stands
+in `messages.rights`. An answer that cannot be had (a team that cannot be read) is neither a yes nor
+a no.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from lifecycle.access import Person, Role, Source
-from lifecycle.policy import Policy
-
-
-class Own(StrEnum):
-    """What suffices instead of a role: being the author, or having set the hold."""
-
-    AUTHOR = "author"
-    HOLDER = "holder"
+from lifecycle.access import (
+    APPROVING,
+    AccessAction,
+    BothSource,
+    Known,
+    Person,
+    Role,
+    Source,
+    Standing,
+    Team,
+    TeamSource,
+    Unreadable,
+)
+from lifecycle.facts.proposal import Proposal
+from lifecycle.owners import Owned
+from lifecycle.policy import AccessRule, Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
-    """The role or relation to the proposal that a command takes.
+class Target:
+    """What an action is about.
 
     Attributes:
-        role: From which role on; None for whoever `access.approve` of the configuration names.
-        own: What suffices as well, with read access; None for nothing.
+        packages: Paths; the rule of each has to allow it. Empty for the repository as a whole.
+        upstream: Where something comes from; "" for nowhere.
+        owned: The files that it is about; None for any of the packages'.
     """
 
-    role: Role | None
-    own: Own | None = None
+    packages: tuple[str, ...] = ()
+    upstream: str = ""
+    owned: Owned | None = None
 
 
-READERS = Right(Role.READ)
-WRITERS = Right(Role.WRITE)
-WRITERS_OR_AUTHOR = Right(Role.WRITE, Own.AUTHOR)
-WRITERS_OR_HOLDER = Right(Role.WRITE, Own.HOLDER)
-APPROVERS = Right(None)
+REPOSITORY = Target()
+"""The repository as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessFacts:
+    """What is known of the people who ask for something.
+
+    Attributes:
+        policy: The base branch's configuration.
+        roles: Login to role, as the forge's permission API tells it, fresh; nobody else has one.
+        authors: Logins of those who wrote, pushed or asked for a part of the proposal.
+        holders: Logins of those who hold it.
+        teams: The teams that rules name, by slug in lower case.
+        owners: Package to its changed files by their code owners.
+        organization: Login of the repository's owner.
+    """
+
+    policy: Policy
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    authors: frozenset[str] = frozenset()
+    holders: frozenset[str] = frozenset()
+    teams: Mapping[str, Team] = field(default_factory=dict)
+    owners: Mapping[str, tuple[Owned, ...]] = field(default_factory=dict)
+    organization: str = ""
+
+    def standing(self, person: Person, owned: Iterable[Owned] = ()) -> Standing:
+        """Return one account beside files that it may own."""
+        owns = {each.has(person.login, self.teams, self.organization) for each in owned}
+        return Standing(
+            person=person,
+            role=self.roles.get(person.login, Role.NONE),
+            author=person.login in self.authors,
+            holder=person.login in self.holders,
+            owner=next((answer for answer in _BEST if answer in owns), Known.NO),
+            teams=self.teams,
+        )
+
+
+_BEST = (Known.YES, Known.UNKNOWN)
+
+
+def facts_of(proposal: Proposal, policy: Policy, holders: Iterable[str] = ()) -> AccessFacts:
+    """Return what is known of the people of a proposal.
+
+    Args:
+        proposal: Which one.
+        policy: The rules to judge them by.
+        holders: Logins of those who hold it.
+    """
+    people = proposal.people
+    return AccessFacts(
+        policy=policy,
+        roles=people.roles,
+        authors=people.authors,
+        holders=frozenset(holders),
+        teams=people.teams,
+        owners=people.owners,
+        organization=people.organization,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +123,13 @@ class Refused:
 
     Attributes:
         reason: Which rule said no.
-        right: What would have to be had.
         role: What the person has.
-        approvers: Whom the configuration lets approve.
+        sources: Whom the rule names.
     """
 
     reason: Reason
-    right: Right
     role: Role
-    approvers: tuple[Source, ...]
+    sources: tuple[Source, ...]
 
     @property
     def is_author(self) -> bool:
@@ -73,31 +137,60 @@ class Refused:
         return self.reason is Reason.AUTHOR
 
 
-def authorise(
-    actor: Person | str, right: Right, *, role: Role, own: bool, policy: Policy
-) -> Allowed | Refused:
-    """Decide whether somebody may do something to one proposal, now.
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """Nobody can tell: the sources that would decide it cannot be read.
+
+    Attributes:
+        sources: Those sources.
+        teams: The teams of the rules, with the reason why some cannot be read.
+    """
+
+    sources: tuple[Source, ...]
+    teams: Mapping[str, Team]
+
+    def why(self, source: Source) -> Unreadable | None:
+        """Return the reason why a source cannot be read; None where nothing tells."""
+        parts = source.parts if isinstance(source, BothSource) else (source,)
+        slugs = [part.slug for part in parts if isinstance(part, TeamSource)]
+        found = [self.teams[slug].why for slug in slugs if slug in self.teams]
+        return next((why for why in found if why is not None), None)
+
+
+Verdict = Allowed | Refused | Unsure
+
+
+def authorise(actor: Person, action: AccessAction, target: Target, facts: AccessFacts) -> Verdict:
+    """Decide whether somebody may do something, now.
 
     Args:
-        actor: The person, or the login alone where no more is kept; the forge gives a machine no
-            role.
-        right: What it takes.
-        role: What the forge's permission API says about the actor, fresh.
-        own: The actor wrote, pushed or asked for a part of the proposal; for lifting a hold, the
-            actor set one.
-        policy: The base branch's configuration.
+        actor: The account.
+        action: What it asks for.
+        target: What it is about.
+        facts: What is known of it.
     """
-    login, bot = (actor, False) if isinstance(actor, str) else (actor.login, actor.bot)
-    reason = Reason.BOT if bot else _reason(login, right, role, own=own, policy=policy)
-    if reason is None:
-        return Allowed()
-    return Refused(reason, right, role, policy.approve.sources)
+    found = []
+    for package in target.packages or ("",):
+        owned = facts.owners.get(package, ()) if target.owned is None else (target.owned,)
+        rule = facts.policy.rule(action, package, target.upstream)
+        found.append(_judged(facts.standing(actor, owned), action, rule, facts))
+    return max(found, key=severity)
 
 
-def _reason(login: str, right: Right, role: Role, *, own: bool, policy: Policy) -> Reason | None:
-    if right.role is not None:
-        allowed = role >= right.role or (right.own and own and role >= Role.READ)
-        return None if allowed else Reason.ROLE
-    if not any(source.covers(login, role) for source in policy.approve.sources):
-        return Reason.ROLE
-    return Reason.AUTHOR if own and not policy.approve.self_allowed else None
+def severity(found: Verdict) -> int:
+    """Return how far a verdict is from a permission, for comparing them."""
+    return (Allowed, Unsure, Refused).index(type(found))
+
+
+def _judged(who: Standing, action: AccessAction, rule: AccessRule, facts: AccessFacts) -> Verdict:
+    """What one rule says of one account."""
+    answers = [(source, source.covers(who)) for source in rule.sources]
+    if not any(answer is Known.YES for _, answer in answers):
+        unsure = tuple(source for source, answer in answers if answer is Known.UNKNOWN)
+        if unsure:
+            return Unsure(unsure, facts.teams)
+        reason = Reason.BOT if who.person.bot else Reason.ROLE
+        return Refused(reason, who.role, rule.sources)
+    if action in APPROVING and who.author and not rule.self_allowed:
+        return Refused(Reason.AUTHOR, who.role, rule.sources)
+    return Allowed()

@@ -1,12 +1,22 @@
-"""Permission of commands: by the stage of the proposal and the right of the person."""
+"""Permission of commands: by the stage of the proposal and the rules of access."""
 
 from typing import Any
 
-from lifecycle.access import Role
+from lifecycle import owners
+from lifecycle.access import AccessAction
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec
 from lifecycle.messages import answers as texts
 from lifecycle.policy import BrokenPolicy, Policy, configuring
-from lifecycle.rights import APPROVERS, Allowed, Own, Refused, authorise
+from lifecycle.rights import (
+    REPOSITORY,
+    Refused,
+    Target,
+    Unsure,
+    Verdict,
+    authorise,
+    facts_of,
+    severity,
+)
 
 
 def refusal(request: CommandRequest, response: CommandResponse, row: CommandSpec[Any]) -> str:
@@ -15,7 +25,7 @@ def refusal(request: CommandRequest, response: CommandResponse, row: CommandSpec
     if p.stage not in row.stages:
         return texts.wrong_stage(row.word, p.stage)
     if (
-        row.right == APPROVERS
+        row.action is AccessAction.APPROVE
         and isinstance(p.rules.policy, BrokenPolicy)
         and not p.content.configures
     ):
@@ -23,33 +33,40 @@ def refusal(request: CommandRequest, response: CommandResponse, row: CommandSpec
     if row.pushes and not request.facts.same_repository:
         return ""  # nothing is pushed there, whoever asks: the command says what to do instead
     found = verdict(request, response, row)
-    return texts.access_refused(row.word, found, p) if isinstance(found, Refused) else ""
+    if isinstance(found, Refused):
+        return texts.access_refused(row.word, found, p)
+    if isinstance(found, Unsure) and row.action is not AccessAction.APPROVE:
+        return texts.access_unsure(row.word, found)
+    return ""  # an approval nobody can judge yet is kept, and counts once somebody can
 
 
-def verdict(
-    request: CommandRequest, response: CommandResponse, row: CommandSpec[Any]
-) -> Allowed | Refused:
-    """Decide whether the author of the comment has the right that a command takes.
+def verdict(request: CommandRequest, response: CommandResponse, row: CommandSpec[Any]) -> Verdict:
+    """Decide whether the author of the comment may give a command.
 
     Where the proposal changes rules, whoever may approve that may use `/approve`, whoever approves
-    the packages.
+    the packages; and of several packages, whoever may approve one of them.
     """
     p = response.proposal
     rules = p.rules.policy if isinstance(p.rules.policy, Policy) else Policy()
-    if row.right == APPROVERS and p.content.configures:
-        found = _authorise(request, response, row, configuring(p.rules.policy))
-        if isinstance(found, Allowed) or not p.content.touched:
-            return found
-    return _authorise(request, response, row, rules)
+    packages = tuple(t.package for t in p.content.touched)
+    if row.action is not AccessAction.APPROVE:
+        return _authorise(request, response, row, Target(packages), rules)
+    found = [_authorise(request, response, row, Target((each,)), rules) for each in packages]
+    if p.content.configures:
+        changed = configuring(p.rules.policy)
+        found.insert(0, _authorise(request, response, row, Target((owners.RULES,)), changed))
+    elif not found:
+        found = [_authorise(request, response, row, REPOSITORY, rules)]
+    return min(found, key=severity)
 
 
 def _authorise(
-    request: CommandRequest, response: CommandResponse, row: CommandSpec[Any], policy: Policy
-) -> Allowed | Refused:
-    p, author = response.proposal, request.comment.author
-    if row.right.own is Own.HOLDER:
-        own = any(hold.person == author.login for hold in response.memory.holds)
-    else:
-        own = author.login in p.people.authors
-    role = p.people.roles.get(author.login, Role.NONE)
-    return authorise(author, row.right, role=role, own=own, policy=policy)
+    request: CommandRequest,
+    response: CommandResponse,
+    row: CommandSpec[Any],
+    target: Target,
+    policy: Policy,
+) -> Verdict:
+    holders = {hold.person for hold in response.memory.holds}
+    facts = facts_of(response.proposal, policy, holders)
+    return authorise(request.comment.author, row.action, target, facts)

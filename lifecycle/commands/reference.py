@@ -36,7 +36,7 @@ These are answered with what to do instead:
 def page() -> str:
     """Return the page in Markdown."""
     rows = [
-        f"| `/{row.usage}` | {row.help} | {_stages(row.stages)} | {rights.right(row.right)} |\n"
+        f"| `/{row.usage}` | {row.help} | {_stages(row.stages)} | {rights.right(row.action)} |\n"
         for row in TABLE.rows
     ]
     others = [f"| `/{word}` | {instead} |\n" for word, instead in INSTEAD.items()]

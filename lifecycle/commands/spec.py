@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from lifecycle.access import AccessAction
 from lifecycle.actions import Action, SetDraft
 from lifecycle.commands.grammar import Argument
 from lifecycle.events import Approval, Event, Held, Rejected, TakenBack, Unheld
@@ -15,7 +16,6 @@ from lifecycle.facts.conversation import Comment
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.memory import Memory
-from lifecycle.rights import Right
 
 C = TypeVar("C")
 
@@ -124,7 +124,7 @@ class CommandSpec(Generic[C]):
         command: Its class; each argument is a field.
         arguments: In the order in which they take their parts of the line.
         stages: At which it means something; at others it is refused (docs/design.md, "Stages").
-        right: What its author must be.
+        action: What giving it asks for: the rule of that action tells who may.
         handler: Adds to the response what the command comes to; called only where stage and right
             allow it.
         help: What it does, in one line.
@@ -137,7 +137,7 @@ class CommandSpec(Generic[C]):
     command: type[C]
     arguments: tuple[Argument, ...] = ()
     stages: frozenset[Stage]
-    right: Right
+    action: AccessAction
     handler: Callable[[CommandRequest, CommandResponse, C], CommandResponse]
     help: str
     question: bool = False

@@ -1,16 +1,10 @@
 """The table of commands: a row for each, in the order of the help text."""
 
+from lifecycle.access import AccessAction
 from lifecycle.commands.grammar import MOST_REASON, OptionalText, OptionalWord
 from lifecycle.commands.handlers import approve, hold, questions, rebase, render, stage
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.facts.proposal import Stage
-from lifecycle.rights import (
-    APPROVERS,
-    READERS,
-    WRITERS,
-    WRITERS_OR_AUTHOR,
-    WRITERS_OR_HOLDER,
-)
 
 _OPEN = frozenset({Stage.DRAFT, Stage.PROPOSED})
 _UNPUBLISHED = _OPEN | {Stage.MERGED}
@@ -22,7 +16,7 @@ TABLE = Table(
             word="propose",
             command=stage.ProposeCommand,
             stages=_OPEN,
-            right=WRITERS_OR_AUTHOR,
+            action=AccessAction.PROPOSE,
             handler=stage.propose,
             help="make this draft a proposal",
         ),
@@ -30,7 +24,7 @@ TABLE = Table(
             word="approve",
             command=approve.ApproveCommand,
             stages=frozenset({Stage.PROPOSED, Stage.MERGED}),
-            right=APPROVERS,
+            action=AccessAction.APPROVE,
             handler=approve.approve,
             help="approve the content as it stands now",
         ),
@@ -38,7 +32,7 @@ TABLE = Table(
             word="unapprove",
             command=approve.UnapproveCommand,
             stages=_UNPUBLISHED,
-            right=READERS,  # it reaches nobody's approval but one's own
+            action=AccessAction.UNAPPROVE,
             handler=approve.unapprove,
             help="take your own approval back",
         ),
@@ -47,7 +41,7 @@ TABLE = Table(
             command=stage.RejectCommand,
             arguments=(OptionalText("reason", MOST_REASON),),
             stages=_OPEN,
-            right=WRITERS_OR_AUTHOR,
+            action=AccessAction.REJECT,
             handler=stage.reject,
             help="send this proposal back to draft",
         ),
@@ -55,7 +49,7 @@ TABLE = Table(
             word="render",
             command=render.RenderCommand,
             stages=_OPEN,
-            right=WRITERS,
+            action=AccessAction.DRAFT,
             handler=render.render,
             help="render again; commits the result where the bot may push",
             pushes=True,
@@ -64,7 +58,7 @@ TABLE = Table(
             word="rebase",
             command=rebase.RebaseCommand,
             stages=_OPEN,
-            right=WRITERS,
+            action=AccessAction.DRAFT,
             handler=rebase.rebase,
             help="merge the base branch into this one, packages by resource and field",
             pushes=True,
@@ -73,7 +67,7 @@ TABLE = Table(
             word="check",
             command=render.CheckCommand,
             stages=_UNPUBLISHED,
-            right=WRITERS_OR_AUTHOR,
+            action=AccessAction.CHECK,
             handler=render.check,
             help="check again, with nothing kept from before",
         ),
@@ -82,7 +76,7 @@ TABLE = Table(
             command=hold.HoldCommand,
             arguments=(OptionalText("reason", MOST_REASON),),
             stages=_UNPUBLISHED,
-            right=WRITERS_OR_AUTHOR,
+            action=AccessAction.HOLD,
             handler=hold.hold,
             help="keep this from being published",
         ),
@@ -91,7 +85,7 @@ TABLE = Table(
             command=hold.UnholdCommand,
             # Said before, and answered after a merge by hand.
             stages=_UNPUBLISHED | {Stage.PUBLISHED},
-            right=WRITERS_OR_HOLDER,
+            action=AccessAction.UNHOLD,
             handler=hold.unhold,
             help="end the hold",
         ),
@@ -100,7 +94,7 @@ TABLE = Table(
             command=questions.WhyCommand,
             arguments=(OptionalWord("field"),),
             stages=_ALWAYS,
-            right=READERS,
+            action=AccessAction.READ,
             handler=questions.why,
             help="tell what is still missing",
             question=True,
@@ -109,7 +103,7 @@ TABLE = Table(
             word="help",
             command=questions.HelpCommand,
             stages=_ALWAYS,
-            right=READERS,
+            action=AccessAction.READ,
             handler=questions.list_commands,
             help="show this list",
             question=True,

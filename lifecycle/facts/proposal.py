@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from lifecycle.access import Person, Role
+from lifecycle.access import Person, Role, Team
 from lifecycle.facts.conversation import Discussion
 from lifecycle.facts.merging import Merging
 from lifecycle.facts.packages import Content
 from lifecycle.facts.update import Update
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.names import Sha
+from lifecycle.owners import Owned
 from lifecycle.policy import BrokenPolicy, Policy
 
 
@@ -93,6 +94,10 @@ class Participants:
         authors_known: False when a commit's author or pusher is unknown to the forge.
         roles: Login to role, for everybody whose word matters here.
         assigned: Logins of the people it is assigned to, sorted.
+        teams: The teams that rules name, by slug in lower case, as far as it matters.
+        owners: Package to its changed files by their code owners, where rules name code owners;
+            under `lifecycle.owners.RULES` those of the configuration.
+        organization: Login of the repository's owner, whose teams can own files.
         pushed_by: Login of the person who pushed the head branch last; "" where that is not
             known, or was not asked because no check fails.
     """
@@ -101,6 +106,9 @@ class Participants:
     authors: frozenset[str] = frozenset()
     authors_known: bool = True
     roles: Mapping[str, Role] = field(default_factory=dict)
+    teams: Mapping[str, Team] = field(default_factory=dict)
+    owners: Mapping[str, tuple[Owned, ...]] = field(default_factory=dict)
+    organization: str = ""
     assigned: tuple[str, ...] = ()
     pushed_by: str = ""
 

@@ -20,7 +20,7 @@ from lifecycle.messages.markdown import (
     revisions,
 )
 from lifecycle.policy import BrokenPolicy, Policy
-from lifecycle.rights import Allowed, Refused
+from lifecycle.rights import Refused, Unsure, Verdict
 
 if TYPE_CHECKING:
     from lifecycle.approvals import Fallen
@@ -167,8 +167,18 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
     )
 
 
-def lacking(verdict: Allowed | Refused, proposal: Proposal) -> str:
+def access_unsure(command: str, found: Unsure) -> str:
+    """Nobody can tell whether somebody has the right: nothing was done."""
+    return (
+        f"{code(f'/{command}')} was not carried out, because the bot cannot tell whether you may:"
+        f" {rights.unsure(found)}. Comment again once that has changed."
+    )
+
+
+def lacking(verdict: Verdict, proposal: Proposal) -> str:
     """What a command takes that somebody lacks; "" where they may use it."""
+    if isinstance(verdict, Unsure):
+        return rights.unsure(verdict)
     if not isinstance(verdict, Refused):
         return ""
     if verdict.is_author and isinstance(proposal.rules.policy, Policy):

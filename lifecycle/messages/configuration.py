@@ -39,26 +39,50 @@ def image(text: str) -> Problem:
     return f"{text!r} is not an image", "Write a name such as set-labels:v0.2"
 
 
-def unsupported_source(text: str) -> Problem:
-    """Approvers that are planned."""
-    return f"{text!r} is not supported", "Name roles and users"
-
-
 def bare_role(text: str) -> Problem:
     """A role without what tells that it is one."""
     return f"{text!r} names nobody", f"Write role:{text}"
 
 
 def machine(text: str) -> Problem:
-    """A login that no person can have."""
-    return f"{text!r} is not a person", "Write a login; machines do not approve"
+    """The login of an App's account."""
+    return f"{text!r} is an App", f"Write app:{text[5:-5]}"
+
+
+def team(text: str) -> Problem:
+    """A team that is not spelled as forges do in addresses."""
+    return (
+        f"{text!r} is not a team",
+        "Write its name as in its address, in lower case, without the organization, such as"
+        " team:network-leads",
+    )
+
+
+def upstream(text: str) -> Problem:
+    """A text that is no upstream."""
+    return (
+        f"{text!r} is not an upstream",
+        "Write an address such as github.com/acme/blueprints, with `*` at its end or nowhere",
+    )
+
+
+WHOLE_PATH: Problem = (
+    "a rule of `paths` is for one folder",
+    "Write the rule for the whole repository beside `paths`",
+)
+
+
+def ruled_twice(text: str) -> Problem:
+    """A folder or upstream that has two entries of rules."""
+    return f"{text!r} is listed twice", "Put all its rules into one entry"
 
 
 def source(text: str, roles: Iterable[str]) -> Problem:
     """A text that names no approvers."""
     return (
         f"{text!r} names nobody",
-        f"Write role:<role>, the role being one of {', '.join(roles)}, or user:<login>",
+        f"Write role:<role>, the role being one of {', '.join(roles)}, or user:<login>,"
+        " team:<name>, app:<name> or codeowners",
     )
 
 

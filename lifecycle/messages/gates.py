@@ -113,6 +113,7 @@ FALLEN: Mapping[Fallen, str] = {
     Fallen.EDITED: "the comment that gave it was edited since",
     Fallen.UNPUBLISHED: "what stands in the base branch and was never published was not shown then",
     Fallen.ACCESS: "this person may not approve here",
+    Fallen.UNSURE: "whether this person may approve here cannot be told",
     Fallen.TAKES_BACK: "the base branch changed the package since, and this takes that back",
     Fallen.MERGE: "it was given before the merge, which did more than was shown",
 }

@@ -16,9 +16,18 @@ from hypothesis import strategies as st
 
 from bot import config
 from cadlib.yaml import read as read_yaml
-from lifecycle.access import Role, RoleSource, UserSource
+from lifecycle.access import (
+    AccessAction,
+    AppSource,
+    AuthorSource,
+    OwnersSource,
+    Role,
+    RoleSource,
+    TeamSource,
+    UserSource,
+)
 from lifecycle.policy import (
-    ApproveRule,
+    AccessRule,
     BrokenPolicy,
     GuardrailFunction,
     MergeMethod,
@@ -61,7 +70,7 @@ MEANT = Policy(
             image="ghcr.io/acme/gatekeeper:v0.2", mode=Mode.WARN, fix="see the platform handbook"
         ),
     ),
-    approve=ApproveRule(2, (RoleSource(Role.MAINTAIN), UserSource("Ann")), self_allowed=True),
+    approve=AccessRule(2, (RoleSource(Role.MAINTAIN), UserSource("Ann")), self_allowed=True),
     merge=MergeMethod.SQUASH,
 )
 
@@ -117,27 +126,57 @@ def said(text: str) -> list[str]:
 def test_every_key_of_the_design_that_does_not_work_yet_is_refused_by_name(text: str) -> None:
     """Short-cut refused: ignoring what is not understood, so that a rule silently fails to hold."""
     later = {
-        5: "deployment", 6: "metadata", 7: "drafts", 16: "functions", 20: "access.propose",
-        22: "access.delete", 25: "publish.checks", 26: "publish.release",
-        27: "publish.oci", 28: "upstreams", 31: "variants",
+        5: "deployment", 6: "metadata", 7: "drafts", 16: "functions",
+        25: "publish.checks", 26: "publish.release", 27: "publish.oci", 28: "upstreams",
+        31: "variants",
     }  # fmt: skip
     expected = [
         (line, f".porchbot.yaml:{line}, {key}: {key.rsplit('.')[-1]!r} is not supported."
          " Leave it out.")
         for line, key in later.items()
     ]  # fmt: skip
-    expected += [
-        (19, f".porchbot.yaml:19, access.approve.from[{at}]: {source!r} is not supported."
-         " Name roles and users.")
-        for at, source in enumerate(["codeowners", "team:network-leads"])
-    ]  # fmt: skip
-
     assert said(text) == [problem for _, problem in sorted(expected)]
 
 
 def test_everything_that_is_supported_is_read() -> None:
     assert config.read(WHOLE.encode()) == MEANT
     assert config.read(WHOLE.replace("\n", "\r\n").encode("utf-8-sig")) == MEANT
+
+
+def test_access_by_action_folder_and_upstream_is_read() -> None:
+    """Short-cut refused: one list of approvers for everything."""
+    found = config.read(
+        b"""\
+access:
+  approve: {require: 1, from: [codeowners, "team:network-leads", "app:renovate"]}
+  propose: {from: [author, "role:triage"]}
+  register: {from: ["user:Ann"]}
+  delete: {require: 2, from: ["role:admin"]}
+  paths:
+    - directory: packages/prod/
+      approve: {require: 2, from: ["role:maintain"]}
+    - {directory: packages/prod/edge, rollback: {from: ["role:read"]}}
+  upstreams:
+    - {upstream: "github.com/acme/*", clone: {from: ["role:triage"]}}
+"""
+    )
+
+    assert isinstance(found, Policy)
+    rule = found.rule
+    named = (OwnersSource(), TeamSource("network-leads"), AppSource("renovate"))
+    prod = AccessRule(2, (RoleSource(Role.MAINTAIN),))
+    assert rule(AccessAction.APPROVE, "packages/net") == AccessRule(1, named)
+    assert rule(AccessAction.APPROVE, "packages/prod/edge/dns") == prod
+    assert rule(AccessAction.APPROVE, "packages/prod-2") == AccessRule(1, named)
+    assert rule(AccessAction.DEPRECATE, "packages/prod/db") == prod
+    assert rule(AccessAction.DELETE, "packages/prod/db").sources == (RoleSource(Role.ADMIN),)
+    assert rule(AccessAction.PROPOSE).sources == (AuthorSource(), RoleSource(Role.TRIAGE))
+    assert rule(AccessAction.REGISTER).sources == (UserSource("Ann"),)
+    assert rule(AccessAction.ROLLBACK, "packages/prod/edge").sources == (RoleSource(Role.READ),)
+    assert rule(AccessAction.ROLLBACK, "packages/prod").sources == (RoleSource(Role.WRITE),)
+    clone = AccessAction.CLONE
+    assert rule(clone, upstream="github.com/acme/x").sources == (RoleSource(Role.TRIAGE),)
+    assert rule(clone, upstream="github.com/acmes/x").sources == (RoleSource(Role.WRITE),)
 
 
 NOTHING: dict[str, bytes | None] = {
@@ -236,12 +275,39 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     "a role that there is not": (
         "access: {approve: {from: ['role:none']}}\n",
         [".porchbot.yaml:1, access.approve.from[0]: 'role:none' names nobody. Write role:<role>,"
-         " the role being one of read, triage, write, maintain, admin, or user:<login>."],
+         " the role being one of read, triage, write, maintain, admin, or user:<login>,"
+         " team:<name>, app:<name> or codeowners."],
     ),
     "a machine": (
         "access: {approve: {from: ['user:renovate[bot]']}}\n",
-        [".porchbot.yaml:1, access.approve.from[0]: 'user:renovate[bot]' is not a person."
-         " Write a login; machines do not approve."],
+        [".porchbot.yaml:1, access.approve.from[0]: 'user:renovate[bot]' is an App."
+         " Write app:renovate."],
+    ),
+    "a team of another organization": (
+        "access: {approve: {from: ['team:acme/net']}}\n",
+        [".porchbot.yaml:1, access.approve.from[0]: 'team:acme/net' is not a team. Write its name"
+         " as in its address, in lower case, without the organization, such as"
+         " team:network-leads."],
+    ),
+    "authors as approvers": (
+        "access: {approve: {from: [author]}}\n",
+        [".porchbot.yaml:1, access.approve.from[0]: 'author' names nobody. Write role:<role>, the"
+         " role being one of read, triage, write, maintain, admin, or user:<login>, team:<name>,"
+         " app:<name> or codeowners."],
+    ),
+    "a rule for the folder that is everything": (
+        "access:\n  paths:\n  - {directory: ., propose: {from: ['role:write']}}\n",
+        [".porchbot.yaml:3, access.paths[0]: a rule of `paths` is for one folder."
+         " Write the rule for the whole repository beside `paths`."],
+    ),
+    "two rules for one folder": (
+        "access: {paths: [{directory: net}, {directory: net/}]}\n",
+        [".porchbot.yaml:1, access: 'net' is listed twice. Put all its rules into one entry."],
+    ),
+    "an upstream with a star inside": (
+        "access: {upstreams: [{upstream: 'github.com/*/a'}]}\n",
+        [".porchbot.yaml:1, access.upstreams[0].upstream: 'github.com/*/a' is not an upstream."
+         " Write an address such as github.com/acme/blueprints, with `*` at its end or nowhere."],
     ),
     "nobody": (
         "access: {approve: {from: []}}\n",

@@ -24,7 +24,7 @@ from lifecycle.gates import judge
 from lifecycle.messages import answers as texts
 from lifecycle.messages.gates import FALLEN
 from lifecycle.names import Sha
-from lifecycle.policy import ApproveRule, Policy
+from lifecycle.policy import AccessRule, Policy
 from lifecycle.replay import words
 from tests.lifecycle.samples import (
     APPROVER,
@@ -349,7 +349,7 @@ def test_what_the_bot_opens_in_the_second_of_its_coming_is_no_older() -> None:
 
 def test_the_first_sweep_merges_nothing_even_where_nobody_has_to_approve() -> None:
     """Fails when "no approvals needed" publishes everything that is open on the first day."""
-    nobody = Policy(approve=ApproveRule(require=0))
+    nobody = Policy(approve=AccessRule(require=0))
     old = changed(PROPOSAL, policy=nobody, digest=nobody.digest, adopted_at=NOW)
 
     rested = settled(facts(old)).proposals[0]
@@ -368,7 +368,7 @@ def test_the_first_sweep_tells_old_from_new_by_numbers(
 ) -> None:
     """Fails when the forge's clock is compared with ours: approvals of before count, or new ones
     fall."""
-    nobody = Policy(approve=ApproveRule(require=0))
+    nobody = Policy(approve=AccessRule(require=0))
     known = changed(PROPOSAL, adopted_at=NOW, adopted_number=PROPOSAL.place.number + newest)
     told = changed(known, opened_at=NOW + timedelta(hours=hours))
 
@@ -492,7 +492,7 @@ def test_a_person_is_an_account_and_no_login(
     later = changed(
         first,
         comments=talk(*lines).proposals[0].talk.comments,
-        policy=Policy(approve=ApproveRule(require=2)),
+        policy=Policy(approve=AccessRule(require=2)),
         roles=dict.fromkeys(("renamed", "approver"), Role.WRITE),
     )
     later = changed(later, digest=first.rules.digest)

@@ -28,7 +28,7 @@ from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.merges import Effect, UnknownRules
 from lifecycle.names import Sha
-from lifecycle.policy import ApproveRule, BrokenPolicy, ConfigurationProblem, Policy, RenderMode
+from lifecycle.policy import AccessRule, BrokenPolicy, ConfigurationProblem, Policy, RenderMode
 from lifecycle.tags import Foreign, Tagging, TagLoss
 from tests.lifecycle.samples import (
     APPROVER,
@@ -53,7 +53,7 @@ from tests.lifecycle.samples import (
 from tests.lifecycle.settling import settled
 
 DRAFT = changed(PROPOSAL, draft=True)
-NO_APPROVAL = Policy(approve=ApproveRule(require=0))
+NO_APPROVAL = Policy(approve=AccessRule(require=0))
 UNRENDERED = replace(
     PROPOSAL, verdicts=(Verdict(package="net/core", changes={"net/core/a.yaml": b"a: 1\n"}),)
 )

@@ -7,7 +7,7 @@ import pytest
 from cadlib.errors import Place
 from lifecycle.access import Role, RoleSource, UserSource
 from lifecycle.policy import (
-    ApproveRule,
+    AccessRule,
     BrokenPolicy,
     ConfigurationProblem,
     GuardrailFunction,
@@ -23,7 +23,7 @@ SCHEMA = GuardrailFunction(image="kubeconform:v0.1")
 GOOD = Policy(
     mutators=(LABELS,),
     validators=(SCHEMA,),
-    approve=ApproveRule(2, (RoleSource(Role.WRITE), UserSource("ann"))),
+    approve=AccessRule(2, (RoleSource(Role.WRITE), UserSource("ann"))),
 )
 
 JUDGING: dict[str, Policy] = {
@@ -78,7 +78,7 @@ def test_without_a_file_one_person_with_write_access_who_is_no_author_approves()
         render=RenderMode.COMMIT,
         mutators=(),
         validators=(),
-        approve=ApproveRule(1, (RoleSource(Role.WRITE),), self_allowed=False),
+        approve=AccessRule(1, (RoleSource(Role.WRITE),), self_allowed=False),
         merge=MergeMethod.MERGE,
     )
 

@@ -2,17 +2,34 @@
 
 import pytest
 
-from lifecycle.access import Person, Role, RoleSource, UserSource
+from lifecycle.access import (
+    AccessAction,
+    AppSource,
+    AuthorSource,
+    BothSource,
+    OwnersSource,
+    Person,
+    Role,
+    RoleSource,
+    Source,
+    Team,
+    TeamSource,
+    Unreadable,
+    UserSource,
+    in_both,
+)
 from lifecycle.commands.table import TABLE
 from lifecycle.messages import rights as texts
-from lifecycle.policy import ApproveRule, Policy
+from lifecycle.policy import AccessRule, PathAccess, Policy
 from lifecycle.rights import (
-    APPROVERS,
-    WRITERS_OR_AUTHOR,
+    REPOSITORY,
+    AccessFacts,
     Allowed,
     Reason,
     Refused,
-    Right,
+    Target,
+    Unsure,
+    Verdict,
     authorise,
 )
 
@@ -39,10 +56,23 @@ EXPECTED: dict[str, tuple[str, str]] = {
 }
 
 
-def _right(word: str) -> Right:
+def _action(word: str) -> AccessAction:
     row = TABLE.named(word)
     assert row is not None
-    return row.right
+    return row.action
+
+
+def _asked(
+    person: Person,
+    action: AccessAction,
+    role: Role,
+    *,
+    own: bool = False,
+    policy: Policy = DEFAULT,
+) -> Verdict:
+    own_ = frozenset({person.login} if own else ())
+    facts = AccessFacts(policy=policy, roles={person.login: role}, authors=own_, holders=own_)
+    return authorise(person, action, REPOSITORY, facts)
 
 
 LETTERS = dict(zip("-RTWMA", Role, strict=True))
@@ -54,7 +84,7 @@ def test_being_the_author_never_stands_for_write_access() -> None:
     Somebody who can only read may open a pull request between two branches of others, and is its
     author then.
     """
-    verdict = authorise(ANN, APPROVERS, role=Role.READ, own=True, policy=DEFAULT)
+    verdict = _asked(ANN, AccessAction.APPROVE, Role.READ, own=True)
 
     assert isinstance(verdict, Refused)
     assert verdict.reason is Reason.ROLE
@@ -68,7 +98,7 @@ def test_every_command_role_and_authorship(word: str, role: Role, is_author: boo
     letters = EXPECTED[word][0 if is_author else 1]
     expected = role in {LETTERS[letter] for letter in letters}
 
-    verdict = authorise(ANN, _right(word), role=role, own=is_author, policy=DEFAULT)
+    verdict = _asked(ANN, _action(word), role, own=is_author)
 
     assert isinstance(verdict, Allowed) == expected
 
@@ -77,68 +107,64 @@ def test_every_command_role_and_authorship(word: str, role: Role, is_author: boo
 def test_a_machine_may_do_nothing_whatever_its_role(word: str) -> None:
     bot = Person(7, "renovate[bot]", bot=True)
 
-    verdict = authorise(bot, _right(word), role=Role.ADMIN, own=False, policy=DEFAULT)
+    verdict = _asked(bot, _action(word), Role.ADMIN)
 
     assert isinstance(verdict, Refused)
     assert verdict.reason is Reason.BOT
-    # Of whom only the login is kept, the forge tells that it has no role.
-    assert isinstance(
-        authorise(bot.login, APPROVERS, role=Role.NONE, own=False, policy=DEFAULT), Refused
-    )
 
 
-RULES: dict[str, tuple[ApproveRule, str, Role, bool, Allowed | Reason]] = {
+RULES: dict[str, tuple[AccessRule, str, Role, bool, Allowed | Reason]] = {
     "the named role or a higher one": (
-        ApproveRule(sources=(RoleSource(Role.MAINTAIN),)),
+        AccessRule(sources=(RoleSource(Role.MAINTAIN),)),
         "ann",
         Role.ADMIN,
         False,
         Allowed(),
     ),
     "a lower role than the named one is refused": (
-        ApproveRule(sources=(RoleSource(Role.MAINTAIN),)),
+        AccessRule(sources=(RoleSource(Role.MAINTAIN),)),
         "ann",
         Role.WRITE,
         False,
         Reason.ROLE,
     ),
     "a named person with read access": (
-        ApproveRule(sources=(UserSource("Ann"),)),
+        AccessRule(sources=(UserSource("Ann"),)),
         "ann",
         Role.READ,
         False,
         Allowed(),
     ),
     "a named person who can no longer read is refused": (
-        ApproveRule(sources=(UserSource("ann"),)),
+        AccessRule(sources=(UserSource("ann"),)),
         "ann",
         Role.NONE,
         False,
         Reason.ROLE,
     ),
     "an admin who is not among the named people is refused": (
-        ApproveRule(sources=(UserSource("bob"),)),
+        AccessRule(sources=(UserSource("bob"),)),
         "ann",
         Role.ADMIN,
         False,
         Reason.ROLE,
     ),
     "either of several sources": (
-        ApproveRule(sources=(UserSource("bob"), RoleSource(Role.TRIAGE))),
+        AccessRule(sources=(UserSource("bob"), RoleSource(Role.TRIAGE))),
         "ann",
         Role.TRIAGE,
         False,
         Allowed(),
     ),
-    "an author, where nothing is said": (ApproveRule(), "ann", Role.ADMIN, True, Reason.AUTHOR),
+    "an author, where nothing is said": (AccessRule(), "ann", Role.ADMIN, True, Reason.AUTHOR),
     "an author, where it is allowed": (
-        ApproveRule(self_allowed=True),
+        AccessRule(self_allowed=True),
         "ann",
         Role.WRITE,
         True,
         Allowed(),
     ),
-    "nobody at all": (ApproveRule(sources=()), "ann", Role.ADMIN, False, Reason.ROLE),
+    "nobody at all": (AccessRule(sources=()), "ann", Role.ADMIN, False, Reason.ROLE),
 }
 
 
@@ -146,24 +172,26 @@ RULES: dict[str, tuple[ApproveRule, str, Role, bool, Allowed | Reason]] = {
     ("rule", "login", "role", "is_author", "expected"), RULES.values(), ids=RULES
 )
 def test_approve(
-    rule: ApproveRule, login: str, role: Role, is_author: bool, expected: Allowed | Reason
+    rule: AccessRule, login: str, role: Role, is_author: bool, expected: Allowed | Reason
 ) -> None:
     policy = Policy(approve=rule)
 
-    verdict = authorise(login, APPROVERS, role=role, own=is_author, policy=policy)
+    verdict = _asked(
+        Person(1, login, bot=False), AccessAction.APPROVE, role, own=is_author, policy=policy
+    )
 
     assert (verdict.reason if isinstance(verdict, Refused) else verdict) == expected
 
 
 def test_a_refusal_says_what_it_takes_and_what_there_is() -> None:
-    policy = Policy(approve=ApproveRule(sources=(UserSource("bob"), RoleSource(Role.ADMIN))))
+    policy = Policy(approve=AccessRule(sources=(UserSource("bob"), RoleSource(Role.ADMIN))))
 
-    propose = authorise(ANN, WRITERS_OR_AUTHOR, role=Role.READ, own=False, policy=policy)
-    approve = authorise(ANN, APPROVERS, role=Role.NONE, own=False, policy=policy)
+    propose = _asked(ANN, AccessAction.PROPOSE, Role.READ, policy=policy)
+    approve = _asked(ANN, AccessAction.APPROVE, Role.NONE, policy=policy)
 
     assert isinstance(propose, Refused)
     assert isinstance(approve, Refused)
-    assert texts.needed(propose) == "being the author, or write access"
+    assert texts.needed(propose) == "being the author or write access"
     assert texts.actual(propose) == "read access"
     assert texts.needed(approve) == "admin access or the login `bob`"
     assert texts.actual(approve) == "no access"
@@ -171,5 +199,134 @@ def test_a_refusal_says_what_it_takes_and_what_there_is() -> None:
 
 
 def test_who_may_approve_without_a_configuration_at_hand() -> None:
-    assert texts.right(APPROVERS).startswith("whoever `access.approve` names")
-    assert texts.approvers(DEFAULT.approve.sources) == "write access"
+    assert texts.right(AccessAction.APPROVE).startswith("whoever `access.approve` names")
+    assert texts.named(DEFAULT.approve.sources) == "write access"
+
+
+NET = Team(frozenset({"ann"}))
+DARK = Team(None, Unreadable.PERMISSION)
+SOURCES: dict[str, tuple[tuple[Source, ...], Person, Role, dict[str, Team], object]] = {
+    "a member of the team": ((TeamSource("net"),), ANN, Role.READ, {"net": NET}, Allowed()),
+    "a member who can no longer read is refused": (
+        (TeamSource("net"),),
+        ANN,
+        Role.NONE,
+        {"net": NET},
+        Reason.ROLE,
+    ),
+    "somebody else is refused": (
+        (TeamSource("net"),),
+        Person(2, "bob", bot=False),
+        Role.ADMIN,
+        {"net": NET},
+        Reason.ROLE,
+    ),
+    "of a team that cannot be read nobody can tell": (
+        (TeamSource("net"),),
+        ANN,
+        Role.ADMIN,
+        {"net": DARK},
+        Unsure,
+    ),
+    "another source tells all the same": (
+        (TeamSource("net"), RoleSource(Role.WRITE)),
+        ANN,
+        Role.WRITE,
+        {"net": DARK},
+        Allowed(),
+    ),
+    "both at once take both": (
+        (BothSource((TeamSource("net"), RoleSource(Role.ADMIN))),),
+        ANN,
+        Role.WRITE,
+        {"net": DARK},
+        Reason.ROLE,
+    ),
+    "an App that is named": (
+        (AppSource("Renovate"),),
+        Person(7, "renovate[bot]", bot=True),
+        Role.NONE,
+        {},
+        Allowed(),
+    ),
+    "an App where a person is named like it": (
+        (UserSource("renovate"), RoleSource(Role.READ)),
+        Person(7, "renovate[bot]", bot=True),
+        Role.ADMIN,
+        {},
+        Reason.BOT,
+    ),
+    "a machine is in no team": (
+        (TeamSource("net"),),
+        Person(7, "ann", bot=True),
+        Role.ADMIN,
+        {"net": NET},
+        Reason.BOT,
+    ),
+    "a service account that is named": (
+        (UserSource("ci"),),
+        Person(8, "ci", bot=True),
+        Role.READ,
+        {},
+        Allowed(),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("sources", "who", "role", "teams", "expected"), SOURCES.values(), ids=SOURCES
+)
+def test_sources(
+    sources: tuple[Source, ...],
+    who: Person,
+    role: Role,
+    teams: dict[str, Team],
+    expected: object,
+) -> None:
+    """Short-cut refused: a team that cannot be read counts as one without members."""
+    policy = Policy(approve=AccessRule(sources=sources))
+    facts = AccessFacts(policy=policy, roles={who.login: role}, teams=teams)
+
+    found = authorise(who, AccessAction.APPROVE, REPOSITORY, facts)
+
+    told = found.reason if isinstance(found, Refused) else found
+    assert (type(told) if isinstance(told, Unsure) else told) == expected
+
+
+def test_an_unreadable_team_says_what_is_missing() -> None:
+    policy = Policy(approve=AccessRule(sources=(TeamSource("net"),)))
+    facts = AccessFacts(policy=policy, roles={"ann": Role.ADMIN}, teams={"net": DARK})
+
+    found = authorise(ANN, AccessAction.APPROVE, REPOSITORY, facts)
+
+    assert isinstance(found, Unsure)
+    assert texts.unsure(found) == (
+        "the team `net` cannot be read (the App may not read teams: grant it the"
+        " organization permission *Members: Read-only*)"
+    )
+
+
+@pytest.mark.parametrize("action", AccessAction, ids=str)
+def test_every_package_has_to_allow_it(action: AccessAction) -> None:
+    """Short-cut refused: the rule of the first package is asked alone."""
+    strict = PathAccess("prod", {action: AccessRule(sources=(RoleSource(Role.ADMIN),))})
+    facts = AccessFacts(policy=Policy(paths=(strict,)), roles={"ann": Role.MAINTAIN})
+    before = authorise(ANN, action, Target(("dev/a",)), facts)
+
+    assert isinstance(before, Refused) == (action is AccessAction.REGISTER)
+    assert isinstance(authorise(ANN, action, Target(("dev/a", "prod/b")), facts), Refused)
+
+
+def test_two_configurations_name_whom_both_name() -> None:
+    """Short-cut refused: the union of the sources, or those that are spelled alike only."""
+    above = (TeamSource("net"), AppSource("renovate"))
+    own = (RoleSource(Role.MAINTAIN), AppSource("renovate"), AuthorSource())
+
+    found = {source.spelling for source in in_both(above, own)}
+
+    assert found == {
+        "role:maintain and team:net",
+        "author and team:net",
+        "app:renovate",
+    }
+    assert in_both((OwnersSource(),), (OwnersSource(),)) == (OwnersSource(),)

@@ -19,7 +19,7 @@ from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.gates import judge
 from lifecycle.messages import findings, markdown, summary
-from lifecycle.policy import ApproveRule, Policy
+from lifecycle.policy import AccessRule, Policy
 from lifecycle.tags import Tagging
 from tests.lifecycle.samples import (
     APPROVER,
@@ -98,7 +98,7 @@ def test_nothing_people_read_on_a_phone_is_a_table() -> None:
 BLOCKED = {
     "errors": (BAD, "Approved. Still blocked: 3 errors."),
     "errors, and one more person": (
-        changed(BAD, policy=Policy(approve=ApproveRule(require=2))),
+        changed(BAD, policy=Policy(approve=AccessRule(require=2))),
         "Approved. Still blocked: 3 errors; approved by 1 of 2 (`approver`).",
     ),
     "a check of others": (
@@ -120,7 +120,7 @@ def test_the_answer_to_an_approval_says_what_still_blocks(proposal: Proposal, te
 
 def test_help_lists_what_this_person_can_do_here() -> None:
     """The short-cut is one list for everybody, whose first command most are then refused."""
-    rules = Policy(approve=ApproveRule(sources=(RoleSource(Role.MAINTAIN),)))
+    rules = Policy(approve=AccessRule(sources=(RoleSource(Role.MAINTAIN),)))
     here = changed(PROPOSAL, policy=rules)
 
     assert _answer(here, AUTHOR, "/help") == (

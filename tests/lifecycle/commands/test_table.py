@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lifecycle import memory
-from lifecycle.access import Person, Role
+from lifecycle.access import AccessAction, Person, Role
 from lifecycle.actions import React, Reaction, Reply
 from lifecycle.commands.answers import answer
 from lifecycle.commands.grammar import (
@@ -26,7 +26,6 @@ from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec
 from lifecycle.commands.table import TABLE
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.messages.parsing import INSTEAD
-from lifecycle.rights import WRITERS_OR_AUTHOR
 from lifecycle.tags import Tagging
 from tests.lifecycle.samples import (
     APPROVER,
@@ -199,7 +198,7 @@ EXTENDED = Table(
             command=Upgrade,
             arguments=(Option("strategy"), OptionalWord("version"), Pairs("settings")),
             stages=frozenset({Stage.PROPOSED}),
-            right=WRITERS_OR_AUTHOR,
+            action=AccessAction.HOLD,
             handler=_upgrade,
             help="bring it up to a newer version",
             pushes=True,
@@ -227,7 +226,7 @@ def test_a_command_is_one_row_and_one_function() -> None:
         Reaction.REFUSED,
     )
     assert ask(EXTENDED, PROPOSAL, OUTSIDER, body) == (
-        "@outsider `/upgrade` refused: it takes being the author, or write access, and you have"
+        "@outsider `/upgrade` refused: it takes being the author or write access, and you have"
         " read access.",
         Reaction.REFUSED,
     )
@@ -235,7 +234,7 @@ def test_a_command_is_one_row_and_one_function() -> None:
         "- `/upgrade [--strategy <strategy>] [version] key=value…`: bring it up to a newer version"
     )
     assert row in ask(EXTENDED, PROPOSAL, APPROVER, "/help")[0].splitlines()
-    assert f"{row} (takes being the author, or write access)" in (
+    assert f"{row} (takes being the author or write access)" in (
         ask(EXTENDED, PROPOSAL, OUTSIDER, "/help")[0].splitlines()
     )
 

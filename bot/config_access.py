@@ -1,0 +1,284 @@
+"""The `access` key of `.porchbot.yaml`: its forms, and the rules that they mean."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from cadlib.forms import Strict, wrong
+from lifecycle import policy
+from lifecycle.access import (
+    AccessAction,
+    AppSource,
+    AuthorSource,
+    OwnersSource,
+    Role,
+    RoleSource,
+    Source,
+    TeamSource,
+    UserSource,
+)
+from lifecycle.messages import configuration as texts
+from lifecycle.policy import AccessRule
+
+_ROLES = tuple(str(role) for role in Role if role > Role.NONE)
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_SLUG = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
+_NAMED = {"user": _LOGIN, "app": _SLUG, "team": _SLUG}
+_SPELLED = rf"role:({'|'.join(_ROLES)})|user:{_LOGIN.pattern}|(app|team):{_SLUG.pattern}|codeowners"
+_SOURCE_SCHEMA: dict[str, Any] = {"pattern": f"^({_SPELLED})$"}
+_ACTOR_SCHEMA: dict[str, Any] = {"pattern": f"^({_SPELLED}|author)$"}
+
+
+def folder(text: str) -> str:
+    """Check a folder of the repository, and return its path; "" for all of it."""
+    path = text.removeprefix("./").rstrip("/")
+    if path in ("", "."):
+        if text.startswith("/"):
+            raise wrong(*texts.ROOT)
+        return ""
+    parts = path.split("/")
+    if (
+        not all(parts)
+        or not {".", ".."}.isdisjoint(parts)
+        or "\\" in path
+        or not path.isprintable()
+    ):
+        raise wrong(*texts.folder(text))
+    return path
+
+
+def _source(text: str) -> str:
+    kind, _, rest = text.partition(":")
+    if text == "codeowners" or (kind == "role" and rest in _ROLES):
+        return text
+    if kind in _NAMED and _NAMED[kind].fullmatch(rest):
+        return text
+    if text in _ROLES:
+        raise wrong(*texts.bare_role(text))
+    if kind == "user" and rest.endswith("[bot]"):
+        raise wrong(*texts.machine(text))
+    if kind == "team" and rest:
+        raise wrong(*texts.team(text))
+    raise wrong(*texts.source(text, _ROLES))
+
+
+def _actor(text: str) -> str:
+    return text if text == "author" else _source(text)
+
+
+def _upstream(text: str) -> str:
+    if not text or "*" in text[:-1] or any(c.isspace() for c in text):
+        raise wrong(*texts.upstream(text))
+    return text
+
+
+_Source = Annotated[str, AfterValidator(_source), Field(json_schema_extra=_SOURCE_SCHEMA)]
+_Actor = Annotated[str, AfterValidator(_actor), Field(json_schema_extra=_ACTOR_SCHEMA)]
+
+
+class Approve(Strict):
+    """Who must approve before something is published."""
+
+    require: Annotated[int, Field(ge=0, le=100)] = 1
+    """How many people must approve."""
+
+    from_: Annotated[list[_Source], Field(min_length=1, max_length=100)] = Field(
+        ["role:write"], alias="from"
+    )
+    """Whose approval counts, any of: `role:read`, `role:triage`, `role:write`, `role:maintain`,
+    `role:admin` (that role or a higher one), `user:<login>`, `team:<name>` (of the organization
+    that owns the repository, with its child teams), `codeowners` (of each changed file, as the base
+    branch has it), `app:<name>` (a GitHub App; machines count only where they are named)."""
+
+    self_: bool = Field(False, alias="self")
+    """Authors may approve their own work."""
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> "Approve":
+        _check_count(self.require, self.from_)
+        return self
+
+
+class Approval(Strict):
+    """Who must approve something; its author never counts."""
+
+    require: Annotated[int, Field(ge=1, le=100)] = 1
+    """How many people must approve."""
+
+    from_: Annotated[list[_Source], Field(min_length=1, max_length=100, alias="from")]
+    """Whose approval counts, any of these, spelled as in `approve`."""
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> "Approval":
+        _check_count(self.require, self.from_)
+        return self
+
+
+def _check_count(require: int, sources: list[str]) -> None:
+    named = {source.lower() for source in sources if source.startswith(("user:", "app:"))}
+    if all(source.lower() in named for source in sources) and require > len(named):
+        raise wrong(*texts.too_few(require, len(named)))
+
+
+class Actors(Strict):
+    """Who may ask the bot for something."""
+
+    from_: Annotated[list[_Source], Field(min_length=1, max_length=100, alias="from")]
+    """Any of these, spelled as in `approve`."""
+
+
+class AuthorOr(Strict):
+    """Who may ask the bot for something on a proposal."""
+
+    from_: Annotated[list[_Actor], Field(min_length=1, max_length=100, alias="from")]
+    """Any of these, spelled as in `approve`; `author` means whoever wrote a part of it."""
+
+
+Given = Approve | Approval | Actors | AuthorOr
+
+
+class PackageAccess(Strict):
+    """Who may do what with packages."""
+
+    approve: Approve | None = None
+    """Who must approve its packages; as around it when left out."""
+    propose: AuthorOr | None = None
+    """By `/propose`; authors and `role:write` when left out."""
+    reject: AuthorOr | None = None
+    """By `/reject`; authors and `role:write` when left out."""
+    draft: Actors | None = None
+    """Who may have the bot change a draft, as `/render` and `/rebase` do; `role:write` when left
+    out. Who may push is the forge's affair."""
+    clone: Actors | None = None
+    """`role:write` when left out."""
+    upgrade: Actors | None = None
+    """`role:write` when left out."""
+    rollback: Actors | None = None
+    """`role:write` when left out."""
+    freeze: Actors | None = None
+    """`role:maintain` when left out."""
+    override: Approval | None = None
+    """Who must approve an exception; as `approve` when left out, one at least."""
+    delete: Approval | None = None
+    """Who must approve a deletion; as `approve` when left out, one at least."""
+    deprecate: Approval | None = None
+    """Who must approve a deprecation; as `approve` when left out, one at least."""
+
+    def given(self) -> Mapping[AccessAction, Given | None]:
+        """Return the form of each action; None where the file tells none."""
+        return {
+            AccessAction.APPROVE: self.approve,
+            AccessAction.PROPOSE: self.propose,
+            AccessAction.REJECT: self.reject,
+            AccessAction.DRAFT: self.draft,
+            AccessAction.CLONE: self.clone,
+            AccessAction.UPGRADE: self.upgrade,
+            AccessAction.ROLLBACK: self.rollback,
+            AccessAction.FREEZE: self.freeze,
+            AccessAction.OVERRIDE: self.override,
+            AccessAction.DELETE: self.delete,
+            AccessAction.DEPRECATE: self.deprecate,
+        }
+
+
+class PathAccess(PackageAccess):
+    """Who may do what with the packages of one folder, in place of what holds around it."""
+
+    directory: Annotated[str, AfterValidator(folder)]
+    """The folder, from the top of the repository; of several around a package the innermost
+    counts."""
+
+    @model_validator(mode="after")
+    def _below(self) -> "PathAccess":
+        if not self.directory:
+            raise wrong(*texts.WHOLE_PATH)
+        return self
+
+
+class UpstreamAccess(Strict):
+    """Who may take packages from some upstreams, in place of what holds otherwise."""
+
+    upstream: Annotated[str, AfterValidator(_upstream), Field(max_length=500)]
+    """Address without a scheme, such as `github.com/acme/blueprints`; `*` at its end stands for
+    the rest."""
+
+    clone: Actors | None = None
+    """Who may clone from there."""
+    upgrade: Actors | None = None
+    """Who may upgrade to what is there."""
+
+    def given(self) -> Mapping[AccessAction, Given | None]:
+        """Return the form of each action; None where the file tells none."""
+        return {AccessAction.CLONE: self.clone, AccessAction.UPGRADE: self.upgrade}
+
+
+class Access(PackageAccess):
+    """Who may do what."""
+
+    approve: Approve = Field(default_factory=lambda: Approve.model_validate({}))
+    """Who must approve before something is published."""
+    configure: Approval | None = None
+    """Who must approve a change of this file or of the ledger. Left out: whoever approves packages,
+    at least one, and never an author."""
+    register_: Actors | None = Field(None, alias="register")
+    """Who may have the bot look after more of the repository; `role:admin` when left out."""
+    bulk: Actors | None = None
+    """Who may change many packages by one command; `role:maintain` when left out."""
+    paths: Annotated[list[PathAccess], Field(max_length=200)] = Field(default=[])
+    """Rules by folder."""
+    upstreams: Annotated[list[UpstreamAccess], Field(max_length=200)] = Field(default=[])
+    """Rules by upstream."""
+
+    def given(self) -> Mapping[AccessAction, Given | None]:
+        """Return the form of each action; None where the file tells none."""
+        return {
+            **super().given(),
+            AccessAction.CONFIGURE: self.configure,
+            AccessAction.REGISTER: self.register_,
+            AccessAction.BULK: self.bulk,
+        }
+
+    @model_validator(mode="after")
+    def _each_once(self) -> "Access":
+        for listed in ([p.directory for p in self.paths], [u.upstream for u in self.upstreams]):
+            twice = [each for each in listed if listed.count(each) > 1]
+            if twice:
+                raise wrong(*texts.ruled_twice(twice[0]))
+        return self
+
+
+def rules(form: PackageAccess | UpstreamAccess, *without: AccessAction) -> policy.Rules:
+    """Return the rules of a form by action."""
+    return {
+        action: rule(each)
+        for action, each in form.given().items()
+        if each is not None and action not in without
+    }
+
+
+def rule(given: Given) -> AccessRule:
+    """Return the rule that a form means."""
+    return AccessRule(
+        getattr(given, "require", 1),
+        tuple(_as_source(text) for text in given.from_),
+        getattr(given, "self_", False),
+    )
+
+
+def _as_source(text: str) -> Source:
+    kind, _, rest = text.partition(":")
+    match kind:
+        case "codeowners":
+            return OwnersSource()
+        case "author":
+            return AuthorSource()
+        case "team":
+            return TeamSource(rest)
+        case "app":
+            return AppSource(rest)
+        case "user":
+            return UserSource(rest)
+        case _:
+            return RoleSource(Role[rest.upper()])

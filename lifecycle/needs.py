@@ -1,0 +1,97 @@
+"""The rules that approvals have to meet, each on its own, and who counts for each.
+
+Who may approve one package need not be who may approve another; and where code owners count, the
+files of each owner need one of theirs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from lifecycle import owners
+from lifecycle.access import AccessAction, OwnersSource, account
+from lifecycle.events import Approval
+from lifecycle.facts.proposal import Proposal
+from lifecycle.owners import Owned
+from lifecycle.policy import AccessRule, Policy
+from lifecycle.rights import AccessFacts, Allowed, Target, Unsure, authorise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """One rule that approvals have to meet.
+
+    Attributes:
+        packages: The touched packages that it is about, sorted; empty for the rules themselves.
+        rule: Who counts.
+        owned: The files that it is about, where it takes their owners; None for all.
+        needed: How many people must approve.
+        counted: Logins of those whose approvals count here, sorted.
+        unsure: Logins of those of whom nobody can tell whether they count, sorted.
+    """
+
+    packages: tuple[str, ...]
+    rule: AccessRule
+    owned: Owned | None = None
+    needed: int
+    counted: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> int:
+        """How many more people must approve; 0 when enough have."""
+        return max(0, self.needed - len(self.counted))
+
+
+def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
+    """Return the rules that are to be met, packages with the same rule and owners together.
+
+    Args:
+        proposal: The facts.
+        policy: The rules.
+        rules: It is about the change of the rules, and not about the packages.
+    """
+    touched = [t.package for t in proposal.content.touched]
+    found: dict[tuple[object, ...], Need] = {}
+    for package in [owners.RULES] if rules or not touched else touched:
+        rule = policy.rule(AccessAction.APPROVE, package)
+        uncertain = not proposal.people.authors_known and not rule.self_allowed
+        needed = max(rule.require, int(proposal.content.surprising)) + uncertain
+        for owned in _owned(proposal, rule, package):
+            who = None if owned is None else (owned.owners, owned.why)
+            key = (rule.require, tuple(s.spelling for s in rule.sources), rule.self_allowed, who)
+            before = found.get(key)
+            named = () if package == owners.RULES else (package,)
+            found[key] = Need(
+                packages=(*(before.packages if before else ()), *named),
+                rule=rule,
+                owned=before.owned if before else owned,
+                needed=needed,
+            )
+    return list(found.values())
+
+
+def _owned(proposal: Proposal, rule: AccessRule, package: str) -> tuple[Owned | None, ...]:
+    """The groups of files that each need their owners; one of all where owners do not matter."""
+    if not any(isinstance(source, OwnersSource) for source in rule.sources):
+        return (None,)
+    return proposal.people.owners.get(package, ()) or (None,)
+
+
+def met(need: Need, standing: Mapping[str, Approval], facts: AccessFacts) -> Need:
+    """Return a rule with those whose approvals count for it.
+
+    Args:
+        need: The rule.
+        standing: The approvals that nothing made fall, by login.
+        facts: What is known of the people.
+    """
+    target = Target(need.packages[:1] or (owners.RULES,), owned=need.owned)
+    found = {
+        who: authorise(account(word.account, who), AccessAction.APPROVE, target, facts)
+        for who, word in sorted(standing.items())
+    }
+    return replace(
+        need,
+        counted=tuple(who for who, each in found.items() if isinstance(each, Allowed)),
+        unsure=tuple(who for who, each in found.items() if isinstance(each, Unsure)),
+    )
