@@ -95,6 +95,18 @@ class RepositoryKey:
 
 
 @dataclass(frozen=True, slots=True)
+class DashboardKey:
+    """The dashboard issue of a repository."""
+
+    KIND: ClassVar[str] = "dashboard"
+
+    repository: RepositoryId
+
+    def __str__(self) -> str:
+        return f"{self.repository}:{self.KIND}"
+
+
+@dataclass(frozen=True, slots=True)
 class InstallationsKey:
     """Everything the App can see: which installations there are."""
 
@@ -134,7 +146,7 @@ class SweepKey:
         return f"{self.forge}:app:sweep:{self.sweep}"
 
 
-InRepository = ProposalKey | PullKey | CommitKey | BaseKey | RepositoryKey
+InRepository = ProposalKey | PullKey | CommitKey | BaseKey | RepositoryKey | DashboardKey
 """Keys of one repository."""
 
 OfApp = InstallationsKey | InstallationKey | SweepKey
@@ -175,6 +187,8 @@ def parse(text: str) -> Key:
             return BaseKey(RepositoryId(forge, _number(text, repository)), ":".join(rest))
         case [forge, repository, "repository"] if forge in FORGES:
             return RepositoryKey(RepositoryId(forge, _number(text, repository)))
+        case [forge, repository, "dashboard"] if forge in FORGES:
+            return DashboardKey(RepositoryId(forge, _number(text, repository)))
         case _:
             raise _not_a_key(text)
 

@@ -20,6 +20,7 @@ from bot.git.port import (
     MissingObjectError,
     ObjectTooLargeError,
 )
+from bot.loop.dashboards import DashboardHandler
 from bot.loop.deliveries import DeliverySweep
 from bot.loop.discovery import Discovery
 from bot.loop.health import HealthSweep
@@ -105,6 +106,7 @@ class Controller:
         self._health = HealthSweep(forges, store, webhook_url)
         self._deliveries = DeliverySweep(forges, store, clock=clock)
         self._sweeps = SweepHandler(self._serving, store, version)
+        self._dashboards = DashboardHandler(self._serving, store)
         self._named = Named(self._serving, store)
         self._proposals = ProposalHandler(self._serving, settling, store, self._unjudged)
         self._publishing = Publishing(self._serving, settling, store)
@@ -222,6 +224,8 @@ class Controller:
                 return await self._sweep(key, hint)
             case keys.RepositoryKey():
                 return await self._sweeps.handle(key, hint)
+            case keys.DashboardKey():
+                return await self._dashboards.handle(key)
             case keys.PullKey():
                 await self._named.pull(key, hint)
             case keys.CommitKey():

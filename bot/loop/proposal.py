@@ -6,6 +6,7 @@ from datetime import datetime
 from bot import keys
 from bot.look.assemble import Looked
 from bot.loop import branches, waits
+from bot.loop.dashboards import tell
 from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
@@ -123,6 +124,7 @@ class ProposalReconciler:
         # Not whose comments woke this key: a key that waits keeps them, also those done with since.
         who = Hint(by=self.hint.by)
         outcome = await self._served.performer.perform(actions, looked, report, who)
+        await tell(self._store.queue, self._served.repository)
         asked = [action for action in actions if isinstance(action, AskPublish)]
         if outcome is ActionOutcome.DONE and asked:
             in_line = {each.number: (waits.in_line(each.base_ref),) for each in asked}

@@ -11,6 +11,7 @@ from bot.forges.port import ForgeBusyError, ForgeMissingError, ListedProposal
 from bot.git.port import Scope
 from bot.look.assemble import Looked
 from bot.loop import branches
+from bot.loop.dashboards import tell
 from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
@@ -176,6 +177,7 @@ class PublishingReconciler:
     ) -> ActionOutcome | Rest:
         """Carry out actions, and wake those for whom a tag is news."""
         outcome = await self._served.performer.perform(actions, looked, report, NOTHING)
+        await tell(self._store.queue, self._served.repository)
         if any(isinstance(action, Tag) for action in actions):
             # Other proposals of these packages name the next number, which this has taken.
             tagged = {names.parse_tag(a.ref) for a in actions if isinstance(a, Tag)}

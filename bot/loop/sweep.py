@@ -10,6 +10,7 @@ from bot import keys
 from bot.forges.port import ListedProposal
 from bot.git.port import BRANCHES
 from bot.loop import branches, changed
+from bot.loop.dashboards import tell
 from bot.loop.merged import OVERLAP
 from bot.loop.repository import PUBLISHING_WAIT, ServedRepository
 from bot.loop.serving import Serving
@@ -56,6 +57,7 @@ class SweepHandler:
         everything = bool(hint.everything)
         waits = await sweep(served, self._store, everything=everything, closed=found)
         await self._store.sweeps.swept(key.repository, self._version, waits=waits)
+        await tell(self._store.queue, served.repository)
         return None
 
 

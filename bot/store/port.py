@@ -484,6 +484,9 @@ class Waits(Protocol):
     async def counts(self) -> dict[str, int]:
         """Reason to how many proposals wait for it, in repositories that are served."""
 
+    async def of(self, repository_id: RepositoryId) -> tuple[Waiting, ...]:
+        """Every proposal of a repository that waits, by number, also where it is not served."""
+
     async def page(
         self, after: tuple[int, int] | None = None, most: int = 50
     ) -> tuple[Waiting, ...]:

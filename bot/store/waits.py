@@ -1,6 +1,8 @@
 """The table of what proposals wait for, and since when."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from psycopg.rows import TupleRow
 
 from bot.logs import redacted
 from bot.store.database import Database
@@ -34,15 +36,19 @@ SELECT reason, count(DISTINCT (repository, proposal))
 FROM wait JOIN adoption USING (repository) WHERE gone IS NULL GROUP BY reason
 """
 
-PAGE = """
+WAITING = """
 SELECT w.repository, w.proposal, a.full_name, min(w.key),
   array_agg(w.since ORDER BY w.since, w.gate),
   jsonb_agg(jsonb_build_object('gate', w.gate, 'reason', w.reason, 'actual', w.actual,
     'wanted', w.wanted, 'who', w.who) ORDER BY w.since, w.gate)
 FROM wait AS w JOIN adoption AS a USING (repository)
-WHERE a.gone IS NULL AND (w.repository, w.proposal) > (%(repository)s, %(proposal)s)
+WHERE {which}
 GROUP BY w.repository, w.proposal, a.full_name ORDER BY w.repository, w.proposal LIMIT %(most)s
 """
+PAGE = WAITING.format(
+    which="a.gone IS NULL AND (w.repository, w.proposal) > (%(repository)s, %(proposal)s)"
+)
+OF_REPOSITORY = WAITING.format(which="w.repository = %(repository)s")
 
 FIRST = (-(2**63), 0)
 """Before every place: what is of no forge of old counts down from -1."""
@@ -98,13 +104,23 @@ class PostgresWaits:
         rows = await self._database.ask(
             PAGE, {"repository": repository, "proposal": proposal, "most": most}
         )
-        return tuple(
-            Waiting(
-                place=(repository, number),
-                repository=name,
-                number=number,
-                key=key,
-                waits=tuple(zip(since, (Wait(**each) for each in waits), strict=True)),
-            )
-            for repository, number, name, key, since, waits in rows
+        return _waiting(rows)
+
+    async def of(self, repository_id: RepositoryId) -> tuple[Waiting, ...]:
+        rows = await self._database.ask(
+            OF_REPOSITORY, {"repository": await self._database.row(repository_id), "most": None}
         )
+        return _waiting(rows)
+
+
+def _waiting(rows: Iterable[TupleRow]) -> tuple[Waiting, ...]:
+    return tuple(
+        Waiting(
+            place=(repository, number),
+            repository=name,
+            number=number,
+            key=key,
+            waits=tuple(zip(since, (Wait(**each) for each in waits), strict=True)),
+        )
+        for repository, number, name, key, since, waits in rows
+    )

@@ -23,7 +23,7 @@ class Stage:
         for login in ("acme", "author"):
             self.forge.state.add_user(login)
         self.repo = self.forge.add_repository(
-            "acme", "blueprints", {"a": b"a"}, {"author": "write"}
+            "acme", "blueprints", {"a": b"a"}, {"author": "write"}, issues=True
         )
         self.forge.add_app("acme")
         self.installation = self.forge.install(self.repo).id

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.keys import (
     BaseKey,
     CommitKey,
+    DashboardKey,
     InstallationKey,
     InstallationsKey,
     Key,
@@ -32,6 +33,7 @@ KEYS: st.SearchStrategy[Key] = st.one_of(
     st.builds(CommitKey, REPOSITORIES, st.text("0123456789abcdef", min_size=40, max_size=40)),
     st.builds(BaseKey, REPOSITORIES, BRANCHES),
     st.builds(RepositoryKey, REPOSITORIES),
+    st.builds(DashboardKey, REPOSITORIES),
     st.builds(InstallationsKey, FORGES),
     st.builds(InstallationKey, NUMBERS, FORGES),
     st.builds(SweepKey, st.sampled_from(Sweep), FORGES),
@@ -45,6 +47,7 @@ SPELLINGS: dict[str, Key] = {
     "github:42:commit:" + "a" * 40: CommitKey(on_github(42), "a" * 40),
     "github:42:base:release/1:2": BaseKey(on_github(42), "release/1:2"),
     "github:42:repository": RepositoryKey(on_github(42)),
+    "github:42:dashboard": DashboardKey(on_github(42)),
     "gitlab:42:pull:7": PullKey(RepositoryId("gitlab", 42), 7),
     "github:app:installations": InstallationsKey(GITHUB),
     "github:app:installation:5": InstallationKey(5, GITHUB),

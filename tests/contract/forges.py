@@ -354,7 +354,7 @@ def _in_process(_: Path) -> Iterator[SandboxGitHub]:
     """The forge of the simulation."""
     forge = SimulatedForge(ManualClock(), random.Random(0))
     _people(forge.state)
-    repos = [forge.add_repository("owner", "catalog", FIRST, ROLES)]
+    repos = [forge.add_repository("owner", "catalog", FIRST, ROLES, issues=True)]
     repos.append(forge.add_repository("owner", "other", FIRST, {}))
     forge.add_app("owner")
     installation = forge.install(*repos)

@@ -688,6 +688,8 @@ async def test_what_proposals_wait_for_keeps_since_when(stored: Stored) -> None:
         ("acme/blueprints", 9): [("approved", "so")],
     }
     assert seven.waits[0][0] == at < seven.waits[1][0]
+    assert await waits.of(FIRST) == await waits.page()
+    assert await waits.of(on_github(2)) == ()
     assert await waits.counts() == {"approved": 2, "valid": 1}
 
 

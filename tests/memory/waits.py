@@ -76,14 +76,25 @@ class MemoryWaits:
             )
         )
 
+    async def of(self, repository_id: RepositoryId) -> tuple[Waiting, ...]:
+        await self.statements.begin()
+        return self._shown(lambda id_, _: id_ == repository_id)
+
     async def page(
         self, after: tuple[int, int] | None = None, most: int = 50
     ) -> tuple[Waiting, ...]:
         await self.statements.begin()
+        found = self._shown(
+            lambda id_, number: self.served(id_) and (after is None or (id_.number, number) > after)
+        )
+        return found[:most]
+
+    def _shown(self, wanted: Callable[[RepositoryId, int], bool]) -> tuple[Waiting, ...]:
+        """Those that are wanted, by repository and number."""
         rows = [
             ((id_.number, number), id_, each)
             for (id_, number), each in self._waiting.items()
-            if self.served(id_) and (after is None or (id_.number, number) > after)
+            if wanted(id_, number)
         ]
         rows.sort(key=lambda row: row[0])
         return tuple(
@@ -94,5 +105,5 @@ class MemoryWaits:
                 key=each.key,
                 waits=tuple(sorted(each.waits.values(), key=lambda w: (w[0], w[1].gate))),
             )
-            for place, id_, each in rows[:most]
+            for place, id_, each in rows
         )

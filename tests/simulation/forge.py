@@ -179,9 +179,14 @@ class SimulatedForge:
         roles: Mapping[str, str],
         *,
         private: bool = False,
+        issues: bool = False,
     ) -> Repository:
-        """Make a repository whose main branch holds some files; roles by login."""
+        """Make a repository whose main branch holds some files; roles by login.
+
+        Without issues the bot opens none, whose number would come before those of proposals.
+        """
         repo = self.state.add_repository(owner, name, private=private)
+        repo.has_issues = issues
         for login, role in roles.items():
             self.state.add_member(repo, login, role)
         self._keep_roles(repo)

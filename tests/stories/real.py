@@ -273,6 +273,7 @@ def world(
             forge.state.add_user(login)
         forge.state.add_user("acme")
         repository = forge.state.add_repository("acme", "blueprints", source)
+        repository.has_issues = False  # else a dashboard's number comes before those of proposals
         for login, role in ROLES.items():
             forge.state.add_member(repository, login, role)
         port = free_port()

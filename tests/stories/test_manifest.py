@@ -26,6 +26,7 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     stage.forge.state.rules.add(
         stage.repository, bypass=[stage.repository.owner], required_checks=[("security-scan", None)]
     )
+    stage.repository.has_issues = True
     woken: set[str] = set()
     stage.forge.webhook_observers.append(lambda event, _headers, _payload: woken.add(event))
     stage.start_bot()
@@ -48,6 +49,8 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     head = author.pull(pull.number).head.sha
     stage.owner.repository.get_commit(head).create_status("success", context="security-scan")
     author.waits_for_tag("net/core/v1")
+    stage.wake(f"github:{stage.repository.id}:dashboard")
+    wait_for("the dashboard", lambda: bool(stage.repository.issues) or None)
     stage.rests()
 
     permissions = dict(MANIFEST["default_permissions"])

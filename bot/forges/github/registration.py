@@ -16,7 +16,7 @@ PERMISSIONS: Mapping[str, str] = {
     "metadata": "read",
     "contents": "write",
     "pull_requests": "write",
-    "issues": "read",
+    "issues": "write",
     "checks": "write",
     "statuses": "read",
 }

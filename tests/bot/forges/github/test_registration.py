@@ -135,7 +135,7 @@ def test_what_is_as_it_has_to_be_is_not_told() -> None:
         ),
         (
             {"one": {"permissions": {**PERMISSIONS, "issues": ""}, "events": EVENTS[1:]}},
-            "wrong: The installation at acme is without issues: read, push; it has to be with all"
+            "wrong: The installation at acme is without issues: write, push; it has to be with all"
             " that the App asks for. Its owner accepts what the App asks for, at"
             " https://github.example/settings/installations/7.",
         ),

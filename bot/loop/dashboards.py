@@ -1,0 +1,180 @@
+"""The keys of dashboards: what a repository's dashboard issue tells is put together and written.
+
+It costs a request for every hundred open proposals and one for the issue, so it is neither written
+at once nor often: what happens within `GATHER` seconds is told together, and the next look comes
+`PACE` seconds after the last. What it tells of revisions and waits is the index's, which never
+decides anything.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+import structlog
+
+from bot import config, keys
+from bot.forges.port import ForgeRefusedError, ListedProposal, Repository
+from bot.git.port import History
+from bot.loop import branches
+from bot.loop.recent import Recent
+from bot.loop.repository import ServedRepository
+from bot.loop.serving import Serving
+from bot.store.port import Queue, Store
+from bot.store.values import Waiting
+from lifecycle import names
+from lifecycle.facts.overview import (
+    ListedChange,
+    ListedPackage,
+    ListedStage,
+    ListedWait,
+    Overview,
+)
+from lifecycle.identity import RepositoryId
+from lifecycle.messages import dashboard as texts
+from lifecycle.policy import Policy
+
+log = structlog.get_logger()
+
+GATHER = 20.0
+"""Seconds after news until it is told: a push, its rendering and its approval are told at once."""
+
+PACE = 300.0
+"""Seconds between two looks: with five hundred proposals each costs seven requests, which is less
+than a fiftieth of what the forge grants."""
+
+MOST_PACED = 10_000
+"""Repositories whose last look is remembered."""
+
+
+class DashboardHandler:
+    """Handles the keys of dashboards.
+
+    Args:
+        serving: Finds their repositories.
+        store: The database.
+    """
+
+    def __init__(self, serving: Serving, store: Store) -> None:
+        self._serving = serving
+        self._store = store
+        self._looked: Recent[RepositoryId, float] = Recent(MOST_PACED)
+
+    async def handle(self, key: keys.DashboardKey) -> float | None:
+        """Write a dashboard, or say how long to put that off."""
+        served = await self._serving.of(key.repository)
+        if not served.repository.has_issues:
+            return None
+        now, last = served.clock.monotonic(), self._looked.get(key.repository)
+        if last is not None and now < last + PACE:
+            return last + PACE - now
+        self._looked.put(key.repository, now)
+        overview = await self._overview(served)
+        try:
+            if not overview.empty or await served.dashboard.find() is not None:
+                await served.dashboard.write(texts.TITLE, texts.dashboard(overview))
+        except ForgeRefusedError as error:
+            # Nobody waits for it; `porchbot doctor` names the permission.
+            log.warning("dashboard not written", repository=str(key.repository), error=str(error))
+        return None
+
+    async def _overview(self, served: ServedRepository) -> Overview:
+        me, store = served.id, self._store
+        pulls, touched, waits, published = await asyncio.gather(
+            served.forge.open_proposals(),
+            store.sweeps.packages(me),
+            store.waits.of(me),
+            self._newest(served),
+        )
+        return await served.offload(_read, served, pulls, touched, waits, published)
+
+    async def _newest(self, served: ServedRepository) -> Mapping[str, int]:
+        """Package to its highest number, of those that the bot knows of."""
+        found: dict[str, int] = {}
+        for ref in served.adoption.tags or ():
+            if parsed := names.parse_tag(ref):
+                found[parsed[0]] = max(parsed[1], found.get(parsed[0], 0))
+        async for package, number, _ in self._store.revisions.all_revisions(served.id):
+            found[package] = max(number, found.get(package, 0))
+        return found
+
+
+async def tell(queue: Queue, repository: Repository) -> None:
+    """Ask for a dashboard to be written: something happened that it tells."""
+    if repository.has_issues:
+        await queue.wake(keys.DashboardKey(repository.id), after=GATHER)
+
+
+def _read(
+    served: ServedRepository,
+    pulls: Sequence[ListedProposal],
+    touched: Mapping[int, frozenset[str]],
+    waits: Sequence[Waiting],
+    published: Mapping[str, int],
+) -> Overview:
+    default = served.repository.default_branch
+    bases = branches.published_from(served.mirror, default)
+    drafts = branches.drafts(served.mirror)
+    old = served.adoption.drafts
+    proposed = {pull.head_ref for pull in pulls if pull.head_repository == served.id.number}
+    with served.mirror.open() as git:
+        packages = [
+            ListedPackage(
+                package=package,
+                branch="" if base == default else base,
+                revision=published.get(package, 0),
+            )
+            for base in sorted(bases)
+            for package in _units(git, base, default, published)
+        ]
+    return Overview(
+        packages=tuple(packages),
+        changes=(
+            *_changes(pulls, touched, waits, bases),
+            *(
+                ListedChange(number=0, title=ref, stage=ListedStage.DRAFT)
+                for ref, sha in sorted(drafts.items())
+                if ref not in proposed and old.get(ref) != sha
+            ),
+        ),
+    )
+
+
+def _units(git: History, base: str, default: str, published: Mapping[str, int]) -> Sequence[str]:
+    """The packages that are released by themselves on a branch, sorted."""
+    tip = git.ref(names.branch_ref(base))
+    if tip is None:
+        return ()
+    policy = config.read(config.fetch(git.blob, tip, config.CONFIG))
+    known = policy if isinstance(policy, Policy) else Policy()
+    tags = [names.tag_ref(names.spelled(package, number)) for package, number in published.items()]
+    there = git.difference("", tip).packages
+    return sorted(names.units(there, known, base, default, tags))
+
+
+def _changes(
+    pulls: Sequence[ListedProposal],
+    touched: Mapping[int, frozenset[str]],
+    waits: Sequence[Waiting],
+    bases: Iterable[str],
+) -> Iterable[ListedChange]:
+    """Open proposals that concern packages, and those that were merged and still wait."""
+    by_number = {each.number: _waits(each) for each in waits}
+    shown = set(bases)
+    for pull in pulls:
+        if pull.base_ref in shown and (pull.number in touched or pull.number in by_number):
+            yield ListedChange(
+                number=pull.number,
+                title=pull.title,
+                stage=ListedStage.DRAFT if pull.draft else ListedStage.PROPOSED,
+                packages=tuple(sorted(touched.get(pull.number, ()))),
+                waits=by_number.get(pull.number, ()),
+            )
+    still = {pull.number for pull in pulls}
+    for number, found in sorted(by_number.items()):
+        if number not in still:
+            yield ListedChange(number=number, title="", stage=ListedStage.MERGED, waits=found)
+
+
+def _waits(waiting: Waiting) -> tuple[ListedWait, ...]:
+    return tuple(
+        ListedWait(gate=wait.gate, actual=wait.actual, since=since) for since, wait in waiting.waits
+    )

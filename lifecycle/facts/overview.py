@@ -1,0 +1,87 @@
+"""What the dashboard of a repository tells: its packages, and what is proposed for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPackage:
+    """One package on a branch that is published from.
+
+    Attributes:
+        package: Its path; "" for a package at the root.
+        branch: The branch that it is published from; "" for the default branch.
+        revision: The newest revision in use; 0 when there is none.
+        deprecated: Revisions that are deprecated, to their reasons.
+        withdrawn: How many revisions were withdrawn.
+    """
+
+    package: str
+    branch: str = ""
+    revision: int = 0
+    deprecated: Mapping[int, str] = field(default_factory=dict)
+    withdrawn: int = 0
+
+
+class ListedStage(StrEnum):
+    """Where a proposal stands, as far as the dashboard tells them apart."""
+
+    MERGED = "merged"
+    PROPOSED = "proposed"
+    DRAFT = "draft"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedWait:
+    """One thing that a proposal waits for.
+
+    Attributes:
+        gate: The gate's name.
+        actual: What is so, in Markdown.
+        since: When it was first waited for.
+    """
+
+    gate: str
+    actual: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedChange:
+    """One proposal or draft.
+
+    Attributes:
+        number: Of the pull request; 0 for a branch without one.
+        title: As written; the branch's name where there is no pull request.
+        stage: Where it stands.
+        packages: What it changes, as far as that is known, sorted.
+        waits: What it waits for, oldest first.
+    """
+
+    number: int
+    title: str
+    stage: ListedStage
+    packages: tuple[str, ...] = ()
+    waits: tuple[ListedWait, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """A repository at one moment.
+
+    Attributes:
+        packages: Every package.
+        changes: Every proposal and draft that is open, and every one that was merged and waits.
+        deletions: Revisions whose deletion was proposed with Porch, spelled like their tags.
+    """
+
+    packages: tuple[ListedPackage, ...]
+    changes: tuple[ListedChange, ...]
+    deletions: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """There is nothing to tell."""
+        return not (self.packages or self.changes)

@@ -1,0 +1,131 @@
+"""The dashboard issue: what waits and why, drafts, and every package with its newest revision.
+
+The most important comes first, and what has no room is counted: an issue takes `limits.COMMENT`
+characters, and a repository may have thousands of packages. Nothing in it depends on the time of
+day, so that it changes only when there is news; and pull requests are linked in a way that leaves
+no trace in them.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from lifecycle import limits
+from lifecycle.facts.overview import (
+    ListedChange,
+    ListedPackage,
+    ListedStage,
+    ListedWait,
+    Overview,
+)
+from lifecycle.messages.markdown import code, label, name, number, quote, some
+
+TITLE = "Packages of this repository"
+
+INTRODUCTION = (
+    "porchbot keeps this issue up to date: each package with its newest revision, and what every"
+    " proposal waits for. Changes made here by hand are overwritten. Close the issue to stop the"
+    " updates; reopen it to get them back."
+)
+NOTHING_PROPOSED = "Nothing is proposed."
+
+MOST_CHANGES = 28_000
+"""Characters for proposals: some 150 with two waits each."""
+
+MOST_DRAFTS = 8_000
+"""Characters for drafts, which wait for nobody but their authors."""
+
+MOST_DELETIONS = 2_000
+"""Characters for deletions that were proposed with Porch."""
+
+MOST_WAITS = 3
+"""Things that a proposal waits for that are named; the rest is counted."""
+
+LONGEST_WAIT = 160
+"""Characters of what is so; beyond it only the gate is named: Markdown cannot be cut anywhere."""
+
+_TITLE = 80
+
+
+def dashboard(overview: Overview) -> str:
+    """Return the text of the dashboard issue, at most `limits.TEXT` characters."""
+    proposed = [c for c in overview.changes if c.stage is not ListedStage.DRAFT]
+    drafts = [c for c in overview.changes if c.stage is ListedStage.DRAFT]
+    parts = [
+        INTRODUCTION,
+        _section("Proposals", map(_change, sorted(proposed, key=_urgent)), MOST_CHANGES)
+        or NOTHING_PROPOSED,
+        _section("Drafts", map(_change, sorted(drafts, key=_urgent)), MOST_DRAFTS),
+        _section("Deletion proposed", map(_deletion, sorted(overview.deletions)), MOST_DELETIONS),
+    ]
+    room = limits.TEXT - sum(len(part) + 2 for part in parts)
+    listed = sorted(overview.packages, key=_notable)
+    parts.append(_section("Packages", map(_package, listed), room))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _section(title: str, lines: Iterable[str], most: int) -> str:
+    """A heading with a list, at most so many characters; "" where there is nothing to list."""
+    found = [f"- {line}" for line in lines]
+    if not found:
+        return ""
+    heading = f"### {title} ({len(found)})\n"
+    room = most - len(heading) - 40  # for the line that counts the rest
+    shown: list[str] = []
+    for line in found:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    rest = len(found) - len(shown)
+    return "\n".join([heading, *shown, *([f"- and {rest} more"] if rest else [])])
+
+
+def _urgent(change: ListedChange) -> tuple[bool, bool, str, int]:
+    """Merged and not published first, then what waits for longest; then by number."""
+    since = min((wait.since.isoformat() for wait in change.waits), default="")
+    return (change.stage is not ListedStage.MERGED, not since, since, change.number)
+
+
+def _change(change: ListedChange) -> str:
+    title = quote(change.title[:_TITLE]) + ("…" if len(change.title) > _TITLE else "")
+    # "#12" would add a line to the pull request's own conversation.
+    first = f"[#{change.number}](../pull/{change.number}) {title}" if change.number else title
+    of = f": {some(map(name, change.packages))}" if change.packages else ""
+    merged = " was merged and is not published" if change.stage is ListedStage.MERGED else ""
+    return f"{first.strip()}{of}{merged}{_waits(change.waits)}"
+
+
+def _waits(waits: Sequence[ListedWait]) -> str:
+    if not waits:
+        return ""
+    told = [_wait(wait) for wait in waits[:MOST_WAITS]]
+    more = len(waits) - len(told)
+    rest = f"; and {more} more" if more else ""
+    return f". Waits since {waits[0].since:%Y-%m-%d}: {'; '.join(told)}{rest}"
+
+
+def _wait(wait: ListedWait) -> str:
+    detail = f" ({wait.actual})" if len(wait.actual) <= LONGEST_WAIT else ""
+    return f"**{label(wait.gate)}**{' '.join(detail.splitlines())}"
+
+
+def _notable(package: ListedPackage) -> tuple[bool, str, str]:
+    """Packages whose revisions were deprecated or withdrawn first, the others by name."""
+    return (not (package.deprecated or package.withdrawn), package.package, package.branch)
+
+
+def _package(package: ListedPackage) -> str:
+    on = f" on {code(package.branch)}" if package.branch else ""
+    newest = f"v{package.revision}" if package.revision else "no revision"
+    deprecated = [
+        f"v{revision} deprecated: {quote(reason[:_TITLE])}"
+        for revision, reason in sorted(package.deprecated.items(), reverse=True)
+    ]
+    withdrawn = [f"{number(package.withdrawn, 'revision')} withdrawn"] if package.withdrawn else []
+    told = [newest, *deprecated[:2], *withdrawn]
+    return f"{name(package.package)}{on}: {'; '.join(told)}"
+
+
+def _deletion(revision: str) -> str:
+    package, _, last = revision.rpartition("/")
+    target = f"{package}@{last}" if package else f".@{last}"
+    return f"{code(revision)}, with Porch. Comment {code(f'/delete {target}')} on a pull request"

@@ -1,0 +1,106 @@
+"""The dashboard's text: the most important first, within what an issue takes, and harmless."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from lifecycle import limits
+from lifecycle.facts.overview import (
+    ListedChange,
+    ListedPackage,
+    ListedStage,
+    ListedWait,
+    Overview,
+)
+from lifecycle.messages.dashboard import INTRODUCTION, dashboard
+
+AT = datetime(2026, 11, 20, 23, 59, tzinfo=UTC)
+WAIT = ListedWait(gate="approved", actual="0 of 1", since=AT)
+CHANGE = ListedChange(
+    number=7,
+    title="Grow core",
+    stage=ListedStage.PROPOSED,
+    packages=("net/core",),
+    waits=(WAIT, ListedWait(gate="check lint", actual="still running", since=AT)),
+)
+OVERVIEW = Overview(
+    packages=(
+        ListedPackage(package="app/web"),
+        ListedPackage(package="net/core", revision=5, deprecated={4: "use v5"}, withdrawn=1),
+        ListedPackage(package="", branch="release", revision=2),
+    ),
+    changes=(
+        CHANGE,
+        ListedChange(number=0, title="drafts/net/x/w", stage=ListedStage.DRAFT),
+        ListedChange(number=3, title="", stage=ListedStage.MERGED, waits=(WAIT,)),
+    ),
+    deletions=("net/core/v2",),
+)
+
+
+def test_what_the_dashboard_says() -> None:
+    """Short-cuts refused: "#7", which leaves a line in that proposal each time; relative times."""
+    assert dashboard(OVERVIEW) == (
+        f"{INTRODUCTION}\n\n"
+        "### Proposals (2)\n\n"
+        "- [#3](../pull/3) was merged and is not published. Waits since 2026-11-20: "
+        "**approved** (0 of 1)\n"
+        "- [#7](../pull/7) Grow core: `net/core`. Waits since 2026-11-20: **approved** (0 of 1); "
+        "**check `lint`** (still running)\n\n"
+        "### Drafts (1)\n\n"
+        "- drafts/net/x/w\n\n"
+        "### Deletion proposed (1)\n\n"
+        "- `net/core/v2`, with Porch. Comment `/delete net/core@v2` on a pull request\n\n"
+        "### Packages (3)\n\n"
+        "- `net/core`: v5; v4 deprecated: use v5; 1 revision withdrawn\n"
+        "- the root package on `release`: v2\n"
+        "- `app/web`: no revision"
+    )
+
+
+def test_an_empty_repository_has_nothing_to_tell() -> None:
+    """The short-cut opens an issue wherever the bot is installed."""
+    assert Overview(packages=(), changes=()).empty
+    assert not OVERVIEW.empty
+    assert "Nothing is proposed." in dashboard(replace(OVERVIEW, changes=()))
+
+
+def test_thousands_of_packages_and_hundreds_of_proposals_have_room() -> None:
+    """The short-cut cuts the text: who waits longest is not shown, and nobody knows what is not."""
+    old = AT - timedelta(days=300)
+    changes = [
+        replace(CHANGE, number=n, title="x" * 200, packages=tuple(f"p{k}" for k in range(50)))
+        for n in range(1, 501)
+    ]
+    changes[400] = replace(
+        changes[400], waits=(ListedWait(gate="valid", actual="y" * 5_000, since=old),)
+    )
+    drafts = [replace(c, stage=ListedStage.DRAFT, number=c.number + 1000) for c in changes]
+    packages = [
+        ListedPackage(package=f"net/{'long-' * 10}{n:04}", revision=n) for n in range(5_000)
+    ]
+    packages[4_999] = replace(packages[4_999], deprecated={1: "z" * 500})
+
+    text = dashboard(Overview(packages=tuple(packages), changes=(*drafts, *changes)))
+
+    assert len(text) <= limits.TEXT
+    assert "### Proposals (500)\n\n- [#401](../pull/401)" in text
+    assert "### Drafts (500)" in text
+    assert "### Packages (5000)\n\n- `net/long-long-long-long-long-long-long-long-long-long-4999`: "
+    assert "v1 deprecated" in text.split("### Packages (5000)")[1].split("\n")[2]
+    for section in text.split("### ")[1:]:
+        lines = [line for line in section.split("\n")[1:] if line]
+        more = int(lines[-1].split()[2])
+        assert len(lines) - 1 + more == int(section.split("(")[1].split(")")[0])
+
+
+def test_texts_of_others_stay_text() -> None:
+    """The short-cut shows a title as it is: it mentions people, closes issues, or opens a list."""
+    bad = replace(CHANGE, title="@team fixes #9 <!-- porchbot:record {} --> [x](http://y)\n- [ ] z")
+
+    text = dashboard(Overview(packages=(), changes=(bad,)))
+
+    assert "@team" not in text
+    assert "#9" not in text
+    assert " <!-- porchbot" not in text
+    assert "[x](" not in text
+    assert "\n- [ ]" not in text

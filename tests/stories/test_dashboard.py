@@ -1,0 +1,76 @@
+"""The dashboard issue, as people see it: made once, edited in place, and seldom."""
+
+from tests.stories.people import wait_for
+from tests.stories.world import World, package, resized, seconds_pass
+
+LONG = 400.0
+"""Seconds, of simulated time: longer than the bot waits between two looks at a dashboard."""
+
+
+def boards(play: World) -> list[str]:
+    """The texts of all issues."""
+    found = play.owner.repository.get_issues(state="all")
+    return [issue.body for issue in found if issue.pull_request is None]
+
+
+def shows(play: World, words: str) -> str:
+    """Wait for the only issue to say something; its text without what is the same each time."""
+
+    def ready() -> str | None:
+        (text,) = boards(play) or [""]
+        return text if words in text else None
+
+    found = wait_for(f"the dashboard to say {words!r}", ready, LONG)
+    return found.split("\n\n", 1)[1].rsplit("\n\n", 1)[0]
+
+
+def test_one_issue_follows_what_happens(stage: World) -> None:
+    """Short-cuts refused: a second issue without the database; an edit for each look."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    first = shows(stage, "Packages")
+    number = stage.proposes("drafts/net/core/w", package("net/core"))
+    waiting = shows(stage, "Waits since")
+    stage.approver.says(number, "/approve")
+    stage.author.waits_for_tag("net/core/v1")
+    published = shows(stage, "`net/core`: v1")
+    edits = [c for c in stage.forge.faults.calls("porchbot[bot]") if "issues/{i" in c.name]
+    issue = stage.repository.issues[1]
+
+    stage.stop_bot()
+    stage.loses_database()
+    stage.start_bot()
+    seconds_pass(stage.forge, 1)
+    other = stage.proposes("drafts/net/edge/w", resized("net/edge", 2))
+    shows(stage, f"/pull/{other}")
+
+    assert first == "Nothing is proposed.\n\n### Packages (1)\n\n- `net/edge`: no revision"
+    day = f"{issue.created_at:%Y-%m-%d}"
+    assert waiting == (
+        "### Proposals (1)\n\n"
+        f"- [#{number}](../pull/{number}) Change: `net/core`. Waits since {day}: **approved**"
+        " (0 of 1)\n\n"
+        "### Packages (1)\n\n- `net/edge`: no revision"
+    )
+    assert published == (
+        "Nothing is proposed.\n\n### Packages (2)\n\n- `net/core`: v1\n- `net/edge`: no revision"
+    )
+    edited = [c.name for c in edits].count("PATCH /repos/{owner}/{repo}/issues/{issue_number}")
+    assert edited == 2 + 1  # one assigns the draft to its author
+
+
+def test_where_issues_are_off_nothing_is_written_or_said(stage: World) -> None:
+    """The short-cut opens one all the same, or breaks: publishing goes on without."""
+    stage.start_bot()
+    number = stage.proposes("drafts/net/core/w", package("net/core"))
+    stage.approver.says(number, "/approve")
+    stage.author.waits_for_tag("net/core/v1")
+    stage.rests()
+
+    assert boards(stage) == []
+    assert stage.repository.issues == {}
+    assert stage.failing() == []
+    asked = {
+        c.path for c in stage.forge.faults.calls("porchbot[bot]") if c.path.endswith("/issues")
+    }
+    assert asked == set()
