@@ -19,7 +19,7 @@ SEED ?=
 SECONDS ?=
 AREAS ?=
 
-.PHONY: demo playground test stories-real coverage check cases simulate bench mutations proto tools clean
+.PHONY: demo playground test stories-real check cases simulate bench mutations proto tools clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -29,19 +29,16 @@ playground: $(RUN_READY)
 	  $(if $(REPLICAS),--replicas "$(REPLICAS)")
 
 # Compiled modules are kept whatever the environment says: the tests start hundreds of processes.
-test stories-real coverage $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
+test stories-real $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
+# The lines of cadlib and lifecycle that the tests run are held against a floor, which says nothing while it holds.
 test: $(TESTS_READY) tools
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m slipcover --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
+	  -m pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m tests.floor $(VENV)/coverage.json
 
 # All stories with HTTP, PostgreSQL, git and processes; `make test` tells most of them in simulated time (ADR 30).
 stories-real: $(TESTS_READY) tools
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --real-stories tests/stories
-
-# All tests, and how much of cadlib and lifecycle they run: a fifth slower.
-coverage: $(TESTS_READY) tools
-	$(BIN)/python -m slipcover --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
-	  -m pytest -n $(WORKERS) --dist worksteal
-	@$(BIN)/python -m tests.floor $(VENV)/coverage.json
 
 check: $(DEV_READY)
 	$(BIN)/ruff format --check .

@@ -1,6 +1,6 @@
 """Hold what the tests ran of cadlib and lifecycle against a floor: `python -m tests.floor FILE`.
 
-The file is slipcover's, as `make coverage` writes it. Nothing is printed while the floor holds, so
+The file is slipcover's, as `make test` has it written. Nothing is printed while the floor holds, so
 that the last line is that of the tests.
 """
 
