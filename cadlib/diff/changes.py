@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cadlib.diff.fields import HIDDEN, differences
+from cadlib.diff.fields import differences
 from cadlib.diff.pairs import Found, pair
 from cadlib.errors import PackageError
 from cadlib.findings import ResourceRef
@@ -227,4 +227,4 @@ def _short(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 
 
-__all__ = ["HIDDEN", "Change", "ChangeKind", "changes"]
+__all__ = ["Change", "ChangeKind", "changes"]

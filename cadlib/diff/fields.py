@@ -12,7 +12,7 @@ from cadlib.yaml import FieldPath, Value, same
 from cadlib.yaml.match import match
 
 HIDDEN = "(hidden)"
-# Holds a copy of the whole resource, its secret values included.
+# An annotation that holds a copy of the whole resource, its secret values included.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -22,8 +22,20 @@ def secret_fields(kind: Value) -> tuple[str, ...]:
     What a SecretList holds are Secrets, whose own `kind` need not be said.
     """
     if kind == "Secret":
-        return ("data", "stringData")
-    return ("items",) if kind == "SecretList" else ()
+        return (_LAST_APPLIED, "data", "stringData")
+    return (_LAST_APPLIED, "items") if kind == "SecretList" else (_LAST_APPLIED,)
+
+
+def without_secrets(value: Value) -> Value:
+    """Return a value that is shown as a whole, with what Secrets inside hold as `HIDDEN`."""
+    if isinstance(value, list):
+        return [without_secrets(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    secret = secret_fields(value.get("kind"))
+    return {
+        key: HIDDEN if key in secret else without_secrets(inner) for key, inner in value.items()
+    }
 
 
 class FieldChange(NamedTuple):
@@ -58,15 +70,15 @@ def differences(
     if isinstance(old, dict) and isinstance(new, dict):
         secret = {*secret_fields(old.get("kind")), *secret_fields(new.get("kind"))}
         for key in [*old, *(key for key in new if key not in old)]:
-            veiled = hidden or key in secret or key == _LAST_APPLIED
+            veil = hidden or key in secret
             here = (*at, key)
             if key in old and key in new:
-                yield from differences(old[key], new[key], here, hidden=veiled)
+                yield from differences(old[key], new[key], here, hidden=veil)
             else:
                 yield FieldChange(
                     here,
-                    _text(old[key], veiled) if key in old else None,
-                    _text(new[key], veiled) if key in new else None,
+                    _text(old[key], veil) if key in old else None,
+                    _text(new[key], veil) if key in new else None,
                 )
     elif isinstance(old, list) and isinstance(new, list):
         yield from _items(old, new, at, hidden=hidden)
@@ -98,7 +110,7 @@ def _text(value: Value, hidden: bool) -> str:
         return HIDDEN
     if isinstance(value, str) and not _looks_typed(value):
         return value
-    return json.dumps(_veiled(value), ensure_ascii=False)
+    return json.dumps(without_secrets(value), ensure_ascii=False)
 
 
 def _looks_typed(text: str) -> bool:
@@ -108,13 +120,3 @@ def _looks_typed(text: str) -> bool:
     except ValueError:
         return not text
     return True
-
-
-def _veiled(value: Value) -> Value:
-    """Hide the values of Secrets inside a value that is shown as a whole."""
-    if isinstance(value, list):
-        return [_veiled(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    secret = (*secret_fields(value.get("kind")), _LAST_APPLIED)
-    return {key: HIDDEN if key in secret else _veiled(inner) for key, inner in value.items()}

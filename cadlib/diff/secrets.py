@@ -77,6 +77,8 @@ def holds(resource: Value, field: FieldPath) -> bool:
 
     Any element of a list is followed: a position is that of one version among several.
     """
+    if any(step in secret_fields(None) for step in field):  # whatever stands around it
+        return True
     around = [resource]
     for step in field:
         maps = [each for each in around if isinstance(each, dict)]

@@ -9,14 +9,11 @@ from enum import Enum
 from typing import TypeAlias
 
 from cadlib.diff import secrets
-from cadlib.diff.changes import HIDDEN
-from cadlib.diff.fields import secret_fields
+from cadlib.diff.fields import HIDDEN, without_secrets
 from cadlib.yaml import FieldPath, Value
 
 # Longest value shown in `str(conflict)`: about as much as fits beside others in one line.
 _SHOWN = 40
-# Holds a copy of the whole resource, its secret values included.
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class ConflictPolicy(Enum):
@@ -113,18 +110,7 @@ def veiled(resource: Value, field: FieldPath, value: Side) -> Side:
     """
     if isinstance(value, Absent):
         return value
-    if _LAST_APPLIED in field or secrets.holds(resource, field):
-        return HIDDEN
-    return _hidden(value)
-
-
-def _hidden(value: Value) -> Value:
-    if isinstance(value, list):
-        return [_hidden(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    secret = (*secret_fields(value.get("kind")), _LAST_APPLIED)
-    return {key: HIDDEN if key in secret else _hidden(each) for key, each in value.items()}
+    return HIDDEN if secrets.holds(resource, field) else without_secrets(value)
 
 
 def short(value: Side) -> str:

@@ -102,9 +102,8 @@ class RefList:
         Threads may share it.
         """
         found: dict[bytes, bytes] = {}
-        for (
-            prefix
-        ) in question.prefixes:  # before the packed ones: what is packed meanwhile is there
+        # Loose refs before the packed ones: what is packed meanwhile is there.
+        for prefix in question.prefixes:
             for name, sha in self._loose(prefix):
                 if not _SHA.fullmatch(sha):
                     return None  # a symbolic ref, or one that is broken
