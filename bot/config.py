@@ -1,5 +1,7 @@
 """`.porchbot.yaml` and `.porchbot/ledger.yaml`: from bytes to values, or to every problem at once.
 
+Longer than 400 lines: the form of one file, key by key.
+
 Rules:
 
 1. The caller gives the file of the base branch, never that of a proposal's head.
@@ -130,6 +132,10 @@ class Configuration(Strict):
     version: Annotated[int, Field(ge=1, le=1)] = 1
     """Version of this format."""
 
+    mode: Literal["active", "observe"] = "active"
+    """`observe`: the bot judges each proposal and shows that in its checks, which are neutral; it
+    writes nothing else. The file on the default branch decides it for all branches."""
+
     packages: Annotated[list[Package], Field(min_length=1, max_length=100)] | None = None
     """Where packages live; the whole repository on its default branch when left out."""
 
@@ -170,6 +176,7 @@ class Configuration(Strict):
             ),
             merge=MergeMethod(self.publish.merge),
             update=UpdateMode(self.publish.update),
+            observe=self.mode == "observe",
         )
 
 
@@ -291,8 +298,19 @@ def _read(form: type[Form], data: bytes | None, path: str) -> Form | BrokenPolic
         return BrokenPolicy(
             tuple(
                 ConfigurationProblem(each.place, each.problem, each.fix) for each in error.problems
-            )
+            ),
+            observe=form is Configuration and _observes(data or b""),
         )
+
+
+def _observes(data: bytes) -> bool:
+    """Whether a file that cannot be used says all the same that the bot only observes."""
+    try:
+        found = forms.documents(data, CONFIG)
+    except FormError:
+        return False
+    value = found[0].value if found else None
+    return isinstance(value, dict) and value.get("mode") == "observe"
 
 
 def schema_text() -> str:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from lifecycle import memory, upkeep
 from lifecycle.actions import Action
 from lifecycle.approvals import bind, fell
+from lifecycle.checks import was_observed
 from lifecycle.commands import answers
-from lifecycle.events import FirstSeen, PackagePublished
+from lifecycle.events import Answered, FirstSeen, PackagePublished
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
@@ -42,7 +43,7 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
     remembered = memory.read(proposal)
     proposal = _recall_tags(proposal, remembered)
     found = remembered.adding(
-        *_first_sight(proposal, remembered), *upkeep.tampered(proposal, remembered)
+        *_first_sight(facts, proposal, remembered), *upkeep.tampered(proposal, remembered)
     )
     found = found.adding(*fell(facts, proposal, found))
     answered = answers.answer(facts, proposal, found)
@@ -124,24 +125,32 @@ def _recalled(published: PackagePublished, now: Tagging) -> Tagging:
     return Tagging(published.revision, lost=TagLoss.GONE, tag=published.tag)
 
 
-def _first_sight(proposal: Proposal, remembered: Memory) -> list[FirstSeen]:
+def _first_sight(
+    facts: Facts, proposal: Proposal, remembered: Memory
+) -> list[FirstSeen | Answered]:
     """Every open proposal is recorded when it is first seen, and whether it was there before us.
 
     Without any record of ours, of a proposal that is older than our coming, nobody can tell what
-    was taken back or held: its approvals are asked for anew (docs/design.md, "Adoption").
+    was taken back or held: its approvals are asked for anew (docs/design.md, "Adoption"). So it is
+    with what was said while the bot only observed, at each end of that.
     """
-    if remembered.seen or proposal.times.looked_at is None or proposal.place.closed:
+    watched = was_observed(facts) and not proposal.rules.policy.observe
+    if (remembered.seen and not watched) or proposal.times.looked_at is None:
         return []
+    if proposal.place.closed:
+        return []
+    said = answers.pending(proposal, remembered) if watched else ()
     fresh = memory.summary_of(proposal) is None
     return [
         FirstSeen(
             at=proposal.times.looked_at,
-            adopted=not remembered.log and _was_here(proposal),
+            adopted=watched or (not remembered.log and _was_here(proposal)),
             comments=proposal.talk.newest_comment,
             reviews=proposal.talk.newest_review,
             head=str(proposal.place.head) if fresh else "",
             mark=proposal.times.head_mark if fresh else "",
-        )
+        ),
+        *(Answered(comment=comment.id) for comment, _ in said),
     ]
 
 

@@ -8,7 +8,7 @@ passed, never stands for "not judged" (docs/design.md, "Checks").
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from cadlib.findings import Finding, Severity
@@ -28,6 +28,9 @@ from lifecycle.policy import BrokenPolicy, Policy
 
 _TROUBLE = "trouble."
 """Begins the digest of a run that says that the bot cannot look."""
+
+_OBSERVED = "observed."
+"""Begins the digest of a run that only tells what the bot would have shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,38 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
         for name, one in shown.items()
         if (check := _send(facts, name, one, force=facts.rerun)) is not None
     ]
+
+
+def observed(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[SetCheck]:
+    """Return what `wanted` would, as runs that ask for nothing: completed, and neutral."""
+    shown = wanted(replace(facts, checks={}, rerun=False), judged)
+    told = (_unless_shown(facts, _as_observed(check)) for check in shown)
+    return [check for check in told if check is not None]
+
+
+def _as_observed(check: SetCheck) -> SetCheck:
+    return replace(
+        check,
+        status=Status.COMPLETED,
+        conclusion=Conclusion.NEUTRAL,
+        title=texts.observed_title(check.title),
+        summary=(texts.observed(check.conclusion) + check.summary)[: limits.TEXT],
+        digest=_OBSERVED + check.digest,
+    )
+
+
+def _unless_shown(facts: Facts, check: SetCheck) -> SetCheck | None:
+    run = facts.checks.get(check.name)
+    if run is None or not run.ours:
+        return check
+    if run.digest == check.digest and run.status is Status.COMPLETED and not facts.rerun:
+        return None
+    return replace(check, after=run.id)
+
+
+def was_observed(facts: Facts) -> bool:
+    """Whether the bot only observed when it last looked at this head."""
+    return any(run.ours and run.digest.startswith(_OBSERVED) for run in facts.checks.values())
 
 
 def ready(facts: Facts, proposal: Proposal) -> list[SetCheck]:

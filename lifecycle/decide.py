@@ -11,14 +11,15 @@ Rules, in the order of the code:
 4. Merging and tagging are decided only for the base branch's own look (`publishing`), which takes
    one proposal at a time; any other look asks for it.
 5. Nothing is written to a head that the same decision replaces.
-6. The publish invariant is kept at the tag: after a merge, the same gates are asked of the merge
+6. What is only observed gets neutral checks and nothing else (`lifecycle.observing`).
+7. The publish invariant is kept at the tag: after a merge, the same gates are asked of the merge
    result, whoever merged.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import checks, memory, names, provenance, upkeep
+from lifecycle import checks, memory, names, observing, provenance, upkeep
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -74,6 +75,9 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
     """
     if not facts.proposals:
         return Decision(_open(facts), {})
+    if observing.only(facts):
+        return Decision(observing.show(facts), {})
+    facts = observing.without(facts)
     judged = [assess(facts, proposal) for proposal in _alone(facts)]
     beside = [assess(other, proposal) for other in facts.others for proposal in other.open]
     every = [*judged, *beside]
@@ -106,7 +110,7 @@ def _open(facts: Facts) -> list[Action]:
     """Propose a draft branch that changes packages, rendered first to spare a round."""
     if not facts.is_draft_branch or facts.head is None or facts.abandoned:
         return []
-    if not facts.draft_touched:
+    if not facts.draft_touched or (facts.draft_policy is not None and facts.draft_policy.observe):
         return []
     packages = tuple(t.package for t in facts.draft_touched)
     push = _push(facts, facts.draft_policy, facts.draft_verdicts, facts.draft_touched, asked=0)

@@ -189,6 +189,7 @@ class Policy:
         upstreams: Rules for what comes from some upstreams; the longest text counts.
         merge: How the bot merges.
         update: Who brings a proposal up to date.
+        observe: The bot judges and shows, and writes nothing else.
     """
 
     version: int = 1
@@ -203,6 +204,7 @@ class Policy:
     upstreams: tuple[UpstreamAccess, ...] = ()
     merge: MergeMethod = MergeMethod.MERGE
     update: UpdateMode = UpdateMode.MANUAL
+    observe: bool = False
 
     @property
     def branches(self) -> frozenset[str]:
@@ -282,7 +284,8 @@ def united(above: Policy, own: Policy) -> Policy:
     """Return the union of two configurations, the stricter of both in each rule.
 
     Whoever makes a branch writes the file there, so that it can add to what the default branch
-    asks for and take nothing away (ADR 19). Where packages live is the default branch's word.
+    asks for and take nothing away (ADR 19). Where packages live, and whether the bot only observes,
+    is the default branch's word.
 
     Args:
         above: The configuration of the default branch.
@@ -292,6 +295,7 @@ def united(above: Policy, own: Policy) -> Policy:
     return replace(
         own,
         roots=above.roots,
+        observe=above.observe,
         mutators=_with(above.mutators, own.mutators),
         validators=_with(above.validators, own.validators),
         approve=_stricter(above.approve, own.approve),
@@ -380,6 +384,8 @@ class BrokenPolicy:
 
     Attributes:
         problems: At least one, by line.
+        observe: It says all the same that the bot only observes.
     """
 
     problems: tuple[ConfigurationProblem, ...]
+    observe: bool = False

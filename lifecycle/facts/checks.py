@@ -21,6 +21,8 @@ class Conclusion(StrEnum):
 
     SUCCESS = "success"
     FAILURE = "failure"
+    NEUTRAL = "neutral"
+    """Only where the bot observes; forges count it as passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

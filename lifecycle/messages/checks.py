@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from lifecycle.facts.checks import Conclusion
 from lifecycle.facts.head import MOST_SHARED
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
@@ -43,6 +44,27 @@ NO_PACKAGE_SUMMARY = "Nothing here for porchbot: this changes no package, so not
 PUBLISHING_SUMMARY = "Every gate holds."
 NOT_LOOKED_AT = "The bot could not look at this proposal"
 MERGED_NOT_PUBLISHED = "Merged, not published"
+
+
+def observed_title(title: str) -> str:
+    """Title of a check where the bot only observes."""
+    return f"Observing: {title}"[:200]
+
+
+def observed(conclusion: Conclusion | None) -> str:
+    """What stands before the text of a check where the bot only observes."""
+    would = "still be in progress" if conclusion is None else f"be {_ENDED[conclusion]}"
+    return (
+        "`.porchbot.yaml` says `mode: observe`: the bot writes these checks and nothing else here."
+        f" Without that, this check would **{would}**.\n\n"
+    )
+
+
+_ENDED = {
+    Conclusion.SUCCESS: "a success",
+    Conclusion.FAILURE: "a failure",
+    Conclusion.NEUTRAL: "neutral",
+}
 
 
 def large_folder(tree: str, most: int) -> str:

@@ -33,6 +33,7 @@ _SPELLED = {
     Status.COMPLETED: "completed",
     Conclusion.SUCCESS: "success",
     Conclusion.FAILURE: "failure",
+    Conclusion.NEUTRAL: "neutral",
 }
 
 

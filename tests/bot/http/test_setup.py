@@ -50,7 +50,7 @@ class Stage:
 
 async def test_one_browser_is_let_in_once() -> None:
     """The short-cut leaves the token in the address, where a proxy's log has it for everybody."""
-    stage = Stage()
+    stage = Stage(APP)
     async with stage.browser() as mine, stage.browser() as other:
         assert (await mine.get(PAGE)).status_code == 403
         assert (await mine.get(PAGE, params={"token": TOKEN[:-1]})).status_code == 403
@@ -60,6 +60,9 @@ async def test_one_browser_is_let_in_once() -> None:
         for again in ({"token": TOKEN}, {}):
             assert (await other.get(PAGE, params=again)).status_code == 403
             assert (await other.get(CREATED, params=again)).status_code == 403
+        known = {"code": "c", "state": stage.states[-1]}  # of a history, or a log
+        assert (await other.get(CREATED, params=known)).status_code == 403
+        assert stage.codes == []
         assert (await mine.get(PAGE)).status_code == 200
     policy = shown.headers["content-security-policy"]
     assert "form-action https://ghes.corp;" in policy

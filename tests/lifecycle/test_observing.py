@@ -1,0 +1,102 @@
+"""`mode: observe`: whose rules say so, and what a head shows that another base does not observe."""
+
+from dataclasses import replace
+
+from bot import config
+from lifecycle.actions import AskPublish, SetCheck
+from lifecycle.decide import conclude, decide
+from lifecycle.facts.checks import Conclusion
+from lifecycle.facts.proposal import Proposal, Rules
+from lifecycle.policy import AccessRule, BrokenPolicy, Policy, united
+from tests.lifecycle.samples import APPROVER, FACTS, NOW, PROPOSAL, changed, facts, said
+from tests.lifecycle.settling import carry_out, settled
+
+OBSERVING = Policy(observe=True, approve=AccessRule(0))
+
+
+def under(policy: Policy | BrokenPolicy, **changes: object) -> Proposal:
+    return changed(PROPOSAL, **{"rules": Rules(policy=policy), **changes})
+
+
+def test_an_observed_proposal_gets_neutral_checks_and_nothing_waits() -> None:
+    """The short-cut shows nothing at all, or a wait that nobody can end."""
+    decision = conclude(facts(under(OBSERVING)))
+
+    assert {type(action) for action in decision.actions} == {SetCheck}
+    assert {a.conclusion for a in decision.actions if isinstance(a, SetCheck)} == {
+        Conclusion.NEUTRAL
+    }
+    assert decision.waits == {}
+    assert decide(facts(under(OBSERVING)), publishing=True) == decision.actions
+    settled(facts(under(OBSERVING)))
+
+
+def test_a_rerun_shows_them_again() -> None:
+    again = settled(facts(under(OBSERVING)), rerun=True)
+
+    assert len(decide(again)) == 3
+    assert all(isinstance(a, SetCheck) and a.after for a in decide(again))
+
+
+def test_a_merge_made_meanwhile_is_not_published() -> None:
+    merged = under(OBSERVING, merged=True, closed=True, merge_commit="c" * 40, merged_at=NOW)
+
+    assert decide(facts(merged), publishing=True) == []
+
+
+def test_a_head_that_another_base_does_not_observe_shows_that_ones_checks() -> None:
+    """The short-cut lets the neutral run, which passes, stand at a head that waits elsewhere."""
+    active = under(Policy(), number=8, base_ref="release")
+    both = replace(FACTS, proposals=(under(OBSERVING), active))
+    alone = replace(FACTS, proposals=(active,))
+    apart = replace(facts(under(OBSERVING)), others=(alone,))
+
+    assert decide(both) == decide(alone)
+    assert decide(apart) == []
+
+
+def test_a_draft_without_a_pull_request_is_left_alone() -> None:
+    draft = replace(
+        FACTS, proposals=(), draft_touched=PROPOSAL.content.touched, draft_policy=OBSERVING
+    )
+
+    assert decide(draft) == []
+    assert decide(replace(draft, draft_policy=Policy())) != []
+
+
+def test_what_was_said_during_a_trial_is_no_order_afterwards() -> None:
+    """The short-cut reads comments as if they had come in today, and merges."""
+    words = {"comments": (said(APPROVER, "/approve", minutes=1),)}
+    tried = carry_out(facts(under(OBSERVING, **words)), decide(facts(under(OBSERVING, **words))))
+
+    after = replace(tried, proposals=(changed(tried.proposals[0], policy=Policy()),))
+    assert not [a for a in decide(after) if isinstance(a, AskPublish)]
+    done = settled(after)
+    assert decide(done) == []
+    new = replace(done, checks={}, proposals=(under(Policy(), **words),))
+    assert [a for a in decide(new) if isinstance(a, AskPublish)]
+
+
+def test_the_default_branch_decides_for_all() -> None:
+    """Short-cut refused: whoever makes a branch switches the judging off there, and passes."""
+    assert not united(Policy(), OBSERVING).observe
+    assert united(OBSERVING, Policy()).observe
+
+
+def test_a_broken_file_that_says_so_is_only_observed() -> None:
+    """The short-cut takes a broken file for the strictest: somebody tries, and gets comments."""
+    for text, observes in (
+        ("mode: observe\nunknown: 1\n", True),
+        ("unknown: 1\n", False),
+        ("mode: observe\n  : [", False),
+        ("- mode: observe\n", False),
+        ("mode: watch\n", False),
+    ):
+        found = config.read(text.encode())
+        assert isinstance(found, BrokenPolicy)
+        assert found.observe is observes, text
+    decided = decide(facts(under(config.read(b"mode: observe\nunknown: 1\n"))))
+    assert {a.conclusion for a in decided if isinstance(a, SetCheck)} == {Conclusion.NEUTRAL}
+    good = config.read(b"mode: observe\n")
+    assert isinstance(good, Policy)
+    assert good.observe
