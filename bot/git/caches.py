@@ -109,6 +109,7 @@ class MirrorCaches:
     Attributes:
         commits: Commits that are in it.
         bases: Merge bases of two commits.
+        listed: Commits of one that another lacks, by what git was asked.
         differences: What differs between two trees.
         merges: What merging one commit into another would give.
         too_slow: Heads, each with its merge bases, that git did not merge in time.
@@ -118,6 +119,9 @@ class MirrorCaches:
         self.commits: ObjectCache[Commit] = ObjectCache(24 * MIB, _of_commit)
         self.bases: ObjectCache[tuple[str, ...]] = ObjectCache(
             2 * MIB, lambda bases: 100 * len(bases)
+        )
+        self.listed: ObjectCache[tuple[str, ...]] = ObjectCache(
+            2 * MIB, lambda commits: 100 * len(commits)
         )
         self.differences: ObjectCache[Difference] = ObjectCache(8 * MIB, _of_difference)
         self.merges: ObjectCache[TrialMerge] = ObjectCache(8 * MIB, _of_merge)

@@ -193,10 +193,7 @@ class DiskHistory(CommitReader, StoredTrees):
         """Whether a commit of `head` that `base` lacks changes one of these paths; no merges."""
         self.commit(base), self.commit(head)  # git would say less of what is missing
         asked = ["rev-list", "--full-history", "--no-merges", "--max-count=1"]
-        done = run(self._folder, [*asked, head, f"^{base}", "--", *paths])
-        if done.returncode:
-            raise GitBusyError(f"git rev-list failed: {reason(done.stderr)}")
-        return bool(done.stdout.strip())
+        return bool(self._commits([*asked, head, f"^{base}", "--", *paths]))
 
     def cut_within(self, base: str, head: str) -> bool:
         """Whether a commit of `head` that `base` lacks has more text than is read.
@@ -204,12 +201,19 @@ class DiskHistory(CommitReader, StoredTrees):
         So it is where there are more commits than anybody looks at.
         """
         self.commit(base), self.commit(head)  # git would say less of what is missing
-        asked = ["rev-list", f"--max-count={MOST_LISTED + 1}", head, f"^{base}"]
-        done = run(self._folder, asked)
-        if done.returncode:
-            raise GitBusyError(f"git rev-list failed: {reason(done.stderr)}")
-        listed = done.stdout.split()
+        listed = self._commits(["rev-list", f"--max-count={MOST_LISTED + 1}", head, f"^{base}"])
         return len(listed) > MOST_LISTED or any(self.commit(sha).cut for sha in listed)
+
+    def _commits(self, command: Sequence[str]) -> tuple[str, ...]:
+        """The commits that git lists; kept, since the histories of commits never change."""
+
+        def listing() -> tuple[str, ...]:
+            done = run(self._folder, command)
+            if done.returncode:
+                raise GitBusyError(f"git rev-list failed: {reason(done.stderr)}")
+            return tuple(done.stdout.split())
+
+        return self._kept.listed.get_or("\0".join(command), listing)
 
     def merged(self, base: str, head: str) -> TrialMerge:
         """What merging a head into a base would give.

@@ -159,7 +159,7 @@ class ProposalReconciler:
         comments_there = all(c in looked.seen_comments or c < newest for c in hint.comments)
         if heads_there and comments_there and hint.reviews <= looked.seen_reviews:
             self.echoes.news(self.waiting)
-            return Rest(_merged_later(looked))
+            return Rest(min(looked.retries.values(), default=None))
         return Rest(self.echoes.wait(self.waiting))
 
     async def _close(self, facts: Facts) -> None:
@@ -183,9 +183,3 @@ def is_over(proposal: Proposal, now: datetime) -> bool:
         and not is_unjudged(proposal)
         and not may_be_told(proposal, now)
     )
-
-
-def _merged_later(looked: Looked) -> float | None:
-    """Seconds until a merge may be tried again that no line of a base branch knows of any more."""
-    queued = {p.place.number for p in looked.facts.proposals if p.merging.queued}
-    return min((left for n, left in looked.retries.items() if n not in queued), default=None)

@@ -192,14 +192,10 @@ class PublishingReconciler:
     async def rest(self, looked: Looked) -> Rest:
         """Nothing is left to publish now; what else is left is for the proposal's own look.
 
-        What is to be merged later stays in the line, and people are told by that look.
+        That look tells of a merge that is to be tried later, and asks for it when it is time.
         """
         left = looked.retries.get(self._pull.number)
-        if left is None:
-            return await self._done()
-        if left > SHORT_WAIT:
-            await self._store.queue.wake(self._branch, _by_publishing(self._pull.number))
-        return Rest(left)
+        return await self._done() if left is None or left > SHORT_WAIT else Rest(left)
 
     async def _done(self) -> Rest:
         """Take the proposal out of the line."""

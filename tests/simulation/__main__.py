@@ -173,6 +173,8 @@ def main() -> int:
             counted.join(some_more)
             for seed, why in some_more.wrong.items():
                 print(f"seed {seed}: {why[0]}", flush=True)
+            if given.real:  # they take long
+                print(f"{counted.histories} histories so far", flush=True)
     for seed in list(counted.wrong)[:SHOWN]:
         print(f"\nshrunk (replay it with `make simulate N=1 SEED={seed}`):")
         print(printed(shrink(seed, play(seed))), flush=True)

@@ -8,10 +8,10 @@ push to both, and the two must answer the same.
 import asyncio
 import shutil
 import tempfile
-import zlib
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from inspect import isasyncgenfunction, iscoroutinefunction
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
@@ -26,12 +26,13 @@ from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref, Sha
-from tests.bot.git.server import TOKEN, Remote, serve
+from tests.bot.git.server import TOKEN, serve
 from tests.databases import create_database
 from tests.memory.git_objects import MemoryObjects, named
 from tests.simulation.forge import Doors, SimulatedForge
 from tests.simulation.forge_door import Door
 from tests.simulation.loop_thread import LoopThread
+from tests.simulation.on_disk import OnDisk
 
 T = TypeVar("T")
 
@@ -43,6 +44,10 @@ CREATE FUNCTION simulated.now() RETURNS timestamptz LANGUAGE sql STABLE
   AS 'SELECT at FROM simulated.clock';
 CREATE SCHEMA saved;
 """
+
+LAG = 0.0005
+"""Seconds by which the database's time may be behind: less than any wait, a few hundred steps of
+tasks. To tell it at every step is half of all statements."""
 
 _NOTIFY = frozenset({"wake", "wake_all", "done", "again", "failed", "give_back", "add"})
 """After these PostgreSQL notifies whoever waits for work; here, also where there is none."""
@@ -57,7 +62,7 @@ class RealDatabase:
         self._stack = ExitStack()
         self._thread = LoopThread()
         self._clock: Clock | None = None
-        self._told = -1.0
+        self._told = -inf
         self._stores: list[PostgresStore] = []
         self._admin: psycopg.AsyncConnection[Any] | None = None
         self._url = ""
@@ -83,7 +88,7 @@ class RealDatabase:
 
     def begins(self, clock: Clock) -> None:
         """A history begins, with a clock of its own."""
-        self._clock, self._told = clock, -1.0
+        self._clock, self._told = clock, -inf
         self.wait(self._end_stores())
 
     def empty(self) -> Store:
@@ -103,7 +108,7 @@ class RealDatabase:
 
     def ask(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something to the database, at the time that it is now."""
-        if self._clock is not None and self._clock.monotonic() != self._told:
+        if self._clock is not None and self._clock.monotonic() - self._told >= LAG:
             self._told = self._clock.monotonic()
             self.wait(self._tell(self._clock))
         return self.wait(work)
@@ -218,41 +223,6 @@ class _Part:
 
 async def _all(given: AsyncIterator[T]) -> list[T]:
     return [each async for each in given]
-
-
-class OnDisk:
-    """A repository of the simulated forge, copied to disk as far as it has changed."""
-
-    def __init__(self, remote: Remote) -> None:
-        self.url = remote.url
-        self._folder = remote.folder
-        self._written: set[str] = set()
-        self._refs: dict[str, str] = {}
-
-    def sync(self, objects: MemoryObjects, refs: Mapping[str, str]) -> None:
-        """Make it hold these objects, and name exactly these refs."""
-        for sha, (kind, data) in objects.known.items():
-            if sha not in self._written:
-                path = self._folder / "objects" / sha[:2] / sha[2:]
-                path.parent.mkdir(exist_ok=True)
-                whole = f"{kind} {len(data)}\0".encode() + data
-                if not path.exists():
-                    path.write_bytes(zlib.compress(whole, 1))
-                self._written.add(sha)
-        for ref in self._refs.keys() - refs.keys():
-            path = self._folder / ref
-            path.unlink(missing_ok=True)
-            for folder in path.parents:
-                if folder.name in ("heads", "tags") or (folder.exists() and any(folder.iterdir())):
-                    break
-                if folder.exists():  # else git has removed it, when it took the deletion
-                    folder.rmdir()
-        for ref, sha in refs.items():
-            if self._refs.get(ref) != sha:
-                path = self._folder / ref
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(f"{sha}\n")
-        self._refs = dict(refs)
 
 
 class RealMirrors:

@@ -77,7 +77,7 @@ def meanwhile(s: "Simulation") -> str:
             a.does(lambda: h.say(h.one(HONEST), a.pull, "looks good"))
         else:
             a.says(a.author, "why")
-        s.rest(int(h.draw.random() * 200))
+        s.rest(int(h.draw.random() * 100))
         a.says(a.author, h.one(("why", "help")))
         s.pass_time(40)
         s.asks_promptly()

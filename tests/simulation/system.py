@@ -177,7 +177,12 @@ class System:
         heapq.heappush(self._agenda, Due(self.loop.now + seconds, next(self._order), act))
 
     def rest(self, most: int = ENDLESS) -> bool:
-        """Let everything go on without time passing; whether nothing is ready any more."""
+        """Let everything go on without time passing; whether nothing is ready any more.
+
+        Webhooks of what was done just now are on their way from the beginning: sent after `most`
+        steps, they would never meet a look that goes on.
+        """
+        self.send()
         done = self.loop.run(most)
         self.send()
         while self.loop.is_ready and most == ENDLESS:

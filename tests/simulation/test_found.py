@@ -128,3 +128,16 @@ def test_two_merges_of_one_head_are_tagged_one_after_the_other() -> None:
         tags = {r: git.tag(hands.repo.refs[r]).target for r in hands.repo.refs.below("refs/tags/")}
     assert sorted(tags) == [f"refs/tags/{p}/v{n}" for p in ("app", "net/core") for n in (1, 2)]
     assert {*tags.values()} == {pull.merge_commit_sha for pull in both}
+
+
+def test_a_webhook_meets_the_look_that_goes_on() -> None:
+    """Of the simulation itself: webhooks used to be sent once all that was ready had been done."""
+    told = Told()
+    with told.sim.happening():
+        pull = told.begin()
+        with told.sim.forge.change():
+            told.hands.say("bob", pull, "looks good")
+        told.sim.rest(12)
+
+        assert any(call.endswith(" add") for call in told.sim.weather.trace[-12:])
+        assert not told.sim.is_idle

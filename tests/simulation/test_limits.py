@@ -1,4 +1,4 @@
-"""A limit of the forge that is used up, as people see it."""
+"""A limit of the forge that is used up, and a merge that it does not make, as people see them."""
 
 from bot.sandbox.records.repository import CheckRun, Pull
 from tests.simulation import forge_calls
@@ -30,3 +30,17 @@ def test_a_look_that_is_put_off_says_so_in_the_check() -> None:
         told.sim.pass_time(2400)
     assert "### Published app v1" in told.summary(pull)
     assert published_check(told, pull).conclusion == "success"
+
+
+def test_a_merge_that_is_tried_again_later_is_told_meanwhile() -> None:
+    """Fails where what waits stays in the line of its base: then only a sweep tells of it."""
+    told = Told()
+    with told.sim.happening():
+        pull = told.begin()
+        away = [Mishap("502", FORGE, 0, forge_calls.AWAY, of="merge") for _ in range(6)]
+        told.sim.weather.coming += away
+        told.say("cat", pull, "/approve", seconds=20)
+        assert 0 < len(told.sim.weather.coming) < len(away)
+        assert "the forge could not merge" in (published_check(told, pull).title or "")
+        told.sim.pass_time(600)
+    assert "### Published app v1" in told.summary(pull)
