@@ -424,5 +424,5 @@ def test_passes_real_webhooks_with_the_fields_added_since(path: Path) -> None:
         twisted = deepcopy(payload) | {"action": "exploded"}
         assert "no such event and action" in Validator().webhook(event, twisted)[0]
     lost = without(payload, "sender")
-    if "sender" in payload and event != "ping":
+    if "sender" in payload and event not in ("ping", "merge_group"):  # there it may be missing
         assert Validator().webhook(event, lost) != []

@@ -142,10 +142,11 @@ EVENTS: Mapping[str, str] = {
     "installation_target": "renamed",
     "issue_comment": "created edited deleted",
     "issues": "opened edited closed reopened labeled unlabeled assigned unassigned locked unlocked",
+    "merge_group": "checks_requested destroyed",
     "ping": "",
     "pull_request": "opened closed reopened synchronize edited labeled unlabeled"
     " converted_to_draft ready_for_review assigned unassigned locked unlocked review_requested"
-    " review_request_removed",
+    " review_request_removed enqueued dequeued",
     "pull_request_review": "submitted edited dismissed",
     "push": "",
     "repository": "archived created deleted edited privatized publicized renamed transferred"

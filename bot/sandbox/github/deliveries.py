@@ -32,6 +32,7 @@ _PERMISSION = {
     "pull_request": "pull_requests=read",
     "pull_request_review": "pull_requests=read",
     "issues": "issues=read",
+    "merge_group": "merge_queues=read",
     "issue_comment": "issues=read; pull_requests=read",
     "check_run": "checks=read",
     "check_suite": "checks=read",

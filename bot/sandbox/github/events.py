@@ -95,12 +95,28 @@ def _pull_request(state: ForgeState, links: Links, happening: Happening) -> Json
         "number": pull.number,
         "pull_request": more.pull(state, links, pull) | _settings(),
     }
-    for key in ("before", "after", "changes"):
+    for key in ("before", "after", "changes", "reason"):
         if key in happening.extra:
             made[key] = happening.extra[key]
     if "reviewer" in happening.extra:
         made["requested_reviewer"] = basic.user(links, happening.extra["reviewer"])
     return made | _label_or_assignee(links, happening)
+
+
+def _merge_group(state: ForgeState, _links: Links, happening: Happening) -> Json:
+    group, extra = happening.extra["group"], happening.extra
+    made: Json = {
+        "merge_group": {
+            "head_sha": group.head_sha,
+            "head_ref": group.ref,
+            "base_sha": group.base_sha,
+            "base_ref": extra["base"],
+            "head_commit": commit_json.simple_commit(
+                state, state.git(_repo(happening)).commit(group.head_sha)
+            ),
+        }
+    }
+    return made | ({"reason": extra["reason"]} if "reason" in extra else {})
 
 
 def _issues(_state: ForgeState, links: Links, happening: Happening) -> Json:
@@ -257,6 +273,7 @@ _BUILDERS: dict[str, Callable[[ForgeState, Links, Happening], dict[str, Any]]] =
     "pull_request_review": _review,
     "issue_comment": _issue_comment,
     "issues": _issues,
+    "merge_group": _merge_group,
     "check_run": _check_run,
     "check_suite": _check_suite,
     "status": _status,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from bot.sandbox import refnames
@@ -120,4 +121,6 @@ def _rules(ruleset: Ruleset) -> list[basic.Json]:
             "allowed_merge_methods": ["merge", "squash", "rebase"],
         }
         found.append({"type": "pull_request", "parameters": parameters})
+    if ruleset.merge_queue:
+        found.append({"type": "merge_queue", "parameters": asdict(ruleset.merge_queue)})
     return found

@@ -73,7 +73,8 @@ class Happening:
     """Something that webhooks may tell; `extra` holds what the event's payload needs besides.
 
     Keys of `extra`, by kind: push, create, delete: `change`; pull_request: `pull`, and
-    `before`/`after`, `label`, `assignee`, `reviewer` or `changes`; issues: `issue`, and `label`,
+    `before`/`after`, `label`, `assignee`, `reviewer`, `changes` or `reason`; merge_group: `group`,
+    `base`, and `reason`; issues: `issue`, and `label`,
     `assignee` or `changes`; pull_request_review: `review`; issue_comment: `comment`, `changes`;
     check_run: `run`; check_suite: `suite`; status: `status`; installation: `installation`;
     installation_repositories: `installation`, `added` or `removed`; installation_target:

@@ -41,6 +41,30 @@ class Bypass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRule:
+    """The rule of a branch that is merged into through a queue; fields are GitHub's.
+
+    Attributes:
+        merge_method: `MERGE`, `SQUASH` or `REBASE`.
+        grouping_strategy: `ALLGREEN`: each merge commit of a group needs its checks; `HEADGREEN`:
+            the last one alone.
+        max_entries_to_build: How many are built at a time.
+        max_entries_to_merge: How many are merged at once, at most.
+        min_entries_to_merge: How many there have to be for that.
+        min_entries_to_merge_wait_minutes: After so long fewer will do.
+        check_response_timeout_minutes: How long checks may take.
+    """
+
+    merge_method: str = "MERGE"
+    grouping_strategy: str = "ALLGREEN"
+    max_entries_to_build: int = 5
+    max_entries_to_merge: int = 5
+    min_entries_to_merge: int = 1
+    min_entries_to_merge_wait_minutes: int = 5
+    check_response_timeout_minutes: int = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ruleset:
     """Rules of the refs that match; several rulesets hold at once.
 
@@ -60,6 +84,7 @@ class Ruleset:
         required_checks: Context, and the id of the App that must have made it (None: anybody).
         strict: Whether the head must hold the base's tip.
         bypass: Who need not obey.
+        merge_queue: How the queue works that pull requests are merged by; None for no queue.
     """
 
     id: int
@@ -80,3 +105,4 @@ class Ruleset:
     required_checks: tuple[tuple[str, int | None], ...] = ()
     strict: bool = False
     bypass: tuple[Bypass, ...] = ()
+    merge_queue: QueueRule | None = None

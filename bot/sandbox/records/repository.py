@@ -133,6 +133,34 @@ class Pull(Thread):
         return self.head_repo.owner.login if self.head_repo else "unknown"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeGroup:
+    """The merge of a queue up to one entry, at a branch of its own.
+
+    Attributes:
+        ref: Full name of that branch.
+        base_sha: What it is built on: the base branch, or the merge of the entry before.
+        head_sha: The result.
+        built_at: When.
+    """
+
+    ref: str
+    base_sha: str
+    head_sha: str
+    built_at: datetime
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class QueueEntry:
+    """A pull request in a queue."""
+
+    id: int
+    pull: Pull
+    user: User
+    enqueued_at: datetime
+    group: MergeGroup | None = None
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Release:
     """A release; a draft has no `published_at`, and no tag is made for it."""
@@ -244,6 +272,7 @@ class Repository:
         activity_by_ref: Those of `activity` that are about one ref.
         contributors: Numbers of the accounts that had a pull request merged.
         last_number: The newest number of an issue or pull request.
+        queues: Merge queues by the name of their branch, the front first.
     """
 
     id: int
@@ -276,6 +305,7 @@ class Repository:
     activity_by_ref: dict[str, list[Activity]] = field(default_factory=dict)
     contributors: set[int] = field(default_factory=set)
     last_number: int = 0
+    queues: dict[str, list[QueueEntry]] = field(default_factory=dict)
 
     @property
     def full_name(self) -> str:

@@ -17,7 +17,7 @@ from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, plain
 from bot.sandbox.git import history
 from bot.sandbox.records.accounts import App, Role, User
-from bot.sandbox.records.protection import Bypass, Protection, Ruleset
+from bot.sandbox.records.protection import Bypass, Protection, QueueRule, Ruleset
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Pull, Repository
 from bot.sandbox.rules.checks import Checks
@@ -26,6 +26,7 @@ from bot.sandbox.rules.context import Context
 _ROLES = {Role.MAINTAIN: 2, Role.WRITE: 4, Role.ADMIN: 5}
 """GitHub's numbers of the roles that may bypass."""
 
+BY_QUEUE = "Changes must be made through the merge queue"
 BY_PULL_REQUEST = "Changes must be made through a pull request."
 
 
@@ -129,14 +130,21 @@ class BranchRules:
         sources = [*self.rulesets(repo, refnames.branch_ref(branch)), self.protection(repo, branch)]
         return any(rules.dismiss_stale for rules in sources if rules)
 
-    def blockers(self, pull: Pull, user: User | None = None) -> list[str]:
+    def queue(self, repo: Repository, branch: str) -> QueueRule | None:
+        """How the merge queue of a branch works; None where it has none."""
+        rulesets = self.rulesets(repo, refnames.branch_ref(branch))
+        return next((r.merge_queue for r in rulesets if r.merge_queue), None)
+
+    def blockers(self, pull: Pull, user: User | None = None, *, queued: bool = False) -> list[str]:
         """What the rules of the base branch still miss, in GitHub's words, worst first.
 
         Args:
             pull: The pull request.
             user: Who would merge; rulesets that this one bypasses are left out.
+            queued: It is for the merge queue to merge.
         """
-        return [refusal.text for refusal in self._merge_refusals(pull, user)]
+        found = [refusal.text for refusal in self._merge_refusals(pull, user)]
+        return [text for text in found if not (queued and text == BY_QUEUE)]
 
     def check_merge(self, pull: Pull, user: User) -> None:
         """Refuse a merge that the rules do not allow; 405."""
@@ -185,6 +193,8 @@ class BranchRules:
             found.append(RuleViolation(False, "Cannot update this protected ref."))
         if not made and ruleset.pull_request:
             found.append(RuleViolation(False, BY_PULL_REQUEST))
+        if not made and ruleset.merge_queue:
+            found.append(RuleViolation(False, BY_QUEUE))
         if ruleset.non_fast_forward and not made and incoming.forced():
             found.append(RuleViolation(False, "Cannot force-push to this branch"))
         if ruleset.required_signatures and (unsigned := incoming.unsigned()):
@@ -229,6 +239,8 @@ class BranchRules:
             reasons.append("The head branch is not up to date with the base branch.")
         if isinstance(rules, Ruleset) and rules.update:
             reasons.append("Cannot update this protected ref.")
+        if isinstance(rules, Ruleset) and rules.merge_queue:
+            reasons.append(BY_QUEUE)
         return reasons
 
     def _lacking(

@@ -23,6 +23,7 @@ from bot.sandbox.rules.mergeability import Mergeability
 from bot.sandbox.rules.organizations import Organizations
 from bot.sandbox.rules.protection import BranchRules
 from bot.sandbox.rules.pulls import Pulls
+from bot.sandbox.rules.queues import MergeQueues
 from bot.sandbox.rules.reviews import Reviews
 from bot.sandbox.rules.talk import Talk
 
@@ -59,10 +60,15 @@ class ForgeState(Context):
         self.mergeability = Mergeability(self, self.checks, self.rules)
         self.pulls = Pulls(self, self.rules)
         self.following = Following(self, self.pulls, self.rules)
+        self.queues = MergeQueues(self, self.rules, self.checks, self.pulls)
         self.issues = Issues(self, self.pulls, self.talk)
         self.organizations = Organizations(self)
         self.admin = Administration(self)
-        self.branch_listeners += [self.following.branch_moved, self.checks.pushed]
+        self.branch_listeners += [
+            self.following.branch_moved,
+            self.checks.pushed,
+            self.queues.branch_moved,
+        ]
 
     def at(self, data: Data) -> ForgeState:
         """A view of the forge whose memory is `data`, a moment of earlier."""

@@ -15,6 +15,7 @@ from bot.sandbox import refnames
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.graphql import checks as graphql_checks
 from bot.sandbox.github.graphql import entries
+from bot.sandbox.github.graphql import queues as graphql_queues
 from bot.sandbox.github.graphql import search as graphql_search
 from bot.sandbox.github.graphql import threads as graphql_threads
 from bot.sandbox.github.graphql.connections import connection
@@ -29,7 +30,15 @@ from bot.sandbox.github.graphql.entries import (
     state_word,
 )
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.repository import Comment, Issue, Pull, Repository, Review, Thread
+from bot.sandbox.records.repository import (
+    Comment,
+    Issue,
+    Pull,
+    QueueEntry,
+    Repository,
+    Review,
+    Thread,
+)
 from bot.sandbox.records.talk import TimelineEvent
 from bot.sandbox.rules import timeline
 from bot.sandbox.rules.ids import node_id
@@ -198,6 +207,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "viewer": entries.viewer,
     },
     "Mutation": {
+        **graphql_queues.MUTATIONS,
         "convertPullRequestToDraft": entries.set_draft(True),
         "markPullRequestReadyForReview": entries.set_draft(False),
     },
@@ -253,7 +263,8 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "id": _id("PR"),
         "isCrossRepository": _of(lambda p: p.from_fork),
         "isDraft": _of(lambda p: p.draft),
-        "isInMergeQueue": lambda _pull, _info: False,
+        "isInMergeQueue": lambda p, info: request_of(info).state.queues.entry(p) is not None,
+        "mergeQueueEntry": lambda p, info: request_of(info).state.queues.entry(p),
         "mergeCommit": lambda p, info: _commit(
             p.repo, p.merge_commit_sha if p.merged else None, info
         ),
@@ -342,7 +353,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "review": _dismissed,
     },
 }
-_MORE = (graphql_threads.FIELDS, graphql_checks.FIELDS)
+_MORE = (graphql_threads.FIELDS, graphql_checks.FIELDS, graphql_queues.FIELDS)
 FIELDS: Mapping[str, Mapping[str, Resolver]] = {
     kind: {
         name: resolve
@@ -365,6 +376,7 @@ def _type_of(thing: Any, _info: Info, _kind: Any) -> str:
         Comment: "IssueComment",
         Review: "PullRequestReview",
         Repository: "Repository",
+        QueueEntry: "MergeQueueEntry",
     }
     return names[type(thing)]
 
