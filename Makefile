@@ -19,7 +19,7 @@ SEED ?=
 SECONDS ?=
 AREAS ?=
 
-.PHONY: demo playground test stories-real check cases simulate bench mutations proto tools clean
+.PHONY: demo playground test stories-real check cases simulate bench mutations proto reference tools clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -60,6 +60,10 @@ bench: $(DEV_READY) tools
 
 mutations: $(DEV_READY) tools
 	$(BIN)/python -m tests.mutations $(AREAS)
+
+# The pages and schemas of docs/reference, made from the code.
+reference: $(DEV_READY)
+	$(BIN)/python -m tests.reference
 
 proto: $(DEV_READY)
 	$(BIN)/pip install --quiet --group proto

@@ -9,11 +9,10 @@ Rules:
    nothing. No key is accepted and then ignored.
 3. Every problem is told in one go, each with its line, what is wrong and what to do.
 
-The classes are the format. `python -m bot.config` writes its JSON schema, which stands in
+The classes are the format. `make reference` writes its JSON schema, which stands in
 `docs/reference/porchbot.schema.json` for editors.
 """
 
-import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Annotated, Literal
@@ -316,7 +315,3 @@ def _observes(data: bytes) -> bool:
 def schema_text() -> str:
     """The JSON schema of `.porchbot.yaml`, as it is published."""
     return forms.schema_text(Configuration, "porchbot")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(schema_text())

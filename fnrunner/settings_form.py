@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from cadlib import forms, images, versions
 from cadlib.forms import Strict, wrong
@@ -103,8 +103,14 @@ def _variable(text: str) -> str:
     return text
 
 
-Size = Annotated[int, BeforeValidator(_size)]
-Time = Annotated[float, BeforeValidator(_time)]
+def _written(number: str, text: re.Pattern[str], example: str) -> WithJsonSchema:
+    """How a number with a unit is written: without one, or as text."""
+    as_text = {"type": "string", "pattern": f"^(?:{text.pattern})$", "examples": [example]}
+    return WithJsonSchema({"anyOf": [{"type": number, "exclusiveMinimum": 0}, as_text]})
+
+
+Size = Annotated[int, BeforeValidator(_size), _written("integer", _SIZE, "512Mi")]
+Time = Annotated[float, BeforeValidator(_time), _written("number", _TIME, "30s")]
 Tag = Annotated[str, AfterValidator(_tag)]
 Pattern = Annotated[str, AfterValidator(pattern)]
 Positive = Annotated[int, Field(ge=1)]

@@ -10,7 +10,7 @@ SAID_BY = frozenset({"ConfigurationProblem", "Finding", "PackageError", "Wait", 
 """Calls that make what people are shown; in the core any text of several words counts."""
 
 
-OTHERS = ("lifecycle/messages/", "lifecycle/commands/reference.py", "bot/cli/", "bot/sandbox/")
+OTHERS = ("lifecycle/messages/", "bot/cli/", "bot/sandbox/")
 """Where it stands, a page of documentation, the command line, and the forge's own words."""
 
 

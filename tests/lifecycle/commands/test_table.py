@@ -21,7 +21,6 @@ from lifecycle.commands.grammar import (
     read,
 )
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
-from lifecycle.commands.reference import page
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.facts.proposal import Proposal, Stage
@@ -258,14 +257,3 @@ def test_two_rows_of_one_word_are_refused() -> None:
         Table([row, other])
     with pytest.raises(ValueError, match="two commands have one word or one class"):
         Table([row, replace(row, word="other")])
-
-
-def test_the_reference_page_is_the_table() -> None:
-    """Fails when a command is added or changed and the page still tells of the old one."""
-    written = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
-
-    assert written == page(), (
-        "docs/reference/commands.md is out of date. Run:"
-        " python -m lifecycle.commands.reference > docs/reference/commands.md"
-    )
-    assert all(f"| `/{row.usage}` | {row.help} |" in written for row in TABLE.rows)
