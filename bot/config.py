@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from bot import config_access
+from bot import calendars, config_access
 from bot.config_access import Access, folder
 from cadlib import forms
 from cadlib.errors import Place
@@ -115,7 +115,7 @@ class Guardrails(Strict):
 
 
 class Publish(Strict):
-    """How the bot publishes."""
+    """How and when the bot publishes."""
 
     merge: Literal["merge", "squash"] = "merge"
     """With a merge commit, or squashed into one commit."""
@@ -123,6 +123,9 @@ class Publish(Strict):
     update: Literal["manual", "auto"] = "manual"
     """When the base branch changed a package of a proposal meanwhile: `manual`: somebody comments
     `/rebase`, or merges the base. `auto`: the bot merges it, where nothing conflicts."""
+
+    windows: Annotated[list[calendars.Window], Field(max_length=50)] = Field(default=[])
+    """When packages are published, and when they are not."""
 
 
 class Configuration(Strict):
@@ -176,6 +179,7 @@ class Configuration(Strict):
             merge=MergeMethod(self.publish.merge),
             update=UpdateMode(self.publish.update),
             observe=self.mode == "observe",
+            calendars=calendars.of(self.publish.windows),
         )
 
 

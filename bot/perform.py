@@ -10,6 +10,7 @@ halfway.
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from itertools import groupby
 from typing import assert_never
 
@@ -65,6 +66,7 @@ from lifecycle.names import Sha
 log = structlog.get_logger()
 
 
+OVER = "the time for it is over"
 FEW_TAGS = 3
 """Most tags that are made through the API: each takes two calls there, and a push of any number two
 and the names of all refs. Of more than three in one push GitHub tells nobody."""
@@ -247,10 +249,7 @@ class Performer:
                 base = keys.BaseKey(self._repository_id, action.base_ref)
                 await self._store.queue.wake(base, hint)
             case Merge():
-                said = looked.said.get(action.number, "")
-                return await merging.merge(
-                    self._forge, self._store.proposals, self._repository_id, action, said
-                )
+                return await self._merge(action, looked)
             case Tag():
                 return await self._tag([action], report)
             case DeleteBranch(head_ref, head):
@@ -258,6 +257,14 @@ class Performer:
             case _:
                 assert_never(action)
         return DONE
+
+    async def _merge(self, merge: Merge, looked: Looked) -> ActionResult:
+        if self._is_over(merge.until):
+            return ActionResult(ActionOutcome.LOOK_AGAIN, OVER)
+        said = looked.said.get(merge.number, "")
+        return await merging.merge(
+            self._forge, self._store.proposals, self._repository_id, merge, said
+        )
 
     async def _write(self, action: Say | Reply | Restore) -> None:
         """Write, then note the number of what is new: a crash in between leaves that to a look."""
@@ -340,6 +347,8 @@ class Performer:
         A few are made through the API, where nobody has to be told of all the others first; many
         are pushed, all or none. In both cases they are the same objects (ADR 0018).
         """
+        if any(self._is_over(tag.until) for tag in tags):
+            return ActionResult(ActionOutcome.LOOK_AGAIN, OVER)
         made = await self._offload(self._write_tags, tags)
         left = list(zip(made, tags, strict=True))
         if len(left) <= FEW_TAGS:
@@ -363,6 +372,10 @@ class Performer:
         if came.outcome is ActionOutcome.DONE:
             await self._keep_revisions([tag for tag, _ in left], tags)
         return came
+
+    def _is_over(self, until: datetime | None) -> bool:
+        """Whether windows of time may say otherwise by now than when it was decided."""
+        return until is not None and self._clock.now() >= until
 
     async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> ActionResult:
         """It is shown where people wait for the tag, and tried again after `/check`."""

@@ -9,6 +9,7 @@ stands in its `KIND` and in `writes`.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
@@ -380,6 +381,7 @@ class Merge:
         title: First line of the merge commit.
         message: The rest, with one trailer for each package.
         approvers: Logins of those whose approvals count.
+        until: From when on windows of time may say otherwise; None for never.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -398,6 +400,7 @@ class Merge:
     title: str
     message: str
     approvers: tuple[str, ...] = ()
+    until: datetime | None = None
 
     @property
     def writes(self) -> Write:
@@ -418,6 +421,7 @@ class Tag:
             mark that makes it ours, which is added with the key.
         approvers: Logins of those whose approvals count.
         provenance: What is attested of it, where the bot signs (`lifecycle.provenance`).
+        until: As in `Merge`.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -435,6 +439,7 @@ class Tag:
     message: str
     approvers: tuple[str, ...] = ()
     provenance: Mapping[str, JSON] = field(default_factory=dict)
+    until: datetime | None = None
 
     @property
     def writes(self) -> Write:

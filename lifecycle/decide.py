@@ -19,7 +19,7 @@ Rules, in the order of the code:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import checks, memory, names, observing, provenance, upkeep
+from lifecycle import checks, memory, names, observing, provenance, timing, upkeep
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -332,6 +332,7 @@ def _merge(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
         title=commits.merge_title(p),
         message=commits.merge_message(p, _approvers(one), trailers),
         approvers=_approvers(one),
+        until=timing.changes(p),
     )
     return [*checks.ready(facts, p), merge]
 
@@ -357,6 +358,7 @@ def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
             ),
             approvers=_approvers(one),
             provenance=provenance.predicate(facts, p, t, one.judgement),
+            until=timing.changes(p),
         )
         for t in p.content.touched
         if not t.tagged and not t.removed

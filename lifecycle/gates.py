@@ -4,7 +4,7 @@ A gate that cannot be judged does not hold.
 """
 
 from cadlib.findings import Severity
-from lifecycle import names
+from lifecycle import names, timing
 from lifecycle.approvals import Approvals, approvals_of
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.head import Facts
@@ -50,6 +50,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
         *_fresh(approvals, remembered),
         _unopposed(approvals),
         _not_held(remembered),
+        *timing.gates(proposal),
         *_others(proposal),
         *_mergeable(proposal),
         *_taggable(proposal),

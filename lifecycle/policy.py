@@ -22,6 +22,7 @@ from lifecycle.access import (
     Source,
     in_both,
 )
+from lifecycle.windows import Calendar
 
 
 class RenderMode(StrEnum):
@@ -190,6 +191,7 @@ class Policy:
         merge: How the bot merges.
         update: Who brings a proposal up to date.
         observe: The bot judges and shows, and writes nothing else.
+        calendars: When packages are published; of several, each has to be open.
     """
 
     version: int = 1
@@ -205,6 +207,7 @@ class Policy:
     merge: MergeMethod = MergeMethod.MERGE
     update: UpdateMode = UpdateMode.MANUAL
     observe: bool = False
+    calendars: tuple[Calendar, ...] = ()
 
     @property
     def branches(self) -> frozenset[str]:
@@ -239,9 +242,9 @@ class Policy:
     def digest(self) -> str:
         """Digest of what can change a package's verdict, 64 hex digits; approvals bind to it.
 
-        A guardrail's `fix` and `name` are words for people; roots, `merge` and `update` do not
-        judge: an approval survives their change. Who may approve is a set, the functions are a
-        sequence.
+        A guardrail's `fix` and `name` are words for people; roots, `merge`, `update` and windows
+        do not judge: an approval survives their change. Who may approve is a set, the functions
+        are a sequence.
         """
         judging: list[object] = [
             [_judging(f) for f in self.mutators],
@@ -299,6 +302,7 @@ def united(above: Policy, own: Policy) -> Policy:
         mutators=_with(above.mutators, own.mutators),
         validators=_with(above.validators, own.validators),
         approve=_stricter(above.approve, own.approve),
+        calendars=tuple(dict.fromkeys((*above.calendars, *own.calendars))),
         configure=(
             _stricter(configuring(above).approve, configuring(own).approve) if configures else None
         ),

@@ -9,7 +9,7 @@ from lifecycle.messages import gates as gate_texts
 REASONS = frozenset(
     {"approved", "check", "configuration", "fresh approval", "merge result", "mergeable"}
     | {"no hold", "no objection", "proposed", "publishing", "ready", "record", "rendered"}
-    | {"rules approved", "same head", "tag", "up to date", "valid"}
+    | {"rules approved", "same head", "tag", "up to date", "valid", "window"}
 )
 """What waits are counted by: names of gates, without those of checks and tags."""
 

@@ -11,6 +11,14 @@ IRREGULAR: Problem = (
 )
 ROOT: Problem = ("'/' is not a folder of the repository", "Write . for all of it")
 NOT_ALONE = "it is not the name alone"
+RECURS_HALF: Problem = (
+    "it begins at one moment and ends at many, or the other way round",
+    "Give `from` and `until` a cron expression each, or a date each; a date may be left out",
+)
+NO_TIME: Problem = (
+    "it ends when it begins, or before",
+    "Give `until` a later moment than `from`",
+)
 
 
 def large_file(most: int) -> Problem:
@@ -32,6 +40,24 @@ def folder(text: str) -> Problem:
 def branch(text: str, reason: str) -> Problem:
     """A text that is no branch."""
     return f"{text!r} is not a branch: {reason}", "Write its name, such as main"
+
+
+def zone(text: str) -> Problem:
+    """A text that is no time zone."""
+    return f"{text!r} is not a time zone", "Write its IANA name, such as Europe/Berlin, or UTC"
+
+
+def moment(text: str, reason: str) -> Problem:
+    """A date that there is not."""
+    return f"{text!r} is not a moment: {reason}", "Write one such as 2026-12-20 18:00"
+
+
+def schedule(text: str) -> Problem:
+    """A text that is neither a cron expression nor a moment."""
+    return (
+        f"{text!r} is neither a cron expression of five fields that ever comes, nor a moment",
+        "Write one such as 0 18 * * FRI, or 2026-12-20 18:00",
+    )
 
 
 def image(text: str) -> Problem:

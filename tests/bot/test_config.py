@@ -5,7 +5,9 @@ Longer than 400 lines: a table of mistakes, and what is said of each.
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import jsonschema
 import pytest
@@ -34,6 +36,7 @@ from lifecycle.policy import (
     RenderMode,
     Root,
 )
+from lifecycle.windows import Cron, Once, Window, WindowKind
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs/reference/porchbot.schema.json"
 
@@ -55,6 +58,14 @@ access:
   approve: {require: 2, from: ["role:maintain", "user:Ann"], self: true}
 publish:
   merge: squash
+  windows:
+    - kind: freeze
+      from: "0 18 * * fri"
+      until: "0 8 * * MON"
+      zone: Europe/Berlin
+      paths: [packages/net/, edge]
+      reason: nobody is there at the weekend.
+    - {kind: allow, until: "2026-12-20 18:00", zone: America/New_York, reason: before the holidays}
 """
 
 MEANT = Policy(
@@ -70,6 +81,24 @@ MEANT = Policy(
     ),
     approve=AccessRule(2, (RoleSource(Role.MAINTAIN), UserSource("Ann")), self_allowed=True),
     merge=MergeMethod.SQUASH,
+    calendars=(
+        (
+            Window(
+                kind=WindowKind.FREEZE,
+                begins=Cron("0 18 * * FRI", ZoneInfo("Europe/Berlin")),
+                ends=Cron("0 8 * * MON", ZoneInfo("Europe/Berlin")),
+                zone=ZoneInfo("Europe/Berlin"),
+                paths=("packages/net", "edge"),
+                reason="nobody is there at the weekend",
+            ),
+            Window(
+                kind=WindowKind.ALLOW,
+                ends=Once(datetime(2026, 12, 20, 23, tzinfo=UTC)),
+                zone=ZoneInfo("America/New_York"),
+                reason="before the holidays",
+            ),
+        ),
+    ),
 )
 
 # The example of the design with all its keys; those that do not work yet must say so.
@@ -192,6 +221,29 @@ def test_what_holds_when_nothing_is_said(data: bytes | None) -> None:
     assert config.read(data) == Policy()
 
 
+_EDGE = "Write one such as 0 18 * * FRI, or 2026-12-20 18:00."
+_NO_EDGE = "is neither a cron expression of five fields that ever comes, nor a moment."
+WINDOWS = [
+    ("six fields", "from: '0 0 18 * * FRI', until: 2026-01-01", ".from",
+     f"'0 0 18 * * FRI' {_NO_EDGE} {_EDGE}"),
+    ("a day that there is not", "until: 0 0 31 2 *", ".until",
+     f"'0 0 31 2 *' {_NO_EDGE} {_EDGE}"),
+    ("one half that recurs", "until: 0 0 3 2 *", "",
+     "it begins at one moment and ends at many, or the other way round. Give `from` and `until` a"
+     " cron expression each, or a date each; a date may be left out."),
+    ("no time between", "from: 0 0 3 2 *, until: 0 0  3 2 *", "",
+     "it ends when it begins, or before. Give `until` a later moment than `from`."),
+    ("an end before its beginning", "from: 2026-02-01, until: 2026-01-01", "",
+     "it ends when it begins, or before. Give `until` a later moment than `from`."),
+    ("a date that there is not", "until: 2026-02-30", ".until",
+     "'2026-02-30' is not a moment: day is out of range for month."
+     " Write one such as 2026-12-20 18:00."),
+    ("a zone of no place", "zone: Europe/Atlantis", ".zone",
+     "'Europe/Atlantis' is not a time zone. Write its IANA name, such as Europe/Berlin, or UTC."),
+    ("a zone that is a file", "zone: ../../etc/passwd", ".zone",
+     "'../../etc/passwd' is not a time zone. Write its IANA name, such as Europe/Berlin, or UTC."),
+]  # fmt: skip
+
 BROKEN: dict[str, tuple[str, list[str]]] = {
     "a misspelt key": (
         "version: 1\nguardrail: {}\n",
@@ -207,7 +259,7 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
         "publish: {zzz: 1}\n",
         [
             ".porchbot.yaml:1, publish.zzz: the key 'zzz' is unknown. Leave it out; known are"
-            " merge, update."
+            " merge, update, windows."
         ],
     ),
     "a file for the parameters, which its author could change": (
@@ -369,6 +421,13 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
         "render: {{ .mode }}\n",
         [".porchbot.yaml:1: a key is not text. Write every key as plain text."],
     ),
+    **{
+        f"a window with {name}": (
+            f"publish:\n  windows:\n  - {{kind: freeze, reason: r, {given}}}\n",
+            [f".porchbot.yaml:3, publish.windows[0]{where}: {problem}"],
+        )
+        for name, given, where, problem in WINDOWS
+    },
     "several problems, by line": (
         "version: 2\nrender: no\npublish: {merge: rebase}\n",
         [".porchbot.yaml:1, version: 2 is out of range. Write a whole number of at most 1.",
@@ -547,3 +606,10 @@ def test_every_key_of_the_schema_is_explained() -> None:
     ]
 
     assert silent == []
+
+
+@given(st.text(alphabet="0123456789*/-,#LWMONFRI ²", max_size=30))
+def test_any_text_is_a_window_or_is_refused(text: str) -> None:
+    """Short-cut refused: an error of the library in the middle of a look."""
+    quoted = json.dumps(text)
+    said(f"publish: {{windows: [{{kind: allow, from: {quoted}, until: {quoted}, reason: r}}]}}")

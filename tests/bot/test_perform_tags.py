@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -192,3 +193,20 @@ async def test_tags_made_through_the_api_and_by_push_are_signed_alike(
         with mirror.open() as git:  # our own record stands in it as before
             text = git.tag_message(remote.refs()[tag.ref], target) or ""
         assert "Porchbot-Tag: " in text
+
+
+@pytest.mark.parametrize("count", [1, FEW_TAGS + 1])
+async def test_no_tag_is_made_once_the_time_for_it_is_over(
+    remote: Remote, tmp_path: Path, count: int
+) -> None:
+    """The short-cut goes by what was decided: a window that closed meanwhile is not asked again."""
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=1_700_000_000)
+    ends = Ends(remote)
+    performs, _ = performer(ends, tmp_path)
+    late = [replace(tag, until=datetime(2020, 1, 1, tzinfo=UTC)) for tag in wanted(target, count)]
+
+    assert await tagged(performs, late) is ActionOutcome.LOOK_AGAIN
+    assert not [ref for ref in remote.refs() if ref.startswith("refs/tags/")]
+
+    early = [replace(tag, until=datetime.max.replace(tzinfo=UTC)) for tag in late]
+    assert await tagged(performs, early) is ActionOutcome.DONE

@@ -4,7 +4,7 @@ Whatever is decided stays so until `due`, with no event in between; at `due` som
 """
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -14,11 +14,15 @@ from bot.loop.timed import FIRST, LOGGED_WITHIN, may_be_told, seconds, sooner
 from lifecycle.decide import decide
 from lifecycle.due import due
 from lifecycle.facts.head import Facts
-from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.merges import UnknownRules
+from lifecycle.policy import Policy
+from lifecycle.tags import Tagging
 from lifecycle.upkeep import TOLD_WITHIN
+from lifecycle.windows import Cron, Window, WindowKind
 from tests.lifecycle.samples import (
     APPROVER,
+    CORE,
     HEAD,
     MERGE,
     NOW,
@@ -30,6 +34,14 @@ from tests.lifecycle.samples import (
 )
 from tests.lifecycle.settling import settled
 
+WEEKDAYS = Window(
+    kind=WindowKind.ALLOW, begins=Cron("0 8 * * *", UTC), ends=Cron("0 17 * * *", UTC)
+)
+BREAK = Window(
+    kind=WindowKind.FREEZE, begins=Cron("30 12 * * *", UTC), ends=Cron("0 13 * * *", UTC)
+)
+SHORT = Window(kind=WindowKind.ALLOW, begins=Cron("0 18 * * *", UTC), ends=Cron("5 18 * * *", UTC))
+TIMED = Rules(policy=Policy(calendars=((WEEKDAYS, BREAK),)), digest=Policy().digest)
 MERGED = changed(PROPOSAL, merged=True, closed=True, merged_at=NOW, merge_commit=MERGE)
 
 
@@ -44,6 +56,14 @@ STATES: dict[str, Proposal] = {
     "rejected": _says(PROPOSAL, "/reject no"),
     "draft": _says(changed(PROPOSAL, draft=True), "/help"),
     "merged": _says(MERGED, "/why"),
+    "in a window": changed(PROPOSAL, rules=TIMED),
+    "approved, outside of a window": approved_by(
+        changed(PROPOSAL, rules=replace(TIMED, policy=Policy(calendars=((SHORT,),)))), "approver"
+    ),
+    "merged, with a window": changed(MERGED, rules=TIMED),
+    "published, with a window": changed(
+        MERGED, rules=TIMED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),)
+    ),
     "closed": _says(changed(PROPOSAL, closed=True), "/why"),
 }
 SETTLED: dict[str, Facts] = {}

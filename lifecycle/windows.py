@@ -1,0 +1,215 @@
+"""Windows of time: when a repository publishes, and when it does not; pure, given the time.
+
+Rules:
+
+1. A window that freezes keeps everything from being published that lies in its paths, while it is
+   active. Where windows that allow lie over a package, one of them has to be active.
+2. A window begins and ends at ticks of cron expressions, read on the wall clock of its zone, or at
+   two moments. It is active when its last beginning is no older than its last end.
+3. A tick that the clock leaves out in spring comes when the clock has jumped; one that the clock
+   shows twice in autumn comes the first time (as in Debian's cron).
+4. Calendars of two configurations do not weaken one another: each of them has to be open.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import StrEnum
+from functools import lru_cache
+from heapq import merge
+from itertools import groupby, islice, product, repeat
+from operator import itemgetter
+
+from cronsim import CronSim
+
+EVER = datetime.min.replace(tzinfo=UTC)
+"""The beginning of a window that names none."""
+
+MOST_TOGGLES = 400
+"""Beginnings and ends that are gone through; further ahead, it is looked at again when they are
+over."""
+
+_SECOND = timedelta(seconds=1)
+_SHIFT = timedelta(hours=3)
+"""More than any zone shifts its clock at once: whoever starts so much earlier misses no tick."""
+
+
+class WindowKind(StrEnum):
+    """What a window does while it is active."""
+
+    ALLOW = "allow"
+    FREEZE = "freeze"
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """Ticks of a cron expression of five fields on the wall clock of a zone.
+
+    Attributes:
+        expression: Such as "0 18 * * FRI"; it ticks at some time.
+        zone: Whose clock.
+    """
+
+    expression: str
+    zone: tzinfo
+
+    def after(self, at: datetime) -> datetime | None:
+        """Return the first tick after a moment, in UTC; None for none in fifty years."""
+        # In the hour that comes twice a tick of its first pass may be told for the second.
+        return next((tick for tick in self._ticks(at) if tick > at), None)
+
+    def until(self, at: datetime) -> datetime | None:
+        """Return the last tick up to a moment and including it, in UTC."""
+        # One of the hour that comes twice may be told for another pass: from well before, and on.
+        begin = (at - _SHIFT).astimezone(self.zone)
+        found = next(CronSim(self.expression, begin, reverse=True), None)
+        if found is None:
+            return None
+        for tick in self._ticks(found):
+            if tick > at:
+                break
+            found = tick
+        return found.astimezone(UTC)
+
+    def _ticks(self, after: datetime) -> Iterator[datetime]:
+        for tick in CronSim(self.expression, after.astimezone(self.zone)):
+            yield tick.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A single moment, in UTC."""
+
+    moment: datetime
+
+    def after(self, at: datetime) -> datetime | None:
+        """Return it while it is to come."""
+        return self.moment if self.moment > at else None
+
+    def until(self, at: datetime) -> datetime | None:
+        """Return it once it has come."""
+        return self.moment if self.moment <= at else None
+
+
+Edge = Cron | Once | None
+"""When a window begins or ends; None for ever ago, or never."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """One window of a configuration.
+
+    Attributes:
+        kind: What it does while it is active.
+        begins: When; None for ever ago.
+        ends: When; None for never.
+        zone: The clock that it is told by.
+        paths: Folders that it lies over, "" for all of the repository; at least one.
+        reason: Why, as people wrote it.
+    """
+
+    kind: WindowKind
+    begins: Edge = None
+    ends: Edge = None
+    zone: tzinfo = UTC
+    paths: tuple[str, ...] = ("",)
+    reason: str = ""
+
+    def active(self, at: datetime) -> bool:
+        """Tell whether it is active at a moment."""
+        began = self.begins.until(at) if self.begins else EVER
+        ended = self.ends.until(at) if self.ends else None
+        return began is not None and (ended is None or began >= ended)
+
+    def lies_over(self, package: str) -> bool:
+        """Tell whether it concerns a package: one holds the other."""
+        return any(overlap(path, package) for path in self.paths)
+
+    def toggles(self, at: datetime) -> Iterator[tuple[datetime, bool]]:
+        """Yield the moments after another one at which it ends or begins, and if it is active then.
+
+        One that ends and begins at one moment stays active.
+        """
+        active = self.active(at)
+        while edge := self.ends if active else self.begins:
+            moment = edge.after(at)
+            if moment is None:
+                return
+            at = moment
+            again = active and self.begins and self.begins.after(at - _SECOND) == at
+            active = bool(again) or not active
+            yield at, active
+
+
+Calendar = tuple[Window, ...]
+"""The windows of one configuration."""
+
+
+def overlap(one: str, other: str) -> bool:
+    """Tell whether one of two folders is the other, or holds it; "" holds everything."""
+    shorter, longer = sorted((one, other), key=len)
+    return not shorter or f"{longer}/".startswith(f"{shorter}/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closure:
+    """Whether packages may be published at a moment, as far as windows say.
+
+    Attributes:
+        closing: The windows that keep them from it, in their order; empty when they may be.
+        told: Some window concerns them.
+        opens: When they may be published again; None when they may now, or when that is not known.
+        changes: When to ask again; None when time alone changes nothing.
+    """
+
+    closing: tuple[Window, ...] = ()
+    told: bool = False
+    opens: datetime | None = None
+    changes: datetime | None = None
+
+
+@lru_cache(maxsize=512)  # one look asks several times
+def closure(calendars: tuple[Calendar, ...], packages: tuple[str, ...], at: datetime) -> Closure:
+    """Return what windows say of packages that are published together.
+
+    Args:
+        calendars: Of all configurations that hold.
+        packages: Their paths.
+        at: The moment, in UTC.
+    """
+    every = dict.fromkeys(window for calendar in calendars for window in calendar)
+    concerned = [w for w in every if any(w.lies_over(package) for package in packages)]
+    if not concerned:
+        return Closure()
+    active = {window: window.active(at) for window in concerned}
+    closing = _closing(calendars, packages, active)
+    changes: datetime | None = None
+    told = [zip(repeat(n), window.toggles(at)) for n, window in enumerate(concerned)]
+    toggles = islice(merge(*told, key=itemgetter(1)), MOST_TOGGLES)
+    count = 0
+    for moment, together in groupby(toggles, key=lambda toggle: toggle[1][0]):
+        for n, (_, now) in together:
+            active[concerned[n]] = now
+            count += 1
+        then = _closing(calendars, packages, active)
+        if changes is None and (then != closing or count == MOST_TOGGLES):
+            changes = moment
+        if closing and not then:
+            return Closure(closing=closing, told=True, opens=moment, changes=changes)
+        if not closing and changes is not None:
+            break
+    return Closure(closing=closing, told=True, changes=changes)
+
+
+def _closing(
+    calendars: tuple[Calendar, ...], packages: tuple[str, ...], active: Mapping[Window, bool]
+) -> tuple[Window, ...]:
+    """The windows that keep some of the packages from being published, given which are active."""
+    found: dict[Window, None] = {}
+    for calendar, package in product(calendars, packages):
+        over = [window for window in calendar if window.lies_over(package)]
+        allowing = [window for window in over if window.kind is WindowKind.ALLOW]
+        found |= dict.fromkeys(w for w in over if w.kind is WindowKind.FREEZE and active[w])
+        if allowing and not any(active[window] for window in allowing):
+            found |= dict.fromkeys(allowing)
+    return tuple(found)
