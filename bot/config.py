@@ -14,13 +14,15 @@ The classes are the format. `make reference` writes its JSON schema, which stand
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from bot import calendars, config_access
 from bot.config_access import Access, folder
+from bot.extends import KEY, MOST_FILES, PATTERN, Defaults, Reference, parse, united
 from cadlib import forms
 from cadlib.errors import Place
 from cadlib.forms import Form, FormError, Strict, wrong
@@ -72,6 +74,12 @@ def _branch(text: str) -> str:
 def _image(text: str) -> str:
     if not is_image(text):
         raise wrong(*texts.image(text))
+    return text
+
+
+def _reference(text: str) -> str:
+    if parse(text) is None:
+        raise wrong(*texts.reference(text))
     return text
 
 
@@ -133,6 +141,14 @@ class Configuration(Strict):
 
     version: Annotated[int, Field(ge=1, le=1)] = 1
     """Version of this format."""
+
+    extends: (
+        Annotated[str, AfterValidator(_reference), Field(json_schema_extra={"pattern": PATTERN})]
+        | None
+    ) = None
+    """Defaults for what this file leaves out: `<owner>/.porchbot@<commit>:<file>`, or `.github` for
+    `.porchbot`; the owner is this repository's, the commit 40 digits long and on the default branch
+    there. `version`, `packages` and `mode` are never taken from them."""
 
     mode: Literal["active", "observe"] = "active"
     """`observe`: the bot judges each proposal and shows that in its checks, which are neutral; it
@@ -226,13 +242,18 @@ class Ledger(Strict):
     """Package, then number, then why: these numbers stay used for ever."""
 
 
-def read(data: bytes | None, *, path: str = CONFIG) -> Policy | BrokenPolicy:
+def read(
+    data: bytes | None, *, path: str = CONFIG, defaults: Defaults | None = None
+) -> Policy | BrokenPolicy:
     """Read a repository's configuration.
 
     Args:
         data: The file at the base branch; None when there is none.
         path: Its name, for messages.
+        defaults: Gives the files that it extends; None reads it alone, for what no defaults give.
     """
+    if defaults is not None and data and KEY.encode() in data:
+        return _extended(data, path, defaults)
     if len(data or b"") > MOST_KEPT:
         return _policy(data, path)
     return _kept_policy(data, path)
@@ -244,6 +265,46 @@ def _policy(data: bytes | None, path: str) -> Policy | BrokenPolicy:
 
 
 _kept_policy = lru_cache(maxsize=64)(_policy)
+
+
+def _extended(data: bytes, path: str, defaults: Defaults) -> Policy | BrokenPolicy:
+    """Read a configuration with the files that it extends, each judged alone and then together."""
+    own = _read(Configuration, data, path)
+    if isinstance(own, BrokenPolicy):
+        return own
+    observes = own.mode == "observe"
+    found, value = own, _value(data)
+    seen: list[Reference] = []
+    while found.extends is not None:
+        reference = parse(found.extends)
+        if reference is None or reference in seen or len(seen) + 1 >= MOST_FILES:
+            return _not_extended(texts.too_deep(MOST_FILES), path, observes)
+        seen.append(reference)
+        given = defaults(reference)
+        if isinstance(given, BrokenPolicy):
+            return replace(given, observe=observes)
+        judged = _read(Configuration, given, str(reference))
+        if isinstance(judged, BrokenPolicy):
+            # What stands there may be for fewer eyes than what is said here.
+            where = [each.place for each in judged.problems]
+            return _not_extended(texts.broken_defaults(reference.shown, where), path, observes)
+        found, value = judged, united(value, _value(given))
+    try:
+        return Configuration.model_validate(value).policy()
+    except ValidationError as error:
+        fields = sorted({".".join(map(str, each["loc"])) for each in error.errors()})
+        return _not_extended(texts.unfit_defaults(seen[-1].shown, fields), path, observes)
+
+
+def _value(data: bytes) -> dict[str, Any]:
+    found = forms.documents(data, CONFIG)
+    value = found[0].value if found else {}
+    return value if isinstance(value, dict) else {}
+
+
+def _not_extended(problem: tuple[str, str], path: str, observes: bool) -> BrokenPolicy:
+    place = Place(path, None, KEY)
+    return BrokenPolicy((ConfigurationProblem(place, *problem),), observe=observes)
 
 
 def read_ledger(

@@ -246,6 +246,19 @@ class Tagged:
 
 
 @dataclass(frozen=True, slots=True)
+class PinnedFile:
+    """A file at a commit of another repository.
+
+    Attributes:
+        default_branch: Of that repository.
+        data: The file; None where that branch does not hold the commit.
+    """
+
+    default_branch: str
+    data: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class NewestChange:
     """The proposal of a repository that changed last, open or closed.
 
@@ -353,6 +366,16 @@ class Forge(Protocol):
         """What moved a base branch since then, newest first, at most 2,000; may be late.
 
         The last one is older, where there is one: it tells what the branch was then.
+        """
+
+    async def pinned_file(self, repository: str, commit: str, path: str, most: int) -> PinnedFile:
+        """A file of another repository, by its full name, at a commit of its default branch.
+
+        Three requests.
+
+        Raises:
+            ForgeMissingError: There is no such repository, commit or file, or we may not see it.
+            ForgeRefusedError: It is larger than `most` bytes, or no file.
         """
 
     async def has_tag(self, name: str) -> bool:

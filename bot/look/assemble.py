@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.port import Forge, ListedProposal, Repository
+from bot.extends import DefaultsNeededError
+from bot.forges.port import Forge, ForgeBusyError, ListedProposal, Repository
 from bot.git.port import Mirror, Scope
 from bot.keys import ProposalKey
 from bot.look import content, rendering, updating
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
+from bot.look.defaults import ExtendedFiles
 from bot.look.fetching import Fetcher
 from bot.look.gains import Gains
 from bot.look.patience import Patience
@@ -89,6 +91,10 @@ class _Look:
     read: float
 
 
+MOST_DEFAULTS = 32
+"""Files that the rules of one look extend: those of its bases and heads, three each at most."""
+
+
 class Looker:
     """Looks at one repository.
 
@@ -138,6 +144,7 @@ class Looker:
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._patience = Patience(clock)
         self._gains = Gains(renderer, offload)
+        self._defaults = ExtendedFiles(repository.owner, forge, clock)
 
     async def look(
         self,
@@ -150,6 +157,38 @@ class Looker:
         publishing: bool = False,
         since: float | None = None,
         alone: bool = False,
+    ) -> Looked:
+        """Read everything about one head branch, once all that its rules extend was fetched.
+
+        As `_look`.
+        """
+        for _ in range(MOST_DEFAULTS):
+            try:
+                return await self._look(
+                    head,
+                    adoption,
+                    numbers,
+                    rerun=rerun,
+                    heads=heads,
+                    publishing=publishing,
+                    since=since,
+                    alone=alone,
+                )
+            except DefaultsNeededError as needed:
+                await self._defaults.fetch(needed.reference)
+        raise ForgeBusyError("read the defaults of the organisation", "they are too many at once")
+
+    async def _look(
+        self,
+        head: HeadBranch,
+        adoption: Adoption,
+        numbers: frozenset[int],
+        *,
+        rerun: bool,
+        heads: Collection[str],
+        publishing: bool,
+        since: float | None,
+        alone: bool,
     ) -> Looked:
         """Read everything about one head branch.
 
@@ -182,6 +221,7 @@ class Looker:
                 keys=self._keys,
                 tags=tags,
                 baseline=adoption.heads,
+                defaults=self._defaults.get,
             )
             looked = await self._put_together(_Look(head, state, adoption, reader, began, read))
             await self._index(tags, looked.facts)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from bot import config
 from bot.config import CONFIG, FOLDER
+from bot.extends import Defaults, Reference
 from bot.git.port import Difference, History, MissingObjectError
 from bot.look import rules
 from bot.look.rules import BaseRules
@@ -52,6 +53,7 @@ class MirrorReader:
         default_branch: Such as "main".
         keys: Keys that marks may be made with, newest first.
         tags: Its release tags.
+        defaults: Files of other repositories that rules extend.
         baseline: Branches that packages are published from to what they were when the bot came.
     """
 
@@ -61,6 +63,7 @@ class MirrorReader:
     keys: Sequence[bytes]
     tags: Tags
     baseline: Mapping[str, str] = field(default_factory=dict)
+    defaults: Defaults | None = None
 
     def made_by_us(self, sha: str | None) -> bool:
         """A render commit with our mark: a trailer alone can be written by anybody."""
@@ -149,6 +152,10 @@ class MirrorReader:
 
     def file(self, at: str, path: str) -> bytes | BrokenPolicy | None:
         """A file with rules; broken, and not absent, where something else stands in its place."""
+        if (repository := at.partition("@"))[1]:
+            owner, _, name = repository[0].partition("/")
+            wanted = Reference(owner, name, repository[2], path)
+            return self.defaults(wanted) if self.defaults else None
         folder = path.rpartition("/")[0]
         for each, kind in ((folder, "40000 "), (path, "100")):
             found = self.git.entry(at, each) if each else kind

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from bot import config
 from bot.config import CONFIG, LEDGER
+from bot.extends import KEY, Reference
+from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
-from lifecycle.policy import BrokenPolicy, Policy, united
+from lifecycle.messages import configuration as texts
+from lifecycle.policy import BrokenPolicy, ConfigurationProblem, Policy, united
 
 Blob = Callable[[str, str], bytes | BrokenPolicy | None]
 """Gives a regular file by commit and path; None where there is nothing, and what is wrong where
-something else stands in its place."""
+something else stands in its place. One of another repository is spelled <owner>/<name>@<id>."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,18 @@ def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:
 
 def _policy(blob: Blob, at: str) -> Policy | BrokenPolicy:
     found = blob(at, CONFIG) if at else None
-    return found if isinstance(found, BrokenPolicy) else config.read(found)
+    if isinstance(found, BrokenPolicy):
+        return found
+    return config.read(found, defaults=lambda reference: _defaults(blob, reference))
+
+
+def _defaults(blob: Blob, reference: Reference) -> bytes | BrokenPolicy:
+    """A file of another repository; who reads files knows that by what stands for the commit."""
+    found = blob(f"{reference.repository}@{reference.commit}", reference.path)
+    if found is not None:
+        return found
+    problem = texts.missing_defaults(reference.shown, texts.NOT_THERE)
+    return BrokenPolicy((ConfigurationProblem(Place(CONFIG, None, KEY), *problem),))
 
 
 def _ledger(blob: Blob, at: str) -> Mapping[str, frozenset[int]] | BrokenPolicy:

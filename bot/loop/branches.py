@@ -36,6 +36,13 @@ def published_from(mirror: Mirror, default: str) -> set[str]:
     return {default, *(policy.branches if isinstance(policy, Policy) else ())}
 
 
+def observes(mirror: Mirror, default: str) -> bool:
+    """Whether the default branch says that the bot only observes."""
+    with mirror.open() as git:
+        tip = git.ref(names.branch_ref(default))
+        return tip is not None and config.read(config.fetch(git.blob, tip, config.CONFIG)).observe
+
+
 def publish_heads(mirror: Mirror, default: str) -> Mapping[str, str]:
     """Where the branches are that packages are published from."""
     branches = published_from(mirror, default)

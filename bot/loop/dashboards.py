@@ -67,6 +67,8 @@ class DashboardHandler:
         if last is not None and now < last + PACE:
             return last + PACE - now
         self._looked.put(key.repository, now)
+        if await served.offload(branches.observes, served.mirror, served.repository.default_branch):
+            return None
         overview = await self._overview(served)
         try:
             if not overview.empty or await served.dashboard.find() is not None:

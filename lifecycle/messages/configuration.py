@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from cadlib.errors import Place
+
 Problem = tuple[str, str]
 """What is wrong, and what to do; neither with a full stop."""
 
@@ -19,6 +21,67 @@ NO_TIME: Problem = (
     "it ends when it begins, or before",
     "Give `until` a later moment than `from`",
 )
+
+
+NOT_THERE = "it is not there, or may not be seen"
+NOT_FETCHED = "they are not fetched here"
+
+
+def reference(text: str) -> Problem:
+    """A text that names no defaults."""
+    return (
+        f"{text!r} names no defaults at a pinned commit",
+        "Write <owner>/.porchbot@<commit>:<file>, with the commit's 40 digits",
+    )
+
+
+def too_deep(most: int) -> Problem:
+    """Files that extend one another without end."""
+    return (
+        f"more than {most} files extend one another, or one of them itself",
+        "Let the defaults extend nothing",
+    )
+
+
+def broken_defaults(shown: str, places: Iterable[Place]) -> Problem:
+    """Defaults that break the format; what stands there is not repeated."""
+    where = "; ".join(
+        " ".join(filter(None, (f"line {p.line}" if p.line else "", p.field))) or "the file"
+        for p in places
+    )
+    return f"the defaults {shown} cannot be used ({where})", "Mend them, and pin that commit"
+
+
+def unfit_defaults(shown: str, fields: Iterable[str]) -> Problem:
+    """Defaults that can be used alone, and not with what the file itself says."""
+    return (
+        f"with the defaults {shown} this cannot be used: {', '.join(fields) or 'the file'}",
+        "Set these keys here, or change the defaults",
+    )
+
+
+def foreign_defaults(shown: str, owner: str) -> Problem:
+    """Defaults of somebody else."""
+    return (
+        f"the defaults {shown} belong to another owner",
+        f"Keep them in {owner}/.porchbot or {owner}/.github",
+    )
+
+
+def missing_defaults(shown: str, reason: str) -> Problem:
+    """Defaults that could not be read."""
+    return (
+        f"the defaults {shown} cannot be read: {reason}",
+        "Check commit and file, and install the App in that repository or make it public",
+    )
+
+
+def stray_defaults(shown: str, branch: str) -> Problem:
+    """A commit that a fork may have brought."""
+    return (
+        f"the commit of the defaults {shown} is not on {branch!r}, the default branch there",
+        "Merge it there, then pin it",
+    )
 
 
 def large_file(most: int) -> Problem:

@@ -234,6 +234,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "pushes": lambda f: f.pushes("a", 1),
     "base_moves": lambda f: f.base_moves("main", LONG_AGO),
     "has_tag": lambda f: f.has_tag("a/v1"),
+    "pinned_file": lambda f: f.pinned_file("acme/blueprints", HEAD, "a.yaml", 100),
     "make_tag": lambda f: f.make_tag(tag("a/v1", HEAD)),
     "open_proposal": lambda f: f.open_proposal(OPEN),
     "set_draft": lambda f: f.set_draft(1, draft=True),
@@ -623,6 +624,24 @@ async def test_who_made_and_pushed_it(place: Place) -> None:
     after = place.merge(number)
     newest = (await place.forge.base_moves("main", LONG_AGO))[0]
     assert (newest.before, newest.after, newest.forced) == (before, after, False)
+
+
+async def test_a_file_is_read_at_a_commit_that_its_branch_holds(place: Place) -> None:
+    """The short-cut reads any commit: those of forks are shown under the same name (trap 12)."""
+    name = place.repository.full_name
+    topic = place.commit("a", "rules.yaml")
+    held = place.merge(place.propose("a"))
+    stray = place.commit("b")
+
+    for commit in (topic, held):
+        found = await place.forge.pinned_file(name, commit, "rules.yaml", 100)
+        assert (found.default_branch, bool(found.data)) == ("main", True)
+    assert (await place.forge.pinned_file(name, stray, "rules.yaml", 100)).data is None
+    for commit, path in ((held, "missing.yaml"), (NONE, "rules.yaml")):
+        with pytest.raises(ForgeMissingError):
+            await place.forge.pinned_file(name, commit, path, 100)
+    with pytest.raises(ForgeRefusedError):
+        await place.forge.pinned_file(name, held, "rules.yaml", 0)
 
 
 async def test_a_tag_is_made_once(place: Place) -> None:

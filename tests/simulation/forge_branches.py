@@ -12,10 +12,12 @@ from bot.forges.port import (
     AnnotatedTag,
     ForgeMissingError,
     MergeResult,
+    PinnedFile,
     Tagged,
     TagOutcome,
 )
-from bot.sandbox.errors import not_found, plain
+from bot.sandbox.errors import RefusedError, not_found, plain
+from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import Ident, Tag
 from bot.sandbox.records.accounts import Role as Level
 from bot.sandbox.rules import refs, workflows
@@ -78,6 +80,24 @@ class Branches(Asking):
             return await self._get("has_tag", f"GET {REPO}/git/ref/{{ref}}", read, name)
         except ForgeMissingError:
             return False
+
+    async def pinned_file(self, repository: str, commit: str, path: str, most: int) -> PinnedFile:
+        def read(_: Caller) -> PinnedFile:
+            repo = self._state.repository(*repository.split("/"))
+            git, tip = self._state.git(repo), repo.branch(repo.default_branch)
+            if git.kind(commit) != "commit" or tip is None:
+                raise not_found()
+            if history.merge_base(git, tip, commit) != commit:
+                return PinnedFile(repo.default_branch, None)
+            entry = trees.entry_at(git, commit, path)
+            if entry is None:
+                raise not_found()
+            data = git.blob(entry.sha) if git.kind(entry.sha) == "blob" else b""
+            if len(data) > most or git.kind(entry.sha) != "blob":
+                raise RefusedError(403, "it is too large, or no file")
+            return PinnedFile(repo.default_branch, data)
+
+        return await self._get("pinned_file", f"GET {REPO}/contents/{{path}}", read, path)
 
     async def make_tag(self, tag: AnnotatedTag) -> Tagged:
         def write(_: Caller) -> str:

@@ -22,9 +22,12 @@ from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
 from bot.git.port import Difference
 from bot.git.process import execute, users_environment
+from cadlib.errors import Place
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry
 from lifecycle import names
+from lifecycle.messages import configuration as texts
+from lifecycle.policy import BrokenPolicy, ConfigurationProblem
 
 _USUAL = ("main", "master")
 _BRANCH = re.compile(r"refs/(?:heads|remotes/[^/]+)/(.+)")
@@ -176,8 +179,11 @@ class WorkingTree:
         """
         return self._objects.files(tree, DEFAULT)
 
-    def blob(self, commit: str, path: str) -> bytes | None:
+    def blob(self, commit: str, path: str) -> bytes | BrokenPolicy | None:
         """Return a file with rules of a commit or tree; None where there is no regular one."""
+        if "@" in commit:  # of another repository
+            problem = texts.missing_defaults(f"{commit}:{path}", texts.NOT_FETCHED)
+            return BrokenPolicy((ConfigurationProblem(Place(config.CONFIG), *problem),))
         return config.fetch(self._objects.blob, commit, path)
 
     def _default(self) -> str:

@@ -11,11 +11,12 @@ from bot.forges.github.branches import Branches
 from bot.forges.github.checks import CheckRuns
 from bot.forges.github.conversations import Conversations
 from bot.forges.github.issues import Issues
+from bot.forges.github.pinned import PinnedFiles
 from bot.forges.port import ForgeMissingError
 from lifecycle.access import Role
 
 
-class GitHub(Conversations, Issues, CheckRuns, Branches):
+class GitHub(Conversations, Issues, CheckRuns, Branches, PinnedFiles):
     """One repository on GitHub; implements `bot.forges.port.Forge`."""
 
     async def git_credentials(self) -> str:
