@@ -4,7 +4,7 @@ OpenTelemetry is an extra, and is imported only when a variable of the environme
 traces go (docs/operate/watching.md, "Traces"). Without that a span costs a comparison.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -97,7 +97,12 @@ def _exporter(environ: Mapping[str, str]) -> Any:
 
 @contextmanager
 def span(
-    name: str, parent: str = "", *, root: bool = False, **attributes: str | int | float
+    name: str,
+    parent: str = "",
+    *,
+    root: bool = False,
+    links: Collection[str] = (),
+    **attributes: str | int | float,
 ) -> Iterator[None]:
     """A span around the block, inside the one that is open here; nothing where nobody wants it.
 
@@ -107,6 +112,7 @@ def span(
         name: One of few: what differs stands in attributes.
         parent: The other side's, as `traceparent` has it; "" for the one that is open here.
         root: It begins a trace of its own.
+        links: Spans that it has to do with and is not inside of, as `traceparent` has them.
         attributes: Told of it, without secrets.
     """
     if _tracer is None:
@@ -120,6 +126,7 @@ def span(
     with _tracer.start_as_current_span(
         name,
         context=_context(parent) if parent or root else None,
+        links=_links(links),
         attributes=told,
         record_exception=False,
         set_status_on_exception=False,
@@ -152,3 +159,11 @@ def _context(parent: str) -> Any:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     return TraceContextTextMapPropagator().extract({"traceparent": parent}, Context())
+
+
+def _links(spans: Collection[str]) -> list[Any]:
+    """Links to spans; what names none is left out."""
+    from opentelemetry.trace import Link, get_current_span
+
+    contexts = [get_current_span(_context(each)).get_span_context() for each in sorted(spans)]
+    return [Link(context) for context in contexts if context.is_valid]

@@ -258,7 +258,8 @@ class Worker:
     async def _handle(self, taken: Taken) -> Result:
         metrics.look_began(taken.heard, self._clock.monotonic())
         try:
-            with tracing.span("look", root=True, key=taken.key, tries=taken.tries):
+            woken = taken.hint.traces  # by several: none of them is its parent
+            with tracing.span("look", root=True, links=woken, key=taken.key, tries=taken.tries):
                 return await self._handler(WorkItem(parse(taken.key), taken.hint, taken.tries))
         except Exception as error:  # the controller loop: whatever breaks, other keys go on
             log.exception("look broke", key=taken.key)

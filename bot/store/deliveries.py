@@ -8,7 +8,7 @@ from datetime import datetime
 from bot.keys import Key
 from bot.sayable import as_json
 from bot.store.database import LONG, Database
-from bot.store.hints import Hint
+from bot.store.hints import Hint, traced
 from bot.store.notify import Notifications
 from bot.store.statements import STORE_DELIVERY
 from bot.store.values import KEPT_DAYS, Delivered, StoreError
@@ -34,7 +34,7 @@ class PostgresDeliveries:
         self._turns = asyncio.Semaphore(turns)
 
     async def add(self, delivery: Delivered, wakes: Mapping[Key, Hint]) -> bool:
-        keys, hints, priorities = columns(wakes)
+        keys, hints, priorities = columns(traced(wakes))
         about = delivery.repository
         async with _in_turn(self._turns):
             row = await self._database.one(

@@ -1,8 +1,16 @@
 """Hints: what the events that woke a key said exists, and the JSON that rows of work keep of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from bot import tracing
+
+K = TypeVar("K")
+
+MOST_TRACES = 16
+"""Spans that a row names, from which on it takes no more: a flood of webhooks would make it long.
+The tables' statement counts as well (`bot.store.statements`)."""
 
 SWEEP, PUBLISHING, RUNNER, NEIGHBOUR = "sweep", "publishing", "runner", "neighbour"
 OPERATOR = "operator"
@@ -60,6 +68,7 @@ class Hint:
         installations: Where discovery found a repository.
         by: What woke it beside events of the forge: `SWEEP`, `PUBLISHING`, `RUNNER`, `NEIGHBOUR`
             or `OPERATOR`; `START` where a bot starts.
+        traces: The spans in which it was woken, as `traceparent` has them; nothing depends on them.
     """
 
     heads: frozenset[str] = frozenset()
@@ -70,6 +79,7 @@ class Hint:
     everything: frozenset[str] = frozenset()
     installations: frozenset[int] = frozenset()
     by: frozenset[str] = frozenset()
+    traces: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __or__(self, other: "Hint") -> "Hint":
         """What both say exists."""
@@ -92,6 +102,7 @@ class Hint:
             everything=frozenset(map(str, row.get("everything", ()))),
             installations=frozenset(map(int, row.get("installation", ()))),
             by=frozenset(map(str, row.get("by", ()))),
+            traces=frozenset(map(str, row.get("trace", ()))),
         )
 
 
@@ -104,6 +115,7 @@ _NAMES = {
     "everything": "everything",
     "installation": "installations",
     "by": "by",
+    "trace": "traces",
 }
 """Name in JSON to name of the attribute, in the order of the attributes."""
 
@@ -112,3 +124,11 @@ BY_SWEEP = Hint(by=frozenset({SWEEP}))
 
 NOTHING = Hint()
 """Somebody wants a key looked at, and names nothing."""
+
+
+def traced(wakes: Mapping[K, Hint]) -> Mapping[K, Hint]:
+    """The same, and each names the span that is open here, where traces are wanted."""
+    here = tracing.traceparent()
+    if not here:
+        return wakes
+    return {key: replace(hint, traces=hint.traces | {here}) for key, hint in wakes.items()}

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from bot.keys import Key
 from bot.sayable import as_json
 from bot.store.database import LONG, Database
-from bot.store.hints import NOTHING, Hint
+from bot.store.hints import NOTHING, Hint, traced
 from bot.store.notify import Notifications
 from bot.store.statements import (
     AGAIN,
@@ -49,7 +49,7 @@ class PostgresQueue:
 
     async def wake_all(self, wakes: Mapping[Key, Hint], *, after: float = 0) -> None:
         if wakes:
-            await self._wakes.add(wakes, after)
+            await self._wakes.add(traced(wakes), after)
 
     async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
         rows = await self._database.ask(

@@ -8,6 +8,8 @@ into `seen`: a wake in between has raised `wanted` once more, and causes another
 
 from psycopg.sql import SQL, Composable
 
+from bot.store.hints import MOST_TRACES
+
 _SERVED = SQL("""WHERE %(repository)s::bigint IS NULL
   OR EXISTS (SELECT FROM adoption WHERE repository = %(repository)s AND gone IS NULL)""")
 
@@ -23,8 +25,9 @@ ON CONFLICT (key) DO UPDATE SET
   due = LEAST(w.due, EXCLUDED.due),
   heard = CASE WHEN w.wanted > w.seen THEN coalesce(w.heard, EXCLUDED.heard)
     ELSE EXCLUDED.heard END,
-  hint = hint_union(w.hint, EXCLUDED.hint)
-""").format(due=due, condition=condition, heard=heard)
+  hint = hint_union(w.hint, CASE WHEN jsonb_array_length(w.hint -> 'trace') >= {traces}
+    THEN EXCLUDED.hint - 'trace' ELSE EXCLUDED.hint END)
+""").format(due=due, condition=condition, heard=heard, traces=MOST_TRACES)
 
 
 WAKE = _wake(

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from bot.git import process
 from bot.keys import PullKey
 from bot.loop.work import Settled, Worker, WorkItem
 from bot.runner_watch import WatchedRunner
+from bot.store.hints import BY_SWEEP, NOTHING
+from bot.store.values import Delivered
 from bot.tasks import end
 from bot.traced_runner import TracedRunner
 from fnrunner.contract.run import CallLimits, FunctionOutcome
@@ -161,3 +164,45 @@ async def test_each_look_is_a_trace_of_its_own(exporter: InMemorySpanExporter) -
 
     spans = exporter.get_finished_spans()
     assert [(s.name, s.parent) for s in spans if s.name == "look"] == [("look", None)] * 2
+
+
+async def test_a_look_links_to_what_woke_it(exporter: InMemorySpanExporter) -> None:
+    """Short-cut refused: the webhook as its parent, of which there are two; or no word of them, so
+    that nobody finds the look that a webhook caused."""
+    store = MemoryStore()
+    looked = asyncio.Semaphore(0)
+    first, second = PullKey(on_github(1), 7), PullKey(on_github(1), 8)
+
+    async def look(work: WorkItem) -> Settled:
+        if work.key == first:
+            await store.queue.wake(second)
+        looked.release()
+        return Settled()
+
+    for number in (1, 2):
+        with tracing.span("webhook"):
+            told = Delivered(guid=str(number), event="push", action="", headers={}, body=b"")
+            await store.deliveries.add(told, {first: NOTHING})
+    running = asyncio.create_task(Worker(store, look, "test").run(1))
+    for _ in range(2):
+        await looked.acquire()
+    await store.queue.wake(first)  # in no span
+    for _ in range(2):
+        await looked.acquire()
+    await end([running])
+
+    spans = exporter.get_finished_spans()
+    names = {s.context.span_id: s for s in spans if s.context}
+    looks = [s for s in spans if s.name == "look"]
+    linked = [[names[link.context.span_id].name for link in s.links] for s in looks]
+    assert linked == [["webhook"] * 2, ["look"], [], ["look"]]
+    assert [s.parent for s in looks] == [None] * 4
+    assert names[looks[1].links[0].context.span_id] is looks[0]
+
+
+def test_what_woke_a_key_is_the_same_with_traces() -> None:
+    """Short-cut refused: compared too; a repair is counted where a sweep alone woke the key."""
+    with_traces = replace(BY_SWEEP, traces=frozenset({"00-1-2-01"}))
+
+    assert with_traces == BY_SWEEP
+    assert (with_traces | NOTHING).traces == {"00-1-2-01"}

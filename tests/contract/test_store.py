@@ -65,6 +65,18 @@ async def test_wakes_of_one_key_are_one_row_and_their_hints_are_put_together(
     assert taken.wanted == 3
 
 
+async def test_spans_that_wake_a_key_are_kept_up_to_a_bound(stored: Stored) -> None:
+    """The short-cut keeps them all: while the bot is down each webhook writes a longer row."""
+    queue = stored.store.queue
+    for number in range(40):
+        await queue.wake(KEY, Hint(comments=frozenset({number}), traces=frozenset({f"{number}"})))
+
+    (taken,) = await stored.take_all()
+
+    assert taken.hint.traces == {str(number) for number in range(16)}
+    assert taken.hint.comments == set(range(40))
+
+
 async def test_wakes_that_name_nothing_are_put_together(stored: Stored) -> None:
     """The short-cut unites lists that hold nothing: the hint is then NULL, and no wake is kept."""
     for _ in range(2):

@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from bot.keys import BaseKey, Key, parse, place_of
-from bot.store.hints import NOTHING, Hint, HintJSON
+from bot.store.hints import MOST_TRACES, NOTHING, Hint, HintJSON, traced
 from bot.store.values import (
     ANY_TURN,
     KEPT_DAYS,
@@ -109,7 +109,9 @@ class MemoryQueue:
                     row.heard = heard
                 row.wanted += 1
                 row.due = min(row.due, due)
-                row.hint = _union(row.hint, hint)
+                full = len(row.hint.get("trace", ())) >= MOST_TRACES
+                more = {name: hint[name] for name in hint if name != "trace"} if full else hint
+                row.hint = _union(row.hint, more)
         self._tell()
 
     async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
@@ -294,7 +296,7 @@ def readable(wakes: Mapping[Key, Hint]) -> dict[Key, Hints]:
     """
     return {
         key: json.loads(json.dumps(kept(hint.to_json()), allow_nan=False))
-        for key, hint in wakes.items()
+        for key, hint in traced(wakes).items()
     }
 
 
