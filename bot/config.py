@@ -35,6 +35,7 @@ from lifecycle.access import (
 from lifecycle.messages import configuration as texts
 from lifecycle.messages import naming
 from lifecycle.policy import (
+    LABELS,
     BrokenPolicy,
     ConfigurationProblem,
     GuardrailFunction,
@@ -43,6 +44,7 @@ from lifecycle.policy import (
     Policy,
     RenderMode,
     Root,
+    ShownStage,
     UpdateMode,
 )
 
@@ -136,6 +138,44 @@ class Publish(Strict):
     """When packages are published, and when they are not."""
 
 
+Label = Annotated[str, Field(min_length=1, max_length=50)]
+"""A label's name; 50 characters is what GitHub takes."""
+
+
+class Labels(Strict):
+    """Names of the labels that mirror the stage of a pull request; they are never commands."""
+
+    draft: Label = LABELS[ShownStage.DRAFT]
+    """Of a draft."""
+
+    proposed: Label = LABELS[ShownStage.PROPOSED]
+    """Of a proposal."""
+
+    deletion_proposed: Label = Field(LABELS[ShownStage.DELETION_PROPOSED], alias="deletionProposed")
+    """Of a proposal that removes packages or withdraws revisions."""
+
+    published: Label = LABELS[ShownStage.PUBLISHED]
+    """Of what was published, or removed."""
+
+    @model_validator(mode="after")
+    def _differ(self) -> "Labels":
+        named = [name.lower() for name in self.names.values()]
+        twice = [name for name in named if named.count(name) > 1]
+        if twice:
+            raise wrong(*texts.label_twice(twice[0]))
+        return self
+
+    @property
+    def names(self) -> dict[ShownStage, str]:
+        """Stage to label."""
+        return {
+            ShownStage.DRAFT: self.draft,
+            ShownStage.PROPOSED: self.proposed,
+            ShownStage.DELETION_PROPOSED: self.deletion_proposed,
+            ShownStage.PUBLISHED: self.published,
+        }
+
+
 class Configuration(Strict):
     """What porchbot reads from `.porchbot.yaml` on the base branch. Every key may be left out."""
 
@@ -163,6 +203,9 @@ class Configuration(Strict):
     guardrails: Guardrails = Guardrails()
     access: Access = Field(default_factory=lambda: Access.model_validate({}))
     publish: Publish = Publish()
+
+    labels: Labels | Literal[False] = Labels()
+    """Labels that mirror stages; `false` for none."""
 
     @model_validator(mode="after")
     def _each_once(self) -> "Configuration":
@@ -193,6 +236,7 @@ class Configuration(Strict):
                 for each in access.upstreams
             ),
             merge=MergeMethod(self.publish.merge),
+            labels=self.labels.names if self.labels else {},
             update=UpdateMode(self.publish.update),
             observe=self.mode == "observe",
             calendars=calendars.of(self.publish.windows),

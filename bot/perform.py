@@ -55,6 +55,7 @@ from lifecycle.actions import (
     Say,
     SetCheck,
     SetDraft,
+    SetLabels,
     Tag,
 )
 from lifecycle.facts.conversation import Written
@@ -218,8 +219,8 @@ class Performer:
         self, action: Action, looked: Looked, report: Report, hint: Hint
     ) -> ActionResult:
         match action:
-            case SetCheck():
-                await self._forge.set_check(action)
+            case SetCheck() | React() | SetDraft() | SetLabels() | OpenProposal():
+                return await self._ask_forge(action)
             case Say() | Reply() | Restore():
                 await self._write(action)
             case RemoveDouble(number, comment):
@@ -228,12 +229,6 @@ class Performer:
                 await self._forge.delete_comment(comment)
             case Keep(number, log, written, gone):
                 await self._store.proposals.keep(self._repository_id, number, log, written, gone)
-            case React(comment, reaction):
-                await self._forge.react(comment, reaction)
-            case SetDraft(number, draft):
-                await self._forge.set_draft(number, draft=draft)
-            case OpenProposal():
-                await self._forge.open_proposal(action)
             case PushRender() | PushUpdate():
                 return await self._push_commit(action)
             case Forget(number, trees):
@@ -265,6 +260,31 @@ class Performer:
         return await merging.merge(
             self._forge, self._store.proposals, self._repository_id, merge, said
         )
+
+    async def _ask_forge(
+        self, action: SetCheck | React | SetDraft | SetLabels | OpenProposal
+    ) -> ActionResult:
+        match action:
+            case SetCheck():
+                await self._forge.set_check(action)
+            case React(comment, reaction):
+                await self._forge.react(comment, reaction)
+            case SetDraft(number, draft):
+                await self._forge.set_draft(number, draft=draft)
+            case SetLabels(number, add, remove):
+                return await self._label(number, add, remove)
+            case OpenProposal():
+                await self._forge.open_proposal(action)
+        return DONE
+
+    async def _label(self, number: int, add: Sequence[str], remove: Sequence[str]) -> ActionResult:
+        """Labels only show what is so: a forge that refuses them keeps nothing back."""
+        try:
+            await self._forge.set_labels(number, add=add, remove=remove)
+        except ForgeRefusedError as error:
+            log.warning("labels refused", number=number, reason=error.reason)
+            return ActionResult(ActionOutcome.DONE, error.reason)
+        return DONE
 
     async def _write(self, action: Say | Reply | Restore) -> None:
         """Write, then note the number of what is new: a crash in between leaves that to a look."""

@@ -139,6 +139,34 @@ class SetDraft:
         return Write(("draft", self.number), (self.draft,))
 
 
+@dataclass(frozen=True, slots=True)
+class SetLabels:
+    """Make the labels of a pull request mirror its stage.
+
+    Attributes:
+        number: The pull request.
+        add: Labels to put on.
+        remove: Labels of ours to take off.
+    """
+
+    KIND: ClassVar[Kind] = Kind(
+        name="SetLabels",
+        repeat=Repeat.NOTICED,
+        look=Look.PROPOSAL,
+        order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.LATER,
+    )
+
+    number: int
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("labels", self.number), (*self.add, "", *self.remove))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetCheck:
     """Show a check run at `head`.
@@ -473,6 +501,7 @@ Action = (
     | PushUpdate
     | OpenProposal
     | SetDraft
+    | SetLabels
     | SetCheck
     | Say
     | Restore

@@ -19,7 +19,7 @@ Rules, in the order of the code:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import checks, memory, names, observing, provenance, timing, upkeep
+from lifecycle import checks, labels, memory, names, observing, provenance, timing, upkeep
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -96,6 +96,8 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
     for one in judged:
         actions += _advance(facts, one, publishing=publishing)
         actions += upkeep.remove_doubles(one.proposal)
+    for one in judged:  # last: nothing waits for them
+        actions += labels.mirrored(one.proposal)
     return Decision(actions, waits)
 
 

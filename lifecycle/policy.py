@@ -1,5 +1,7 @@
 """A repository's configuration as values; `bot.config` parses the file.
 
+Longer than 400 lines: the rules of a repository, read as one.
+
 `Policy()` is what holds without a file: packages anywhere on the default branch, renderings
 committed, one approval by somebody with write access who is not an author
 (docs/design.md, "Rules of a repository").
@@ -46,6 +48,24 @@ class UpdateMode(StrEnum):
     """People: by `/rebase`, or by merging the base themselves."""
     AUTO = "auto"
     """The bot does it unasked."""
+
+
+class ShownStage(StrEnum):
+    """A stage that a label stands for."""
+
+    DRAFT = "draft"
+    PROPOSED = "proposed"
+    DELETION_PROPOSED = "deletionProposed"
+    PUBLISHED = "published"
+
+
+LABELS: Mapping[ShownStage, str] = {
+    ShownStage.DRAFT: "porchbot: draft",
+    ShownStage.PROPOSED: "porchbot: proposed",
+    ShownStage.DELETION_PROPOSED: "porchbot: deletion proposed",
+    ShownStage.PUBLISHED: "porchbot: published",
+}
+"""Labels by default."""
 
 
 class Mode(StrEnum):
@@ -192,6 +212,7 @@ class Policy:
         update: Who brings a proposal up to date.
         observe: The bot judges and shows, and writes nothing else.
         calendars: When packages are published; of several, each has to be open.
+        labels: Stage to the label that mirrors it, "" for none; empty for no labels at all.
     """
 
     version: int = 1
@@ -208,6 +229,7 @@ class Policy:
     update: UpdateMode = UpdateMode.MANUAL
     observe: bool = False
     calendars: tuple[Calendar, ...] = ()
+    labels: Mapping[ShownStage, str] = field(default_factory=lambda: LABELS)
 
     @property
     def branches(self) -> frozenset[str]:

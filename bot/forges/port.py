@@ -77,6 +77,7 @@ class ListedProposal:
         merged_at: When it was merged.
         updated_at: When anything about it changed.
         assigned: Logins of the people it is assigned to, sorted.
+        labels: Names of its labels.
     """
 
     number: int
@@ -92,6 +93,7 @@ class ListedProposal:
     merged_at: datetime | None
     updated_at: datetime
     assigned: tuple[str, ...] = ()
+    labels: frozenset[str] = frozenset()
 
     @property
     def merged(self) -> bool:
@@ -392,6 +394,14 @@ class Forge(Protocol):
 
     async def set_draft(self, number: int, *, draft: bool) -> None:
         """Turn a pull request into a draft, or mark it ready."""
+
+    async def set_labels(
+        self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> None:
+        """Put labels on a pull request, which are made where they are missing, and take some off.
+
+        One that is not on it counts as taken off.
+        """
 
     async def set_check(self, check: SetCheck) -> None:
         """Make or update a check run with all its annotations."""

@@ -482,4 +482,5 @@ def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:
         base=basis.base or Sha(""),
         merge_commit=pull.merge_commit,
         merged_at=pull.merged_at,
+        labels=pull.labels,
     )

@@ -17,7 +17,7 @@ from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NEIGHBOUR, Hint
 from bot.store.port import Store
 from bot.store.values import Wait
-from lifecycle.actions import Action, AskPublish
+from lifecycle.actions import Action, AskPublish, SetLabels
 from lifecycle.decide import conclude
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
@@ -115,7 +115,12 @@ class ProposalReconciler:
         """All that is to be done, but publishing."""
         decision = conclude(looked.facts)
         self._waits = {n: waits.of_gates(gates) for n, gates in decision.waits.items()}
-        return decision.actions
+        unlabelled = self._served.unlabelled
+        return [
+            action
+            for action in decision.actions
+            if not (isinstance(action, SetLabels) and unlabelled.get(action.number))
+        ]
 
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report
@@ -124,6 +129,9 @@ class ProposalReconciler:
         # Not whose comments woke this key: a key that waits keeps them, also those done with since.
         who = Hint(by=self.hint.by)
         outcome = await self._served.performer.perform(actions, looked, report, who)
+        for each in actions:
+            if isinstance(each, SetLabels) and (why := report.of(each).why):
+                self._served.unlabelled.put(each.number, why)
         await tell(self._store.queue, self._served.repository)
         asked = [action for action in actions if isinstance(action, AskPublish)]
         if outcome is ActionOutcome.DONE and asked:

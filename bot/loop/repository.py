@@ -46,6 +46,8 @@ class ServedRepository:
         clock: For waiting, and for how old things are.
         offload: Where its mirror is read.
         echoes: What was done last.
+        unlabelled: Pull requests on which the forge refused our labels, and why: they do without
+            while this process runs.
     """
 
     repository: Repository
@@ -59,6 +61,7 @@ class ServedRepository:
     clock: Clock
     offload: Offload
     echoes: Echoes = field(init=False)
+    unlabelled: Recent[int, str] = field(default_factory=lambda: Recent(MOST_BRANCHES))
     # Looks at one head take turns in this process: the second would only do what the first does.
     _locks: WeakValueDictionary[HeadBranch, asyncio.Lock] = field(
         default_factory=WeakValueDictionary

@@ -41,6 +41,7 @@ class ProposalPlace:
         base: Commit at the tip of the base branch; once merged, what the result is compared with.
         merge_commit: The merge result, once merged.
         merged_at: When it was merged.
+        labels: Names of its labels; None where nobody asked for them.
     """
 
     number: int
@@ -53,6 +54,7 @@ class ProposalPlace:
     base: Sha
     merge_commit: Sha | None = None
     merged_at: datetime | None = None
+    labels: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

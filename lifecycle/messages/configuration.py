@@ -183,6 +183,11 @@ def too_few(required: int, named: int) -> Problem:
     )
 
 
+def label_twice(name: str) -> Problem:
+    """Two stages with one label."""
+    return f"the label {name!r} stands for two stages", "Give each stage a label of its own"
+
+
 def listed_twice(directory: str) -> Problem:
     """A folder that `packages` lists twice."""
     return f"packages lists {directory!r} twice", "Remove one of the two"

@@ -238,6 +238,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "make_tag": lambda f: f.make_tag(tag("a/v1", HEAD)),
     "open_proposal": lambda f: f.open_proposal(OPEN),
     "set_draft": lambda f: f.set_draft(1, draft=True),
+    "set_labels": lambda f: f.set_labels(1, add=["porchbot: draft"]),
     "set_check": lambda f: f.set_check(CHECK),
     "comment": lambda f: f.comment(1, "text"),
     "edit_comment": lambda f: f.edit_comment(1, "text"),
@@ -294,6 +295,7 @@ async def test_a_forge_that_is_away_is_busy(place: Place) -> None:
 
 MISSING = (
     *("proposal", "conversation", "commits", "set_draft", "comment", "edit_comment", "react"),
+    "set_labels",
     *("issue", "edit_issue", "issue_comments"),
 )
 
@@ -424,6 +426,22 @@ async def test_a_list_goes_on_to_its_end(place: Place) -> None:
     talk = await place.forge.conversation(number)
     assert [c.body for c in talk.comments] == [f"comment {at}" for at in range(101)]
     assert len(await place.forge.statuses(head)) == 101
+
+
+async def test_labels_are_made_put_on_and_taken_off(place: Place) -> None:
+    """Short-cuts refused: what others put on is taken off; a label that is not on is missing."""
+    place.commit("a")
+    number = place.propose("a")
+    assert (await place.forge.proposal(number)).labels == frozenset()
+    await place.forge.set_labels(number, add=["theirs", "porchbot: draft"])
+
+    await place.forge.set_labels(number, add=["porchbot: a/b"], remove=["porchbot: draft", "none"])
+
+    assert (await place.forge.proposal(number)).labels == {"theirs", "porchbot: a/b"}
+    (listed,) = await place.forge.open_proposals()
+    assert listed.labels == {"theirs", "porchbot: a/b"}
+    await place.forge.set_labels(number, remove=["porchbot: a/b"])
+    assert (await place.forge.proposal(number)).labels == {"theirs"}
 
 
 async def test_a_proposal_is_opened_once(place: Place) -> None:

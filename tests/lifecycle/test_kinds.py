@@ -100,6 +100,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
         "PushUpdate",
         "OpenProposal",
         "SetDraft",
+        "SetLabels",
         "SetCheck",
         "Say",
         "Restore",

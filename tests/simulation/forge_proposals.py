@@ -1,6 +1,6 @@
 """Pull requests of the simulated forge, and what is said on them, as the bot has them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -149,6 +149,26 @@ class Proposals(Asking):
 
         # GraphQL's mutation asks for the same as a merge does.
         await self._put("set_draft", f"PUT {PULL}/merge", change, number, by=GRAPHQL)
+
+    async def set_labels(
+        self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> None:
+        def put(caller: Caller) -> None:
+            user = refs.acting(caller)
+            self._state.talk.add_labels(self._pull(number), user, list(add))
+
+        def take_off(name: str) -> Callable[[Caller], None]:
+            return lambda caller: self._state.talk.remove_label(
+                self._pull(number), refs.acting(caller), name
+            )
+
+        operation = f"{REPO}/issues/{{issue_number}}/labels"
+        if add:
+            await self._put("set_labels", f"POST {operation}", put, number)
+        for step, name in enumerate(remove, start=1):
+            with suppress(ForgeMissingError):
+                gone = f"DELETE {operation}/{{name}}"
+                await self._put("set_labels", gone, take_off(name), number, step=step)
 
     async def conversation(self, number: int) -> Conversation:
         def read(_: Caller) -> Conversation:

@@ -54,6 +54,7 @@ def proposal(pull: Pull) -> ListedProposal:
         merged_at=pull.merged_at,
         updated_at=pull.updated_at,
         assigned=tuple(sorted(user.login for user in pull.assignees)),
+        labels=frozenset(label.name for label in pull.labels),
     )
 
 

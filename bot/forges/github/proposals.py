@@ -1,7 +1,9 @@
 """Pull requests on GitHub: listed, read, opened, turned into drafts and back."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from urllib.parse import quote
 
 from bot.forges.github import people
 from bot.forges.github.app import AppClients
@@ -9,7 +11,13 @@ from bot.forges.github.calls import Calls
 from bot.forges.github.fields import person, time
 from bot.forges.github.http import Clients, JSONObject, call_unless, graphql, pages
 from bot.forges.github.limits import Cost
-from bot.forges.port import ForgeRefusedError, ListedProposal, NewestChange, Repository
+from bot.forges.port import (
+    ForgeMissingError,
+    ForgeRefusedError,
+    ListedProposal,
+    NewestChange,
+    Repository,
+)
 from lifecycle.actions import OpenProposal
 from lifecycle.authors import MadeBy
 from lifecycle.names import Ref, Sha
@@ -151,6 +159,22 @@ class PullRequests(Calls):
         said = "change the draft state"
         await self._pool.run(Cost.MUTATION, said, graphql, said, query, wanted)
 
+    async def set_labels(
+        self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> None:
+        """Put on what is wanted, then take off what is not; GitHub makes labels that are missing.
+
+        Never all of them at once: that would take off what somebody puts on at the same time.
+        """
+        path = f"/issues/{number}/labels"
+        if add:
+            await self._send("put labels on", "POST", path, {"labels": list(add)})
+        for label in remove:
+            with suppress(ForgeMissingError):
+                await self._send(
+                    "take a label off", "DELETE", f"{path}/{quote(label, safe='')}", None
+                )
+
     def proposal_ref(self, number: int) -> Ref:
         """The ref that GitHub keeps of each pull request's head."""
         return Ref(f"refs/pull/{number}/head")
@@ -193,4 +217,5 @@ def _pull(data: JSONObject) -> ListedProposal:
         merged_at=time(merged_at) if merged_at else None,
         updated_at=time(data["updated_at"]),
         assigned=tuple(sorted(str(user["login"]) for user in data["assignees"] or ())),
+        labels=frozenset(str(label["name"]) for label in data.get("labels") or ()),
     )

@@ -1,0 +1,38 @@
+"""Labels that mirror the stage of a proposal: output, never a command.
+
+Only our own labels are touched, those that the configuration names now. Who takes one off or puts
+another one on finds it put right at the next look; nothing else follows from it.
+"""
+
+from lifecycle.actions import SetLabels
+from lifecycle.facts.proposal import Proposal, Stage
+from lifecycle.policy import Policy, ShownStage
+
+
+def mirrored(proposal: Proposal) -> list[SetLabels]:
+    """Return the action that makes the labels mirror the stage; none where they do, or may not."""
+    policy, there = proposal.rules.policy, proposal.place.labels
+    if there is None or not isinstance(policy, Policy) or proposal.stage is Stage.MERGED:
+        return []  # what is merged is about to be published, or waits as it was
+    wanted = policy.labels.get(_shown(proposal), "") if _concerns(proposal) else ""
+    # Forges do not tell labels apart by case.
+    ours = {label.lower() for label in policy.labels.values() if label}
+    on = {label.lower() for label in there}
+    remove = tuple(sorted(label for label in there if label.lower() in ours - {wanted.lower()}))
+    add = (wanted,) if wanted and wanted.lower() not in on else ()
+    return [SetLabels(proposal.place.number, add=add, remove=remove)] if add or remove else []
+
+
+def _concerns(proposal: Proposal) -> bool:
+    return proposal.content.approvable and proposal.stage is not Stage.CLOSED
+
+
+def _shown(proposal: Proposal) -> ShownStage:
+    match proposal.stage:
+        case Stage.DRAFT:
+            return ShownStage.DRAFT
+        case Stage.PUBLISHED:
+            return ShownStage.PUBLISHED
+        case _:
+            removes = proposal.content.removal
+            return ShownStage.DELETION_PROPOSED if removes else ShownStage.PROPOSED
