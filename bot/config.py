@@ -204,7 +204,7 @@ class Configuration(Strict):
     access: Access = Field(default_factory=lambda: Access.model_validate({}))
     publish: Publish = Publish()
 
-    labels: Labels | Literal[False] = Labels()
+    labels: Labels | Literal[False] = Field(default_factory=lambda: Labels.model_validate({}))
     """Labels that mirror stages; `false` for none."""
 
     @model_validator(mode="after")

@@ -86,6 +86,12 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             return _upkeep(facts, action)
         case a.SetDraft(number, draft):
             return _each(facts, number, lambda p: changed(p, draft=draft))
+        case a.SetLabels(number, add, remove):
+            return _each(
+                facts,
+                number,
+                lambda p: changed(p, labels=(p.place.labels or set()) - {*remove} | {*add}),
+            )
         case a.AskPublish(number=number):
             return _each(facts, number, lambda p: changed(p, queued=True))
         case a.PushRender() | a.PushUpdate():
