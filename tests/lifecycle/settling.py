@@ -55,6 +55,13 @@ def settled(
     return replace(facts, rerun=rerun)
 
 
+def _shown(proposal: Proposal, action: a.SetDraft | a.SetLabels) -> Proposal:
+    if isinstance(action, a.SetDraft):
+        return changed(proposal, draft=action.draft)
+    there = proposal.place.labels or frozenset()
+    return changed(proposal, labels=there - {*action.remove} | {*action.add})
+
+
 def _one(facts: Facts, action: a.Action) -> Facts:
     match action:
         case a.SetCheck():
@@ -84,14 +91,8 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             )
         case a.Restore() | a.Keep() | a.RemoveDouble():
             return _upkeep(facts, action)
-        case a.SetDraft(number, draft):
-            return _each(facts, number, lambda p: changed(p, draft=draft))
-        case a.SetLabels(number, add, remove):
-            return _each(
-                facts,
-                number,
-                lambda p: changed(p, labels=(p.place.labels or set()) - {*remove} | {*add}),
-            )
+        case a.SetDraft() | a.SetLabels():
+            return _each(facts, action.number, lambda p: _shown(p, action))
         case a.AskPublish(number=number):
             return _each(facts, number, lambda p: changed(p, queued=True))
         case a.PushRender() | a.PushUpdate():
