@@ -67,13 +67,13 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     spare = [
         f"{name}: {level}"
         for name, level in permissions.items()
-        if all(granted(_less(permissions, name), need) for need in needs)
+        if all(granted(less(permissions, name), need) for need in needs)
     ]
     assert spare == []
     assert set(MANIFEST["default_events"]) <= woken
 
 
-def _less(permissions: dict[str, str], name: str) -> dict[str, str]:
+def less(permissions: dict[str, str], name: str) -> dict[str, str]:
     """The permissions with one taken down a step."""
     less = {other: level for other, level in permissions.items() if other != name}
     return {**less, name: "read"} if permissions[name] == "write" else less

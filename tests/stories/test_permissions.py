@@ -1,0 +1,115 @@
+"""Each permission of `app-manifest.yml`, taken down a step: a named story fails, and only for that.
+
+The other way round, that nothing is asked for in vain, is `test_manifest.py`'s.
+"""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from tests.stories.people import wait_for
+from tests.stories.rendering import Rendering
+from tests.stories.simulated import SimulatedWorld, simulated
+from tests.stories.test_manifest import less
+from tests.stories.world import MANIFEST, package
+
+PERMISSIONS: Mapping[str, str] = MANIFEST["default_permissions"]
+BRANCH = "drafts/net/core/w"
+PATIENCE = 600.0
+"""Seconds, simulated: somebody would have given up."""
+
+Story = Callable[[SimulatedWorld], None]
+
+
+def a_draft_gets_a_pull_request(stage: SimulatedWorld) -> None:
+    stage.author.pushes(BRANCH, package("net/core"))
+    wait_for(
+        "the pull request", lambda: list(stage.author.repository.get_pulls()) or None, PATIENCE
+    )
+
+
+def a_pull_request_gets_its_checks(stage: SimulatedWorld) -> None:
+    number = _proposed(stage)
+
+    def shown() -> bool | None:
+        return "porchbot/validate" in _checks(stage, number) or None
+
+    wait_for("the checks", shown, PATIENCE)
+
+
+def an_approved_proposal_is_published(stage: SimulatedWorld) -> None:
+    number = _proposed(stage)
+    stage.rests()
+    stage.approver.says(number, "/approve")
+    wait_for("the tag", lambda: stage.author.tags().get("net/core/v1"), PATIENCE)
+
+
+def a_required_status_of_others_is_waited_for(stage: SimulatedWorld) -> None:
+    bypass = [stage.repository.owner]
+    stage.forge.state.rules.add(stage.repository, bypass=bypass, required_checks=[("scan", None)])
+    number = _proposed(stage)
+    stage.rests()
+    stage.approver.says(number, "/approve")
+    stage.rests()
+    head = stage.author.pull(number).head.sha
+    stage.owner.repository.get_commit(head).create_status("success", context="scan")
+    wait_for("the tag", lambda: stage.author.tags().get("net/core/v1"), PATIENCE)
+
+
+def a_repository_has_its_dashboard(stage: SimulatedWorld) -> None:
+    _proposed(stage)
+    stage.rests()
+    stage.wake(f"github:{stage.repository.id}:dashboard")
+    wait_for("the dashboard", lambda: bool(stage.repository.issues) or None, PATIENCE)
+
+
+STORIES: Mapping[str, Story] = {
+    "contents": an_approved_proposal_is_published,
+    "pull_requests": a_draft_gets_a_pull_request,
+    "issues": a_repository_has_its_dashboard,
+    "checks": a_pull_request_gets_its_checks,
+    "statuses": a_required_status_of_others_is_waited_for,
+}
+
+ELSEWHERE: Mapping[str, str] = {
+    "metadata": "every App has it: GitHub lets nobody take it away",
+    "members": "teams in `access`",
+    "merge_queues": "merging through a queue",
+    "deployments": "asked for now, so that nobody has to accept it later; not used yet",
+}
+"""Permissions that cannot be taken away here, and why."""
+
+
+def _proposed(stage: SimulatedWorld) -> int:
+    stage.author.pushes(BRANCH, package("net/core"))
+    made = stage.author.repository.create_pull(base="main", head=BRANCH, title="Core")
+    return int(made.number)
+
+
+def _checks(stage: SimulatedWorld, number: int) -> set[str]:
+    return set(stage.author.checks(stage.author.pull(number).head.sha))
+
+
+def _told(rendering: Rendering, story: Story, permissions: Mapping[str, str]) -> None:
+    with simulated(rendering) as stage:
+        for one in stage.forge.state.data.installations.values():
+            one.permissions = dict(permissions)
+        stage.app.permissions = dict(permissions)
+        stage.repository.has_issues = True
+        stage.start_bot()
+        stage.rests()
+        story(stage)
+
+
+@pytest.mark.parametrize("permission", sorted(STORIES))
+def test_without_a_permission_its_story_fails(rendering: Rendering, permission: str) -> None:
+    """The short-cut asks for all that might be of use, and nobody can say what for."""
+    _told(rendering, STORIES[permission], PERMISSIONS)
+    without = less(dict(PERMISSIONS), permission)
+    with pytest.raises(Exception) as failed:  # noqa: PT011 (each fails in its own way)
+        _told(rendering, STORIES[permission], without)
+    print(f"\nwithout {permission}: {STORIES[permission].__name__}: {failed.value}")
+
+
+def test_no_permission_is_without_a_story() -> None:
+    assert set(PERMISSIONS) - set(STORIES) <= set(ELSEWHERE)
