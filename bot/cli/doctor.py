@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -10,28 +11,44 @@ from bot import trust
 from bot.cli.dropin import StrictCommand
 from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
-from bot.forges.port import Drift, ForgeBusyError, ForgeRefusedError
+from bot.forges.github.guards import Guards
+from bot.forges.port import Drift, ForgeBusyError, ForgeRefusedError, Repository
 from bot.settings import Settings, SettingsError
+
+OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
+
+MOST = 100
+"""Repositories whose rules are looked at without their being named: each takes some requests."""
 
 
 @click.command(
     cls=StrictCommand,
     examples="""
-    # Look at the App of a file of variables: its permissions, events, webhook and installations.
+    # Look at the App of a file of variables, and at all of its repositories.
     $ env $(cat porchbot.env) porchbot doctor
+
+    # Make the rules of one repository that are missing, with a token of its owner.
+    $ PORCHBOT_OWNER_TOKEN=$TOKEN porchbot doctor --fix acme/blueprints
     """,
 )
-def doctor() -> None:
-    """Check the App's registration, permissions, installations and webhook at the forge.
+@click.argument("repositories", nargs=-1, metavar="[OWNER/NAME]...")
+@click.option("--fix", is_flag=True, help=f"Make the changes that {OWNER_TOKEN} allows.")
+def doctor(repositories: tuple[str, ...], fix: bool) -> None:
+    """Check the App's registration, installations and webhook, and the rules of its repositories.
 
     Prints what is not as the bot needs it, each with the change that mends it. Ends with 1 when
     something does not work for it, and with 0 when nothing or only hints are left. Settings come
-    from the environment, as for `porchbot serve`.
+    from the environment, as for `porchbot serve`. With PORCHBOT_OWNER_TOKEN, a token of an
+    administrator of the repositories, it sees who may bypass their rules, and --fix adds rules
+    that are missing; it changes and removes none. The token is not kept.
     """
     try:
         settings = Settings.from_env(os.environ)
         trust.use(settings.github_ca)
-        found = asyncio.run(_look(settings))
+        token = os.environ.get(OWNER_TOKEN, "").strip()
+        if fix and not token:
+            raise click.ClickException(f"--fix needs {OWNER_TOKEN}, a token of an administrator.")
+        found = asyncio.run(_look(settings, repositories, token, fix=fix))
     except (SettingsError, ForgeBusyError, ForgeRefusedError, OSError) as error:
         raise click.ClickException(str(error)) from error
     for each in sorted(found, key=lambda drift: not drift.harmful):
@@ -44,9 +61,54 @@ def doctor() -> None:
     sys.exit(1 if wrong else 0)
 
 
-async def _look(settings: Settings) -> list[Drift]:
+async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: bool) -> list[Drift]:
+    """All that is not as it should be, after what could be mended was."""
     app = AppClients(settings.github_api_url, settings.github_app_id, settings.private_key)
+    guards = Guards(app, token)
     try:
-        return list(await GitHubForges(app).drift(settings.webhook_url))
+        forges = GitHubForges(app)
+        found = list(await forges.drift(settings.webhook_url))
+        repositories = await _repositories(forges)
+        missing = {name.lower() for name in wanted} - repositories.keys()
+        if missing:
+            raise click.ClickException(
+                f"The App is not installed in {', '.join(sorted(missing))}. Install it there."
+            )
+        chosen = [repositories[name.lower()] for name in wanted] or [*repositories.values()]
+        for repository in chosen[:MOST]:
+            lacks = await guards.drift(repository)
+            if fix and await _mended(guards, lacks):
+                lacks = await guards.drift(repository)
+            found += lacks
+        if len(chosen) > MOST:
+            click.echo(f"Rules of {MOST} repositories were looked at; name others.")
+        return found
     finally:
+        guards.close()
         app.close()
+
+
+async def _repositories(forges: GitHubForges) -> dict[str, Repository]:
+    """Those of installations that work, by their full names in small letters."""
+    found: dict[str, Repository] = {}
+    for one in await forges.installations():
+        if not one.suspended:
+            listed = await forges.repositories_of(one.number)
+            found |= {each.full_name.lower(): each for each in listed}
+    return dict(sorted(found.items()))
+
+
+async def _mended(guards: Guards, found: Sequence[Drift]) -> bool:
+    """Make the changes that can be made; whether any was."""
+    made = False
+    for each in found:
+        if each.mend is None:
+            continue
+        try:
+            await guards.mend(each.mend)
+        except ForgeRefusedError as error:
+            click.echo(f"not mended: {each.place} {error.reason}")
+            continue
+        made = True
+        click.echo(f"mended: {each.place} now {each.wanted}")
+    return made

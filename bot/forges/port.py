@@ -552,6 +552,21 @@ class LoggedDelivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Mend:
+    """A request that makes a change at the forge; only who owns the place may.
+
+    Attributes:
+        verb: Of HTTP.
+        path: Below the API's address.
+        body: What is sent.
+    """
+
+    verb: str
+    path: str
+    body: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class Drift:
     """Something that the forge has otherwise than the bot needs it, and an operator has to change.
 
@@ -561,6 +576,7 @@ class Drift:
         wanted: How it has to be.
         fix: The change, as a sentence without its full stop.
         harmful: Something does not work; otherwise it is only more than is needed, or a hint.
+        mend: The request that makes the change; None where only a person can, on a page.
     """
 
     place: str
@@ -568,6 +584,7 @@ class Drift:
     wanted: str
     fix: str
     harmful: bool = True
+    mend: Mend | None = None
 
     def __str__(self) -> str:
         return f"{self.place} is {self.found}; it has to be {self.wanted}. {self.fix}."

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from bot.cli.root import main
 from bot.sandbox.serve import SandboxForge
+from tests.contract.watch import watched
 from tests.stories.real import keys
 from tests.stories.world import MANIFEST
 
@@ -63,3 +64,60 @@ def test_a_forge_that_does_not_answer_ends_with_1(environment: pytest.MonkeyPatc
 
     assert found.exit_code == 1
     assert "The forge did not read the App's registration" in found.output
+
+
+def test_rules_of_repositories_are_compared_and_added(
+    tmp_path: Path, environment: pytest.MonkeyPatch
+) -> None:
+    """The short-cut says that all is well where anybody may merge and tag past the bot.
+
+    Another one adds rules with whatever token there is, or again each time.
+    """
+    source = tmp_path / "source" / "net"
+    source.mkdir(parents=True)
+    (source / "Kptfile").write_text("kind: Kptfile\n")
+    with SandboxForge(tmp_path) as forge, watched(forge):
+        forge.state.add_user("owner")
+        forge.state.add_user("author")
+        repository = forge.state.add_repository("owner", "packages", source.parent)
+        forge.state.add_member(repository, "author", "write")
+        app = forge.state.register_app(
+            "porchbot",
+            keys()[1],
+            owner="owner",
+            permissions=MANIFEST["default_permissions"],
+            events=MANIFEST["default_events"],
+            webhook_url="http://127.0.0.1:9/webhooks/github",
+            webhook_secret=SECRET,
+        )
+        forge.faults.hooks.drop(times=None)
+        forge.state.install(app, repository)
+        environment.setenv("PORCHBOT_GITHUB_API_URL", forge.api_url)
+        environment.setenv("PORCHBOT_GITHUB_APP_ID", str(app.id))
+        ill = CliRunner().invoke(main, ["doctor"])
+        elsewhere = CliRunner().invoke(main, ["doctor", "owner/other"])
+        needs = CliRunner().invoke(main, ["doctor", "--fix"])
+        environment.setenv("PORCHBOT_OWNER_TOKEN", forge.state.token("author"))
+        refused = CliRunner().invoke(main, ["doctor", "--fix", "Owner/packages"])
+        before = dict(repository.rulesets)
+        environment.setenv("PORCHBOT_OWNER_TOKEN", forge.state.token("owner"))
+        fixed = CliRunner().invoke(main, ["doctor", "--fix"])
+        after = dict(repository.rulesets)
+        again = CliRunner().invoke(main, ["doctor", "--fix"])
+        assert dict(repository.rulesets) == after
+
+    assert ill.exit_code == 1
+    assert "wrong: owner/packages, branch main, is not requiring porchbot/publish; " in ill.output
+    assert "wrong: owner/packages, its release tags, is open to everybody" in ill.output
+    assert f"{forge.web_url}/owner/packages/settings/rules" in ill.output
+    assert "The App is not installed in owner/other." in elsewhere.output
+    assert "--fix needs PORCHBOT_OWNER_TOKEN" in needs.output
+    assert (refused.exit_code, before) == (1, {})
+    assert "not mended: owner/packages, branch main," in refused.output
+    assert fixed.output.count("mended: ") == 2
+    assert (fixed.exit_code, again.exit_code) == (0, 0), fixed.output
+    assert "mended" not in again.output
+    branch, tags = after.values()
+    assert (branch.required_checks, branch.bypass) == ((("porchbot/publish", app.id),), ())
+    assert (tags.creation, tags.update, tags.deletion) == (True, True, True)
+    assert [(b.actor_type, b.actor_id) for b in tags.bypass] == [("Integration", app.id)]

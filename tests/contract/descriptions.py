@@ -128,6 +128,7 @@ SERVER_ERROR_BODY: Json = {
 UNDESCRIBED = frozenset(
     (method, f"/repos/{{owner}}/{{repo}}{rest}")
     for method, rest in (
+        ("POST", "/rulesets"),
         ("DELETE", "/issues/{issue_number}/assignees"),
         ("PUT", "/issues/{issue_number}/lock"),
         ("DELETE", "/issues/{issue_number}/lock"),

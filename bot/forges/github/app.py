@@ -64,6 +64,11 @@ class AppClients:
         self._pools: dict[int, Clients] = {}
         self._about: JSONObject = {}
 
+    @property
+    def api_url(self) -> str:
+        """Where GitHub's REST API answers."""
+        return self._api_url
+
     async def identity(self) -> BotIdentity:
         """The login that an App's comments carry, and the address of its commits."""
         login = f"{(await self.about())['slug']}[bot]"

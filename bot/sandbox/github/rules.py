@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from bot.sandbox import refnames
-from bot.sandbox.errors import not_found
+from bot.sandbox.errors import not_found, plain
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
-from bot.sandbox.records.protection import Ruleset
+from bot.sandbox.records.protection import Bypass, Ruleset
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.ids import node_id
 
@@ -58,6 +58,50 @@ def get_ruleset(request: ApiRequest) -> ApiResponse:
             for b in found.bypass
         ]
     return ApiResponse(body=body)
+
+
+@route("POST", f"{_REPO}/rulesets")
+def create_ruleset(request: ApiRequest) -> ApiResponse:
+    """Make a ruleset of the rules that this forge knows; 422 for any other."""
+    repo, fields = request.repo, request.fields
+    condition = fields.inner("conditions")
+    names = condition.inner("ref_name") if condition else None
+    rules: dict[str, Any] = {}
+    for rule in fields.objects("rules"):
+        kind = rule.required("type")
+        if kind == "required_status_checks":
+            inner = rule.inner("parameters")
+            checks = inner.objects("required_status_checks") if inner else []
+            rules["required_checks"] = [
+                (check.required("context"), check.number("integration_id")) for check in checks
+            ]
+        elif kind in (*_SIMPLE, "update"):
+            rules[kind] = True
+        else:
+            raise plain(f"Invalid request.\n\nInvalid rule '{kind}': is not known here.")
+    bypass = tuple(
+        Bypass(
+            actor_type=each.required("actor_type"),
+            actor_id=each.number("actor_id") or 0,
+            mode=each.text("bypass_mode") or "always",
+        )
+        for each in fields.objects("bypass_actors")
+    )
+    made = request.state.rules.add(
+        repo,
+        (names.texts("include") if names else None) or (),
+        name=fields.required("name"),
+        target=fields.text("target") or "branch",
+        enforcement=fields.required("enforcement"),
+        **rules,
+    )
+    made = replace(made, bypass=bypass)
+    repo.rulesets[made.id] = made
+    body = _ruleset(request, made) | {
+        "conditions": {"ref_name": _condition(made)},
+        "rules": _rules(made),
+    }
+    return ApiResponse(status=201, body=body)
 
 
 def _ruleset(request: ApiRequest, ruleset: Ruleset) -> basic.Json:

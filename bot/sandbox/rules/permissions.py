@@ -79,6 +79,7 @@ NEEDS: dict[str, Need] = {
             ),
             "GET /rules/branches/{branch}": Need(),
             "GET /rulesets": Need(),
+            "POST /rulesets": Need("administration=write", Role.ADMIN),
             "GET /rulesets/{ruleset_id}": Need(),
             "GET /tags": Need("contents=read"),
             "GET /contents/{path}": Need("contents=read"),

@@ -1,0 +1,155 @@
+"""What guards a repository at GitHub, against what the bot needs: rules of branches and tags.
+
+Pure: from what GitHub tells to what is to be changed, and the exact request that changes it.
+
+Source: https://docs.github.com/rest/repos/rules
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.forges.github.http import JSONObject
+from bot.forges.port import Drift, Mend, RequiredCheck
+from lifecycle.facts.checks import PUBLISH
+
+TAGS = "refs/tags/**/v*"
+"""Release tags, of packages in folders and of one at the top: `**/` stands for none as well."""
+
+_TAG_RULES = frozenset({"creation", "update", "deletion"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarded:
+    """What GitHub tells of one repository.
+
+    Attributes:
+        repository: `GET /repos/{owner}/{repo}`.
+        app: Number of the App.
+        slug: Its name.
+        required: Branch to the checks that it requires; None where the plan has no such rules.
+        signed: Branches that take signed commits only.
+        rulesets: Those of tags, each with its rules; who bypasses them is told to administrators.
+    """
+
+    repository: JSONObject
+    app: int
+    slug: str
+    required: dict[str, Sequence[RequiredCheck] | None]
+    signed: frozenset[str]
+    rulesets: Sequence[JSONObject]
+
+
+def lacking(given: Guarded) -> Iterator[Drift]:
+    """What the repository's rules leave open that the bot relies on."""
+    name = str(given.repository["full_name"])
+    if any(required is None for required in given.required.values()):
+        yield Drift(
+            place=f"{name}, a private repository of this plan,",
+            found="without draft pull requests, branch rules and tag rules",
+            wanted="on a plan that has them, or public, for rules to hold",
+            fix="Until then anybody with write access can merge and tag past the bot, which reports"
+            " that, and drafts are pull requests whose titles begin with 'Draft: '",
+            harmful=False,
+        )
+        return
+    for branch, required in given.required.items():
+        yield from _of_branch(given, branch, required or ())
+    yield from _of_tags(given)
+
+
+def _of_branch(given: Guarded, branch: str, required: Sequence[RequiredCheck]) -> Iterator[Drift]:
+    name, page = str(given.repository["full_name"]), _rules_page(given)
+    ours = [each for each in required if each.name == PUBLISH]
+    if not any(each.source == given.app for each in ours):
+        loose = bool(ours) and any(each.source is None for each in ours)
+        yield Drift(
+            place=f"{name}, branch {branch},",
+            found=f"open to {PUBLISH} from any App" if loose else f"not requiring {PUBLISH}",
+            wanted=f"requiring the status check {PUBLISH} from the App {given.slug}",
+            fix=f"At {page} add a branch ruleset for {branch} with it, and without bypass",
+            mend=Mend("POST", _rulesets(given), branch_ruleset(branch, given.app)),
+        )
+    if branch in given.signed:
+        yield Drift(
+            place=f"{name}, branch {branch},",
+            found="taking signed commits only",
+            wanted="that, if you want it so",
+            fix="GitHub signs merges. Render commits are pushed to draft branches unsigned: leave"
+            " those out of the rule",
+            harmful=False,
+        )
+
+
+def _of_tags(given: Guarded) -> Iterator[Drift]:
+    name, page = str(given.repository["full_name"]), _rules_page(given)
+    for ruleset in given.rulesets:
+        rules = {str(rule["type"]) for rule in ruleset.get("rules") or ()}
+        names = (ruleset.get("conditions") or {}).get("ref_name") or {}
+        holds = {TAGS, "~ALL"} & {*names.get("include", ())}
+        if ruleset.get("enforcement") != "active" or not holds or not rules >= _TAG_RULES:
+            continue
+        actors = ruleset.get("bypass_actors")
+        ours = {(a.get("actor_type"), a.get("actor_id")) for a in actors or ()}
+        if actors is None or ours == {("Integration", given.app)}:
+            return
+        others = len(ours - {("Integration", given.app)})
+        missing = ("Integration", given.app) not in ours
+        yield Drift(
+            place=f"{name}, the tag ruleset {ruleset['name']!r},",
+            found="without the App" if missing else f"passed by {others} others, too",
+            wanted=f"passed by the App {given.slug} alone",
+            fix=f"Set its bypass list to {given.slug} at {page}",
+            harmful=missing,
+        )
+        return
+    yield Drift(
+        place=f"{name}, its release tags,",
+        found="open to everybody with write access",
+        wanted=f"made, moved and deleted by the App {given.slug} alone",
+        fix=f"At {page} add a tag ruleset for **/v* that restricts creations, updates and"
+        f" deletions, with {given.slug} alone in its bypass list",
+        mend=Mend("POST", _rulesets(given), tag_ruleset(given.app)),
+    )
+
+
+def branch_ruleset(branch: str, app: int) -> JSONObject:
+    """A ruleset by which nothing comes into a branch without the bot's check, for nobody."""
+    checks = [{"context": PUBLISH, "integration_id": app}]
+    return {
+        "name": f"porchbot: {branch}",
+        "target": "branch",
+        "enforcement": "active",
+        "conditions": {"ref_name": {"include": [f"refs/heads/{branch}"], "exclude": []}},
+        "rules": [
+            {"type": "deletion"},
+            {"type": "non_fast_forward"},
+            {
+                "type": "required_status_checks",
+                "parameters": {
+                    "strict_required_status_checks_policy": False,
+                    "required_status_checks": checks,
+                },
+            },
+        ],
+        "bypass_actors": [],
+    }
+
+
+def tag_ruleset(app: int) -> JSONObject:
+    """A ruleset by which the App alone makes, moves and deletes release tags."""
+    return {
+        "name": "porchbot: release tags",
+        "target": "tag",
+        "enforcement": "active",
+        "conditions": {"ref_name": {"include": [TAGS], "exclude": []}},
+        "rules": [{"type": each} for each in sorted(_TAG_RULES)],
+        "bypass_actors": [{"actor_id": app, "actor_type": "Integration", "bypass_mode": "always"}],
+    }
+
+
+def _rulesets(given: Guarded) -> str:
+    return f"/repositories/{int(given.repository['id'])}/rulesets"
+
+
+def _rules_page(given: Guarded) -> str:
+    return f"{given.repository['html_url']}/settings/rules"

@@ -1,0 +1,102 @@
+"""Asks GitHub what guards a repository, and makes the changes that an owner's token allows."""
+
+import asyncio
+import base64
+from urllib.parse import quote
+
+from github.Auth import Token
+
+from bot import config
+from bot.forges.github.app import AppClients
+from bot.forges.github.forge import GitHub
+from bot.forges.github.guarding import Guarded, lacking
+from bot.forges.github.http import Clients, JSONObject, call, pages
+from bot.forges.port import Drift, ForgeMissingError, ForgeRefusedError, Mend, Repository
+from lifecycle.policy import Policy
+
+_WANTED = "read the rules of the repository"
+PLAN = "upgrade to github"
+"""How GitHub says that a private repository's plan has no such thing."""
+
+
+class Guards:
+    """What guards the repositories of an App.
+
+    Args:
+        app: The App.
+        token: An owner's token; "" to ask as the App, which is not told who bypasses rules.
+    """
+
+    def __init__(self, app: AppClients, token: str = "") -> None:
+        self._app = app
+        self._token = token
+        self._owner = Clients(app.api_url, lambda: Token(token)) if token else None
+
+    def close(self) -> None:
+        """Close the owner's connections."""
+        if self._owner is not None:
+            self._owner.close()
+
+    async def drift(self, repository: Repository) -> tuple[Drift, ...]:
+        """What a repository's rules leave open."""
+        pool = self._owner or self._app.of(repository.installation)
+        place = f"/repositories/{repository.id.number}"
+        about = (await call(pool, _WANTED, "GET", place)).data
+        policy = await self._policy(pool, place, str(about["default_branch"]))
+        if policy is not None and policy.observe:
+            return ()
+        found = {str(about["default_branch"]), *(policy.branches if policy else ())}
+        forge, app = GitHub(self._app, repository, self._app.of(repository.installation)), self._app
+        required: dict[str, object] = {}
+        signed: set[str] = set()
+        for branch in sorted(found):
+            try:
+                required[branch] = await forge.required_checks(branch)
+                signed |= {branch} if await self._signs(pool, place, branch) else set()
+            except ForgeRefusedError as error:
+                if PLAN not in error.reason.lower():
+                    raise
+                required[branch] = None
+        plain = any(each is None for each in required.values())
+        given = Guarded(
+            repository=about,
+            app=await app.number(),
+            slug=str((await app.about())["slug"]),
+            required=required,  # type: ignore[arg-type] # as read above
+            signed=frozenset(signed),
+            rulesets=() if plain else await self._tag_rules(pool, place),
+        )
+        return tuple(lacking(given))
+
+    async def mend(self, change: Mend) -> None:
+        """Make a change with the owner's token.
+
+        Raises:
+            ForgeRefusedError: The token does not allow it, or there is none.
+        """
+        if self._owner is None:
+            raise ForgeRefusedError("change a rule", "no owner's token was given")
+        await call(self._owner, "change a rule", change.verb, change.path, body=change.body)
+
+    async def _policy(self, pool: Clients, place: str, branch: str) -> Policy | None:
+        try:
+            path = f"{place}/contents/{config.CONFIG}"
+            data = (await call(pool, _WANTED, "GET", path, query={"ref": branch})).data
+        except ForgeMissingError:
+            return None
+        found = config.read(base64.b64decode(str(data["content"])))
+        return found if isinstance(found, Policy) else None
+
+    async def _signs(self, pool: Clients, place: str, branch: str) -> bool:
+        path = f"{place}/rules/branches/{quote(branch, safe='')}"
+        kinds = [str(rule["type"]) async for rule in pages(pool, _WANTED, path)]
+        return "required_signatures" in kinds
+
+    async def _tag_rules(self, pool: Clients, place: str) -> list[JSONObject]:
+        listed = [
+            each
+            async for each in pages(pool, _WANTED, f"{place}/rulesets", targets="tag")
+            if each["target"] == "tag"
+        ]
+        details = (call(pool, _WANTED, "GET", f"{place}/rulesets/{each['id']}") for each in listed)
+        return [answer.data for answer in await asyncio.gather(*details)]
