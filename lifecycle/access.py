@@ -343,6 +343,11 @@ Source = (
 )
 
 
+def parts(source: Source) -> tuple[Source, ...]:
+    """Return the sources that make up a source: itself, where it is not several at once."""
+    return source.parts if isinstance(source, BothSource) else (source,)
+
+
 def in_both(some: Iterable[Source], others: Iterable[Source]) -> tuple[Source, ...]:
     """Intersect two lists of sources; empty where they have nobody in common."""
     pairs = [_common(one, other) for one, other in product(some, others)]
@@ -373,8 +378,7 @@ def _common(one: Source, other: Source) -> Source | None:
 def _both(one: Source, other: Source) -> BothSource:
     found: dict[str, Source] = {}
     for each in (one, other):
-        parts = each.parts if isinstance(each, BothSource) else (each,)
-        found |= {part.spelling: part for part in parts}
+        found |= {part.spelling: part for part in parts(each)}
     return BothSource(tuple(found[key] for key in sorted(found)))
 
 

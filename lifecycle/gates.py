@@ -3,6 +3,8 @@
 A gate that cannot be judged does not hold.
 """
 
+from dataclasses import replace
+
 from cadlib.findings import Severity
 from lifecycle import names, timing
 from lifecycle.approvals import Approvals, approvals_of
@@ -10,6 +12,7 @@ from lifecycle.facts.checks import CheckState
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState, Judgement
+from lifecycle.leaves import leaves
 from lifecycle.memory import Memory
 from lifecycle.messages import gates as texts
 from lifecycle.messages import updates
@@ -45,7 +48,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
         gates = [_proposed(proposal), *gates, _up_to_date(facts, proposal)]
         gates += _merges_as_shown(facts, proposal)
     gates += [
-        _approved(proposal, approvals, policy),
+        _approved(proposal, approvals),
         *_configured(proposal, remembered),
         *_fresh(approvals, remembered),
         _unopposed(approvals),
@@ -83,14 +86,16 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
     approvals = approvals_of(proposal, rules, remembered, rules=True)
     actual = texts.approvals(approvals)
     if not approvals.missing:
-        return [Gate(name=texts.RULES_APPROVED, state=GateState.HOLDS, actual=actual)]
+        gate = Gate(name=texts.RULES_APPROVED, state=GateState.HOLDS, actual=actual)
+        return [replace(gate, leaves=leaves(approvals))]
     return [
         Gate(
             name=texts.RULES_APPROVED,
             state=GateState.WAITS,
             actual=actual,
             wanted=texts.rules_wanted(approvals, authors_known=proposal.people.authors_known),
-            who=texts.approvals_who(rules, proposal.people.authors),
+            who=texts.approvals_who(approvals, proposal.people.authors),
+            leaves=leaves(approvals),
         )
     ]
 
@@ -213,7 +218,7 @@ def _merges_as_shown(facts: Facts, proposal: Proposal) -> list[Gate]:
     ]
 
 
-def _approved(proposal: Proposal, approvals: Approvals, policy: Policy) -> Gate:
+def _approved(proposal: Proposal, approvals: Approvals) -> Gate:
     actual = texts.approvals(approvals)
     if approvals.missing:
         return Gate(
@@ -223,9 +228,10 @@ def _approved(proposal: Proposal, approvals: Approvals, policy: Policy) -> Gate:
             wanted=texts.approvals_wanted(
                 approvals, merged=proposal.place.merged, authors_known=proposal.people.authors_known
             ),
-            who=texts.approvals_who(policy, proposal.people.authors),
+            who=texts.approvals_who(approvals, proposal.people.authors),
+            leaves=leaves(approvals),
         )
-    return Gate(name=texts.APPROVED, state=GateState.HOLDS, actual=actual)
+    return Gate(name=texts.APPROVED, state=GateState.HOLDS, actual=actual, leaves=leaves(approvals))
 
 
 def _fresh(approvals: Approvals, remembered: Memory) -> list[Gate]:

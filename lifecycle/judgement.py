@@ -18,6 +18,21 @@ class GateState(StrEnum):
     BLOCKED = "blocked"
 
 
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One rule below a gate, with its reason in words.
+
+    Attributes:
+        state: Whether it is met.
+        text: What is so, in Markdown, without a full stop.
+        leaves: The rules below it.
+    """
+
+    state: GateState
+    text: str
+    leaves: tuple["Leaf", ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
     """One condition for publishing.
@@ -28,6 +43,7 @@ class Gate:
         actual: What is so.
         wanted: What must be so; "" when it holds.
         who: Who can supply it; "" when it holds.
+        leaves: The rules that it comes from, where there is more to say than `actual` does.
         cause: What it is counted by beside its name, one of few words; "" where the name says all.
     """
 
@@ -37,6 +53,7 @@ class Gate:
     wanted: str = ""
     who: str = ""
     cause: str = ""
+    leaves: tuple[Leaf, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,18 @@ files of each owner need one of theirs.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lifecycle import owners
-from lifecycle.access import AccessAction, OwnersSource, account
+from lifecycle.access import AccessAction, OwnersSource, TeamSource, account, parts
 from lifecycle.events import Approval
 from lifecycle.facts.proposal import Proposal
 from lifecycle.owners import Owned
-from lifecycle.policy import AccessRule, Policy
-from lifecycle.rights import AccessFacts, Allowed, Target, Unsure, authorise
+from lifecycle.policy import AccessRule, Policy, configuring
+from lifecycle.rights import AccessFacts, Allowed, Target, Unsure, Verdict, authorise
+
+MOST_TEAMS = 20
+"""Teams that one look asks for; of the others nobody can tell who is in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +28,24 @@ class Need:
         rule: Who counts.
         owned: The files that it is about, where it takes their owners; None for all.
         needed: How many people must approve.
-        counted: Logins of those whose approvals count here, sorted.
-        unsure: Logins of those of whom nobody can tell whether they count, sorted.
+        verdicts: Login to what the rule says of each who approved, by login.
     """
 
     packages: tuple[str, ...]
     rule: AccessRule
     owned: Owned | None = None
     needed: int
-    counted: tuple[str, ...] = ()
-    unsure: tuple[str, ...] = ()
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Logins of those whose approvals count here, sorted."""
+        return tuple(who for who, each in self.verdicts.items() if isinstance(each, Allowed))
+
+    @property
+    def unsure(self) -> tuple[str, ...]:
+        """Logins of those of whom nobody can tell whether they count, sorted."""
+        return tuple(who for who, each in self.verdicts.items() if isinstance(each, Unsure))
 
     @property
     def missing(self) -> int:
@@ -70,9 +81,28 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
     return list(found.values())
 
 
+def teams(proposal: Proposal) -> tuple[str, ...]:
+    """Return the slugs of the teams that the rules of a proposal name; `MOST_TEAMS` at most.
+
+    Those of code owners are among them where rules name code owners.
+    """
+    policy = proposal.rules.policy
+    places = [t.package for t in proposal.content.touched]
+    rules = [configuring(policy).rule(AccessAction.APPROVE)] if proposal.content.configures else []
+    if isinstance(policy, Policy):
+        rules += [policy.rule(action, place) for action in AccessAction for place in places or [""]]
+    named = {part for rule in rules for source in rule.sources for part in parts(source)}
+    found = {part.slug for part in named if isinstance(part, TeamSource)}
+    people = proposal.people
+    for each in people.owners.values():
+        found |= {slug for owned in each for slug in owned.teams(people.organization)}
+    return tuple(sorted(found)[:MOST_TEAMS])
+
+
 def _owned(proposal: Proposal, rule: AccessRule, package: str) -> tuple[Owned | None, ...]:
     """The groups of files that each need their owners; one of all where owners do not matter."""
-    if not any(isinstance(source, OwnersSource) for source in rule.sources):
+    sources = (part for source in rule.sources for part in parts(source))
+    if not any(isinstance(source, OwnersSource) for source in sources):
         return (None,)
     return proposal.people.owners.get(package, ()) or (None,)
 
@@ -90,8 +120,4 @@ def met(need: Need, standing: Mapping[str, Approval], facts: AccessFacts) -> Nee
         who: authorise(account(word.account, who), AccessAction.APPROVE, target, facts)
         for who, word in sorted(standing.items())
     }
-    return replace(
-        need,
-        counted=tuple(who for who, each in found.items() if isinstance(each, Allowed)),
-        unsure=tuple(who for who, each in found.items() if isinstance(each, Unsure)),
-    )
+    return replace(need, verdicts=found)

@@ -13,8 +13,12 @@ Source: https://docs.github.com/en/repositories/managing-your-repositorys-settin
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lifecycle.access import Known, Team, Unreadable, known
+
+PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
+"""Where the file may stand; the first that is there counts."""
 
 RULES = ".porchbot.yaml"
 """Stands for the files of the rules, where packages stand otherwise: no package has that name."""
@@ -105,6 +109,7 @@ def _login(owner: str) -> str:
     return private[1] if private else ""
 
 
+@lru_cache(maxsize=16)  # each look reads it, and it seldom changes
 def parse(data: bytes) -> tuple[Line, ...]:
     """Read the lines that mean something, in their order.
 

@@ -6,13 +6,12 @@ a no.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from lifecycle.access import (
     APPROVING,
     AccessAction,
-    BothSource,
     Known,
     Person,
     Role,
@@ -21,6 +20,7 @@ from lifecycle.access import (
     Team,
     TeamSource,
     Unreadable,
+    parts,
 )
 from lifecycle.facts.proposal import Proposal
 from lifecycle.owners import Owned
@@ -104,9 +104,27 @@ def facts_of(proposal: Proposal, policy: Policy, holders: Iterable[str] = ()) ->
     )
 
 
+def named(proposal: Proposal, machine: Person) -> bool:
+    """Tell whether the rules name a machine: whatever others say is meant for somebody else."""
+    policy = proposal.rules.policy
+    if not isinstance(policy, Policy):
+        return False
+    facts = facts_of(proposal, policy)
+    places = [t.package for t in proposal.content.touched] or [""]
+    rules = (policy.rule(action, place) for action in AccessAction for place in places)
+    who = replace(facts.standing(machine), role=Role.READ)
+    return any(source.covers(who) is Known.YES for rule in rules for source in rule.sources)
+
+
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Permission to go ahead."""
+    """Permission to go ahead.
+
+    Attributes:
+        source: By which the rule names the person.
+    """
+
+    source: Source | None = field(default=None, compare=False)
 
 
 class Reason(StrEnum):
@@ -151,8 +169,7 @@ class Unsure:
 
     def why(self, source: Source) -> Unreadable | None:
         """Return the reason why a source cannot be read; None where nothing tells."""
-        parts = source.parts if isinstance(source, BothSource) else (source,)
-        slugs = [part.slug for part in parts if isinstance(part, TeamSource)]
+        slugs = [part.slug for part in parts(source) if isinstance(part, TeamSource)]
         found = [self.teams[slug].why for slug in slugs if slug in self.teams]
         return next((why for why in found if why is not None), None)
 
@@ -185,7 +202,8 @@ def severity(found: Verdict) -> int:
 def _judged(who: Standing, action: AccessAction, rule: AccessRule, facts: AccessFacts) -> Verdict:
     """What one rule says of one account."""
     answers = [(source, source.covers(who)) for source in rule.sources]
-    if not any(answer is Known.YES for _, answer in answers):
+    yes = next((source for source, answer in answers if answer is Known.YES), None)
+    if yes is None:
         unsure = tuple(source for source, answer in answers if answer is Known.UNKNOWN)
         if unsure:
             return Unsure(unsure, facts.teams)
@@ -193,4 +211,4 @@ def _judged(who: Standing, action: AccessAction, rule: AccessRule, facts: Access
         return Refused(reason, who.role, rule.sources)
     if action in APPROVING and who.author and not rule.self_allowed:
         return Refused(Reason.AUTHOR, who.role, rule.sources)
-    return Allowed()
+    return Allowed(yes)

@@ -358,6 +358,16 @@ class Forge(Protocol):
             account: The forge's number of the person; 0 where that is not known.
         """
 
+    async def team(self, slug: str) -> frozenset[str]:
+        """Who is in a team of the organization that owns the repository, child teams included.
+
+        Args:
+            slug: Its name in addresses.
+
+        Returns:
+            Logins in lower case.
+        """
+
     async def commits(self, number: int) -> tuple[MadeBy, ...]:
         """The commits of a pull request with who made them, at most 250."""
 

@@ -195,7 +195,7 @@ class Asker:
     def _read_comments(self, comments: Iterable[Comment], number: int) -> tuple[Comment, ...]:
         """Read records and commands of the comments under a pull request."""
         for comment in comments:
-            if not comment.ours and not comment.author.bot:
+            if not comment.ours:
                 commands.parse(comment.body)  # remembered for the decision
         return tuple(self._read_records(comment, number) for comment in comments)
 

@@ -140,7 +140,7 @@ class Looker:
         self._offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
         self._sharing = Overlaps(me, forge, store.proposals)
-        self._people = People(forge, login, offload=offload)
+        self._people = People(forge, login, clock=clock, offload=offload)
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._patience = Patience(clock)
         self._gains = Gains(renderer, offload)
@@ -392,6 +392,8 @@ class Looker:
                 author=pull.author,
                 authors=frozenset({pull.author.login} - {self._login}),
                 assigned=pull.assigned,
+                owners=read.owners,
+                organization=self.repository.full_name.partition("/")[0],
             ),
             content=read.content,
             talk=state.talk(reviews),

@@ -4,21 +4,23 @@ Everything here works on one opened mirror and asks nobody else; it may run in a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from bot.config import CONFIG, FOLDER
 from bot.forges.port import NativeReview
-from bot.look import outside, rules
+from bot.look import outside, owners, rules
 from bot.look.reader import Basis, MirrorReader
 from bot.look.rules import BaseRules
 from cadlib.findings import Finding
 from lifecycle import merges, names
+from lifecycle import owners as places
 from lifecycle.facts.conversation import Review
 from lifecycle.facts.packages import Content, Touched, Unpublished
 from lifecycle.merges import Effect
 from lifecycle.messages import naming
 from lifecycle.names import Sha
+from lifecycle.owners import Owned
 from lifecycle.policy import BrokenPolicy, Policy
 
 MOST_SOURCES = 100
@@ -34,6 +36,7 @@ class PullContent:
 
     content: Content
     policy: Policy | BrokenPolicy
+    owners: Mapping[str, tuple[Owned, ...]] = field(default_factory=dict)
 
     @property
     def passes(self) -> bool:
@@ -127,12 +130,13 @@ class _Comparison:
 
     def read(self) -> PullContent:
         """Read all of it."""
+        git = self.reader.git
         touched = self._touched() if self.rules.published else ()
         effect = self._effect(touched) if self.rules.published else Effect()
         found = Content(
             touched=touched,
             effect=effect,
-            beside=outside.digest(self.reader.git, self.origin, self.head, touched),
+            beside=outside.digest(git, self.origin, self.head, touched),
             configuration=(
                 *rules.problems(self.reader.file, self.head, self.origin),
                 *naming.problems([t.package for t in touched if t.head_tree]),
@@ -144,7 +148,11 @@ class _Comparison:
             doubt=self.basis.doubt,
             origin=self.origin,
         )
-        return PullContent(content=found, policy=self.rules.policy)
+        changed = git.difference(self.origin, self.head).files
+        owned = owners.of(
+            self.reader, self.base_ref, self.basis, self.rules.policy, touched, changed
+        )
+        return PullContent(content=found, policy=self.rules.policy, owners=owned)
 
     def _touched(self) -> tuple[Touched, ...]:
         """The packages whose trees differ, sorted by path."""
@@ -254,11 +262,17 @@ class _Comparison:
         makes every commit anew, so that one that only takes back another can take back the base's.
         """
         git, base = self.reader.git, self.basis.base
-        if self._differs(CONFIGURATION) or any(map(_is_rule, effect.files)):
+        paths = self._judging
+        if self._differs(paths) or any(_is_rule(path, paths) for path in effect.files):
             return True
         if self.basis.merge is not None or base is None:
             return False
-        return git.changed_within(base, self.head, CONFIGURATION)
+        return git.changed_within(base, self.head, paths)
+
+    @cached_property
+    def _judging(self) -> tuple[str, ...]:
+        """Paths of what judges proposals here."""
+        return (*CONFIGURATION, *(places.PLACES if owners.named(self.rules.policy) else ()))
 
     def _differs(self, paths: Iterable[str]) -> bool:
         """Whether the head changes what stands at one of these paths."""
@@ -286,7 +300,7 @@ class _Comparison:
         packages = outside.whole(git, self.head, touched)
         changed: Mapping[str, str] = merged.difference.files
         if not touched:  # people merge it as they like, but for what judges others
-            changed = {path: state for path, state in changed.items() if _is_rule(path)}
+            changed = {path: changed[path] for path in changed if _is_rule(path, self._judging)}
         return Effect(
             packages=merges.hidden_packages(
                 {t.package: t.head_tree for t in touched},
@@ -301,5 +315,5 @@ class _Comparison:
         )
 
 
-def _is_rule(path: str) -> bool:
-    return any(path == rule or path.startswith(f"{rule}/") for rule in CONFIGURATION)
+def _is_rule(path: str, judging: Iterable[str]) -> bool:
+    return any(path == rule or path.startswith(f"{rule}/") for rule in judging)

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.clock import Offload, in_thread
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.reader import MirrorReader
-from lifecycle import memory
+from bot.look.teams import Teams
+from lifecycle import memory, needs
 from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, MadeBy, same_people, wrote
 from lifecycle.commands import answers
@@ -36,6 +37,7 @@ class People:
     Args:
         forge: The repository's.
         login: Our own login, such as "porchbot[bot]".
+        clock: Seconds that teams are kept for.
         offload: Where git is read.
     """
 
@@ -44,9 +46,11 @@ class People:
         forge: Forge,
         login: str,
         *,
+        clock: Clock = SYSTEM,
         offload: Offload = in_thread,
     ) -> None:
         self._forge = forge
+        self._teams = Teams(forge, clock)
         self._login = login
         self._offload = offload
         self._authors: dict[tuple[int, Sha, str, str, tuple[str, ...]], _Wrote] = {}
@@ -74,9 +78,11 @@ class People:
             }
         if not people:
             return p
-        written, roles = await asyncio.gather(
+        slugs = needs.teams(p)
+        written, roles, teams = await asyncio.gather(
             self._who_wrote(git, pull, p.times.head_mark, sorted(people)),
             asyncio.gather(*(self._forge.role(*person) for person in people.items())),
+            asyncio.gather(*(self._teams.read(slug) for slug in slugs)),
         )
         opened = frozenset({p.people.author.id} if p.people.authors else ())
         authors = Authors(
@@ -93,6 +99,7 @@ class People:
             people=replace(
                 p.people,
                 roles=dict(zip(people, roles, strict=True)),
+                teams=dict(zip(slugs, teams, strict=True)),
                 authors=same_people(authors, people),
                 authors_known=authors.known,
             ),

@@ -7,7 +7,7 @@ in the summary comment otherwise.
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from lifecycle import memory
+from lifecycle import memory, rights
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import unbound
 from lifecycle.commands.handlers.approve import ApproveCommand
@@ -50,7 +50,8 @@ def pending(
 ) -> tuple[tuple[Comment, ParsedComment], ...]:
     """Return the comments with commands that have no answer yet, oldest first.
 
-    Only comments by people, written since the App was installed (docs/design.md, "Commands"). Where
+    Only comments by people and by machines that the rules name, written since the App was installed
+    (docs/design.md, "Commands"). Where
     no package is touched, `/approve` and the like are meant for somebody else; questions are
     answered.
     """
@@ -59,7 +60,7 @@ def pending(
         (comment, parsed)
         for comment in proposal.talk.comments
         if comment.id not in known
-        and not comment.author.bot
+        and (not comment.author.bot or rights.named(proposal, comment.author))
         and comment.at >= proposal.times.installed_at
         and (parsed := parse(comment.body, table=table))
         and (proposal.content.approvable or _asks_only(parsed, table))

@@ -19,7 +19,7 @@ from lifecycle.messages.markdown import (
     quote,
     revisions,
 )
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import AccessRule, BrokenPolicy, Policy
 from lifecycle.rights import Refused, Unsure, Verdict
 
 if TYPE_CHECKING:
@@ -157,7 +157,8 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
     """Somebody without the right, and who has it."""
     word = code(f"/{command}")
     if refused.is_author and isinstance(proposal.rules.policy, Policy):
-        who = gates.approvals_who(proposal.rules.policy, proposal.people.authors)
+        rule = AccessRule(sources=refused.sources)
+        who = rights.somebody(rule, None, sorted(proposal.people.authors))
         return (
             f"{word} refused: you wrote, pushed or asked for a part of this, and authors do not"
             f" approve their own work here. Ask {who}."
@@ -182,7 +183,8 @@ def lacking(verdict: Verdict, proposal: Proposal) -> str:
     if not isinstance(verdict, Refused):
         return ""
     if verdict.is_author and isinstance(proposal.rules.policy, Policy):
-        return gates.approvals_who(proposal.rules.policy, proposal.people.authors)
+        rule = AccessRule(sources=verdict.sources)
+        return rights.somebody(rule, None, sorted(proposal.people.authors))
     return rights.needed(verdict)
 
 

@@ -11,7 +11,9 @@ from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.verdicts import Readiness, Verdict
 from lifecycle.merges import Effect
+from lifecycle.messages import rights
 from lifecycle.messages.markdown import (
+    MOST_LISTED,
     code,
     name,
     names,
@@ -22,8 +24,7 @@ from lifecycle.messages.markdown import (
     shell,
     some,
 )
-from lifecycle.messages.rights import NOBODY
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import BrokenPolicy
 from lifecycle.tags import Tagging, TagLoss
 
 if TYPE_CHECKING:
@@ -220,7 +221,11 @@ def is_up_to_date(base_ref: str) -> str:
 
 def approvals(standing: Approvals) -> str:
     """How many approvals count, and whose do not."""
-    text = f"{len(standing.counted)} of {standing.needed}"
+    met = sum(1 for need in standing.needs if not need.missing)
+    if len(standing.needs) > 1:
+        text = f"{met} of {len(standing.needs)} rules met"
+    else:
+        text = f"{len(standing.counted)} of {standing.needed}"
     if standing.counted:
         text += f" ({people(a.person for a in standing.counted)})"
     fallen = [f"{person(who)}: {FALLEN[why]}" for who, why in sorted(standing.fallen.items())]
@@ -248,14 +253,11 @@ def rules_wanted(standing: Approvals, *, authors_known: bool) -> str:
     )
 
 
-def approvals_who(policy: Policy, authors: Iterable[str]) -> str:
-    """Who may approve."""
-    may = " or ".join(sorted(str(source) for source in policy.approve.sources))
-    text = f"somebody with {may}" if may else NOBODY
-    but = sorted(authors)
-    if but and not policy.approve.self_allowed:
-        text += f", not {people(but)} (who wrote it)"
-    return text
+def approvals_who(standing: Approvals, authors: Iterable[str]) -> str:
+    """Who may approve what still lacks approvals."""
+    rules = [need for need in standing.needs if need.missing] or list(standing.needs)
+    found = dict.fromkeys(rights.somebody(n.rule, n.owned, sorted(authors)) for n in rules)
+    return "; ".join(list(found)[:MOST_LISTED])
 
 
 def objections(logins: Iterable[str]) -> str:

@@ -1,9 +1,11 @@
 """What a right takes and what somebody has, as phrases."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from lifecycle.access import AccessAction, Role, Source, Unreadable
-from lifecycle.policy import DEFAULTS
+from lifecycle.messages.markdown import code, names, number, people, person, some
+from lifecycle.owners import Owned
+from lifecycle.policy import DEFAULTS, AccessRule
 from lifecycle.rights import Reason, Refused, Unsure
 
 NOBODY = "a rule of `access` that names somebody, here and on the default branch"
@@ -16,7 +18,7 @@ _UNREADABLE: Mapping[Unreadable, str] = {
         "the App may not read teams: grant it the organization permission *Members: Read-only*"
     ),
     Unreadable.MISSING: "there is no such team, or the App cannot see it",
-    Unreadable.LARGE: "it is too large to be read",
+    Unreadable.LARGE: "is too large to be read: shorten it, or name people instead",
     Unreadable.ADDRESS: "an owner is an e-mail address: write the login into CODEOWNERS",
 }
 """Why nobody can tell who is meant, and what to do."""
@@ -56,3 +58,55 @@ def actual(refused: Refused) -> str:
 def access(role: Role) -> str:
     """A role, such as "write access"."""
     return f"{role} access"
+
+
+def somebody(rule: AccessRule, owned: Owned | None, authors: Sequence[str]) -> str:
+    """Who may give an approval that a rule asks for.
+
+    Args:
+        rule: The rule.
+        owned: The files that it is about, where it takes their owners.
+        authors: Logins of those who wrote it, sorted.
+    """
+    text = f"somebody with {named(rule.sources)}" if rule.sources else NOBODY
+    if owned is not None:
+        text += f" ({_owners(owned)})"
+    if authors and not rule.self_allowed:
+        text += f", not {people(authors)} (who wrote it)"
+    return text
+
+
+def asked(
+    packages: Sequence[str], owned: Owned | None, rule: AccessRule, needed: int, given: int
+) -> str:
+    """What a rule asks for, of what, and how many approvals it has."""
+    of = names(packages) if packages else "the rules"
+    if owned is not None:
+        more = f" and {number(owned.count - 1, 'more file')}" if owned.count > 1 else ""
+        of += f", {code(owned.files[0])}{more} ({_owners(owned)})"
+    return f"{of}: {given} of {needed}, from {named(rule.sources)}"
+
+
+def _owners(owned: Owned) -> str:
+    if owned.why is not None:
+        return f"CODEOWNERS {_UNREADABLE[owned.why]}"
+    if not owned.owners:
+        return "CODEOWNERS names nobody for it"
+    return f"CODEOWNERS names {some(map(code, owned.owners))}"
+
+
+def counts(login: str, source: Source | None) -> str:
+    """Somebody whose approval counts, and why."""
+    return f"{person(login)} counts: {source}"
+
+
+def counts_not(login: str, refused: Refused) -> str:
+    """Somebody whose approval does not count for a rule, and why."""
+    if refused.is_author:
+        return f"{person(login)} does not count: wrote a part of it"
+    return f"{person(login)} does not count: has {actual(refused)}, is not among those named"
+
+
+def cannot_tell(login: str, found: Unsure) -> str:
+    """Somebody of whom nobody can tell whether the approval counts, and what to do."""
+    return f"{person(login)} may count: {unsure(found)}"

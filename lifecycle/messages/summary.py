@@ -37,7 +37,7 @@ from lifecycle.messages.markdown import (
 from lifecycle.policy import BrokenPolicy
 
 if TYPE_CHECKING:
-    from lifecycle.judgement import Gate, Judgement
+    from lifecycle.judgement import Gate, Judgement, Leaf
     from lifecycle.memory import Memory
 
 
@@ -126,7 +126,10 @@ def holding(judgement: "Judgement") -> str:
     held = [gate for gate in judgement.gates if gate not in judgement.open]
     if not held:
         return ""
-    lines = "\n".join(f"- ✅ **{label(gate.name)}**: {gate.actual}" for gate in held)
+    lines = "\n".join(
+        "\n".join([f"- ✅ **{label(gate.name)}**: {gate.actual}", *_below(gate.leaves, "  ")])
+        for gate in held
+    )
     return _folded(f"✅ {number(len(held), 'gate')} hold{'' if len(held) > 1 else 's'}", lines)
 
 
@@ -145,10 +148,27 @@ def short(gate: "Gate") -> str:
 
 
 def _line(gate: "Gate") -> str:
-    mark = {"waits": "⏳", "blocked": "❌"}[gate.state]
+    mark = _MARKS[gate.state]
     needed = f" **Needed:** {gate.wanted}." if gate.wanted else ""
     who = f" **Who:** {gate.who}." if gate.who else ""
-    return f"- {mark} **{label(gate.name)}**: {gate.actual}.{needed}{who}"
+    line = f"- {mark} **{label(gate.name)}**: {gate.actual}.{needed}{who}"
+    return "\n".join([line, *_below(gate.leaves, "  ")])
+
+
+_MARKS = {"holds": "✅", "waits": "⏳", "blocked": "❌"}
+
+
+def _below(leaves: Sequence["Leaf"], indent: str) -> list[str]:
+    """The rules below a gate, as lists in its list; what is missing first."""
+    lines: list[str] = []
+    ordered = sorted(leaves, key=lambda leaf: leaf.state == "holds")
+    for leaf in ordered[:MOST_LISTED]:
+        lines += [
+            f"{indent}- {_MARKS[leaf.state]} {leaf.text}.",
+            *_below(leaf.leaves, indent + "  "),
+        ]
+    more = len(ordered) - MOST_LISTED
+    return [*lines, f"{indent}- and {number(more, 'more rule')}"] if more > 0 else lines
 
 
 def _folded(title: str, body: str) -> str:

@@ -109,6 +109,12 @@ class Place(Protocol):
     def not_delivered(self, branches: int) -> None:
         """So many branches are pushed, and nobody takes what is told of them: it is in the log."""
 
+    def team(self, name: str, *members: str, above: str = "") -> None:
+        """Make a team of the owner, which is an organization then; below another one."""
+
+    def forbid(self, permission: str) -> None:
+        """Take a permission from the App."""
+
     def a_second_passes(self) -> None:
         """What happens next, happens in another second."""
 
@@ -268,6 +274,23 @@ class SandboxGitHub:
         with self.losing():
             for number in range(branches):
                 self.commit(f"lost-{number}")
+
+    def team(self, name: str, *members: str, above: str = "") -> None:
+        orgs = self.state.organizations
+        with self.changing():
+            owner = self.repo.owner
+            owner.kind = "Organization"
+            known = self.state.data.organizations
+            known.setdefault("owner", accounts.Organization(account=owner))
+            parent = orgs.team("owner", above) if above else None
+            orgs.add_team("owner", name, members, parent=parent)
+
+    def forbid(self, permission: str) -> None:
+        with self.changing():
+            for installation in self.state.data.installations.values():
+                installation.permissions.pop(permission)
+            for token in self.state.data.installation_tokens.values():
+                token.permissions.pop(permission, None)
 
     def a_second_passes(self) -> None:
         before = self.state.clock

@@ -230,6 +230,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "required_checks": lambda f: f.required_checks("main"),
     "rules": lambda f: f.rules("main"),
     "role": lambda f: f.role("author", 0),
+    "team": lambda f: f.team("network"),
     "commits": lambda f: f.commits(1),
     "pushes": lambda f: f.pushes("a", 1),
     "base_moves": lambda f: f.base_moves("main", LONG_AGO),
@@ -674,3 +675,24 @@ async def test_a_tag_is_made_once(place: Place) -> None:
     assert await place.forge.has_tag("net/core/v1")
     assert not await place.forge.has_tag("net/core/v")
     assert not await place.forge.has_tag("core/v1")
+
+
+async def test_a_team_has_the_people_of_the_teams_below_it(place: Place) -> None:
+    """Short-cut refused: the members that were added to the team itself."""
+    place.team("Network", "author")
+    place.team("DNS", "approver", above="network")
+
+    assert await place.forge.team("network") == {"author", "approver"}
+    assert await place.forge.team("dns") == {"approver"}
+
+
+async def test_a_team_that_cannot_be_read_is_not_empty(place: Place) -> None:
+    """Short-cut refused: nobody is in a team that the App may not see."""
+    with pytest.raises(ForgeMissingError):
+        await place.forge.team("nobodys")
+    place.team("Network", "author")
+    place.forbid("members")
+
+    with pytest.raises(ForgeRefusedError) as caught:
+        await place.forge.team("network")
+    assert not isinstance(caught.value, ForgeMissingError)

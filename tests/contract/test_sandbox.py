@@ -311,14 +311,17 @@ def ask_organizations(walk: Walk) -> None:
     team = orgs.add_team("acme", "Net reviewers", ("author",))
     repo = state.add_repository("acme", "packages", private=True)
     orgs.grant(team, repo, Role.WRITE)
+    orgs.add_team("acme", "DNS", ("owner",), parent=team)
     state.install(walk.app, repo)
     walk.ask(app, "GET", "/orgs/acme/installation")
     walk.ask(app, "GET", "/users/owner/installation")
     walk.ask(admin, "GET", "/orgs/acme/members/author", 204)
     walk.ask(admin, "GET", "/orgs/acme/members/outsider", 404)
     walk.ask(admin, "GET", "/orgs/acme/memberships/approver")
-    for path in ("", "/members", "/memberships/author"):
+    for path in ("", "/members", "/memberships/author", "/memberships/owner"):
         walk.ask(admin, "GET", f"/orgs/acme/teams/net-reviewers{path}")
+    walk.ask(admin, "GET", "/orgs/acme/teams/dns")
+    walk.ask(admin, "GET", "/orgs/acme/teams/dns/memberships/author", 404)
     walk.ask(admin, "GET", "/orgs/acme/teams/net-reviewers/repos/acme/packages", 204)
     walk.ask(admin, "GET", "/orgs/acme/teams/none", 404)
     for path in ("", "/teams", "/collaborators/author/permission"):

@@ -51,6 +51,15 @@ class Branches(Asking):
         except ForgeMissingError:
             return Role.NONE
 
+    async def team(self, slug: str) -> frozenset[str]:
+        def read(_: Caller) -> frozenset[str]:
+            owner = self._repo.owner.login
+            team = self._state.organizations.team(owner, slug)
+            people = self._state.organizations.find(owner).people(team)
+            return frozenset(user.login.lower() for user in people)
+
+        return await self._get("team", "GET /orgs/{org}/teams/{team_slug}/members", read, slug)
+
     async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
         def read(_: Caller) -> tuple[Move, ...]:
             return self._moves(head_ref, repository_id)[:_PAGE]

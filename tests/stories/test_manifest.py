@@ -10,7 +10,7 @@ from bot.sandbox.rules.permissions import NEEDS, granted
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.test_main import BAD
-from tests.stories.world import MANIFEST, package
+from tests.stories.world import CONFIG, MANIFEST, package
 
 pytestmark = pytest.mark.real_parts
 
@@ -23,6 +23,8 @@ EVENT_NEEDS = {"issue_comment": "issues=read"}
 
 def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> None:
     """Fails when a permission is kept because it might be of use one day."""
+    named = CONFIG.replace('"role:maintain"', '"role:maintain", "team:network"')
+    stage.owner.pushes("main", {".porchbot.yaml": named})
     stage.forge.state.rules.add(
         stage.repository, bypass=[stage.repository.owner], required_checks=[("security-scan", None)]
     )

@@ -10,6 +10,7 @@ from bot.forges.github import people
 from bot.forges.github.branches import Branches
 from bot.forges.github.checks import CheckRuns
 from bot.forges.github.conversations import Conversations
+from bot.forges.github.http import pages
 from bot.forges.github.issues import Issues
 from bot.forges.github.pinned import PinnedFiles
 from bot.forges.port import ForgeMissingError
@@ -35,3 +36,13 @@ class GitHub(Conversations, Issues, CheckRuns, Branches, PinnedFiles):
         except ForgeMissingError:
             return Role.NONE
         return people.role_of(data, account)
+
+    async def team(self, slug: str) -> frozenset[str]:
+        """Members of a team and of its child teams, which GitHub's list holds.
+
+        Source: https://docs.github.com/rest/teams/members#list-team-members
+        """
+        owner = self._repository.full_name.partition("/")[0]
+        path = f"/orgs/{quote(owner, safe='')}/teams/{quote(slug, safe='')}/members"
+        listed = pages(self._pool, "read who is in a team", path)
+        return frozenset([str(each["login"]).lower() async for each in listed])

@@ -19,6 +19,7 @@ PERMISSIONS: Mapping[str, str] = {
     "issues": "write",
     "checks": "write",
     "statuses": "read",
+    "members": "read",
 }
 """What the bot may do; `app-manifest.yml` says what for, and a test holds the two together."""
 

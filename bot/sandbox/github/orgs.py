@@ -79,7 +79,7 @@ def get_team(request: ApiRequest) -> ApiResponse:
     body = _shown(request, org, team) | {
         "created_at": basic.stamp(team.created_at),
         "updated_at": basic.stamp(team.created_at),
-        "members_count": len(team.members),
+        "members_count": len(org.people(team)),
         "repos_count": len(team.roles),
         "organization": basic.organization(request.links, account)
         | {
@@ -102,15 +102,16 @@ def get_team(request: ApiRequest) -> ApiResponse:
 
 @route("GET", f"{_TEAM}/members")
 def list_team_members(request: ApiRequest) -> ApiResponse:
-    """Members of a team."""
-    return page(request, [basic.user(request.links, user) for user in _team(request).members])
+    """Members of a team and of its child teams."""
+    people = _org(request).people(_team(request))
+    return page(request, [basic.user(request.links, user) for user in people])
 
 
 @route("GET", f"{_TEAM}/memberships/{{username}}")
 def get_team_membership(request: ApiRequest) -> ApiResponse:
     """What somebody is in a team; 404 for who is not in it."""
     team, user = _team(request), _member(request)
-    if user not in team.members:
+    if user not in _org(request).people(team):
         raise not_found()
     org = _org(request).account.login
     url = f"{request.links.api}/orgs/{org}/teams/{team.slug}/memberships/{user.login}"
@@ -135,6 +136,14 @@ def list_teams(request: ApiRequest) -> ApiResponse:
     return page(request, shown)
 
 
+def _parent(request: ApiRequest, org: Organization, team: Team) -> Json | None:
+    """A team's parent, in short: without its own."""
+    if team.parent is None:
+        return None
+    shown = _shown(request, org, team.parent)
+    return {key: value for key, value in shown.items() if key != "parent"}
+
+
 def _shown(request: ApiRequest, org: Organization, team: Team, role: Role = Role.READ) -> Json:
     url = f"{request.links.api}/organizations/{org.account.id}/team/{team.id}"
     steps = {Role.READ: "pull", Role.WRITE: "push"}
@@ -151,7 +160,7 @@ def _shown(request: ApiRequest, org: Organization, team: Team, role: Role = Role
         "permission": steps.get(role, role.word),
         "members_url": f"{url}/members{{/member}}",
         "repositories_url": f"{url}/repos",
-        "parent": None,
+        "parent": _parent(request, org, team),
         "type": "organization",
         "organization_id": org.account.id,
     }

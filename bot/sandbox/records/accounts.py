@@ -46,7 +46,10 @@ class User:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Team:
-    """A team of an organization; `roles` are what it may do, by the repository's id."""
+    """A team of an organization; `roles` are what it may do, by the repository's id.
+
+    A child team has what its parent has, and its people are the parent's as well.
+    """
 
     id: int
     name: str
@@ -54,6 +57,7 @@ class Team:
     created_at: datetime
     members: list[User] = field(default_factory=list)
     roles: dict[int, Role] = field(default_factory=dict)
+    parent: Team | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -64,11 +68,20 @@ class Organization:
     members: dict[str, str] = field(default_factory=dict)
     teams: dict[str, Team] = field(default_factory=dict)
 
+    def people(self, team: Team) -> list[User]:
+        """Members of a team and of the teams below it."""
+        below = [p for t in self.teams.values() if t.parent is team for p in self.people(t)]
+        return list(dict.fromkeys([*team.members, *below]))
+
     def role(self, repo_id: int, user: User) -> Role:
         """What the organization lets a user do in one of its repositories."""
         if self.members.get(user.login) == "admin":
             return Role.ADMIN
-        roles = [t.roles.get(repo_id, Role.NONE) for t in self.teams.values() if user in t.members]
+        roles = [
+            team.roles.get(repo_id, Role.NONE)
+            for team in self.teams.values()
+            if user in self.people(team)
+        ]
         member = Role.READ if user.login in self.members else Role.NONE
         return max([member, *roles])
 

@@ -29,8 +29,10 @@ class Organizations:
             self._state.data.organizations[login.lower()] = made
             return account
 
-    def add_team(self, login: str, name: str, members: tuple[str, ...] = ()) -> Team:
-        """Make a team of members."""
+    def add_team(
+        self, login: str, name: str, members: tuple[str, ...] = (), *, parent: Team | None = None
+    ) -> Team:
+        """Make a team of members, below another one where there is a parent."""
         with self._state.lock:
             made = Team(
                 id=self._state.next_id(),
@@ -38,6 +40,7 @@ class Organizations:
                 slug=re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"),
                 created_at=self._state.now(),
                 members=[self._state.user(who) for who in members],
+                parent=parent,
             )
             self.find(login).teams[made.slug] = made
             return made

@@ -42,6 +42,7 @@ _DEFAULT_PERMISSIONS = {
     "checks": "write",
     "contents": "write",
     "issues": "write",
+    "members": "read",
     "metadata": "read",
     "pull_requests": "write",
     "statuses": "read",

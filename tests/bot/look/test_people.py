@@ -7,14 +7,22 @@ from typing import cast
 
 import pytest
 
-from bot.forges.port import Forge, HeadChange, ListedProposal
+from bot.forges.port import (
+    Forge,
+    ForgeMissingError,
+    ForgeRefusedError,
+    HeadChange,
+    ListedProposal,
+)
 from bot.look.people import People, came_to
 from bot.look.reader import MirrorReader
-from lifecycle.access import Person, Role
+from bot.look.teams import KEPT, Teams
+from lifecycle.access import Known, Person, Role, Team, Unreadable
 from lifecycle.authors import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from tests.lifecycle.samples import HEAD, PROPOSAL, changed, said
+from tests.memory.clock import ManualClock
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 A, B, NONE = Sha("a" * 40), Sha("b" * 40), Sha("0" * 40)
@@ -148,3 +156,41 @@ PULL = ListedProposal(
     merged_at=None,
     updated_at=NOW,
 )
+
+
+class Asked:
+    """A forge with one team, which counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.fails: list[Exception] = []
+
+    async def team(self, slug: str) -> frozenset[str]:
+        self.times += 1
+        if self.fails:
+            raise self.fails.pop()
+        return frozenset({slug})
+
+
+async def test_a_team_is_asked_for_once_a_minute() -> None:
+    """Short-cut refused: once a look, or once and for all."""
+    asked, clock = Asked(), ManualClock()
+    teams = Teams(cast(Forge, asked), clock)
+
+    for _ in range(3):
+        assert (await teams.read("net")).has("net") is Known.YES
+    assert asked.times == 1
+    await clock.sleep(KEPT)
+    await teams.read("net")
+    assert asked.times == 2
+
+
+async def test_a_team_that_cannot_be_read_is_asked_for_again_and_says_why() -> None:
+    """Short-cut refused: an error ends the look, or the team is empty for a minute."""
+    asked = Asked()
+    asked.fails = [ForgeRefusedError("read", "no"), ForgeMissingError("read", "no")]
+    teams = Teams(cast(Forge, asked), ManualClock())
+
+    assert await teams.read("net") == Team(None, Unreadable.MISSING)
+    assert await teams.read("net") == Team(None, Unreadable.PERMISSION)
+    assert await teams.read("net") == Team(frozenset({"net"}))

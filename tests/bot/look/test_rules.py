@@ -4,7 +4,7 @@ import pytest
 
 from bot.config import CONFIG
 from bot.look import rules
-from lifecycle.access import Role, RoleSource, Source, UserSource
+from lifecycle.access import AccessAction, Role, RoleSource, Source, UserSource
 from lifecycle.policy import BrokenPolicy, Policy
 
 ABOVE = """\
@@ -80,3 +80,27 @@ def test_a_broken_file_on_either_branch_is_broken() -> None:
     """The short-cut unites what can be read with nothing."""
     assert isinstance(of_release("{").policy, BrokenPolicy)
     assert isinstance(of_release(None, above="{").policy, BrokenPolicy)
+
+
+def test_rules_by_folder_are_those_of_both() -> None:
+    """Short-cut refused: a rule for one folder, in the branch's own file, that asks for less."""
+    above = ABOVE.replace("access: {", "access: {freeze: {from: ['role:admin']}, ")
+    own = (
+        "access:\n  freeze: {from: ['role:read']}\n  propose: {from: ['role:read']}\n"
+        "  paths: [{directory: net/core, approve: {require: 0, self: true, from: ['role:read']}}]\n"
+        "  upstreams: [{upstream: 'x*', clone: {from: ['role:read']}}]\n"
+    )
+
+    policy = of_release(own, above).policy
+
+    assert isinstance(policy, Policy)
+    found = policy.rule(AccessAction.APPROVE, "net/core")
+    assert (found.require, found.self_allowed) == (1, False)
+    assert {s.spelling for s in found.sources} == {"role:maintain", "user:ann"}
+    freeze = policy.rule(AccessAction.FREEZE)
+    assert [s.spelling for s in freeze.sources] == ["role:admin"]
+    assert [s.spelling for s in policy.rule(AccessAction.CLONE, upstream="xy").sources] == [
+        "role:write"
+    ]
+    propose = policy.rule(AccessAction.PROPOSE).sources
+    assert {s.spelling for s in propose} == {"author and role:read", "role:write"}

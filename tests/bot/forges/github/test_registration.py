@@ -19,7 +19,7 @@ HOOK = {"url": URL, "content_type": "json", "insecure_ssl": "0", "secret": "****
 INSTALLED: dict[str, Any] = {
     "account": {"login": "acme"},
     "html_url": "https://github.example/settings/installations/7",
-    "permissions": {**PERMISSIONS, "members": "read"},
+    "permissions": {**PERMISSIONS, "actions": "read"},
     "events": [*EVENTS, "team"],
     "suspended_at": None,
 }
@@ -28,7 +28,7 @@ TRIED: list[dict[str, Any]] = [
     {"status_code": 202},
 ]
 SETTINGS = "https://github.example/organizations/acme/settings/apps/porchbot"
-ADMIN = {**PERMISSIONS, "contents": "admin", "members": "read"}
+ADMIN = {**PERMISSIONS, "contents": "admin", "actions": "read"}
 
 
 def _told(
@@ -158,8 +158,8 @@ def test_more_than_is_needed_is_a_hint() -> None:
     told = _told(app={"permissions": ADMIN})
 
     assert [each.partition(" is ")[0] for each in told] == [
+        "hint: The App's permission actions",
         "hint: The App's permission contents",
-        "hint: The App's permission members",
     ]
 
 

@@ -1,0 +1,40 @@
+"""Members of the teams that rules name, kept for a moment: many looks ask for the same teams."""
+
+from bot.clock import Clock
+from bot.forges.port import Forge, ForgeMissingError, ForgeRefusedError
+from lifecycle.access import Team, Unreadable
+
+KEPT = 60.0
+"""Seconds: who may do what is never older (docs/design.md, "Who may do what")."""
+
+
+class Teams:
+    """Reads the teams of the organization that owns one repository.
+
+    Args:
+        forge: The repository's.
+        clock: Seconds that they are kept for.
+    """
+
+    def __init__(self, forge: Forge, clock: Clock) -> None:
+        self._forge = forge
+        self._clock = clock
+        self._kept: dict[str, tuple[float, Team]] = {}
+
+    async def read(self, slug: str) -> Team:
+        """Return a team as it was at most `KEPT` seconds ago.
+
+        One that cannot be read is asked for again: it counts as soon as somebody lets us.
+        """
+        now = self._clock.monotonic()
+        known = self._kept.get(slug)
+        if known is not None and now - known[0] < KEPT:
+            return known[1]
+        try:
+            found = Team(await self._forge.team(slug))
+        except ForgeMissingError:
+            return Team(None, Unreadable.MISSING)
+        except ForgeRefusedError:
+            return Team(None, Unreadable.PERMISSION)
+        self._kept[slug] = now, found
+        return found

@@ -1,0 +1,168 @@
+"""The rules that approvals have to meet: by package, by owner, and what is said of each leaf."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from lifecycle import memory, needs, owners
+from lifecycle.access import (
+    AccessAction,
+    AppSource,
+    OwnersSource,
+    Person,
+    Role,
+    RoleSource,
+    Team,
+    TeamSource,
+    Unreadable,
+)
+from lifecycle.approvals import Fallen, approvals_of
+from lifecycle.commands.answers import pending
+from lifecycle.facts.proposal import Proposal
+from lifecycle.gates import judge
+from lifecycle.messages import summary
+from lifecycle.owners import Owned
+from lifecycle.policy import AccessRule, PathAccess, Policy
+from tests.lifecycle.samples import CORE, FACTS, PROPOSAL, approved_by, changed, said
+
+EDGE = replace(CORE, package="net/edge")
+DARK = Team(None, Unreadable.PERMISSION)
+
+
+def proposal(rule: AccessRule, *approvers: str, **more: object) -> Proposal:
+    """The sample under a rule, approved by some people; all others have write access."""
+    policy = Policy(approve=rule)
+    roles = {**PROPOSAL.people.roles, **dict.fromkeys(approvers, Role.WRITE)}
+    made = changed(PROPOSAL, policy=policy, roles=roles, organization="acme", **more)
+    return approved_by(made, *approvers)
+
+
+def missing(made: Proposal) -> int:
+    assert isinstance(made.rules.policy, Policy)
+    return approvals_of(made, made.rules.policy, memory.read(made)).missing
+
+
+def listed(made: Proposal) -> list[str]:
+    """The tree of rules below the gate of approvals, as it is shown."""
+    judgement = judge(replace(FACTS, proposals=(made,)), made, memory.read(made))
+    lines = summary.gate_list(judgement).splitlines()
+    start = next(at for at, line in enumerate(lines) if "**approved**" in line)
+    tree = lines[start + 1 :]
+    end = next((at for at, line in enumerate(tree) if not line.startswith("  ")), len(tree))
+    return tree[:end]
+
+
+def test_an_approval_of_one_package_counts_for_no_other() -> None:
+    """Short-cut refused: one list of approvers for the whole proposal."""
+    strict = PathAccess(
+        "net/edge", {AccessAction.APPROVE: AccessRule(sources=(RoleSource(Role.MAINTAIN),))}
+    )
+    made = changed(PROPOSAL, touched=(CORE, EDGE), policy=Policy(paths=(strict,)))
+    roles = {**made.people.roles, "ann": Role.WRITE}
+    ann = approved_by(changed(made, roles=roles), "ann")
+    both = approved_by(changed(made, roles=roles), "ann", "approver")
+
+    assert missing(ann) == 1
+    assert missing(both) == 0
+    assert listed(ann) == [
+        "  - ⏳ `net/edge`: 0 of 1, from maintain access.",
+        "    - ❌ `ann` does not count: has write access, is not among those named.",
+        "  - ✅ `net/core`: 1 of 1, from write access.",
+        "    - ✅ `ann` counts: write access.",
+    ]
+
+
+OWNED = (Owned(("net/core/a",), 3, ("@acme/net", "@bob")), Owned(("net/core/z",), 1, ("@cid",)))
+NET = Team(frozenset({"ann"}))
+OWNERS: dict[str, tuple[tuple[str, ...], Team, tuple[Owned, ...], int]] = {
+    "each owner's files": (("ann", "cid"), NET, OWNED, 0),
+    "of two owners one": (("ann",), NET, OWNED, 1),
+    "nobody who owns it": (("dan",), NET, OWNED, 1),
+    "a team that cannot be read": (("ann", "cid"), DARK, OWNED, 1),
+    "files that nobody owns": (("ann", "bob"), NET, (Owned(("net/core/a",), 1),), 1),
+    "a file of owners that is too large": (
+        ("ann",),
+        NET,
+        owners.unreadable(["net/core/a"], Unreadable.LARGE),
+        1,
+    ),
+    "nothing is known of owners": (("ann",), NET, (), 1),
+}
+
+
+@pytest.mark.parametrize(("approvers", "team", "owned", "expected"), OWNERS.values(), ids=OWNERS)
+def test_every_owner_has_a_say(
+    approvers: tuple[str, ...], team: Team, owned: tuple[Owned, ...], expected: int
+) -> None:
+    """Short-cut refused: whoever owns any of the files approves all of them."""
+    rule = AccessRule(sources=(OwnersSource(),))
+    made = proposal(rule, *approvers, teams={"net": team}, owners={"net/core": owned})
+
+    assert missing(made) == expected
+    assert needs.teams(made) == (("net",) if owned == OWNED else ())
+
+
+def test_an_owner_who_can_only_read_does_not_count() -> None:
+    made = proposal(AccessRule(sources=(OwnersSource(),)), "cid", owners={"net/core": OWNED[1:]})
+    assert missing(made) == 0
+    assert missing(changed(made, roles={"cid": Role.TRIAGE})) == 1
+
+
+def test_a_team_that_cannot_be_read_is_told_with_what_it_takes() -> None:
+    """Short-cut refused: "this person may not approve here", which nobody knows."""
+    made = proposal(AccessRule(sources=(TeamSource("net"),)), "ann", teams={"net": DARK})
+    assert isinstance(made.rules.policy, Policy)
+
+    found = approvals_of(made, made.rules.policy, memory.read(made))
+
+    assert found.fallen == {"ann": Fallen.UNSURE}
+    assert listed(made) == [
+        "  - ⏳ `net/core`: 0 of 1, from the team `net`.",
+        "    - ⏳ `ann` may count: the team `net` cannot be read (the App may not read teams: grant"
+        " it the organization permission *Members: Read-only*).",
+    ]
+    assert missing(changed(made, teams={"net": NET})) == 0
+
+
+def test_owners_are_shown_with_their_files() -> None:
+    rule = AccessRule(sources=(OwnersSource(),))
+    made = proposal(rule, "cid", teams={"net": NET}, owners={"net/core": OWNED})
+
+    assert listed(made) == [
+        "  - ⏳ `net/core`, `net/core/a` and 2 more files (CODEOWNERS names `@acme/net`, `@bob`):"
+        " 0 of 1, from a code owner.",
+        "    - ❌ `cid` does not count: has write access, is not among those named.",
+        "  - ✅ `net/core`, `net/core/z` (CODEOWNERS names `@cid`): 1 of 1, from a code owner.",
+        "    - ✅ `cid` counts: a code owner.",
+    ]
+
+
+RENOVATE = Person(7, "renovate[bot]", True)
+HEARD: Mapping[str, tuple[tuple[AppSource, ...], bool]] = {
+    "an App that the rules name": ((AppSource("renovate"),), True),
+    "another one": ((AppSource("dependabot"),), False),
+    "no App": ((), False),
+}
+
+
+@pytest.mark.parametrize(("sources", "heard"), HEARD.values(), ids=HEARD)
+def test_a_machine_is_heard_where_the_rules_name_it(
+    sources: tuple[AppSource, ...], heard: bool
+) -> None:
+    """Short-cut refused: machines command nothing at all, or all of them do."""
+    made = changed(
+        PROPOSAL,
+        comments=(said(RENOVATE, "/approve"),),
+        policy=Policy(approve=AccessRule(sources=(*sources, RoleSource(Role.READ)))),
+    )
+
+    assert bool(pending(made, memory.read(made))) is heard
+
+
+def test_the_approval_of_an_app_that_is_named_counts() -> None:
+    made = approved_by(changed(PROPOSAL, policy=Policy()), "renovate[bot]")
+    named = Policy(approve=AccessRule(sources=(AppSource("renovate"),)))
+
+    assert missing(made) == 1
+    assert missing(changed(made, policy=named)) == 0

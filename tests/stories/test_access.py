@@ -1,0 +1,103 @@
+"""Who approves by the repository's own rules: teams, code owners, Apps that are named."""
+
+from bot.sandbox.records.accounts import Organization
+from tests.stories.people import wait_for
+from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
+
+RULE = 'approve: {require: 1, from: ["role:maintain"]}'
+BRANCH = "drafts/net/core/w"
+
+
+def ruled(rule: str) -> str:
+    """The configuration with other approvers."""
+    assert RULE in CONFIG
+    return CONFIG.replace(RULE, f"approve: {{from: [{rule}]}}")
+
+
+def organize(play: World) -> None:
+    """The owner becomes an organization with a team, and a team below that."""
+    state = play.forge.state
+    with state.lock:
+        account = state.user("acme")
+        account.kind = "Organization"
+        state.data.organizations["acme"] = Organization(account=account)
+    network = state.organizations.add_team("acme", "Network", ("author",))
+    state.organizations.add_team("acme", "DNS", ("outsider",), parent=network)
+
+
+def grants(play: World, **permissions: str) -> None:
+    """The owner grants the App other permissions."""
+    (installation,) = play.forge.state.data.installations.values()
+    installation.permissions = permissions
+    for token in play.forge.state.data.installation_tokens.values():
+        token.permissions = dict(permissions)
+
+
+def test_a_team_approves_once_it_can_be_read(staged: Staging) -> None:
+    """Fails when a team that cannot be read is one without members, or without child teams."""
+    with staged(ruled('"team:network"')) as play:
+        organize(play)
+        play.start_bot()
+        (installation,) = play.forge.state.data.installations.values()
+        before = dict(installation.permissions)
+        grants(play, **{name: level for name, level in before.items() if name != "members"})
+        number = play.proposes(BRANCH, package("net/core"))
+
+        # Somebody of whom nobody can tell whether they may: no yes, and no no.
+        play.outsider.says(number, "/approve")
+        text = play.author.waits_for_summary(number, "the team `network` cannot be read")
+        assert "grant it the organization permission *Members: Read-only*" in text
+        play.rests()
+        assert not play.author.tags()
+
+        grants(play, **before)
+        play.rests()
+        play.owner.says(number, "/approve")
+        refused = play.author.waits_for_answer(number, "`/approve` refused")
+        assert "it takes the team `network`, and you have admin access" in refused
+        play.author.waits_for_tag("net/core/v1")
+
+
+def test_code_owners_are_those_of_the_base_branch(staged: Staging) -> None:
+    """Fails when the head's CODEOWNERS counts, or one owner approves for all."""
+    with staged(ruled("codeowners")) as play:
+        owners = "/net/ @owner\n/net/edge/settings.yaml @approver\n"
+        play.owner.pushes("main", {".github/CODEOWNERS": owners})
+        play.start_bot()
+        play.rests()
+        files = {**resized("net/edge", 2), "net/edge/more.yaml": "# nothing\n"}
+        number = play.proposes("drafts/net/edge/w", files)
+        play.approver.says(number, "/approve")
+        text = play.author.waits_for_summary(number, "rules met")
+        assert "1 of 2 rules met" in text
+        assert "`net/edge/more.yaml` (CODEOWNERS names `@owner`): 0 of 1" in text
+        play.rests()
+        assert not play.author.tags()
+
+        play.owner.reviews(number)
+        play.author.waits_for_tag("net/edge/v1")
+
+
+def test_an_app_that_is_named_approves(staged: Staging) -> None:
+    """Fails when all machines are unheard, or all are heard."""
+    with staged(ruled('"app:renovate"')) as play:
+        state = play.forge.state
+        with state.lock:
+            for login in ("renovate[bot]", "stranger[bot]"):
+                state.add_user(login).kind = "Bot"
+        play.start_bot()
+        number = play.proposes(BRANCH, package("net/core"))
+
+        def says(login: str) -> None:
+            seconds_pass(play.forge, 2)
+            with state.lock:
+                pull = state.pulls.find(play.repository, number)
+                state.talk.comment(pull, state.user(login), "/approve")
+
+        says("stranger[bot]")
+        play.rests()
+        assert not play.author.tags()
+        assert not any("stranger" in text for text in play.author.answers(number))
+
+        says("renovate[bot]")
+        wait_for("the tag", lambda: play.author.tags() or None)
