@@ -10,6 +10,7 @@ import pytest
 from tests.stories.people import wait_for
 from tests.stories.rendering import Rendering
 from tests.stories.simulated import SimulatedWorld, simulated
+from tests.stories.test_access import organize, ruled
 from tests.stories.test_manifest import less
 from tests.stories.world import MANIFEST, package
 
@@ -63,17 +64,26 @@ def a_repository_has_its_dashboard(stage: SimulatedWorld) -> None:
     wait_for("the dashboard", lambda: bool(stage.repository.issues) or None, PATIENCE)
 
 
+def somebody_in_a_team_approves(stage: SimulatedWorld) -> None:
+    organize(stage)
+    stage.owner.pushes("main", {".porchbot.yaml": ruled('"team:network"')})
+    number = _proposed(stage)
+    stage.rests()
+    stage.outsider.says(number, "/approve")
+    wait_for("the tag", lambda: stage.author.tags().get("net/core/v1"), PATIENCE)
+
+
 STORIES: Mapping[str, Story] = {
     "contents": an_approved_proposal_is_published,
     "pull_requests": a_draft_gets_a_pull_request,
     "issues": a_repository_has_its_dashboard,
     "checks": a_pull_request_gets_its_checks,
     "statuses": a_required_status_of_others_is_waited_for,
+    "members": somebody_in_a_team_approves,
 }
 
 ELSEWHERE: Mapping[str, str] = {
     "metadata": "every App has it: GitHub lets nobody take it away",
-    "members": "teams in `access`",
     "merge_queues": "merging through a queue",
     "deployments": "asked for now, so that nobody has to accept it later; not used yet",
 }
