@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from bot.forges.github.http import JSONObject
 from bot.forges.port import Drift, Mend, RequiredCheck
+from lifecycle import names
 from lifecycle.facts.checks import PUBLISH
 
-TAGS = "refs/tags/**/v*"
+TAGS = names.tag_ref("**/v*")
 """Release tags, of packages in folders and of one at the top: `**/` stands for none as well."""
 
 _TAG_RULES = frozenset({"creation", "update", "deletion"})
@@ -84,8 +85,8 @@ def _of_tags(given: Guarded) -> Iterator[Drift]:
     name, page = str(given.repository["full_name"]), _rules_page(given)
     for ruleset in given.rulesets:
         rules = {str(rule["type"]) for rule in ruleset.get("rules") or ()}
-        names = (ruleset.get("conditions") or {}).get("ref_name") or {}
-        holds = {TAGS, "~ALL"} & {*names.get("include", ())}
+        there = (ruleset.get("conditions") or {}).get("ref_name") or {}
+        holds = {TAGS, "~ALL"} & {*there.get("include", ())}
         if ruleset.get("enforcement") != "active" or not holds or not rules >= _TAG_RULES:
             continue
         actors = ruleset.get("bypass_actors")
@@ -119,7 +120,7 @@ def branch_ruleset(branch: str, app: int) -> JSONObject:
         "name": f"porchbot: {branch}",
         "target": "branch",
         "enforcement": "active",
-        "conditions": {"ref_name": {"include": [f"refs/heads/{branch}"], "exclude": []}},
+        "conditions": {"ref_name": {"include": [names.branch_ref(branch)], "exclude": []}},
         "rules": [
             {"type": "deletion"},
             {"type": "non_fast_forward"},
