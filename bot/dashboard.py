@@ -9,7 +9,8 @@ from contextlib import suppress
 
 from bot.forges.port import Forge, ForgeMissingError, Issue, Repository
 from bot.store.port import Claims, Repositories
-from lifecycle import limits, records
+from lifecycle import limits, records, replay
+from lifecycle.events import Log
 from lifecycle.kinds import Write
 
 _CLAIM = Write(("dashboard",), makes_after=0).claim
@@ -46,6 +47,7 @@ class Dashboard:
             "repository": repository.id.spelled,
             "instance": instance,
         }
+        self._freezing: records.Record = {**self._record, "kind": "freezes"}
 
     async def find(self) -> Issue | None:
         """Find it: by its number, else among our issues; None where there is none, or no issues.
@@ -68,12 +70,27 @@ class Dashboard:
                     return issue
         return None
 
-    async def write(self, title: str, text: str) -> Issue | None:
+    async def freezes(self) -> Log:
+        """Return what was frozen and thawed, as it was written there."""
+        issue = await self.find()
+        found = records.read(issue.body, self._keys) if issue is not None else ()
+        return frozenset(
+            event
+            for record in found
+            if self._freezing.items() <= record.items()
+            for event in replay.unpack(record)
+        )
+
+    async def write(self, title: str, text: str, frozen: Log = frozenset()) -> Issue | None:
         """Make it, or edit it in place where its text differs; one that was closed is left alone.
+
+        Where something was frozen, one that was closed is written as well: it is no news for
+        people, but what tells of it when the database is lost.
 
         Args:
             title: Of one that is made; people may rename it.
             text: Markdown, without the record.
+            frozen: What was frozen and thawed, to be remembered there.
 
         Returns:
             The issue; None where there are no issues, or somebody else is making it now.
@@ -81,10 +98,10 @@ class Dashboard:
         if not self._repository.has_issues:
             return None
         issue = await self.find()
-        body = self._signed(text)
+        body = self._signed(text, frozen)
         if issue is None:
             return await self._make(title, body)
-        if issue.open and issue.body.replace("\r\n", "\n") != body:
+        if (issue.open or frozen) and issue.body.replace("\r\n", "\n") != body:
             await self._forge.edit_issue(issue.number, body)
         return issue
 
@@ -98,6 +115,9 @@ class Dashboard:
         await self._known.keep_dashboard(self._repository.id, number)
         return Issue(number=number, title=title, body=body, ours=True, open=True)
 
-    def _signed(self, text: str) -> str:
-        most = limits.OWN_COMMENT - records.length(self._record)
-        return f"{text[:most]}\n\n{records.sign(self._record, self._keys[0])}"
+    def _signed(self, text: str, frozen: Log) -> str:
+        said = [self._record]
+        if frozen:
+            said.append({**self._freezing, **replay.pack(replay.compact(frozen))})
+        room = limits.OWN_COMMENT - sum(records.length(each) for each in said)
+        return "\n\n".join([text[:room], *(records.sign(each, self._keys[0]) for each in said)])

@@ -49,6 +49,8 @@ DECISIONS = Counter(
 )
 ACTIONS = Counter("porchbot_actions", "Actions by kind and outcome.", ["kind", "outcome"])
 
+OVERRIDES = Counter("porchbot_overrides", "Exceptions that people made, by kind of gate.", ["kind"])
+
 REPAIRS = Counter(
     "porchbot_sweep_repairs",
     "What a sweep found to do that no event had told, by sweep.",

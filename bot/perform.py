@@ -10,7 +10,6 @@ halfway.
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from itertools import groupby
 from typing import assert_never
 
@@ -37,13 +36,14 @@ from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import CLAIM, TAGS, MergeRefusal, Revision, StoreError
 from bot.tasks import end
-from lifecycle import names, records
+from lifecycle import memory, names, records, replay
 from lifecycle.actions import (
     Action,
     AskPublish,
     DeleteBranch,
     Forget,
     Keep,
+    KeepFreezes,
     Merge,
     OpenProposal,
     PushRender,
@@ -58,6 +58,7 @@ from lifecycle.actions import (
     SetLabels,
     Tag,
 )
+from lifecycle.events import REPOSITORY, Frozen, Overridden
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
@@ -67,7 +68,7 @@ from lifecycle.names import Sha
 log = structlog.get_logger()
 
 
-OVER = "the time for it is over"
+OVER, FROZEN = "the time for it is over", "frozen meanwhile"
 FEW_TAGS = 3
 """Most tags that are made through the API: each takes two calls there, and a push of any number two
 and the names of all refs. Of more than three in one push GitHub tells nobody."""
@@ -227,8 +228,8 @@ class Performer:
                 # First the database: what it knows of and the forge does not show, people deleted.
                 await self._store.proposals.keep(self._repository_id, number, gone=(comment,))
                 await self._forge.delete_comment(comment)
-            case Keep(number, log, written, gone):
-                await self._store.proposals.keep(self._repository_id, number, log, written, gone)
+            case Keep() | KeepFreezes():
+                await self._keep(action)
             case PushRender() | PushUpdate():
                 return await self._push_commit(action)
             case Forget(number, trees):
@@ -254,8 +255,8 @@ class Performer:
         return DONE
 
     async def _merge(self, merge: Merge, looked: Looked) -> ActionResult:
-        if self._is_over(merge.until):
-            return ActionResult(ActionOutcome.LOOK_AGAIN, OVER)
+        if late := await self._too_late(merge):
+            return ActionResult(ActionOutcome.LOOK_AGAIN, late)
         said = looked.said.get(merge.number, "")
         return await merging.merge(
             self._forge, self._store.proposals, self._repository_id, merge, said
@@ -294,6 +295,9 @@ class Performer:
                 await self._forge.edit_comment(comment, text)
             case Reply(number, body, record):
                 made = {await self._forge.comment(number, text): Written(body, record)}
+                for event in memory.events_of(record):
+                    if isinstance(event, Overridden):
+                        metrics.OVERRIDES.labels(event.gate.partition(" ")[0]).inc()
                 await self._store.proposals.keep(self._repository_id, number, written=made)
             case Say(number, None):
                 made = {await self._forge.comment(number, self._summary(text)): Written()}
@@ -367,8 +371,8 @@ class Performer:
         A few are made through the API, where nobody has to be told of all the others first; many
         are pushed, all or none. In both cases they are the same objects (ADR 0018).
         """
-        if any(self._is_over(tag.until) for tag in tags):
-            return ActionResult(ActionOutcome.LOOK_AGAIN, OVER)
+        if late := await self._too_late(*tags):
+            return ActionResult(ActionOutcome.LOOK_AGAIN, late)
         made = await self._offload(self._write_tags, tags)
         left = list(zip(made, tags, strict=True))
         if len(left) <= FEW_TAGS:
@@ -393,9 +397,31 @@ class Performer:
             await self._keep_revisions([tag for tag, _ in left], tags)
         return came
 
-    def _is_over(self, until: datetime | None) -> bool:
-        """Whether windows of time may say otherwise by now than when it was decided."""
-        return until is not None and self._clock.now() >= until
+    async def _too_late(self, *publishing: Merge | Tag) -> str:
+        """Why gates of time may say otherwise by now than when it was decided; "" where none may.
+
+        Somebody may have frozen the repository between the look and this (trap 29).
+        """
+        now = self._clock.now()
+        if any(each.until is not None and now >= each.until for each in publishing):
+            return OVER
+        log, _ = await self._store.proposals.remembered(self._repository_id, REPOSITORY)
+        frozen = {event.comment for event in log if isinstance(event, Frozen)}
+        return FROZEN if any(frozen - each.freezes for each in publishing) else ""
+
+    async def _keep(self, action: Keep | KeepFreezes) -> None:
+        """Tell the database; of what was frozen and thawed then everything in the repository."""
+        me = self._repository_id
+        if isinstance(action, Keep):
+            await self._store.proposals.keep(
+                me, action.number, action.log, action.written, action.gone
+            )
+            return
+        await self._store.proposals.keep(me, REPOSITORY, action.log)
+        newest = max(replay.order(event)[2] for event in action.log)
+        everything = Hint(everything=frozenset({f"freezes {newest}"}))
+        await self._store.queue.wake(keys.RepositoryKey(me), everything)
+        await self._store.queue.wake(keys.DashboardKey(me))
 
     async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> ActionResult:
         """It is shown where people wait for the tag, and tried again after `/check`."""

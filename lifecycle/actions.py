@@ -299,6 +299,30 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepFreezes:
+    """Remember in the database what was frozen and thawed, and have all proposals look at it.
+
+    Attributes:
+        log: Events that the database lacks.
+    """
+
+    KIND: ClassVar[Kind] = Kind(
+        name="KeepFreezes",
+        repeat=Repeat.HARMLESS,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.FIRST,
+    )
+
+    log: Log
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("freezes",))
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """Answer in the conversation, with a hidden record that keeps it from being said twice."""
 
@@ -410,6 +434,7 @@ class Merge:
         message: The rest, with one trailer for each package.
         approvers: Logins of those whose approvals count.
         until: From when on windows of time may say otherwise; None for never.
+        freezes: Numbers of the `/freeze` comments that were known when it was decided.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -429,6 +454,7 @@ class Merge:
     message: str
     approvers: tuple[str, ...] = ()
     until: datetime | None = None
+    freezes: frozenset[int] = frozenset()
 
     @property
     def writes(self) -> Write:
@@ -450,6 +476,7 @@ class Tag:
         approvers: Logins of those whose approvals count.
         provenance: What is attested of it, where the bot signs (`lifecycle.provenance`).
         until: As in `Merge`.
+        freezes: As in `Merge`.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -468,6 +495,7 @@ class Tag:
     approvers: tuple[str, ...] = ()
     provenance: Mapping[str, JSON] = field(default_factory=dict)
     until: datetime | None = None
+    freezes: frozenset[int] = frozenset()
 
     @property
     def writes(self) -> Write:
@@ -507,6 +535,7 @@ Action = (
     | Restore
     | RemoveDouble
     | Keep
+    | KeepFreezes
     | Reply
     | React
     | Forget

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from lifecycle import memory, upkeep
-from lifecycle.actions import Action
+from lifecycle.actions import Action, KeepFreezes
 from lifecycle.approvals import bind, fell
 from lifecycle.checks import was_observed
 from lifecycle.commands import answers
@@ -66,10 +66,16 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
         after,
         kept,
         judgement,
-        (*mended, *answered.actions, *upkeep.keep(after, kept)),
+        (*mended, *_freezes(facts, kept), *answered.actions, *upkeep.keep(after, kept)),
         answered.render_asked,
         answered.update_asked,
     )
+
+
+def _freezes(facts: Facts, kept: Memory) -> list[KeepFreezes]:
+    """What was frozen or thawed here, and the database does not know: asked for now, or lost."""
+    lacking = kept.freezes - facts.freezes
+    return [KeepFreezes(lacking)] if lacking else []
 
 
 def lost_tags(proposal: Proposal) -> tuple[str, ...]:

@@ -334,7 +334,8 @@ def _merge(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
         title=commits.merge_title(p),
         message=commits.merge_message(p, _approvers(one), trailers),
         approvers=_approvers(one),
-        until=timing.changes(p),
+        until=timing.changes(facts, p, one.memory),
+        freezes=timing.known(facts, one.memory),
     )
     return [*checks.ready(facts, p), merge]
 
@@ -360,7 +361,8 @@ def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
             ),
             approvers=_approvers(one),
             provenance=provenance.predicate(facts, p, t, one.judgement),
-            until=timing.changes(p),
+            until=timing.changes(facts, p, one.memory),
+            freezes=timing.known(facts, one.memory),
         )
         for t in p.content.touched
         if not t.tagged and not t.removed

@@ -6,7 +6,7 @@ who looks has to come back by itself. `tests/lifecycle/test_due.py` finds a rule
 
 from datetime import datetime
 
-from lifecycle import timing, upkeep
+from lifecycle import memory, timing, upkeep
 from lifecycle.facts.head import Facts
 
 
@@ -16,5 +16,5 @@ def due(facts: Facts) -> datetime | None:
     The moment is after the one that the facts are from.
     """
     found = [upkeep.doubles_due(proposal) for proposal in facts.proposals]
-    found += [timing.changes(proposal) for proposal in facts.proposals]
+    found += [timing.changes(facts, p, memory.read(p)) for p in facts.proposals]
     return min((each for each in found if each is not None), default=None)

@@ -214,6 +214,71 @@ class Tampered:
     reviews: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """A person froze the repository, or a part of it, at once.
+
+    Attributes:
+        person: Login, as it was then.
+        at: When.
+        comment: The `/freeze`.
+        path: Folder that is frozen with all in it; "" for the whole repository.
+        until: When it ends by itself; None for never.
+        reason: Why.
+    """
+
+    person: str
+    at: datetime
+    comment: int
+    path: str = ""
+    until: datetime | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thawed:
+    """A person lifted what was frozen before.
+
+    Attributes:
+        person: Login, as it was then.
+        at: When.
+        comment: The `/thaw`.
+        path: What is lifted: the freezes of exactly this folder; None for all.
+    """
+
+    person: str
+    at: datetime
+    comment: int
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overridden:
+    """A person let one proposal past one gate of time or of others.
+
+    Attributes:
+        person: Login, as it was then.
+        account: The forge's number of the person.
+        at: When.
+        comment: The `/override`.
+        gate: Name of the gate.
+        reason: Why.
+        trees: Digest of the tree of each touched package, as `content` makes it.
+        head: The commit that was looked at.
+        base_ref: Name of the base branch.
+    """
+
+    person: str
+    account: int = 0
+    at: datetime
+    comment: int
+    gate: str
+    reason: str = ""
+    trees: str
+    head: Sha
+    base_ref: str
+
+
 Event = (
     FirstSeen
     | Answered
@@ -227,11 +292,17 @@ Event = (
     | PackagePublished
     | Noticed
     | Tampered
+    | Frozen
+    | Thawed
+    | Overridden
 )
 
 Log = frozenset[Event]
 """Everything decided about one proposal, in no order."""
 
+
+REPOSITORY = 0
+"""The number under which the database remembers what holds for all proposals of a repository."""
 
 EVER = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 """Before all that happens at a forge."""
@@ -258,12 +329,16 @@ _KINDS: Mapping[str, type[Any]] = {
     "tagged": PackagePublished,
     "noticed": Noticed,
     "tampered": Tampered,
+    "frozen": Frozen,
+    "thawed": Thawed,
+    "overridden": Overridden,
 }
 _NAMES: Mapping[type[Any], str] = {kind: name for name, kind in _KINDS.items()}
 
 _READ: Mapping[str, Callable[[Any], object]] = {
     "at": datetime.fromisoformat,
     "edited_at": datetime.fromisoformat,
+    "until": datetime.fromisoformat,
     "head": Sha,
     "why": Fall,
     "what": CommentLoss,

@@ -53,7 +53,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
         *_fresh(approvals, remembered),
         _unopposed(approvals),
         _not_held(remembered),
-        *timing.gates(proposal),
+        *timing.gates(facts, proposal, remembered),
         *_others(proposal),
         *_mergeable(proposal),
         *_taggable(proposal),

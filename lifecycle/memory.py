@@ -19,13 +19,16 @@ from lifecycle.events import (
     Event,
     Fell,
     FirstSeen,
+    Frozen,
     Held,
     Log,
     Noticed,
+    Overridden,
     PackagePublished,
     Rejected,
     Reported,
     Tampered,
+    Thawed,
 )
 from lifecycle.facts.conversation import Comment
 from lifecycle.facts.proposal import Proposal
@@ -79,6 +82,17 @@ class Memory:
     def holds(self) -> tuple[Held, ...]:
         """The holds in force, oldest first."""
         return replay.holds(self.log)
+
+    @cached_property
+    def freezes(self) -> Log:
+        """What was frozen and thawed by comments of this proposal."""
+        return frozenset(e for e in self.log if isinstance(e, Frozen | Thawed))
+
+    @cached_property
+    def overrides(self) -> tuple[Overridden, ...]:
+        """Exceptions that were made for the proposal, oldest first."""
+        found = (e for e in self.log if isinstance(e, Overridden))
+        return tuple(sorted(found, key=replay.order))
 
     @cached_property
     def rejected(self) -> Rejected | None:

@@ -20,14 +20,17 @@ from lifecycle.events import (
     Event,
     Fell,
     FirstSeen,
+    Frozen,
     Held,
     Log,
     Noticed,
+    Overridden,
     PackagePublished,
     Rejected,
     Reported,
     TakenBack,
     Tampered,
+    Thawed,
     Unheld,
     decode,
     encode,
@@ -60,6 +63,8 @@ def order(event: Event) -> _Position:
             falls = int(isinstance(event, Fell))
             number = event.comment or event.review
             return (event.at, int(event.comment > 0), number, falls, text)
+        case Frozen() | Thawed() | Overridden():
+            return (event.at, 1, event.comment, 2, text)
         case TakenBack() | Held() | Unheld() | Rejected():
             # A comment that approves and sends back in one means the latter.
             return (event.at, 1, event.comment, 2, text)
@@ -114,6 +119,17 @@ def holds(log: Iterable[Event]) -> tuple[Held, ...]:
     return tuple(found.values())
 
 
+def freezes(log: Iterable[Event]) -> tuple[Frozen, ...]:
+    """Return the freezes that nobody lifted, oldest first; those that ended by themselves too."""
+    found: list[Frozen] = []
+    for event in sorted((e for e in log if isinstance(e, Frozen | Thawed)), key=order):
+        if isinstance(event, Frozen):
+            found.append(event)
+        else:
+            found = [e for e in found if event.path not in (None, e.path)]
+    return tuple(found)
+
+
 def rejection(log: Iterable[Event]) -> Rejected | None:
     """Return the latest rejection; None without any."""
     return max((e for e in log if isinstance(e, Rejected)), key=order, default=None)
@@ -140,9 +156,10 @@ def compact(log: Iterable[Event]) -> Log:
     """Leave out what a later word has overruled; replaying gives the same, in any union."""
     given = frozenset(log)
     lasting = Answered | Reported | PackagePublished | Noticed | Tampered
+    lasting |= Thawed | Overridden
     kept: set[Event] = {e for e in given if isinstance(e, lasting)}
     kept |= _last_words(given)
-    kept |= _last_holds(given)
+    kept |= {*_last_holds(given), *freezes(given)}
     kept |= {e for e in (rejection(given), first_sight(given)) if e is not None}
     return frozenset(kept)
 

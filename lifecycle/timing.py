@@ -1,25 +1,102 @@
-"""Gates of time: what keeps a proposal from being published now, and until when."""
+"""Gates of time: what keeps a proposal from being published now, and until when.
 
+They are asked before the merge and before the tag: what somebody else merged while nothing is
+published is tagged later. An exception (`/override`) is for the content that its writer saw, and
+for what kept that from being published then: a freeze of later, or the next time that a window
+closes, takes another one.
+"""
+
+from collections.abc import Iterable
 from datetime import datetime
 
+from lifecycle import replay
+from lifecycle.access import AccessAction
+from lifecycle.events import Event, Frozen, Overridden, content
+from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState
+from lifecycle.memory import Memory
 from lifecycle.messages import timing as texts
 from lifecycle.policy import Policy
-from lifecycle.windows import Closure, closure
+from lifecycle.windows import Closure, closure, overlap
 
 
-def gates(proposal: Proposal) -> list[Gate]:
-    """Return the gates of time; none where no rule of time is about its packages.
+def gates(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]:
+    """Return the gates of time; none where no rule of time is about its packages."""
+    return [
+        *_windows(proposal, remembered),
+        *_freezes(facts, proposal, remembered),
+    ]
 
-    They are asked before the merge and before the tag: what somebody else merged while nothing is
-    published is tagged later.
+
+def changes(facts: Facts, proposal: Proposal, remembered: Memory) -> datetime | None:
+    """Return when time alone changes what the gates say; None for never."""
+    found = [] if (windows := _closure(proposal)) is None else [windows.changes]
+    found += [freeze.until for freeze in _frozen(facts, proposal, remembered)]
+    return min((each for each in found if each is not None), default=None)
+
+
+def known(facts: Facts, remembered: Memory) -> frozenset[int]:
+    """Return the numbers of all `/freeze` comments that are known."""
+    every = facts.freezes | remembered.freezes
+    return frozenset(each.comment for each in every if isinstance(each, Frozen))
+
+
+def excepted(
+    proposal: Proposal, remembered: Memory, gate: str, *, at_head: bool = False
+) -> tuple[Overridden, ...]:
+    """Return the exceptions for a gate that still count, one for each person; all or none.
+
+    Args:
+        proposal: The proposal.
+        remembered: What our comments and the database remember.
+        gate: Its name.
+        at_head: It judges the head, and not the packages alone.
     """
+    policy = proposal.rules.policy
+    edited = {c.id for c in proposal.talk.comments if c.edited}
+    trees = {content(proposal.content.trees), content(proposal.content.head_trees)}
+    found = {
+        each.account or each.person: each
+        for each in remembered.overrides
+        if each.gate == gate
+        and each.comment not in edited
+        and each.trees in trees
+        and each.base_ref == proposal.place.base_ref
+        and (not at_head or each.head == proposal.place.head)
+    }
+    needed = 1
+    if isinstance(policy, Policy):
+        packages = [t.package for t in proposal.content.touched] or [""]
+        rules = (policy.rule(AccessAction.OVERRIDE, package) for package in packages)
+        needed = max(1, *(rule.require for rule in rules))
+    return tuple(found.values()) if len(found) >= needed else ()
+
+
+def has_exceptions(gate: str) -> bool:
+    """Tell whether people can let a proposal past a gate, by its name; of few they can."""
+    return gate in ("window", "freeze")
+
+
+def spelled(gate: str) -> str:
+    """Return a gate as `/override` names it."""
+    kind, _, name = gate.partition(" ")
+    shown = f"{kind}:{name}" if name else gate
+    return f'"{shown}"' if " " in shown else shown
+
+
+def _windows(proposal: Proposal, remembered: Memory) -> list[Gate]:
     found = _closure(proposal)
     if found is None or not found.told:
         return []
     if not found.closing:
         return [Gate(name="window", state=GateState.HOLDS, actual=texts.OPEN)]
+    excepting = [
+        each for each in excepted(proposal, remembered, "window") if _same(proposal, each.at, found)
+    ]
+    if excepting:
+        actual = texts.overridden(excepting, texts.closed(found.closing))
+        return [Gate(name="window", state=GateState.HOLDS, actual=actual)]
     return [
         Gate(
             name="window",
@@ -31,16 +108,60 @@ def gates(proposal: Proposal) -> list[Gate]:
     ]
 
 
-def changes(proposal: Proposal) -> datetime | None:
-    """Return when time alone changes what the gates say; None for never."""
-    found = _closure(proposal)
-    return found.changes if found is not None else None
+def _same(proposal: Proposal, at: datetime, now: Closure) -> bool:
+    """Whether windows have kept it from being published all the time since a moment."""
+    then = _closure(proposal, at)
+    return then is not None and bool(then.closing) and then.opens == now.opens
 
 
-def _closure(proposal: Proposal) -> Closure | None:
-    """What windows say; None where they decide nothing."""
-    policy, now = proposal.rules.policy, proposal.times.looked_at
-    over = proposal.place.closed and (not proposal.place.merged or proposal.once_published)
-    if over or not isinstance(policy, Policy) or not policy.calendars or now is None:
+def _freezes(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]:
+    frozen = _frozen(facts, proposal, remembered)
+    if not frozen:
+        return []
+    newest = max(map(replay.order, frozen))
+    excepting = [
+        each
+        for each in excepted(proposal, remembered, "freeze")
+        if replay.order(each)[:3] > newest[:3]
+    ]
+    if excepting:
+        actual = texts.overridden(excepting, texts.frozen(frozen))
+        return [Gate(name="freeze", state=GateState.HOLDS, actual=actual)]
+    return [
+        Gate(
+            name="freeze",
+            state=GateState.BLOCKED,
+            actual=texts.frozen(frozen),
+            wanted=texts.thaw(frozen),
+            who=texts.FREEZE_WHO,
+        )
+    ]
+
+
+def _frozen(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Frozen]:
+    """The freezes that are in force over its packages."""
+    if _over(proposal):
+        return []
+    packages = [t.package for t in proposal.content.touched]
+    standing = standing_freezes(facts.freezes | remembered.freezes, proposal.times.looked_at)
+    return [f for f in standing if any(overlap(f.path, package) for package in packages)]
+
+
+def standing_freezes(log: Iterable[Event], at: datetime | None) -> tuple[Frozen, ...]:
+    """Return the freezes in force at a moment, oldest first; None of which nobody knows when."""
+    return tuple(
+        each for each in replay.freezes(log) if each.until is None or at is None or at < each.until
+    )
+
+
+def _over(proposal: Proposal) -> bool:
+    return proposal.place.closed and (not proposal.place.merged or proposal.once_published)
+
+
+def _closure(proposal: Proposal, at: datetime | None = None) -> Closure | None:
+    """What windows say, now or at another moment; None where they decide nothing."""
+    policy, moment = proposal.rules.policy, at or proposal.times.looked_at
+    if _over(proposal) or not isinstance(policy, Policy) or not policy.calendars or moment is None:
         return None
-    return closure(policy.calendars, tuple(t.package for t in proposal.content.touched), now)
+    packages = tuple(t.package for t in proposal.content.touched)
+    return closure(policy.calendars, packages, moment)

@@ -34,6 +34,7 @@ from bot.store.values import Adoption, Revision
 from lifecycle import memory, names
 from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
+from lifecycle.events import REPOSITORY
 from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
 from lifecycle.facts.verdicts import Verdict, rules_digest
@@ -274,7 +275,8 @@ class Looker:
         heads = (each.pull.head for each in state.relevant)
         shown = state.open_head or tip or next(heads, None)
         unasked = shown if state.relevant and state.open_head is None else None
-        checks, refused, rendered_by_us, proposals = await asyncio.gather(
+        (frozen, _), checks, refused, rendered_by_us, proposals = await asyncio.gather(
+            self.store.proposals.remembered(self.repository.id, REPOSITORY),
             self._asker.checks(unasked),
             self._push_refused(ref, tip),
             self._offload(reader.made_by_us, shown),
@@ -298,6 +300,7 @@ class Looker:
             rerun=state.rerun,
             rendered_by_us=rendered_by_us,
             push_refused=refused,
+            freezes=frozen,
         )
         if not state.relevant and same and tip is not None and facts.is_draft_branch:
             facts = await self._draft(look, facts, tip)

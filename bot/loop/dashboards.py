@@ -8,6 +8,7 @@ decides anything.
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -20,7 +21,8 @@ from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
 from bot.store.port import Queue, Store
 from bot.store.values import Waiting
-from lifecycle import names
+from lifecycle import names, timing
+from lifecycle.events import REPOSITORY, Log
 from lifecycle.facts.overview import (
     ListedChange,
     ListedPackage,
@@ -56,7 +58,7 @@ class DashboardHandler:
     def __init__(self, serving: Serving, store: Store) -> None:
         self._serving = serving
         self._store = store
-        self._looked: Recent[RepositoryId, float] = Recent(MOST_PACED)
+        self._looked: Recent[RepositoryId, tuple[float, Log]] = Recent(MOST_PACED)
 
     async def handle(self, key: keys.DashboardKey) -> float | None:
         """Write a dashboard, or say how long to put that off."""
@@ -64,15 +66,18 @@ class DashboardHandler:
         if not served.repository.has_issues:
             return None
         now, last = served.clock.monotonic(), self._looked.get(key.repository)
-        if last is not None and now < last + PACE:
-            return last + PACE - now
-        self._looked.put(key.repository, now)
+        frozen, _ = await self._store.proposals.remembered(key.repository, REPOSITORY)
+        # What was frozen is written at once: whoever stops a repository wants to be sure of it.
+        if last is not None and now < last[0] + PACE and frozen == last[1]:
+            return last[0] + PACE - now
+        self._looked.put(key.repository, (now, frozen))
         if await served.offload(branches.observes, served.mirror, served.repository.default_branch):
             return None
-        overview = await self._overview(served)
+        standing = timing.standing_freezes(frozen, served.clock.now())
+        overview = replace(await self._overview(served), frozen=standing)
         try:
-            if not overview.empty or await served.dashboard.find() is not None:
-                await served.dashboard.write(texts.TITLE, texts.dashboard(overview))
+            if frozen or not overview.empty or await served.dashboard.find() is not None:
+                await served.dashboard.write(texts.TITLE, texts.dashboard(overview), frozen)
         except ForgeRefusedError as error:
             # Nobody waits for it; `porchbot doctor` names the permission.
             log.warning("dashboard not written", repository=str(key.repository), error=str(error))

@@ -10,7 +10,7 @@ import structlog
 from bot import keys
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.dashboard import Dashboard
-from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
+from bot.forges.port import Forge, ForgeMissingError, ForgeRefusedError, Forges, Repository
 from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
 from bot.look.assemble import Looker
 from bot.loop import branches
@@ -24,6 +24,7 @@ from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Adoption
 from lifecycle import names
+from lifecycle.events import REPOSITORY
 from lifecycle.identity import RepositoryId
 
 log = structlog.get_logger()
@@ -137,10 +138,19 @@ class Serving:
                 return known
             forge = self._forges.of(repository)
             mirror = self._mirrors.of(repository.id, repository.clone_url)
+            dashboard = Dashboard(
+                repository,
+                forge,
+                self._store.repositories,
+                self._store.claims,
+                self._keys,
+                self._instance,
+            )
             adoption = await self._store.repositories.adoption(repository.id)
             if adoption is not None:
                 await self._store.repositories.rename(repository)
             else:
+                await self._recall_freezes(repository.id, dashboard)
                 adoption = await self._adopt(repository, forge, mirror)
             me = await self._forges.identity()
             who = Signature(me.login, me.address)
@@ -175,19 +185,22 @@ class Serving:
                     signs=self._signs,
                 ),
                 MergedList(repository.id, repository.installed_at, forge, self._store.proposals),
-                Dashboard(
-                    repository,
-                    forge,
-                    self._store.repositories,
-                    self._store.claims,
-                    self._keys,
-                    self._instance,
-                ),
+                dashboard,
                 self._clock,
                 self._offload,
             )
             self._served.put(repository.id, served)
             return served
+
+    async def _recall_freezes(self, repository_id: RepositoryId, dashboard: Dashboard) -> None:
+        """Take what was frozen from the dashboard, before anything: the database may be new."""
+        try:
+            frozen = await dashboard.freezes()
+        except ForgeRefusedError as error:
+            log.warning("dashboard not read", repository=str(repository_id), error=str(error))
+            return
+        if frozen:
+            await self._store.proposals.keep(repository_id, REPOSITORY, frozen)
 
     async def _adopt(self, repository: Repository, forge: Forge, mirror: Mirror) -> Adoption:
         """Take what a repository is now as its baseline."""

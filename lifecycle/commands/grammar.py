@@ -4,8 +4,10 @@ Arguments take their parts in the order of the row. One that may stand anywhere,
 comes first there and takes its part out of the middle. What none of them takes is a mistake.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from lifecycle.messages import parsing as texts
@@ -98,6 +100,140 @@ class OptionalWord:
         if len(word) > MOST_ARGUMENT:
             return WrongArgument(texts.too_long(MOST_ARGUMENT))
         return TakenArgument(word, rest.strip(BLANKS))
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """All text up to the end of the line; there has to be some.
+
+    Attributes:
+        name: As in `Argument`.
+        limit: Longest text, in characters.
+    """
+
+    name: str
+    limit: int
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return f"<{self.name}>"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take all of it."""
+        if not text:
+            return WrongArgument(texts.missing(self.name))
+        return OptionalText(self.name, self.limit).take(text)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalFolder:
+    """An optional argument: a folder of the repository, told by its slash; "." for all of it.
+
+    Attributes:
+        name: As in `Argument`.
+        otherwise: Its value where it is not there.
+        alone: Nothing else may stand here, so that one without a slash is a folder as well.
+    """
+
+    name: str
+    otherwise: str | None = ""
+    alone: bool = False
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return f"[{self.name}{'' if self.alone else '/'}]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the first word, if it is one."""
+        word, _, rest = text.partition(" ")
+        if not word or not (self.alone or "/" in word or word == "."):
+            return TakenArgument(self.otherwise, text)
+        path = word.removeprefix("./").rstrip("/")
+        if len(word) > MOST_ARGUMENT:
+            return WrongArgument(texts.too_long(MOST_ARGUMENT))
+        if word in (".", "./"):
+            return TakenArgument("", rest.strip(BLANKS))
+        if not {"", ".", ".."}.isdisjoint(path.split("/")):
+            return WrongArgument(texts.NO_FOLDER)
+        return TakenArgument(path, rest.strip(BLANKS))
+
+
+_UNTIL = re.compile(
+    r"until[ \t]+(\d{4}-\d{2}-\d{2})(?:[ \tT]+(\d{2}:\d{2}))?[ \t]*(Z|UTC|[+-]\d{2}:\d{2})?"
+    r"(?=[ \t]|$)"
+)
+_FOR = re.compile(r"for[ \t]+(\d{1,4})(m|h|d|w)(?=[ \t]|$)")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalEnd:
+    """An optional argument: `until <date> [time]`, in UTC or by an offset, or `for <a while>`.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "[until <date> <time> | for <2h>]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the moment, or how long."""
+        first = text.partition(" ")[0]
+        if found := _FOR.match(text):
+            while_ = timedelta(**{_UNITS[found[2]]: int(found[1])})
+            return TakenArgument(while_, text[found.end() :].strip(BLANKS))
+        if first == "until":
+            found = _UNTIL.match(text)
+            moment = found and _moment(*found.groups(""))
+            if not found or moment is None:
+                return WrongArgument(texts.NO_END)
+            return TakenArgument(moment, text[found.end() :].strip(BLANKS))
+        return TakenArgument(None, text)
+
+
+def _moment(day: str, time: str, offset: str) -> datetime | None:
+    """A moment of people; None where there is none of that date and time."""
+    zone = "+00:00" if offset in ("", "Z", "UTC") else offset
+    try:
+        return datetime.fromisoformat(f"{day}T{time or '00:00'}{zone}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+_GATE = re.compile(r'"([^"]{1,256})"|([^\s"]+)')
+
+
+@dataclass(frozen=True, slots=True)
+class GateName:
+    """An argument: a gate, as `window` or `check:<name>`; in quotes where there are blanks.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return f"<{self.name}>"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the first word, or what stands in quotes."""
+        found = _GATE.match(text)
+        if found is None:
+            return WrongArgument(texts.missing(self.name))
+        word = found[1] or found[2]
+        kind, colon, name = word.partition(":")
+        gate = f"check {name}" if kind == "check" and colon else {"windows": "window"}.get(word)
+        return TakenArgument(gate or word, text[found.end() :].strip(BLANKS))
 
 
 def read(arguments: Sequence[Argument], text: str) -> Mapping[str, object] | WrongArgument:

@@ -1,8 +1,16 @@
 """The table of commands: a row for each, in the order of the help text."""
 
 from lifecycle.access import AccessAction
-from lifecycle.commands.grammar import MOST_REASON, OptionalText, OptionalWord
-from lifecycle.commands.handlers import approve, hold, questions, rebase, render, stage
+from lifecycle.commands.grammar import (
+    MOST_REASON,
+    GateName,
+    OptionalEnd,
+    OptionalFolder,
+    OptionalText,
+    OptionalWord,
+    Text,
+)
+from lifecycle.commands.handlers import approve, hold, questions, rebase, render, stage, timing
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.facts.proposal import Stage
 
@@ -88,6 +96,33 @@ TABLE = Table(
             action=AccessAction.UNHOLD,
             handler=hold.unhold,
             help="end the hold",
+        ),
+        CommandSpec(
+            word="freeze",
+            command=timing.FreezeCommand,
+            arguments=(OptionalFolder("path"), OptionalEnd("until"), Text("reason", MOST_REASON)),
+            stages=_ALWAYS,
+            action=AccessAction.FREEZE,
+            handler=timing.freeze,
+            help="publish nothing of this repository, or of a folder in it, from now on",
+        ),
+        CommandSpec(
+            word="thaw",
+            command=timing.ThawCommand,
+            arguments=(OptionalFolder("path", otherwise=None, alone=True),),
+            stages=_ALWAYS,
+            action=AccessAction.FREEZE,
+            handler=timing.thaw,
+            help="end what was frozen by a comment",
+        ),
+        CommandSpec(
+            word="override",
+            command=timing.OverrideCommand,
+            arguments=(GateName("gate"), Text("reason", MOST_REASON)),
+            stages=frozenset({Stage.PROPOSED, Stage.MERGED}),
+            action=AccessAction.OVERRIDE,
+            handler=timing.override,
+            help="let this past `window`, `freeze` or `check:<name>`",
         ),
         CommandSpec(
             word="why",

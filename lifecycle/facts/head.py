@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lifecycle import names
+from lifecycle.events import Log
 from lifecycle.facts.checks import CheckRun
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
@@ -57,6 +58,7 @@ class Facts:
         crowded: More than `MOST_SHARED` other proposals share it: none of them is among `others`,
             and nothing passes.
         push_refused: The forge refused our last push to the branch at this head.
+        freezes: What was frozen and thawed in the repository, as the database remembers it.
     """
 
     repository: str
@@ -78,6 +80,7 @@ class Facts:
     others: tuple["Facts", ...] = ()
     crowded: bool = False
     push_refused: PushRefusal | None = None
+    freezes: Log = frozenset()
 
     @property
     def open(self) -> tuple[Proposal, ...]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from lifecycle.events import Frozen
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedPackage:
@@ -75,11 +77,13 @@ class Overview:
         packages: Every package.
         changes: Every proposal and draft that is open, and every one that was merged and waits.
         deletions: Revisions whose deletion was proposed with Porch, spelled like their tags.
+        frozen: What is frozen.
     """
 
     packages: tuple[ListedPackage, ...]
     changes: tuple[ListedChange, ...]
     deletions: tuple[str, ...] = ()
+    frozen: tuple[Frozen, ...] = ()
 
     @property
     def empty(self) -> bool:

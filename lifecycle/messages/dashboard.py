@@ -16,6 +16,7 @@ from lifecycle.facts.overview import (
     ListedWait,
     Overview,
 )
+from lifecycle.messages import timing
 from lifecycle.messages.markdown import code, label, name, number, quote, some
 
 TITLE = "Packages of this repository"
@@ -29,6 +30,9 @@ NOTHING_PROPOSED = "Nothing is proposed."
 
 MOST_CHANGES = 28_000
 """Characters for proposals: some 150 with two waits each."""
+
+MOST_FROZEN = 6_000
+"""Characters for what is frozen: some ten freezes with a reason as long as may be."""
 
 MOST_DRAFTS = 8_000
 """Characters for drafts, which wait for nobody but their authors."""
@@ -51,6 +55,7 @@ def dashboard(overview: Overview) -> str:
     drafts = [c for c in overview.changes if c.stage is ListedStage.DRAFT]
     parts = [
         INTRODUCTION,
+        _section("Frozen", (timing.frozen([each]) for each in overview.frozen), MOST_FROZEN),
         _section("Proposals", map(_change, sorted(proposed, key=_urgent)), MOST_CHANGES)
         or NOTHING_PROPOSED,
         _section("Drafts", map(_change, sorted(drafts, key=_urgent)), MOST_DRAFTS),

@@ -8,6 +8,9 @@ DOUBTFUL = (
     " change how it is shown; write it in a comment of its own, as plain text"
 )
 
+NO_FOLDER = "takes a folder of the repository with its slash, such as `net/core/`"
+NO_END = "takes an end such as `until 2026-12-24 18:00`, which is in UTC, or `for 2h`"
+
 _PUSH = "and push the result to the branch"
 
 INSTEAD: Mapping[str, str] = {
@@ -56,6 +59,11 @@ def superfluous(names: Sequence[str]) -> str:
     if not names:
         return "takes nothing after it; write it alone on its line"
     return f"takes {' and '.join(f'one {name}' for name in names)}, written without spaces"
+
+
+def missing(name: str) -> str:
+    """An argument that has to be there."""
+    return f"takes a {name} after it"
 
 
 def too_long(limit: int) -> str:

@@ -1,13 +1,20 @@
-"""Texts about time: windows, and moments as people read them."""
+"""Texts about time: windows, freezes, exceptions, and moments as people read them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 
-from lifecycle.messages.markdown import name, quote, some
+from lifecycle.events import Frozen, Overridden
+from lifecycle.messages.markdown import code, name, person, quote, some
 from lifecycle.windows import Window, WindowKind
 
 OPEN = "the windows let it be published now"
-WINDOW_WHO = "nobody: it goes on by itself then"
+WINDOW_WHO = "nobody: it goes on by itself then. Whoever may, can except it: `/override window`"
+FREEZE_WHO = "whoever may freeze. Whoever may, can except this proposal: `/override freeze`"
+NEVER_OVERRIDDEN = (
+    "`/override` refused: it is for `window`, `freeze` and `check:<name>` of `publish.checks` only."
+    " Approval, rendering and validation have no exceptions."
+)
+NOTHING_FROZEN = "nothing was frozen by a comment. Windows are in `.porchbot.yaml`."
 
 
 def moment(at: datetime, zone: tzinfo = UTC) -> str:
@@ -24,10 +31,14 @@ def closed(closing: Sequence[Window]) -> str:
 
 
 def _closing(window: Window) -> str:
-    where = "everything" if "" in window.paths else some(map(name, window.paths))
+    where = _place(window.paths)
     if window.kind is WindowKind.FREEZE:
         return f"a window freezes {where}: {quote(window.reason)}"
     return f"outside of the windows for {where}: {quote(window.reason)}"
+
+
+def _place(paths: Sequence[str]) -> str:
+    return "everything" if "" in paths else some(map(name, paths))
 
 
 def opens(closing: Sequence[Window], at: datetime | None) -> str:
@@ -35,3 +46,73 @@ def opens(closing: Sequence[Window], at: datetime | None) -> str:
     if at is None:
         return "another `publish.windows` in `.porchbot.yaml`: none ends this in sight"
     return f"that it is {moment(at, closing[0].zone)}"
+
+
+def frozen(freezes: Iterable[Frozen]) -> str:
+    """Who froze what, and why."""
+    return "; ".join(
+        f"{person(each.person)} froze {_place([each.path])}"
+        + (f" until {moment(each.until)}" if each.until else "")
+        + f": {quote(each.reason)}"
+        for each in freezes
+    )
+
+
+def thaw(freezes: Sequence[Frozen]) -> str:
+    """What ends freezes."""
+    ends = [each.until for each in freezes if each.until]
+    if len(ends) == len(freezes):
+        return f"`/thaw`, or that it is {moment(max(ends))}"
+    return "`/thaw`"
+
+
+def overridden(exceptions: Iterable[Overridden], past: str) -> str:
+    """Who let a proposal past a gate, and what it says."""
+    by = "; ".join(f"{person(each.person)}: {quote(each.reason)}" for each in exceptions)
+    return f"excepted by {by} ({past})"
+
+
+def freeze_done(freeze: Frozen) -> str:
+    """The answer to `/freeze`."""
+    until = f" until {moment(freeze.until)}" if freeze.until else ""
+    ends = code(f"/thaw {freeze.path}/" if freeze.path else "/thaw")
+    return (
+        f"{_place([freeze.path])} is frozen{until}: {quote(freeze.reason)}. Nothing of it is merged"
+        f" or tagged by the bot. {ends} ends it."
+    )
+
+
+def over(until: datetime) -> str:
+    """The answer to `/freeze` with an end that has come."""
+    return f"`/freeze` refused: {moment(until)} is over. Name a later moment, or none."
+
+
+def thawed(freezes: Sequence[Frozen]) -> str:
+    """The answer to `/thaw`."""
+    return "thawed: " + "; ".join(
+        f"{_place([each.path])}, which {person(each.person)} had frozen" for each in freezes
+    )
+
+
+def still_frozen(path: str, freezes: Sequence[Frozen]) -> str:
+    """The answer to `/thaw` of something else than what is frozen."""
+    there = some(_place([each.path]) for each in freezes)
+    return (
+        f"`/thaw` refused: {name(path)} itself is not frozen. Frozen: {there}. Name one of these,"
+        " or nothing to thaw all."
+    )
+
+
+def no_such_gate(gate: str, there: Sequence[str]) -> str:
+    """The answer to `/override` of a gate that does not wait."""
+    waits = f" What waits and has exceptions here: {some(map(code, there))}." if there else ""
+    return f"`/override` refused: {code(gate)} keeps nothing from being published here.{waits}"
+
+
+def override_done(gate: str, *, missing: bool) -> str:
+    """The answer to `/override`."""
+    more = " It takes one of somebody else as well." if missing else ""
+    return (
+        f"an exception from {code(gate)} for this proposal, as its packages stand now, is"
+        f" recorded.{more}"
+    )

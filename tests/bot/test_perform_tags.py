@@ -21,6 +21,8 @@ from bot.store.hints import NOTHING
 from bot.store.port import Store
 from bot.store.values import MergeRefusal, Revision
 from lifecycle.actions import Tag
+from lifecycle.events import REPOSITORY, Frozen, Log
+from lifecycle.facts.conversation import Written
 from lifecycle.names import Ref, Sha
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.bot.signing.signed import KEY
@@ -37,6 +39,7 @@ class Ends:
     asked: list[AnnotatedTag] = field(default_factory=list)
     kept: dict[str, Revision] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    frozen: Log = frozenset()
 
     async def git_credentials(self) -> str:
         return TOKEN
@@ -62,6 +65,10 @@ class Ends:
 
     async def keep_revision(self, _: int, package: str, number: int, revision: Revision) -> None:
         self.kept[f"{package}/v{number}"] = revision
+
+    async def remembered(self, _: int, number: int) -> tuple[Log, dict[int, Written]]:
+        assert number == REPOSITORY
+        return self.frozen, {}
 
     async def refuse(
         self, _: int, number: int, head: str, base: str, refusal: MergeRefusal
@@ -210,3 +217,21 @@ async def test_no_tag_is_made_once_the_time_for_it_is_over(
 
     early = [replace(tag, until=datetime.max.replace(tzinfo=UTC)) for tag in late]
     assert await tagged(performs, early) is ActionOutcome.DONE
+
+
+@pytest.mark.parametrize("count", [1, FEW_TAGS + 1])
+async def test_no_tag_is_made_of_what_was_frozen_since_it_was_decided(
+    remote: Remote, tmp_path: Path, count: int
+) -> None:
+    """The short-cut looks at freezes once, in the look: who stops everything is a second late."""
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=1_700_000_000)
+    freeze = Frozen(person="owner", at=datetime(2026, 1, 1, tzinfo=UTC), comment=9, reason="fire")
+    ends = Ends(remote, frozen=frozenset({freeze}))
+    performs, _ = performer(ends, tmp_path)
+    tags = wanted(target, count)
+
+    assert await tagged(performs, tags) is ActionOutcome.LOOK_AGAIN
+    assert not [ref for ref in remote.refs() if ref.startswith("refs/tags/")]
+
+    knowing = [replace(tag, freezes=frozenset({9})) for tag in tags]
+    assert await tagged(performs, knowing) is ActionOutcome.DONE

@@ -89,7 +89,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
                     p, ours(body, record, 1000 + len(p.talk.answers) + len(p.talk.written))
                 ),
             )
-        case a.Restore() | a.Keep() | a.RemoveDouble():
+        case a.Restore() | a.KeepFreezes() | a.Keep() | a.RemoveDouble():
             return _upkeep(facts, action)
         case a.SetDraft() | a.SetLabels():
             return _each(facts, action.number, lambda p: _shown(p, action))
@@ -165,8 +165,10 @@ def _free(proposal: Proposal) -> int:
     )
 
 
-def _upkeep(facts: Facts, action: a.Restore | a.Keep | a.RemoveDouble) -> Facts:
+def _upkeep(facts: Facts, action: a.Restore | a.Keep | a.KeepFreezes | a.RemoveDouble) -> Facts:
     match action:
+        case a.KeepFreezes(log):
+            return replace(facts, freezes=facts.freezes | log)
         case a.Restore(comment, body, record):
             return _everywhere(facts, lambda p: _restored(p, comment, body, record))
         case a.Keep(number, log, written, gone):

@@ -106,6 +106,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
         "Restore",
         "RemoveDouble",
         "Keep",
+        "KeepFreezes",
         "Reply",
         "React",
         "Forget",

@@ -51,6 +51,9 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "check": AUTHOR_OR_WRITE,
     "hold": AUTHOR_OR_WRITE,
     "unhold": AUTHOR_OR_WRITE,
+    "freeze": ("MA", "MA"),
+    "thaw": ("MA", "MA"),
+    "override": ("", "WMA"),  # as who approves, where nothing else is said
     "why": READ,
     "help": READ,
 }

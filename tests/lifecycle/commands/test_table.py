@@ -63,9 +63,14 @@ STAGES: dict[str, str] = {
     "check": "DPM",
     "hold": "DPM",
     "unhold": "DPMU",
+    "freeze": "DPMUC",
+    "thaw": "DPMUC",
+    "override": "PM",
     "why": "DPMUC",
     "help": "DPMUC",
 }
+NEEDED = {"freeze": " a reason", "override": " freeze a reason"}
+"""What has to stand after a command."""
 LETTERS = dict(zip(Stage, "DPMUC", strict=True))
 
 LATE: dict[Stage, str] = {
@@ -117,7 +122,7 @@ def test_every_command_at_every_stage_for_everybody(
     word: str, stage: Stage, person: Person, expected: str
 ) -> None:
     """Short-cut refused: one command whose handler is asked before its stage and right are."""
-    text, reaction = ask(RECORDED, PROPOSALS[stage], person, f"/{word}")
+    text, reaction = ask(RECORDED, PROPOSALS[stage], person, f"/{word}{NEEDED.get(word, '')}")
 
     assert text.startswith(f"@{person.login} {expected}")
     refused = not expected.startswith("carried out")

@@ -1,0 +1,257 @@
+"""Freezes, windows and exceptions as gates: what holds a proposal, for whom, and until when."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lifecycle import timing
+from lifecycle.actions import KeepFreezes, Merge, Reply, Tag
+from lifecycle.decide import conclude, decide
+from lifecycle.due import due
+from lifecycle.events import Frozen, Log, Thawed, decode, encode
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal, Rules
+from lifecycle.judgement import Gate
+from lifecycle.policy import Policy
+from lifecycle.replay import compact, freezes
+from lifecycle.windows import Cron, Window, WindowKind
+from tests.lifecycle.samples import (
+    APPROVER,
+    AUTHOR,
+    CORE,
+    MERGE,
+    NOW,
+    OTHER,
+    OUTSIDER,
+    PROPOSAL,
+    approved_by,
+    changed,
+    facts,
+    said,
+)
+from tests.lifecycle.settling import settled
+
+APPROVED = approved_by(PROPOSAL, "approver")
+HOUR = timedelta(hours=1)
+
+
+def frozen(path: str = "", *, until: datetime | None = None, number: int = 40) -> Frozen:
+    return Frozen(
+        person="owner", at=NOW - HOUR, comment=number, path=path, until=until, reason="fire"
+    )
+
+
+def open_gates(found: Facts) -> dict[str, Gate]:
+    """Name to gate of what does not hold, once everything has settled."""
+    waits = conclude(settled(found)).waits
+    return {gate.name: gate for gate in waits.get(7, ())}
+
+
+def publishes(found: Facts) -> bool:
+    return any(isinstance(a, Merge | Tag) for a in decide(settled(found), publishing=True))
+
+
+FREEZES: dict[str, tuple[Log, bool]] = {
+    "everything": (frozenset({frozen()}), True),
+    "its folder": (frozenset({frozen("net")}), True),
+    "a part of the package": (frozenset({frozen("net/core/sub")}), True),
+    "another folder": (frozenset({frozen("apps")}), False),
+    "a name that only begins alike": (frozenset({frozen("net/co")}), False),
+    "until later": (frozenset({frozen(until=NOW + HOUR)}), True),
+    "until now": (frozenset({frozen(until=NOW)}), False),
+    "thawed since": (
+        frozenset({frozen(), Thawed(person="a", at=NOW, comment=41)}), False
+    ),
+    "thawed before": (
+        frozenset({frozen(), Thawed(person="a", at=NOW - 2 * HOUR, comment=30)}), True
+    ),
+    "thawed elsewhere": (
+        frozenset({frozen(), Thawed(person="a", at=NOW, comment=41, path="net")}), True
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("log", "expected"), FREEZES.values(), ids=FREEZES)
+@pytest.mark.parametrize("merged", [False, True])
+def test_what_is_frozen_is_neither_merged_nor_tagged(
+    log: Log, expected: bool, merged: bool
+) -> None:
+    """Short-cut refused: only the merge waits, and what a person merged by hand is tagged."""
+    proposal = APPROVED
+    if merged:
+        proposal = changed(APPROVED, merged=True, closed=True, merged_at=NOW, merge_commit=MERGE)
+    found = facts(proposal, freezes=log)
+
+    assert ("freeze" in open_gates(found)) is expected
+    assert publishes(found) is not expected
+
+
+def test_a_freeze_says_who_why_and_until_when_and_is_looked_at_again_then() -> None:
+    """Short-cut refused: a freeze that ends with nobody looking."""
+    until = NOW + 3 * HOUR
+    found = settled(facts(APPROVED, freezes=frozenset({frozen("net", until=until)})))
+
+    (gate,) = conclude(found).waits[7]
+
+    assert gate.actual == "`owner` froze `net` until Sun 2026-03-01 15:00 UTC: fire"
+    assert gate.wanted == "`/thaw`, or that it is Sun 2026-03-01 15:00 UTC"
+    assert due(found) == until
+
+
+COMMANDS: dict[str, tuple[str, str, str, datetime | None]] = {
+    "everything, for ever": ("/freeze the database burns", "", "the database burns", None),
+    "a folder": ("/freeze net/ fire", "net", "fire", None),
+    "a folder below": ("/freeze net/core fire", "net/core", "fire", None),
+    "all of it": ("/freeze . fire", "", "fire", None),
+    "a while": ("/freeze for 2h fire", "", "fire", NOW + 2 * HOUR),
+    "until a day": (
+        "/freeze net/ until 2026-03-03 fire", "net", "fire", datetime(2026, 3, 3, tzinfo=UTC)
+    ),
+    "until a time of another zone": (
+        "/freeze until 2026-03-03 18:00+02:00 fire", "", "fire",
+        datetime(2026, 3, 3, 16, tzinfo=UTC),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "path", "reason", "until"), COMMANDS.values(), ids=COMMANDS)
+def test_a_freeze_is_remembered_for_the_whole_repository(
+    text: str, path: str, reason: str, until: datetime | None
+) -> None:
+    actions = decide(facts(changed(PROPOSAL, comments=(said(APPROVER, text),))))
+
+    (kept,) = (a for a in actions if isinstance(a, KeepFreezes))
+    (event,) = kept.log
+    assert event == Frozen(
+        person="approver", at=NOW, comment=100, path=path, until=until, reason=reason
+    )
+    (reply,) = (a for a in actions if isinstance(a, Reply))
+    assert encode(event) in reply.record["events"]  # type: ignore[operator] # a list
+
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "no reason": ("/freeze", "`/freeze` takes a reason after it"),
+    "no reason after a folder": ("/freeze net/", "`/freeze` takes a reason after it"),
+    "an end that is none": ("/freeze until we know more", "takes an end such as"),
+    "a day that there is not": ("/freeze until 2026-02-30 fire", "takes an end such as"),
+    "an end that has come": (
+        "/freeze until 2026-02-01 fire", "refused: Sun 2026-02-01 00:00 UTC is over"
+    ),
+    "out of the repository": ("/freeze ../other fire", "takes a folder of the repository"),
+    "a gate that has no exceptions": (
+        "/override approved fire", "for `window`, `freeze` and `check:<name>`"
+    ),
+    "a gate that nobody closed": ("/override freeze fire", "keeps nothing from being published"),
+    "no reason for an exception": ("/override freeze", "`/override` takes a reason after it"),
+    "nothing to thaw": ("/thaw", "nothing was frozen by a comment"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "answer"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_says_what_to_do(text: str, answer: str) -> None:
+    actions = decide(facts(changed(PROPOSAL, comments=(said(APPROVER, text),))))
+
+    assert not [a for a in actions if isinstance(a, KeepFreezes)]
+    (reply,) = (a for a in actions if isinstance(a, Reply))
+    assert answer in reply.body
+
+
+@pytest.mark.parametrize("gate", ["approved", "rendered", "valid", "up to date", "no hold"])
+def test_nothing_lets_a_proposal_past_what_is_no_matter_of_time(gate: str) -> None:
+    """Short-cut refused: any gate by its name."""
+    assert not timing.has_exceptions(gate)
+
+
+def test_who_may_not_freeze_does_not() -> None:
+    proposal = changed(PROPOSAL, comments=(said(OUTSIDER, "/freeze fire"),))
+
+    actions = decide(facts(proposal))
+
+    assert not [a for a in actions if isinstance(a, KeepFreezes)]
+
+
+CLOSED = Window(
+    kind=WindowKind.ALLOW,
+    begins=Cron("0 8 * * *", UTC),
+    ends=Cron("0 10 * * *", UTC),
+    reason="somebody is there",
+)
+TIMED = Rules(policy=Policy(calendars=((CLOSED,),)), digest=Policy().digest)
+
+
+def excepted(proposal: Proposal, gate: str, log: Log = frozenset()) -> Facts:
+    """A proposal with an answered `/override`, said an hour ago."""
+    comment = said(APPROVER, f"/override {gate} a hotfix", minutes=-60)
+    before = changed(proposal, comments=(comment,), looked_at=NOW - HOUR)
+    found = settled(facts(before, freezes=log))
+    (after,) = found.proposals
+    return replace(found, proposals=(changed(after, looked_at=NOW),))
+
+
+def test_an_exception_is_for_what_was_frozen_then_and_no_later_freeze() -> None:
+    """Short-cut refused: an exception by the gate's name, for ever."""
+    log = frozenset({frozen()})
+    found = excepted(APPROVED, "freeze", log)
+
+    assert publishes(found)
+    (gate,) = (g for g in _gates(found) if g.name == "freeze")
+    assert gate.actual == "excepted by `approver`: a hotfix (`owner` froze everything: fire)"
+    again = Frozen(person="owner", at=NOW, comment=200, reason="fire again")
+    assert not publishes(replace(found, freezes=log | {again}))
+
+
+def test_an_exception_from_a_window_ends_when_the_window_opens() -> None:
+    found = excepted(changed(APPROVED, rules=TIMED), "window")
+    (proposal,) = found.proposals
+    tomorrow = changed(proposal, looked_at=NOW + timedelta(days=1))
+
+    assert publishes(found)
+    assert not publishes(replace(found, proposals=(tomorrow,)))
+
+
+def test_an_exception_falls_with_the_content_and_with_an_edit_of_its_comment() -> None:
+    """Short-cut refused: an exception for whatever is pushed after it."""
+    log = frozenset({frozen()})
+    found = excepted(APPROVED, "freeze", log)
+    (proposal,) = found.proposals
+    other = replace(CORE, tree=OTHER, head_tree=OTHER)
+    edited = tuple(replace(c, edited=True) for c in proposal.talk.comments)
+
+    for fallen in (changed(proposal, touched=(other,)), changed(proposal, comments=edited)):
+        assert "freeze" in open_gates(replace(found, proposals=(fallen,)))
+
+
+def test_authors_make_no_exception_of_their_own_work() -> None:
+    log = frozenset({frozen()})
+    proposal = changed(APPROVED, comments=(said(AUTHOR, "/override freeze please"),))
+
+    assert "freeze" in open_gates(facts(proposal, freezes=log))
+
+
+def test_what_a_merge_went_by_is_told_with_it() -> None:
+    """Short-cut refused: a freeze set between look and merge that nobody can see."""
+    log = frozenset({frozen("apps", number=40), Thawed(person="a", at=NOW, comment=41)})
+    found = settled(facts(changed(APPROVED, rules=TIMED, looked_at=NOW - 3 * HOUR), freezes=log))
+
+    (merge,) = (a for a in decide(found, publishing=True) if isinstance(a, Merge))
+
+    assert (merge.until, merge.freezes) == (NOW - 2 * HOUR, frozenset({40}))
+
+
+def test_freezes_and_exceptions_are_written_and_read_again() -> None:
+    log: Log = frozenset(
+        {frozen("net", until=NOW), Thawed(person="a", at=NOW, comment=41, path="net")}
+    )
+
+    assert frozenset(decode(encode(e)) for e in log) == log
+    assert freezes(compact(log) | log) == freezes(log) == ()
+    assert freezes(compact(frozenset({frozen()}))) == (frozen(),)
+
+
+def _gates(found: Facts) -> tuple[Gate, ...]:
+    from lifecycle import memory
+    from lifecycle.gates import judge
+
+    (proposal,) = found.proposals
+    return judge(found, proposal, memory.read(proposal)).gates

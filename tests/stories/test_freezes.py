@@ -1,0 +1,63 @@
+"""A repository that is stopped at once, and goes on; and one proposal that may pass."""
+
+from tests.stories.people import wait_for
+from tests.stories.test_dashboard import boards, shows
+from tests.stories.world import World, package, resized, seconds_pass
+
+
+def test_a_freeze_stops_everything_in_its_folder_until_it_is_thawed(stage: World) -> None:
+    """Short-cuts refused: a hold on the one proposal; and others that hear of it by chance."""
+    stage.start_bot()
+    core = stage.proposes("drafts/net/core/w", package("net/core"))
+    shop = stage.proposes("drafts/apps/shop/w", package("apps/shop"))
+    stage.approver.says(shop, "/freeze net/ the routers are on fire")
+    stage.author.waits_for_answer(shop, "`net` is frozen: the routers are on fire.")
+    stage.rests()
+
+    for number in (core, shop):
+        stage.approver.says(number, "/approve")
+    stage.author.waits_for_tag("apps/shop/v1")
+    stage.rests()
+
+    assert "net/core/v1" not in stage.author.tags()
+    said = stage.author.summary(core)
+    assert (
+        "**freeze**: `approver` froze `net`: the routers are on fire. **Needed:** `/thaw`." in said
+    )
+
+    stage.author.says(shop, "/thaw")
+    refusal = stage.author.waits_for_answer(shop, "@author")
+    assert "`/thaw` refused" in refusal
+    stage.approver.says(shop, "/thaw net")
+    stage.author.waits_for_tag("net/core/v1")
+
+
+def test_a_freeze_outlives_the_database_and_one_proposal_may_pass(stage: World) -> None:
+    """Short-cuts refused: kept in the database alone, or in a conversation that nobody reads."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    shows(stage, "Packages")
+    first = stage.proposes("drafts/apps/shop/w", package("apps/shop"))
+    stage.approver.says(first, "/approve")
+    stage.author.waits_for_tag("apps/shop/v1")
+    stage.rests()
+    stage.approver.says(first, "/freeze fire")
+    wait_for("the dashboard", lambda: "`approver` froze everything: fire" in boards(stage)[0], 30)
+    stage.rests()
+
+    stage.stop_bot()
+    stage.loses_database()
+    stage.start_bot()
+    seconds_pass(stage.forge, 1)
+    other = stage.proposes("drafts/net/edge/w", resized("net/edge", 2))
+    stage.approver.says(other, "/approve")
+    stage.rests()
+
+    assert "net/edge/v1" not in stage.author.tags()
+    stage.author.says(other, "/override freeze it puts the fire out")
+    assert "refused" in stage.author.waits_for_answer(other, "@author")
+    stage.owner.says(other, "/override freeze it puts the fire out")
+    stage.author.waits_for_tag("net/edge/v1")
+    stage.rests()
+    tag = stage.author.summary(other)
+    assert "Published net/edge v1" in tag
