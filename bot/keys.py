@@ -83,6 +83,19 @@ class BaseKey:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupKey:
+    """A merge group: what a merge queue is about to merge, at a branch of the queue's own."""
+
+    KIND: ClassVar[str] = "group"
+
+    repository: RepositoryId
+    branch: str
+
+    def __str__(self) -> str:
+        return f"{self.repository}:{self.KIND}:{self.branch}"
+
+
+@dataclass(frozen=True, slots=True)
 class RepositoryKey:
     """A whole repository: adoption, its open proposals, its tags."""
 
@@ -146,7 +159,7 @@ class SweepKey:
         return f"{self.forge}:app:sweep:{self.sweep}"
 
 
-InRepository = ProposalKey | PullKey | CommitKey | BaseKey | RepositoryKey | DashboardKey
+InRepository = ProposalKey | PullKey | CommitKey | BaseKey | GroupKey | RepositoryKey | DashboardKey
 """Keys of one repository."""
 
 OfApp = InstallationsKey | InstallationKey | SweepKey
@@ -185,6 +198,8 @@ def parse(text: str) -> Key:
             return CommitKey(RepositoryId(forge, _number(text, repository)), sha)
         case [forge, repository, "base", *rest] if forge in FORGES and any(rest):
             return BaseKey(RepositoryId(forge, _number(text, repository)), ":".join(rest))
+        case [forge, repository, "group", *rest] if forge in FORGES and any(rest):
+            return GroupKey(RepositoryId(forge, _number(text, repository)), ":".join(rest))
         case [forge, repository, "repository"] if forge in FORGES:
             return RepositoryKey(RepositoryId(forge, _number(text, repository)))
         case [forge, repository, "dashboard"] if forge in FORGES:

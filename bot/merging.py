@@ -37,6 +37,10 @@ WAITS: Mapping[MergeFailure, tuple[float | None, ...]] = {
 """Seconds until the forge is asked again after each failure in a row; None: another input."""
 
 
+QUEUE_SHOWN = 15.0
+"""Seconds after which the forge shows that a proposal is in the merge queue, or it is not."""
+
+
 async def merge(
     forge: Forge, proposals: Proposals, repository_id: RepositoryId, action: Merge, said: str
 ) -> ActionResult:
@@ -56,6 +60,12 @@ async def merge(
     with metrics.STEP_SECONDS.labels("merge").time():
         result = await _asked(forge, action)
     log.info("merge", number=action.number, obstacle=result.obstacle, reason=result.reason)
+    place = (repository_id, action.number, action.head, action.base)
+    if result.queued:
+        inputs = merge_inputs(said, await forge.rules(action.base_ref))
+        left = MergeRefusal("", inputs, MergeObstacle.LEFT_QUEUE)
+        await proposals.refuse(*place, left, (QUEUE_SHOWN,))
+        return DONE
     if result.obstacle is None:
         return DONE
     failure = result.obstacle.failure
@@ -65,7 +75,6 @@ async def merge(
         "" if passing else merge_inputs(said, await forge.rules(action.base_ref)),
         result.obstacle,
     )
-    place = (repository_id, action.number, action.head, action.base)
     await proposals.refuse(*place, refusal, WAITS[failure])
     # Of what passes, only another head is worth another look at once.
     wait = passing and result.obstacle is not MergeObstacle.HEAD_MOVED
@@ -78,6 +87,11 @@ async def merge(
 async def _asked(forge: Forge, action: Merge) -> MergeResult:
     """The forge's answer; one that was lost is a failure that passes, and the next look tells."""
     try:
+        way = await forge.merge_way(action.number, action.base_ref)
+        if way.queue:
+            return await forge.enqueue(action.number, action.head)
+        if way.bypassed:
+            return MergeResult(MergeObstacle.BYPASS, way.bypassed)
         return await forge.merge(
             action.number, action.head, action.method, action.title, action.message
         )

@@ -41,6 +41,7 @@ from lifecycle.actions import (
     Action,
     AskPublish,
     DeleteBranch,
+    Dequeue,
     Forget,
     Keep,
     KeepFreezes,
@@ -244,7 +245,7 @@ class Performer:
                 )
                 base = keys.BaseKey(self._repository_id, action.base_ref)
                 await self._store.queue.wake(base, hint)
-            case Merge():
+            case Merge() | Dequeue():
                 return await self._merge(action, looked)
             case Tag():
                 return await self._tag([action], report)
@@ -254,13 +255,16 @@ class Performer:
                 assert_never(action)
         return DONE
 
-    async def _merge(self, merge: Merge, looked: Looked) -> ActionResult:
-        if late := await self._too_late(merge):
+    async def _merge(self, action: Merge | Dequeue, looked: Looked) -> ActionResult:
+        known, me = self._store.proposals, self._repository_id
+        if isinstance(action, Dequeue):
+            await self._forge.dequeue(action.number)
+            await known.forget_refusal(me, action.number)
+            return DONE
+        if late := await self._too_late(action):
             return ActionResult(ActionOutcome.LOOK_AGAIN, late)
-        said = looked.said.get(merge.number, "")
-        return await merging.merge(
-            self._forge, self._store.proposals, self._repository_id, merge, said
-        )
+        said = looked.said.get(action.number, "")
+        return await merging.merge(self._forge, known, me, action, said)
 
     async def _ask_forge(
         self, action: SetCheck | React | SetDraft | SetLabels | OpenProposal

@@ -422,7 +422,9 @@ class AskPublish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merge:
-    """Merge, only while the head is `head`.
+    """Merge, or put into the merge queue of the base branch, only while the head is `head`.
+
+    A queue writes its own message: nothing is ever decided by what a merge says.
 
     Attributes:
         number: The pull request.
@@ -460,6 +462,27 @@ class Merge:
     def writes(self) -> Write:
         """See `Described`."""
         return Write(("merge", self.number), (self.head, self.base))
+
+
+@dataclass(frozen=True, slots=True)
+class Dequeue:
+    """Take a proposal out of the merge queue: not all of its gates hold any more."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="Dequeue",
+        repeat=Repeat.HARMLESS,
+        look=Look.PROPOSAL,
+        order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.FIRST,
+    )
+
+    number: int
+    head: Sha
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("merge", self.number), ("", self.head))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -541,6 +564,7 @@ Action = (
     | Forget
     | AskPublish
     | Merge
+    | Dequeue
     | Tag
     | DeleteBranch
 )

@@ -88,7 +88,7 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
     return [
         check
         for name, one in shown.items()
-        if (check := _send(facts, name, one, force=facts.rerun)) is not None
+        if (check := send(facts, name, one, force=facts.rerun)) is not None
     ]
 
 
@@ -126,14 +126,14 @@ def was_observed(facts: Facts) -> bool:
 
 def ready(facts: Facts, proposal: Proposal) -> list[SetCheck]:
     """Return `porchbot/publish` as it must be right before the merge."""
-    shown = _passed(texts.publishing(proposal), texts.PUBLISHING_SUMMARY)
-    check = _send(facts, PUBLISH, shown, force=False)
+    shown = passed(texts.publishing(proposal), texts.PUBLISHING_SUMMARY)
+    check = send(facts, PUBLISH, shown, force=False)
     return [check] if check else []
 
 
 def published(proposal: Proposal, run: CheckRun) -> SetCheck:
     """Return the completed `porchbot/publish` of a published head."""
-    shown = _passed(texts.published(proposal), texts.PUBLISHING_SUMMARY)
+    shown = passed(texts.published(proposal), texts.PUBLISHING_SUMMARY)
     return _action(str(proposal.place.head), PUBLISH, shown, run, shown.digest)
 
 
@@ -181,7 +181,7 @@ def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> lis
     run = facts.checks.get(PUBLISH)
     if run is None or not run.digest.startswith(_TROUBLE) or facts.open or facts.others:
         return []
-    shown = _failed(texts.MERGED_NOT_PUBLISHED, summary.gate_list(judgement))
+    shown = failed(texts.MERGED_NOT_PUBLISHED, summary.gate_list(judgement))
     return [_action(str(proposal.place.head), PUBLISH, shown, run, shown.digest)]
 
 
@@ -230,7 +230,7 @@ def _rules(proposal: Proposal, judgement: Judgement) -> CheckContent:
 
 def broken_base(policy: BrokenPolicy) -> CheckContent:
     """Return the content for a base branch whose configuration cannot be read."""
-    return _failed(texts.CONFIGURATION_BROKEN, texts.configuration_problems(policy))
+    return failed(texts.CONFIGURATION_BROKEN, texts.configuration_problems(policy))
 
 
 def _untouched(proposal: Proposal) -> CheckContent:
@@ -238,7 +238,7 @@ def _untouched(proposal: Proposal) -> CheckContent:
     if proposal.content.effect.hides and not proposal.content.configuration:
         said = gate_texts.merge_effect(proposal.content.effect, proposal.place.base_ref)
         title = texts.MERGE_UNKNOWN if proposal.content.effect.unknown else texts.MORE_THAN_SHOWN
-        return _failed(title, texts.mend_merge(said, proposal.place.base_ref))
+        return failed(title, texts.mend_merge(said, proposal.place.base_ref))
     if proposal.content.elsewhere and not proposal.content.configuration:
         # Neutral and skipped would pass as well, on every branch that requires the check (ADR 17).
         return CheckContent(
@@ -254,8 +254,8 @@ def nothing_touched(configuration: tuple[Finding, ...]) -> CheckContent:
     """Return the content for a change of no package: passed, unless it breaks the rules."""
     if configuration:
         text = finding_texts.findings(configuration)
-        return _failed(texts.BREAKS_CONFIGURATION, text, configuration)
-    return _passed(texts.NO_PACKAGE, texts.NO_PACKAGE_SUMMARY)
+        return failed(texts.BREAKS_CONFIGURATION, text, configuration)
+    return passed(texts.NO_PACKAGE, texts.NO_PACKAGE_SUMMARY)
 
 
 def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> CheckContent:
@@ -279,8 +279,8 @@ def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> 
         title = gate_texts.not_rendered(unrendered)
         text = texts.render_summary(unrendered, policy, settles=settles)
     else:
-        return _passed(gate_texts.IS_RENDERED, texts.functions_run(verdicts))
-    return _failed(title, text)
+        return passed(gate_texts.IS_RENDERED, texts.functions_run(verdicts))
+    return failed(title, text)
 
 
 def validation(verdicts: Sequence[Verdict], configuration: Sequence[Finding]) -> CheckContent:
@@ -295,20 +295,27 @@ def validation(verdicts: Sequence[Verdict], configuration: Sequence[Finding]) ->
     bad = [f for f in findings if f.severity is Severity.ERROR]
     unjudged = [v for v in verdicts if v.broken]
     if unjudged and not bad:
-        return _failed(texts.NOT_VALIDATED, gate_texts.runner_broken(unjudged), findings)
+        return failed(texts.NOT_VALIDATED, gate_texts.runner_broken(unjudged), findings)
     # What a function did is in the text; at the lines stands what people should look at.
     shown = tuple(f for f in findings if f.severity is not Severity.INFO)
     text = finding_texts.findings(sorted(findings, key=finding_texts.severity_first))
     if bad:
-        return _failed(gate_texts.blocking_findings(len(bad)), text, shown)
-    return _passed(gate_texts.IS_VALID, text, shown)
+        return failed(gate_texts.blocking_findings(len(bad)), text, shown)
+    return passed(gate_texts.IS_VALID, text, shown)
 
 
-def _passed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> CheckContent:
+def waiting(title: str, text: str) -> CheckContent:
+    """Return the content of a check that is not decided yet."""
+    return CheckContent(status=Status.IN_PROGRESS, conclusion=None, title=title, summary=text)
+
+
+def passed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> CheckContent:
+    """Return the content of a check that lets pass."""
     return _completed(Conclusion.SUCCESS, title, text, annotations)
 
 
-def _failed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> CheckContent:
+def failed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> CheckContent:
+    """Return the content of a check that does not."""
     return _completed(Conclusion.FAILURE, title, text, annotations)
 
 
@@ -349,7 +356,15 @@ def _annotation(finding: Finding) -> list[object]:
     return [place.path, place.line, place.field, *said]
 
 
-def _send(facts: Facts, name: str, shown: CheckContent, *, force: bool) -> SetCheck | None:
+def send(facts: Facts, name: str, shown: CheckContent, *, force: bool) -> SetCheck | None:
+    """Return what brings a check at the head to what it is to show; None where it shows that.
+
+    Args:
+        facts: The head, and the checks there.
+        name: Of the check.
+        shown: What it is to show.
+        force: Write it anew in any case: somebody asked to.
+    """
     # What the forge told of changes of the head goes with it: see `approvals.judged_before`.
     external = f"{shown.digest}.{facts.head_mark}"
     run = facts.checks.get(name)

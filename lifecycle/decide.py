@@ -24,6 +24,7 @@ from lifecycle.actions import (
     Action,
     AskPublish,
     DeleteBranch,
+    Dequeue,
     Merge,
     OpenProposal,
     PushRender,
@@ -299,7 +300,9 @@ def _advance(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
             return _say(facts, one)
         case Stage.PROPOSED:
             if not one.judgement.holds:
-                return _say(facts, one)
+                return [*_dequeue(p), *_say(facts, one)]
+            if p.merging.in_queue:
+                return [*checks.ready(facts, p), *_say(facts, one)]
             return [*_remember(facts, [one]), *_merge(facts, one, publishing=publishing)]
         case Stage.MERGED:
             if not one.judgement.holds:
@@ -309,6 +312,14 @@ def _advance(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
             return [*_finish_check(facts, p), *_say(facts, one), *_delete_branch(facts, p)]
         case Stage.CLOSED:
             return _say(facts, one) if memory.summary_of(p) else []
+
+
+def _dequeue(proposal: Proposal) -> list[Dequeue]:
+    """What is not to be merged any more leaves the queue of a branch that we guard, or fill."""
+    merging = proposal.merging
+    if merging.in_queue and (merging.enforced or merging.enqueued):
+        return [Dequeue(proposal.place.number, proposal.place.head)]
+    return []
 
 
 def _merge(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:

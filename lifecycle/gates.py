@@ -294,7 +294,12 @@ def _others(proposal: Proposal) -> list[Gate]:
 def _mergeable(proposal: Proposal) -> list[Gate]:
     """Shown only where the forge was asked to merge and did not."""
     wait = proposal.merging.wait
-    if wait is None or proposal.place.merged:
+    if proposal.place.merged:
+        return []
+    if proposal.merging.in_queue:
+        actual = texts.in_queue(proposal.place.base_ref)
+        return [Gate(name="merge queue", state=GateState.HOLDS, actual=actual)]
+    if wait is None:
         return []
     return [
         Gate(

@@ -144,6 +144,23 @@ def workspace(head_ref: str, number: int) -> str:
     return last if draft else f"pr-{number}"
 
 
+GROUPS = "gh-readonly-queue"
+"""The folder of the branches of merge groups."""
+
+_GROUP = re.compile(rf"{GROUPS}/(.+)/pr-([1-9][0-9]{{0,9}})-[0-9a-f]{{40,64}}", re.ASCII)
+
+
+def group_of(branch: str) -> tuple[str, int] | None:
+    """Read the name of a merge group's branch: its base branch, and the proposal added last.
+
+    None for any other branch.
+
+    Source: https://docs.github.com/webhooks/webhook-events-and-payloads#merge_group
+    """
+    found = _GROUP.fullmatch(branch)
+    return (found[1], int(found[2])) if found else None
+
+
 def units(
     packages: Iterable[str], policy: Policy, base_ref: str, default_ref: str, tags: Iterable[str]
 ) -> frozenset[str]:

@@ -158,6 +158,7 @@ class Conversation:
         base_at: When its base branch was last exchanged for another; None when it never was.
         changes: The newest changes of the head branch, at most 100, oldest first; None when the
             forge does not tell.
+        in_queue: It is in the merge queue of its base branch.
     """
 
     head: Sha
@@ -168,6 +169,7 @@ class Conversation:
     review_numbers: frozenset[int]
     base_at: datetime | None
     changes: tuple[HeadChange, ...] | None
+    in_queue: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -192,14 +194,30 @@ class MergeResult:
     Attributes:
         obstacle: Why it was not made; None when it was.
         reason: The forge's own words; "" when merged.
+        queued: It is in the merge queue, which merges it or does not.
     """
 
     obstacle: MergeObstacle | None = None
     reason: str = ""
+    queued: bool = False
 
 
 MERGED = MergeResult()
 """It is in the base branch."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeWay:
+    """How a proposal gets into its base branch.
+
+    Attributes:
+        queue: Through a merge queue.
+        bypassed: Name of a rule that does not hold now, and that a merge by us would go around;
+            "" for none.
+    """
+
+    queue: bool = False
+    bypassed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -453,10 +471,22 @@ class Forge(Protocol):
     async def react(self, comment: int, reaction: Reaction) -> None:
         """React to a comment; a reaction that is there already counts as success."""
 
+    async def merge_way(self, number: int, base_ref: str) -> MergeWay:
+        """How a proposal gets into its base branch now."""
+
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str
     ) -> MergeResult:
         """Merge only while the head is `head`; what the forge says against it is an outcome."""
+
+    async def enqueue(self, number: int, head: Sha) -> MergeResult:
+        """Put into the merge queue only while the head is `head`; one that is in it already is.
+
+        How it is merged, and what the merge says, is for the queue.
+        """
+
+    async def dequeue(self, number: int) -> None:
+        """Take out of the merge queue; one that is not in it counts as success."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from lifecycle import records
 from lifecycle.commands import parse as commands
 from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment
-from lifecycle.facts.merging import MergeFailure, MergeWait, Merging
+from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait, Merging
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.records import Record
@@ -106,7 +106,7 @@ class Asker:
     async def merging(self, state: PullState, basis: Basis, head: HeadState) -> MergeLook:
         """Tell how the required checks of others stand, and why the forge did not merge."""
         me, pull = self._repository.id, state.pull
-        merging = Merging(queued=state.queued)
+        merging = Merging(queued=state.queued, in_queue=state.conversation.in_queue)
         if pull.open and not pull.draft:
             merging = replace(merging, enforced=required.enforces(state.required))
         if basis.merge is not None:
@@ -125,13 +125,16 @@ class Asker:
         if statuses is None:
             return MergeLook(merging)
         said = required.said(state.conversation.reviews, state.kept, head.checks, statuses)
+        if _in_queue(refusal, merging):
+            inside = replace(merging, in_queue=True, enqueued=True)
+            return MergeLook(inside, said, refusal.left or None if refusal else None)
         if refusal is None or not await self._stands(refusal, pull, said):
             return MergeLook(merging, said)
-        return MergeLook(replace(merging, wait=_wait(refusal)), said, refusal.left)
+        return MergeLook(replace(merging, wait=_wait(refusal)), said, refusal.left or None)
 
     async def _stands(self, refusal: MergeRefusal, pull: ListedProposal, said: str) -> bool:
         """Tell whether another try would be too early, or end alike."""
-        if refusal.left == 0:
+        if refusal.left == 0 and refusal.obstacle is not MergeObstacle.LEFT_QUEUE:
             return False
         if refusal.obstacle.failure is MergeFailure.TRANSIENT:
             return True
@@ -227,7 +230,15 @@ def _wait(refusal: MergeRefusal | None) -> MergeWait | None:
     """A refusal as a fact."""
     if refusal is None:
         return None
-    return MergeWait(refusal.obstacle, refusal.reason, given_up=refusal.left is None)
+    given_up = refusal.left is None or refusal.obstacle is MergeObstacle.LEFT_QUEUE
+    return MergeWait(refusal.obstacle, refusal.reason, given_up=given_up)
+
+
+def _in_queue(refusal: MergeRefusal | None, merging: Merging) -> bool:
+    """Whether what we put into the merge queue is there: shown so, or too young to be shown."""
+    if refusal is None or refusal.obstacle is not MergeObstacle.LEFT_QUEUE:
+        return False
+    return merging.in_queue or bool(refusal.left)
 
 
 def _with_commands(said: Conversation) -> Conversation:

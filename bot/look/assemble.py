@@ -135,10 +135,10 @@ class Looker:
         self.fetcher = Fetcher(
             repository, forge, mirror, store.revisions, clock=clock, offload=offload
         )
-        self._keys = record_keys
+        self.keys = record_keys
         self._login = login
-        self._clock = clock
-        self._offload = offload
+        self.clock = clock
+        self.offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
         self._sharing = Overlaps(me, forge, store.proposals)
         self._people = People(forge, login, clock=clock, offload=offload)
@@ -204,7 +204,7 @@ class Looker:
                 now.
             alone: Leave out the proposals of other head branches that share the commit.
         """
-        read = self._clock.monotonic()
+        read = self.clock.monotonic()
         began = read if since is None else since
         state, _ = await asyncio.gather(
             self._asker.ask(head, numbers, rerun=rerun, publishing=publishing),
@@ -213,13 +213,13 @@ class Looker:
         bases = {each.pull.base_ref for each in state.relevant}
         await self.fetcher.fetch(Scope(frozenset(bases)), began)
         credentials = await self.forge.git_credentials()
-        with await self._offload(self.mirror.open, credentials, began) as git:
-            tags = Tags(git, self.repository.id, self._keys, {}, adoption.tags)
+        with await self.offload(self.mirror.open, credentials, began) as git:
+            tags = Tags(git, self.repository.id, self.keys, {}, adoption.tags)
             reader = MirrorReader(
                 git=git,
                 repository_id=self.repository.id,
                 default_branch=self.repository.default_branch,
-                keys=self._keys,
+                keys=self.keys,
                 tags=tags,
                 baseline=adoption.heads,
                 defaults=self._defaults.get,
@@ -271,7 +271,7 @@ class Looker:
         head, state, reader = look.head, look.state, look.reader
         same = head.repository == self.repository.id.number
         ref = names.branch_ref(head.ref)
-        tip = await self._offload(reader.git.ref, ref) if same else None
+        tip = await self.offload(reader.git.ref, ref) if same else None
         heads = (each.pull.head for each in state.relevant)
         shown = state.open_head or tip or next(heads, None)
         unasked = shown if state.relevant and state.open_head is None else None
@@ -279,7 +279,7 @@ class Looker:
             self.store.proposals.remembered(self.repository.id, REPOSITORY),
             self._asker.checks(unasked),
             self._push_refused(ref, tip),
-            self._offload(reader.made_by_us, shown),
+            self.offload(reader.made_by_us, shown),
             asyncio.gather(*(self._proposal(look, each) for each in state.relevant)),
         )
         waits = [
@@ -344,14 +344,14 @@ class Looker:
             return facts
         basis = Basis(rules=base, base=base)
         await self.fetcher.fetch_related(reader, tip, ref, basis, look.since)
-        read = await self._offload(content.read, reader, tip, ref, basis, head_ref=facts.head_ref)
+        read = await self.offload(content.read, reader, tip, ref, basis, head_ref=facts.head_ref)
         if read is None or not read.content.touched:
             return facts
         verdicts, subjects, pusher = await asyncio.gather(
             rendering.verdicts(
                 self.renderer, reader.git, read.content.touched, read.policy, head=tip
             ),
-            self._offload(reader.subjects, tip, base),
+            self.offload(reader.subjects, tip, base),
             self._people.pusher(facts.head_ref, self.repository.id.number),
         )
         return replace(
@@ -374,7 +374,7 @@ class Looker:
             return basis
         await self.fetcher.fetch_related(reader, pull.head, pull.base_ref, basis, look.since)
         with metrics.STEP_SECONDS.labels("read").time():
-            read = await self._offload(
+            read = await self.offload(
                 content.read,
                 reader,
                 pull.head,
@@ -385,7 +385,7 @@ class Looker:
             )
         if read is None:
             return None
-        reviews = await self._offload(
+        reviews = await self.offload(
             content.reviews, reader, state.conversation.reviews, read.content.touched, basis.base
         )
         proposal = Proposal(
@@ -429,7 +429,7 @@ class Looker:
             )
             proposal = replace(proposal, content=replace(proposal.content, touched=touched))
         if pull.head_repository == self.repository.id.number:
-            update = await updating.update(self.renderer, reader.git, proposal, self._offload)
+            update = await updating.update(self.renderer, reader.git, proposal, self.offload)
             proposal = replace(proposal, update=update)
         if not proposal.place.closed and any(v.blocking for v in verdicts):
             pushed_by = await self._people.pusher_of(pull)
@@ -442,7 +442,7 @@ class Looker:
         return Times(
             installed_at=self.repository.installed_at,
             opened_at=said.opened_at,
-            looked_at=self._clock.now(),
+            looked_at=self.clock.now(),
             head_mark=state.head_mark,
             base_at=said.base_at,
             base_told=said.changes is not None,

@@ -58,3 +58,10 @@ def drafts(mirror: Mirror) -> Mapping[str, str]:
             names.branch_name(ref): str(sha)
             for ref, (sha, _) in git.refs(names.branch_ref(names.DRAFTS.rstrip("/"))).items()
         }
+
+
+def merge_groups(mirror: Mirror) -> list[str]:
+    """Branches of merge queues: what they are about to merge."""
+    with mirror.open() as git:
+        there = map(names.branch_name, git.refs(names.branch_ref(names.GROUPS)))
+        return [branch for branch in there if names.group_of(branch) is not None]

@@ -23,6 +23,7 @@ from bot.git.port import (
 from bot.loop.dashboards import DashboardHandler
 from bot.loop.deliveries import DeliverySweep
 from bot.loop.discovery import Discovery
+from bot.loop.groups import GroupHandler
 from bot.loop.health import HealthSweep
 from bot.loop.idle import IdleWatch
 from bot.loop.intervals import DEFAULT, Intervals
@@ -109,6 +110,7 @@ class Controller:
         self._dashboards = DashboardHandler(self._serving, store)
         self._named = Named(self._serving, store)
         self._proposals = ProposalHandler(self._serving, settling, store, self._unjudged)
+        self._groups = GroupHandler(self._serving, settling)
         self._publishing = Publishing(self._serving, settling, store)
 
     async def work(self, work: WorkItem) -> Result:
@@ -232,6 +234,8 @@ class Controller:
                 await self._named.commit(key, hint)
             case keys.ProposalKey():
                 return await self._proposals.handle(key, hint)
+            case keys.GroupKey():
+                return await self._groups.handle(key, hint)
             case keys.BaseKey():
                 return await self._publishing.handle(key, hint)
             case _:

@@ -12,6 +12,7 @@ from bot.dashboard import Dashboard
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import Mirror
 from bot.look.assemble import Looker
+from bot.look.groups import GroupLooker
 from bot.look.states import HeadBranch, of_head
 from bot.loop.echoes import Echoes
 from bot.loop.merged import MergedList
@@ -40,6 +41,7 @@ class ServedRepository:
         forge: Its forge.
         mirror: Its mirror.
         looker: Reads facts.
+        groups: Reads what merge queues are about to merge.
         performer: Carries out actions.
         merged: Its merged proposals.
         dashboard: Its dashboard issue.
@@ -55,6 +57,7 @@ class ServedRepository:
     forge: Forge
     mirror: Mirror
     looker: Looker
+    groups: GroupLooker
     performer: Performer
     merged: MergedList
     dashboard: Dashboard

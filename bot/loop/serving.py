@@ -13,6 +13,7 @@ from bot.dashboard import Dashboard
 from bot.forges.port import Forge, ForgeMissingError, ForgeRefusedError, Forges, Repository
 from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
 from bot.look.assemble import Looker
+from bot.look.groups import GroupLooker
 from bot.loop import branches
 from bot.loop.merged import MergedList
 from bot.loop.recent import Recent
@@ -154,23 +155,25 @@ class Serving:
                 adoption = await self._adopt(repository, forge, mirror)
             me = await self._forges.identity()
             who = Signature(me.login, me.address)
+            looker = Looker(
+                repository,
+                forge,
+                mirror,
+                self._renderer,
+                self._store,
+                self._keys,
+                me.login,
+                self._instance,
+                clock=self._clock,
+                offload=self._offload,
+            )
             served = ServedRepository(
                 repository,
                 adoption,
                 forge,
                 mirror,
-                Looker(
-                    repository,
-                    forge,
-                    mirror,
-                    self._renderer,
-                    self._store,
-                    self._keys,
-                    me.login,
-                    self._instance,
-                    clock=self._clock,
-                    offload=self._offload,
-                ),
+                looker,
+                GroupLooker(looker),
                 Performer(
                     repository.id,
                     forge,

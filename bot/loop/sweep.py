@@ -99,6 +99,8 @@ async def sweep(
     await store.queue.wake_all(
         {keys.BaseKey(me, ref): BY_SWEEP for ref in bases | {p.base_ref for p in pulls}}
     )
+    queued = await served.offload(branches.merge_groups, served.mirror)
+    await store.queue.wake_all({keys.GroupKey(me, branch): BY_SWEEP for branch in queued})
     states = {str(key): seen[key].state for key in woken}
     before = {k: each for k, each in known.items() if isinstance(keys.parse(k), keys.PullKey)}
     listed: Collection[str] = before

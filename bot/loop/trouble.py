@@ -140,5 +140,5 @@ class Trouble:
                     failed = error.failed.items()
                     numbers = [n for n, e in failed if not isinstance(e, PASSING)]
                 return [await forge.proposal(number) for number in numbers]
-            case keys.CommitKey() | keys.RepositoryKey() | keys.DashboardKey():
+            case keys.CommitKey() | keys.GroupKey() | keys.RepositoryKey() | keys.DashboardKey():
                 return ()

@@ -34,6 +34,8 @@ class MergeObstacle(StrEnum):
     SIGNATURE = "signature"
     METHOD = "method"
     QUEUE = "merge queue"
+    LEFT_QUEUE = "left merge queue"
+    BYPASS = "bypass"
     BEHIND = "behind base"
     DRAFT = "draft"
     CONFLICT = "conflict"
@@ -82,6 +84,8 @@ class Merging:
         required: Checks of others that the base branch requires.
         enforced: The base branch requires `porchbot/publish`; None where that was not asked.
         queued: The base branch's publishing knows that this proposal waits for it.
+        in_queue: It is in the merge queue of the base branch.
+        enqueued: We put it there, at this head and onto this base.
         wait: Why the forge did not make the last merge of this head onto this base, or the tags of
             a merge result; None where it was not asked, or may be asked again.
     """
@@ -89,4 +93,6 @@ class Merging:
     required: tuple[Required, ...] = ()
     enforced: bool | None = None
     queued: bool = False
+    in_queue: bool = False
+    enqueued: bool = False
     wait: MergeWait | None = None

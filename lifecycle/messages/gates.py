@@ -89,9 +89,13 @@ _MERGE_WANTED: Mapping[MergeObstacle, str] = {
         "a merge method that the repository allows: `merge` in `.porchbot.yaml`, or the"
         " repository's settings; then comment `/check`"
     ),
-    MergeObstacle.QUEUE: (
-        "a branch without a merge queue, or the bot on the bypass list of that rule: it merges by"
-        " itself; then comment `/check`"
+    MergeObstacle.QUEUE: "a merge queue that takes it: see its page; then comment `/check`",
+    MergeObstacle.LEFT_QUEUE: (
+        "a push, another approval, or `/check`: then the bot puts it into the queue again"
+    ),
+    MergeObstacle.BYPASS: (
+        "what that rule asks for; or the bot taken off the rule's bypass list, so that the forge"
+        " says what is missing; then comment `/check`"
     ),
     MergeObstacle.BEHIND: "the base branch merged into this one",
     MergeObstacle.DRAFT: "a pull request that is ready for review",
@@ -296,6 +300,12 @@ def check_who(check: str) -> str:
 
 def merge_failed(wait: MergeWait) -> str:
     """What the forge said when it was asked to merge, word for word."""
+    if wait.obstacle is MergeObstacle.LEFT_QUEUE:
+        return "it left the merge queue without being merged"
+    if wait.obstacle is MergeObstacle.BYPASS:
+        return (
+            f"the rule {quote(wait.reason)} does not hold; the bot could bypass it, and never does"
+        )
     match wait.obstacle.failure:
         case MergeFailure.TRANSIENT:
             return f"the forge could not merge: {quote(wait.reason)}"
@@ -306,6 +316,11 @@ def merge_failed(wait: MergeWait) -> str:
             )
         case _:
             return f"the forge refused to merge: {quote(wait.reason)}"
+
+
+def in_queue(base_ref: str) -> str:
+    """Where it waits to be merged."""
+    return f"in the merge queue of {code(base_ref)}"
 
 
 def merge_wanted(wait: MergeWait) -> str:

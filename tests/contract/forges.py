@@ -23,6 +23,7 @@ from bot.forges.github.forges import GitHubForges
 from bot.forges.port import AnnotatedTag, Forge, Forges, Repository
 from bot.sandbox.records import accounts
 from bot.sandbox.records import repository as records
+from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.rules.checks import Wish
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.rules.state import ForgeState
@@ -90,6 +91,12 @@ class Place(Protocol):
 
     def require(self, name: str, of: str) -> None:
         """Require a check of `of`: "us", "another" or "anybody"."""
+
+    def queues(self) -> None:
+        """From now on proposals get into main through a merge queue alone."""
+
+    def bypasses(self, name: str) -> None:
+        """We may go around a rule of main of this name that asks for a review."""
 
     def bodies(self, number: int) -> list[str]:
         """What was said on a proposal."""
@@ -239,6 +246,15 @@ class SandboxGitHub:
         known = self.repo.protections.get("main")
         checks = (*(known.required_checks if known else ()), (name, app))
         state.protect(self.repo, "main", checks)
+
+    def queues(self) -> None:
+        # With a check that nobody reports, so that what is in the queue stays there.
+        rule = QueueRule()
+        self.state.rules.add(self.repo, merge_queue=rule, required_checks=[("queue", None)])
+
+    def bypasses(self, name: str) -> None:
+        us = next(i.app for i in self.state.data.installations.values() if i.app.slug == "porchbot")
+        self.state.rules.add(self.repo, required_reviews=1, bypass=[us], name=name)
 
     def bodies(self, number: int) -> list[str]:
         return [comment.body for comment in self._pull(number).comments]

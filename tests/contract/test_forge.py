@@ -8,6 +8,7 @@ An implementation is held to these by its name in `tests.contract.forges`.
 import ast
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from bot.forges.port import (
     ForgeMissingError,
     ForgeRefusedError,
     Forges,
+    MergeResult,
+    MergeWay,
     TagOutcome,
 )
 from bot.keys import ProposalKey
@@ -250,6 +253,9 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "open_issue": lambda f: f.open_issue("T", "B"),
     "edit_issue": lambda f: f.edit_issue(1, "B"),
     "issue_comments": lambda f: f.issue_comments(1),
+    "merge_way": lambda f: f.merge_way(1, "main"),
+    "enqueue": lambda f: f.enqueue(1, HEAD),
+    "dequeue": lambda f: f.dequeue(1),
     "merge": lambda f: f.merge(1, HEAD, MergeMethod.MERGE, "T", "M"),
 }
 
@@ -492,6 +498,48 @@ async def test_a_merge_that_a_rule_forbids_says_so(place: Place) -> None:
     refused = await place.forge.merge(number, head, MergeMethod.SQUASH, "T", "M")
     assert refused.obstacle is MergeObstacle.CHECK
     assert refused.reason
+
+
+async def test_what_a_queue_merges_is_put_into_it_and_taken_out(place: Place) -> None:
+    """Short-cuts refused: a head that moved is queued; a second asking is an error."""
+    old = place.commit("a")
+    number = place.propose("a")
+    assert await place.forge.merge_way(number, "main") == MergeWay()
+    head = place.commit("a", "b.yaml")
+    place.queues()
+    place.report(head, "queue", passed=True)
+    await place.forge.dequeue(number)
+
+    assert await place.forge.merge_way(number, "main") == MergeWay(queue=True)
+    refused = await place.forge.merge(number, head, MergeMethod.MERGE, "T", "M")
+    assert refused.obstacle is MergeObstacle.QUEUE
+    assert (await place.forge.enqueue(number, old)).obstacle is MergeObstacle.HEAD_MOVED
+    for _ in range(2):
+        assert await place.forge.enqueue(number, head) == MergeResult(queued=True)
+        assert (await place.forge.conversation(number)).in_queue
+    for _ in range(2):
+        await place.forge.dequeue(number)
+        assert not (await place.forge.conversation(number)).in_queue
+    assert not (await place.forge.proposal(number)).merged
+
+    place.report(head, "queue", passed=False)
+    assert (await place.forge.enqueue(number, head)).obstacle is MergeObstacle.CHECK
+
+
+async def test_what_we_may_bypass_and_does_not_hold_is_told(place: Place) -> None:
+    """The short-cut merges: who may bypass a rule bypasses it, and nobody is asked."""
+    place.commit("a")
+    number = place.propose("a")
+    place.bypasses("four eyes")
+
+    async def way() -> MergeWay:
+        with suppress(ForgeBusyError):  # it works it out first
+            return await place.forge.merge_way(number, "main")
+        return await place.forge.merge_way(number, "main")
+
+    assert await way() == MergeWay(bypassed="four eyes")
+    place.review(number, "fine", approves=True)
+    assert await way() == MergeWay()
 
 
 # --- conversations ---

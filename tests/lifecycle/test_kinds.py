@@ -112,6 +112,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
         "Forget",
         "AskPublish",
         "Merge",
+        "Dequeue",
         "Tag",
         "DeleteBranch",
     ]

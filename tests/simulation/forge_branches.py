@@ -12,6 +12,7 @@ from bot.forges.port import (
     AnnotatedTag,
     ForgeMissingError,
     MergeResult,
+    MergeWay,
     PinnedFile,
     Tagged,
     TagOutcome,
@@ -28,7 +29,7 @@ from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
 from tests.simulation import forge_values as values
-from tests.simulation.forge_asking import PULL, REPO, Asking
+from tests.simulation.forge_asking import GRAPHQL, PULL, REPO, Asking
 
 _PAGE = 100
 
@@ -136,6 +137,39 @@ class Branches(Asking):
         if isinstance(answer, GitHubAnswer):
             return tag_failure(answer)
         return Tagged(TagOutcome.MADE)
+
+    async def merge_way(self, number: int, base_ref: str) -> MergeWay:
+        def read(caller: Caller) -> MergeWay:
+            rules, user = self._state.rules, refs.acting(caller)
+            if rules.queue(self._repo, base_ref) is not None:
+                return MergeWay(queue=True)
+            for each in rules.rulesets(self._repo, f"refs/heads/{base_ref}"):
+                if rules.bypass_of(each, self._repo, user) != "never":
+                    lacking = rules.blockers(self._pull(number))
+                    return MergeWay(bypassed=each.name if lacking else "")
+            return MergeWay()
+
+        return await self._get("merge_way", f"GET {REPO}/rules/branches/{{branch}}", read, number)
+
+    async def enqueue(self, number: int, head: Sha) -> MergeResult:
+        def put(caller: Caller) -> None:
+            queues, pull = self._state.queues, self._pull(number)
+            if queues.entry(pull) is None:
+                queues.enqueue(pull, refs.acting(caller), head)
+
+        operation = f"PUT {PULL}/merge"
+        answer = await self._answer("enqueue", operation, put, number, by=GRAPHQL)
+        if isinstance(answer, GitHubAnswer):
+            return merge_failure(answer)
+        return MergeResult(queued=True)
+
+    async def dequeue(self, number: int) -> None:
+        def take(caller: Caller) -> None:
+            queues, pull = self._state.queues, self._pull(number)
+            if queues.entry(pull) is not None:
+                queues.dequeue(pull, refs.acting(caller))
+
+        await self._put("dequeue", f"PUT {PULL}/merge", take, number, by=GRAPHQL)
 
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str

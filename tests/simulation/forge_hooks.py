@@ -55,6 +55,12 @@ def _pull(_: ForgeState, happening: Happening) -> Json:
     return {"number": pull.number, "pull_request": _simple(pull) | {"merged": pull.merged}}
 
 
+def _merge_group(_: ForgeState, happening: Happening) -> Json:
+    group = happening.extra["group"]
+    told = {"head_sha": group.head_sha, "head_ref": group.ref, "base_sha": group.base_sha}
+    return {"merge_group": told | {"base_ref": happening.extra["base"]}}
+
+
 def _simple(pull: Pull) -> Json:
     head = pull.head_repo
     return {
@@ -111,6 +117,7 @@ BUILDERS: Mapping[str, Callable[[ForgeState, Happening], Json]] = {
     "push": _push,
     "create": _ref,
     "delete": _ref,
+    "merge_group": _merge_group,
     "pull_request": _pull,
     "pull_request_review": _review,
     "issue_comment": _comment,

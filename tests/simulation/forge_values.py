@@ -92,6 +92,7 @@ class Talks:
             review_numbers=frozenset(r.id for r in reviews),
             base_at=max(bases, default=None),
             changes=tuple(changes[-_MOST_CHANGES:]),
+            in_queue=any(e.pull is pull for e in pull.repo.queues.get(pull.base_ref, ())),
         )
 
     def _comment(self, said: Said) -> Comment:

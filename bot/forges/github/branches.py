@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from bot.forges.github import merging
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
-from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure
+from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure, pages
 from bot.forges.github.limits import Cost
 from bot.forges.github.people import ANYBODYS
 from bot.forges.port import (
@@ -14,6 +14,7 @@ from bot.forges.port import (
     ForgeBusyError,
     ForgeMissingError,
     MergeResult,
+    MergeWay,
     Tagged,
     TagOutcome,
 )
@@ -24,6 +25,11 @@ from lifecycle.policy import MergeMethod
 
 MOST_MOVES = 2_000
 """Moves of a base branch that are read to find one: twenty pages, for a bot that was long away."""
+
+_READY = frozenset({"clean", "unstable", "has_hooks"})
+"""Words for a pull request that all rules of its base branch let through.
+
+Source: https://docs.github.com/graphql/reference/enums#mergestatestatus"""
 
 _FORCED = frozenset({"force_push", "branch_creation", "branch_deletion"})
 """Moves after which a branch does not stand on what it was before."""
@@ -92,6 +98,35 @@ class Branches(Calls):
         ref = {"ref": names.tag_ref(tag.name), "sha": tag.object}
         path = f"{self._path}/git/refs"
         return await self._pool.run(Cost.WRITE, "make a tag", _make_ref, path, ref)
+
+    async def merge_way(self, number: int, base_ref: str) -> MergeWay:
+        """By the rulesets of the base branch, and by what GitHub says of us and each of them.
+
+        Whoever may bypass a ruleset does so by merging: no question is asked. So where we may,
+        nothing is merged that GitHub itself does not call ready.
+
+        Source: https://docs.github.com/rest/repos/rules
+        """
+        wanted, path = "read the branch rules", f"{self._path}/rules/branches"
+        listed = pages(self._pool, wanted, f"{path}/{quote(base_ref, safe='')}")
+        rules = [rule async for rule in listed]
+        if any(rule["type"] == "merge_queue" for rule in rules):
+            return MergeWay(queue=True)
+        numbers = sorted({int(rule["ruleset_id"]) for rule in rules if rule.get("ruleset_id")})
+        for each in numbers:
+            ruleset = await self._get("read a ruleset", f"/rulesets/{each}")
+            if ruleset.get("current_user_can_bypass", "never") != "never":
+                state = await self._mergeable_state(number)
+                return MergeWay(bypassed="" if state in _READY else str(ruleset["name"]))
+        return MergeWay()
+
+    async def _mergeable_state(self, number: int) -> str:
+        """GitHub's word for whether a pull request meets all rules, whoever asks."""
+        wanted = "read whether it can be merged"
+        state = str((await self._get(wanted, f"/pulls/{number}"))["mergeable_state"])
+        if state == "unknown":
+            raise ForgeBusyError(wanted, "it is still working it out")
+        return state
 
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str

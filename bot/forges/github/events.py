@@ -7,12 +7,12 @@ was pressed). Nothing is decided here.
 
 | Event | wakes |
 | --- | --- |
-| push, create, delete of a branch | its draft or proposal; outside `drafts/` the base branch of that name too; for the default branch all that is open |
+| push, create, delete of a branch | its draft or proposal; outside `drafts/` the base branch of that name too; for the default branch all that is open; of a merge group the group |
 | the same of a tag | the repository |
 | pull request, review, thread | its head branch; merged: the base branch and all that is open |
 | comment on a pull request | the pull request by its number: the event has no head |
 | check or status of others ended, Re-run | the proposals at that commit |
-| merge group | the base branch |
+| merge group | the group; destroyed: the base branch too |
 | repository renamed …, rule or member changed | the repository |
 | installation changed | rediscovery |
 
@@ -27,6 +27,7 @@ from typing import Any
 from bot.keys import (
     BaseKey,
     CommitKey,
+    GroupKey,
     Key,
     ProposalKey,
     PullKey,
@@ -101,6 +102,9 @@ def _ref(payload: JSONObject) -> Wakes:
 
 def _branch(payload: JSONObject, branch: str, hint: Hint) -> Wakes:
     repository = repository_id(payload)
+    if names.group_of(branch) is not None:
+        yield GroupKey(repository, branch), hint
+        return
     yield ProposalKey(repository, repository.number, branch), hint
     if not branch.startswith(names.DRAFTS):
         yield BaseKey(repository, branch), NOTHING
@@ -176,9 +180,15 @@ def _check(event: str, guid: str, payload: JSONObject) -> Wakes:
         return pulls
     suite = check["check_suite"] if event == "check_run" else check
     if suite.get("head_branch"):
-        return [(ProposalKey(repository, repository.number, suite["head_branch"]), hint)]
+        return _branch_of_check(repository, suite["head_branch"], hint)
     # For a fork GitHub names neither the branch nor the pull requests.
     return [(CommitKey(repository, check["head_sha"]), hint)]
+
+
+def _branch_of_check(repository: RepositoryId, branch: str, hint: Hint) -> Wakes:
+    if names.group_of(branch) is not None:
+        return [(GroupKey(repository, branch), hint)]
+    return [(ProposalKey(repository, repository.number, branch), hint)]
 
 
 def _status(payload: JSONObject) -> Wakes:
@@ -191,8 +201,12 @@ def _status(payload: JSONObject) -> Wakes:
 
 
 def _merge_group(payload: JSONObject) -> Wakes:
-    branch = names.branch_name(payload["merge_group"]["base_ref"])
-    return [(BaseKey(repository_id(payload), branch), NOTHING)]
+    group = payload["merge_group"]
+    hint = Hint(heads=frozenset({group["head_sha"]}))
+    if payload["action"] != "checks_requested":
+        hint = NOTHING
+        yield BaseKey(repository_id(payload), names.branch_name(group["base_ref"])), NOTHING
+    yield GroupKey(repository_id(payload), names.branch_name(group["head_ref"])), hint
 
 
 def _repository(guid: str, payload: JSONObject) -> Wakes:

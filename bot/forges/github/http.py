@@ -339,6 +339,10 @@ async def pages(
             return
 
 
+class UnprocessableError(ForgeRefusedError):
+    """GraphQL understood, and does not do it as things are: inside a 200, as REST's 405 and 422."""
+
+
 def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JSONObject:
     """Ask GraphQL and return `data`; for threads.
 
@@ -409,6 +413,8 @@ def _graphql_failure(wanted: str, answer: GitHubAnswer, errors: Any) -> Exceptio
         return ForgeBusyError(wanted, texts)
     if kinds == {"NOT_FOUND"}:
         return ForgeMissingError(wanted, texts)
+    if kinds == {"UNPROCESSABLE"}:
+        return UnprocessableError(wanted, texts)
     return ForgeRefusedError(wanted, texts)
 
 

@@ -8,7 +8,15 @@ inside (docs/design.md, "Merge failures").
 
 import re
 
-from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, failure
+from bot.forges.github.http import (
+    Clients,
+    GitHubAnswer,
+    JSONObject,
+    UnprocessableError,
+    ask,
+    failure,
+    graphql,
+)
 from bot.forges.port import MERGED, ForgeBusyError, MergeResult
 from lifecycle.facts.merging import MergeObstacle
 
@@ -42,6 +50,7 @@ _SENTENCES: tuple[tuple[str, MergeObstacle], ...] = (
     (r"(all|every) review (threads?|comments?) must be resolved", MergeObstacle.CONVERSATION),
     (r"commits must have (verified|valid) signatures", MergeObstacle.SIGNATURE),
     (r"required signatures", MergeObstacle.SIGNATURE),
+    (r"expected head (oid|sha) does not match", MergeObstacle.HEAD_MOVED),
     (r"changes must be made through the merge queue", MergeObstacle.QUEUE),
     (r"(the|this) (base )?branch requires (a |the )?merge queue", MergeObstacle.QUEUE),
     (r"pull request is (already )?in the merge queue", MergeObstacle.QUEUE),
@@ -64,6 +73,9 @@ _SENTENCES: tuple[tuple[str, MergeObstacle], ...] = (
 comes before the line that only says that there are rules.
 
 Source: docs/design.md, "GitHub: pull requests and merging"."""
+
+_QUEUED = re.compile(r"pull request is already in the (merge )?queue", re.IGNORECASE)
+_NOT_QUEUED = re.compile(r"pull request is not in the (merge )?queue", re.IGNORECASE)
 
 _READ = tuple((re.compile(begins, re.IGNORECASE), found) for begins, found in _SENTENCES)
 
@@ -91,6 +103,51 @@ def merge_failure(answer: GitHubAnswer) -> MergeResult:
     if obstacle is MergeObstacle.UNKNOWN and answer.status == 409:
         obstacle = MergeObstacle.HEAD_MOVED  # what its description says of this status
     return MergeResult(obstacle, answer.reason)
+
+
+def enqueue(pool: Clients, node: str, head: str) -> MergeResult:
+    """Put a pull request into the merge queue; for threads.
+
+    Args:
+        pool: Clients of the installation.
+        node: The pull request's id in GraphQL.
+        head: The head that it must have.
+
+    Raises:
+        ForgeBusyError: Trying again may help.
+        ForgeRefusedError: An operator must act.
+    """
+    wanted = {"input": {"pullRequestId": node, "expectedHeadOid": head}}
+    try:
+        graphql(pool, "put into the merge queue", _ENQUEUE, wanted)
+    except UnprocessableError as error:
+        if not _QUEUED.search(error.reason):
+            return MergeResult(_obstacle(error.reason), error.reason)
+    return MergeResult(queued=True)
+
+
+def dequeue(pool: Clients, node: str) -> None:
+    """Take a pull request out of the merge queue, or leave it out; for threads.
+
+    Raises:
+        ForgeBusyError: Trying again may help.
+        ForgeRefusedError: An operator must act.
+    """
+    try:
+        graphql(pool, "take out of the merge queue", _DEQUEUE, {"input": {"id": node}})
+    except UnprocessableError as error:
+        if not _NOT_QUEUED.search(error.reason):
+            raise
+
+
+_ENQUEUE = (
+    "mutation Mutation($input: EnqueuePullRequestInput!) { enqueuePullRequest(input: $input)"
+    " { clientMutationId mergeQueueEntry { id } } }"
+)
+_DEQUEUE = (
+    "mutation Mutation($input: DequeuePullRequestInput!) { dequeuePullRequest(input: $input)"
+    " { clientMutationId mergeQueueEntry { id } } }"
+)
 
 
 def _obstacle(reason: str) -> MergeObstacle:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from urllib.parse import quote
 
-from bot.forges.github import people
+from bot.forges.github import merging, people
 from bot.forges.github.app import AppClients
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import person, time
@@ -15,6 +15,7 @@ from bot.forges.port import (
     ForgeMissingError,
     ForgeRefusedError,
     ListedProposal,
+    MergeResult,
     NewestChange,
     Repository,
 )
@@ -174,6 +175,16 @@ class PullRequests(Calls):
                 await self._send(
                     "take a label off", "DELETE", f"{path}/{quote(label, safe='')}", None
                 )
+
+    async def enqueue(self, number: int, head: Sha) -> MergeResult:
+        """REST has no merge queue."""
+        node, said = await self._node(number), "put into the merge queue"
+        return await self._pool.run(Cost.MUTATION, said, merging.enqueue, node, head)
+
+    async def dequeue(self, number: int) -> None:
+        """REST has no merge queue."""
+        node, said = await self._node(number), "take out of the merge queue"
+        await self._pool.run(Cost.MUTATION, said, merging.dequeue, node)
 
     def proposal_ref(self, number: int) -> Ref:
         """The ref that GitHub keeps of each pull request's head."""

@@ -20,6 +20,7 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
     ... on PullRequest {
       headRefOid
       createdAt
+      isInMergeQueue
       comments(first: 100, after: $comments) {
         pageInfo { hasNextPage endCursor }
         nodes { fullDatabaseId body createdAt lastEditedAt author { ...who } editor { ...who } }
@@ -97,6 +98,7 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
         changes=tuple(
             HeadChange(_time(e["createdAt"]), _oid(e.get("afterCommit"))) for e in events
         ),
+        in_queue=bool(last["isInMergeQueue"]),
     )
 
 

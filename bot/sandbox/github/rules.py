@@ -52,6 +52,10 @@ def get_ruleset(request: ApiRequest) -> ApiResponse:
         "conditions": {"ref_name": _condition(found)},
         "rules": _rules(found),
     }
+    if request.caller.user is not None:
+        body["current_user_can_bypass"] = request.state.rules.bypass_of(
+            found, repo, request.caller.user
+        )
     if request.state.role(repo, request.caller.user) is Role.ADMIN:
         body["bypass_actors"] = [
             {"actor_id": b.actor_id, "actor_type": b.actor_type, "bypass_mode": b.mode}

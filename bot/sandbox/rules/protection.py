@@ -279,6 +279,13 @@ class BranchRules:
             if merging or entry.mode == "always"
         )
 
+    def bypass_of(self, ruleset: Ruleset, repo: Repository, user: User) -> str:
+        """How an account may go around a ruleset, in GitHub's words."""
+        if self._bypasses(ruleset, repo, user, merging=False):
+            return "always"
+        merges = self._bypasses(ruleset, repo, user, merging=True)
+        return "pull_requests_only" if merges else "never"
+
     def _incoming(self, repo: Repository, change: RefChange) -> Incoming:
         git = self._state.git(repo)
 

@@ -1,0 +1,63 @@
+"""Texts of the checks of merge groups."""
+
+from collections.abc import Sequence
+
+from lifecycle.messages.markdown import names, number
+
+NOT_READY = "Waiting for the pull request itself"
+UNJUDGED = "Waiting for the function runner"
+RULES_BEFORE = (
+    "What stands before it in the queue changes the rules that judge it. It is judged by the new"
+    " rules once that is merged: put it into the queue again then."
+)
+
+
+def passed(packages: Sequence[str]) -> str:
+    """Title where the group may be merged."""
+    return f"Ready to merge: {names(packages)}" if packages else "No package is changed"
+
+
+def failed(proposal: int, faults: int) -> str:
+    """Title where it may not."""
+    return f"#{proposal} cannot be merged from the queue: {number(faults, 'problem')}"
+
+
+def summary(proposal: int, faults: Sequence[str]) -> str:
+    """What the merge result comes to."""
+    if not faults:
+        return (
+            f"This is #{proposal} merged with the base branch and with what stands before it in"
+            " the queue. It is rendered, valid, and what was approved."
+        )
+    listed = "\n".join(f"- {fault}" for fault in faults)
+    return (
+        f"This is #{proposal} merged with the base branch and with what stands before it in the"
+        f" queue.\n\n{listed}\n\nThe pull request stays open, and says what to do."
+    )
+
+
+def not_ready(proposal: int) -> str:
+    """The proposal itself waits for something."""
+    return f"#{proposal} itself is not ready: see `porchbot/publish` there."
+
+
+def not_rendered(packages: Sequence[str]) -> str:
+    """The merge result is not its own rendering."""
+    return (
+        f"{names(packages)}: the merge result is not rendered. Merge the base branch into the pull"
+        " request and render it there."
+    )
+
+
+def errors(count: int) -> str:
+    """The merge result is not valid."""
+    return f"The merge result has {number(count, 'error')}: see `porchbot/validate`."
+
+
+def otherwise(proposal: int, packages: Sequence[str]) -> str:
+    """The merge result is not what was approved."""
+    return (
+        f"{names(packages)}: the merge result differs from what was approved in #{proposal}:"
+        " something else changed it meanwhile. Merge the base branch into the pull request, and"
+        " have that approved."
+    )

@@ -1,0 +1,186 @@
+"""Branches with a merge queue: proposals are queued, their merge is judged, and then tagged."""
+
+import pytest
+
+from bot.sandbox.records.protection import QueueRule
+from bot.sandbox.records.repository import MergeGroup, Pull
+from bot.sandbox.rules.checks import Wish
+from tests.stories.people import wait_for
+from tests.stories.world import World, package, resized
+
+
+@pytest.fixture
+def queue(play: World) -> World:
+    """A running world whose main branch has a merge queue and requires our verdict."""
+    ruled(play, QueueRule())
+    return play
+
+
+def ruled(play: World, rule: QueueRule) -> None:
+    with play.forge.state.lock:
+        play.repository.rulesets.clear()
+        checks = [("porchbot/publish", play.app.id)]
+        play.forge.state.rules.add(play.repository, merge_queue=rule, required_checks=checks)
+
+
+def begun(play: World) -> None:
+    """net/core v1 and net/other v1 are published, before there is a queue."""
+    for name in ("core", "other"):
+        number = play.proposes(f"drafts/net/{name}/first", package(f"net/{name}"))
+        play.approver.says(number, "/approve")
+        play.author.waits_for_tag(f"net/{name}/v1")
+    play.rests()
+
+
+def pull(play: World, number: int) -> Pull:
+    found: Pull = play.repository.pulls[number]
+    return found
+
+
+def group(play: World, number: int) -> MergeGroup | None:
+    entry = play.forge.state.queues.entry(pull(play, number))
+    return entry.group if entry else None
+
+
+def dequeued(play: World, number: int) -> list[object]:
+    """Why a proposal left the queue, each time."""
+    events = pull(play, number).events
+    return [e.detail["reason"] for e in events if e.kind == "removed_from_merge_queue"]
+
+
+def conclusion(play: World, sha: str, name: str = "porchbot/publish") -> str | None:
+    runs = [r for r in play.forge.state.checks.runs_on(play.repository, sha) if r.name == name]
+    return max(runs, key=lambda run: run.id).conclusion if runs else "none"
+
+
+def test_an_approved_proposal_is_queued_judged_merged_and_tagged(queue: World) -> None:
+    """The short-cut asks for a merge, which the forge refuses for ever; or never reports."""
+    number = queue.proposes("drafts/net/core/first", package("net/core"))
+    queue.approver.says(number, "/approve")
+
+    target = queue.author.waits_for_tag("net/core/v1")
+    queue.rests()
+
+    merged = pull(queue, number)
+    assert merged.merged
+    assert merged.merge_commit_sha == target
+    assert merged.merged_by is not None
+    assert merged.merged_by.login == "github-merge-queue[bot]"
+    assert conclusion(queue, merged.head_sha) == "success"  # green before it was queued
+    for name in ("render", "validate", "publish"):
+        assert conclusion(queue, target, f"porchbot/{name}") == "success"
+    message = queue.forge.state.git(queue.repository).commit(target).message
+    assert "kpt:" not in message  # the queue writes it
+    assert "Published net/core v1" in queue.author.summary(number)
+    assert not [b for b in queue.repository.refs if "drafts/net/core" in b or "readonly" in b]
+
+
+def test_several_in_one_group_are_published_each(play: World) -> None:
+    """Short-cut refused: of one move of the base only the last merge is found."""
+    begun(play)
+    ruled(play, QueueRule(min_entries_to_merge=2, merge_method="SQUASH"))
+    one = play.proposes("drafts/net/core/b", resized("net/core", 2))
+    other = play.proposes("drafts/net/other/b", resized("net/other", 2))
+    play.approver.says(one, "/approve")
+    wait_for("the first in the queue", lambda: group(play, one))
+    play.rests()
+    assert "in the merge queue of `main`" in play.author.summary(one)
+    play.approver.says(other, "/approve")
+
+    tags = [play.author.waits_for_tag(f"net/{name}/v2") for name in ("core", "other")]
+    assert tags == [pull(play, n).merge_commit_sha for n in (one, other)]
+    moves = play.repository.activity_by_ref["refs/heads/main"]
+    assert moves[-1].after == tags[1]
+    assert moves[-1].before not in tags
+
+
+def test_a_merge_result_that_nobody_approved_is_kept_out(play: World) -> None:
+    """The short-cut judges the head again: two changes of one package merge into a third."""
+    begun(play)
+    ruled(play, QueueRule(min_entries_to_merge=2))
+    two = resized("net/core", 2)
+    one = play.proposes("drafts/net/core/b", two)
+    kptfile = package("net/core")["net/core/Kptfile"] + "info:\n  description: core\n"
+    other = play.proposes("drafts/net/core/c", {"net/core/Kptfile": kptfile})
+    for number in (one, other):
+        play.approver.says(number, "/approve")
+        wait_for(
+            f"#{number} to be queued",
+            lambda n=number: (
+                "added_to_merge_queue" in {e.kind for e in pull(play, n).events} or None
+            ),
+        )  # type: ignore[misc]
+    wait_for("the second to leave", lambda: dequeued(play, other) or None)
+    play.rests()
+
+    assert dequeued(play, other) == ["CI_FAILURE"]
+    assert group(play, one) is not None
+    assert "net/core/v2" not in play.author.tags()
+    play.author.waits_for_summary(other, "it left the merge queue without being merged")
+    play.rests()
+    assert conclusion(play, pull(play, other).head_sha) is None  # it fell with the group
+    reds = [
+        run.summary or ""
+        for suite in play.repository.suites
+        for run in suite.runs
+        if run.name == "porchbot/publish" and run.conclusion == "failure"
+    ]
+    assert len(reds) == 1
+    assert f"differs from what was approved in #{other}" in reds[0]
+
+    play.approver.says(other, "/check")
+    wait_for("a second try", lambda: len(dequeued(play, other)) == 2 or None)
+
+
+def test_what_is_held_leaves_the_queue_and_comes_back(play: World) -> None:
+    """Short-cut refused: what is in the queue is left to it, and merged although it is held."""
+    begun(play)
+    ruled(play, QueueRule(min_entries_to_merge=2))
+    number = play.proposes("drafts/net/core/b", resized("net/core", 2))
+    play.approver.says(number, "/approve")
+    wait_for("the queue", lambda: group(play, number))
+    play.rests()
+
+    play.approver.says(number, "/hold not today")
+    wait_for("it to leave", lambda: dequeued(play, number) or None)
+    play.rests()
+    assert conclusion(play, pull(play, number).head_sha) is None
+    assert group(play, number) is None
+    play.approver.says(number, "/unhold")
+    wait_for("the queue", lambda: group(play, number))
+    assert dequeued(play, number) == ["MANUAL"]
+
+
+def test_a_group_that_no_webhook_told_of_is_found_by_the_sweep(play: World) -> None:
+    """The short-cut reports where it is told to: one lost webhook holds the queue for an hour."""
+    begun(play)
+    ruled(play, QueueRule())
+    number = play.proposes("drafts/net/core/b", resized("net/core", 2))
+    play.stop_bot()
+    with play.forge.state.lock:
+        state = play.forge.state
+        wish = Wish(name="porchbot/publish", conclusion="success")
+        state.checks.create(play.repository, play.app, pull(play, number).head_sha, wish)
+        state.queues.enqueue(pull(play, number), state.user("author"))
+    found = group(play, number)
+    assert found is not None
+    play.start_bot()
+    play.rests()
+    assert conclusion(play, found.head_sha) in {None, "success"}
+
+
+def test_what_we_could_bypass_is_not_merged(play: World) -> None:
+    """The short-cut merges: the forge lets whoever is on the list, whatever the rule asks for."""
+    number = play.proposes("drafts/net/core/first", package("net/core"))
+    with play.forge.state.lock:
+        play.forge.state.rules.add(
+            play.repository, required_reviews=1, bypass=[play.app], name="four eyes"
+        )
+    play.approver.says(number, "/approve")
+    said = play.author.waits_for_summary(number, "four eyes")
+    assert "the bot could bypass it, and never does" in said
+    play.rests()
+    assert not pull(play, number).merged
+
+    play.approver.reviews(number)
+    play.author.waits_for_tag("net/core/v1")
