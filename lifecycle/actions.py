@@ -471,8 +471,8 @@ class Dequeue:
     KIND: ClassVar[Kind] = Kind(
         name="Dequeue",
         repeat=Repeat.HARMLESS,
-        look=Look.PROPOSAL,
         order=ActionOrder.ONE_BY_ONE,
+        look=Look.PROPOSAL,
         urgency=Urgency.FIRST,
     )
 

@@ -53,6 +53,8 @@ def decide(facts: Facts, group: Group) -> list[SetCheck]:
         facts: Of the group's branch: its head, and the checks there.
         group: What it is.
     """
+    if group.policy.observe:
+        return []
     shown = {PUBLISH: _publish(group)}
     if isinstance(group.policy, Policy) and group.content.touched:
         shown = {

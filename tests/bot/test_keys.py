@@ -48,6 +48,9 @@ SPELLINGS: dict[str, Key] = {
     "github:42:pull:7": PullKey(on_github(42), 7),
     "github:42:commit:" + "a" * 40: CommitKey(on_github(42), "a" * 40),
     "github:42:base:release/1:2": BaseKey(on_github(42), "release/1:2"),
+    "github:42:group:gh-readonly-queue/main/pr-1-a": GroupKey(
+        on_github(42), "gh-readonly-queue/main/pr-1-a"
+    ),
     "github:42:repository": RepositoryKey(on_github(42)),
     "github:42:dashboard": DashboardKey(on_github(42)),
     "gitlab:42:pull:7": PullKey(RepositoryId("gitlab", 42), 7),

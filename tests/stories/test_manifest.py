@@ -6,6 +6,7 @@ needed. This one does everything that the bot can do, and says what was never us
 
 import pytest
 
+from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.rules.permissions import NEEDS, granted
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.real_parts
 
 GIT_NEEDS = {"git-upload-pack": "contents=read", "git-receive-pack": "contents=write"}
 
-EVENT_NEEDS = {"issue_comment": "issues=read"}
+EVENT_NEEDS = {"issue_comment": "issues=read", "merge_group": "merge_queues=read"}
 """Events that a permission stands for beside calls
 (docs/design.md, "GitHub: permissions and events")."""
 
@@ -26,7 +27,10 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     named = CONFIG.replace('"role:maintain"', '"role:maintain", "team:network"')
     stage.owner.pushes("main", {".porchbot.yaml": named})
     stage.forge.state.rules.add(
-        stage.repository, bypass=[stage.repository.owner], required_checks=[("security-scan", None)]
+        stage.repository,
+        bypass=[stage.repository.owner],
+        required_checks=[("security-scan", None)],
+        merge_queue=QueueRule(),
     )
     stage.repository.has_issues = True
     woken: set[str] = set()
@@ -50,6 +54,12 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     approver.reviews(pull.number)
     head = author.pull(pull.number).head.sha
     stage.owner.repository.get_commit(head).create_status("success", context="security-scan")
+    queued = wait_for(
+        "the queue", lambda: stage.forge.state.queues.entry(stage.repository.pulls[1])
+    )
+    assert queued.group is not None
+    merged = stage.owner.repository.get_commit(queued.group.head_sha)
+    merged.create_status("success", context="security-scan")
     author.waits_for_tag("net/core/v1")
     stage.wake(f"github:{stage.repository.id}:dashboard")
     wait_for("the dashboard", lambda: bool(stage.repository.issues) or None)

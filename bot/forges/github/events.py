@@ -197,7 +197,7 @@ def _status(payload: JSONObject) -> Wakes:
     ending = [b["name"] for b in payload.get("branches") or [] if b["commit"]["sha"] == sha]
     if not ending:
         return [(CommitKey(repository, sha), NOTHING)]
-    return [(ProposalKey(repository, repository.number, branch), NOTHING) for branch in ending]
+    return [each for name in ending for each in _branch_of_check(repository, name, NOTHING)]
 
 
 def _merge_group(payload: JSONObject) -> Wakes:

@@ -20,6 +20,7 @@ PERMISSIONS: Mapping[str, str] = {
     "checks": "write",
     "statuses": "read",
     "members": "read",
+    "merge_queues": "read",
 }
 """What the bot may do; `app-manifest.yml` says what for, and a test holds the two together."""
 
@@ -31,6 +32,7 @@ EVENTS = (
     "check_run",
     "check_suite",
     "status",
+    "merge_group",
 )
 """What the bot hears of, likewise."""
 

@@ -98,7 +98,7 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
         changes=tuple(
             HeadChange(_time(e["createdAt"]), _oid(e.get("afterCommit"))) for e in events
         ),
-        in_queue=bool(last["isInMergeQueue"]),
+        in_queue=bool(last.get("isInMergeQueue")),
     )
 
 

@@ -6,21 +6,34 @@ from typing import cast
 
 from bot.clock import in_thread
 from bot.forges.port import Conversation, Forge, ListedProposal, Repository, RequiredCheck
-from bot.look.asking import Asker
+from bot.look import required
+from bot.look.asking import Asker, MergeLook
+from bot.look.reader import Basis
 from bot.look.states import HeadBranch
+from bot.store.values import MergeRefusal
 from lifecycle import records
 from lifecycle.access import Person
-from lifecycle.facts.checks import CheckRun
+from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment
+from lifecycle.facts.merging import MergeObstacle, MergeWait
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from tests.bot.look.test_pulls import OURS
 from tests.ids import on_github
+from tests.memory.clock import ManualClock
 from tests.memory.store import MemoryStore
 
 KEY = b"k" * 32
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HERE = on_github(42)
+REPOSITORY = Repository(
+    id=HERE,
+    full_name="acme/blueprints",
+    default_branch="main",
+    clone_url="",
+    installation=1,
+    installed_at=AT,
+)
 BOT = Person(2, "porchbot[bot]", bot=True)
 
 
@@ -51,6 +64,12 @@ class _Talk:
     async def required_checks(self, _: str) -> tuple[RequiredCheck, ...]:
         return ()
 
+    async def statuses(self, _: Sha) -> dict[str, CheckState]:
+        return {}
+
+    async def rules(self, _: str) -> str:
+        return "rules"
+
 
 def _record(repository: RepositoryId, number: int) -> dict[str, records.JSON]:
     return {"kind": "answer", "repository": repository.spelled, "number": number, "head": "h"}
@@ -61,16 +80,8 @@ async def test_a_record_carried_over_is_dropped_where_comments_are_read() -> Non
     other = RepositoryId("gitlab", HERE.number)
     made = [(HERE, 7), (HERE, 8), (on_github(43), 7), (other, 7)]
     body = "\n".join(records.sign(_record(*place), KEY) for place in made)
-    repository = Repository(
-        id=HERE,
-        full_name="acme/blueprints",
-        default_branch="main",
-        clone_url="",
-        installation=1,
-        installed_at=AT,
-    )
     forge = cast(Forge, _Talk(body))
-    asker = Asker(repository, forge, MemoryStore(), [KEY], "x", in_thread)
+    asker = Asker(REPOSITORY, forge, MemoryStore(), [KEY], "x", in_thread)
 
     state = await asker.ask(
         HeadBranch(HERE.number, OURS.head_ref), frozenset(), rerun=False, publishing=False
@@ -78,3 +89,37 @@ async def test_a_record_carried_over_is_dropped_where_comments_are_read() -> Non
 
     (pull,) = state.relevant
     assert [c.records for c in pull.comments] == [(_record(HERE, 7),)]
+
+
+async def test_what_was_just_queued_counts_as_in_the_queue_and_later_as_having_left() -> None:
+    """The short-cut believes the forge at once: it is late, and the check falls for no reason."""
+    clock, head, base = ManualClock(), Sha("a" * 40), Sha("b" * 40)
+    store, forge = MemoryStore(clock), cast(Forge, _Talk(""))
+    asker = Asker(REPOSITORY, forge, store, [KEY], "x", in_thread)
+    at = HeadBranch(HERE.number, OURS.head_ref)
+    asked = await asker.ask(at, frozenset(), rerun=False, publishing=True)
+    (state,) = asked.relevant
+    said = required.said((), state.kept, (), {})
+    left = MergeRefusal("", required.merge_inputs(said, "rules"), MergeObstacle.LEFT_QUEUE)
+    await store.proposals.refuse(HERE, 7, state.pull.head, base, left, (15.0,))
+
+    async def look(*, inside: bool) -> MergeLook:
+        talk = replace(state.conversation, in_queue=inside)
+        basis = Basis(rules=head, base=base)
+        return await asker.merging(replace(state, conversation=talk), basis, asked)
+
+    early = await look(inside=False)
+    assert (early.merging.in_queue, early.merging.enqueued, early.merging.wait) == (
+        True,
+        True,
+        None,
+    )
+    assert early.left is not None
+    assert 0 < early.left <= 15
+    clock.seconds += 16
+    there = await look(inside=True)
+    assert (there.merging.in_queue, there.merging.enqueued, there.left) == (True, True, None)
+    gone = await look(inside=False)
+    assert not gone.merging.in_queue
+    assert gone.merging.wait == MergeWait(MergeObstacle.LEFT_QUEUE, "")
+    assert gone.left is None  # only another input helps: it is not asked again at once

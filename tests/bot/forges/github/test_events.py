@@ -21,6 +21,7 @@ from bot.forges.webhooks import Delivery, WebhookError
 from bot.keys import (
     BaseKey,
     CommitKey,
+    GroupKey,
     Key,
     ProposalKey,
     PullKey,
@@ -51,6 +52,8 @@ FORK = {**PULL, "head": {**PULL["head"], "repo": {"id": 9}}}  # type: ignore[dic
 GONE = {**PULL, "head": {**PULL["head"], "repo": None}}  # type: ignore[dict-item] # a payload
 SUITE = {"head_branch": "drafts/net/core/v1", "head_sha": SHA, "pull_requests": []}
 RUN = {"id": 5, "head_sha": SHA, "pull_requests": [], "check_suite": SUITE}
+QUEUED = f"gh-readonly-queue/release/1/pr-7-{OLD}"
+GROUP = {"base_ref": "refs/heads/main", "head_ref": f"refs/heads/{QUEUED}", "head_sha": SHA}
 DRAFT = ProposalKey(on_github(1), 1, "drafts/net/core/v1")
 Wakes = dict[Key, Hint]
 
@@ -252,8 +255,31 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     ),
     "a merge group": (
         "merge_group",
-        {"action": "checks_requested", "merge_group": {"base_ref": "refs/heads/main"}},
-        {BaseKey(on_github(1), "main"): NOTHING},
+        {"action": "checks_requested", "merge_group": GROUP},
+        {GroupKey(on_github(1), QUEUED): Hint(heads=frozenset({SHA}))},
+    ),
+    "a merge group that is gone: it may have been merged": (
+        "merge_group",
+        {"action": "destroyed", "reason": "merged", "merge_group": GROUP},
+        {GroupKey(on_github(1), QUEUED): NOTHING, BaseKey(on_github(1), "main"): NOTHING},
+    ),
+    "a push of a merge queue, whose webhook may be lost": (
+        "push",
+        {"ref": f"refs/heads/{QUEUED}", "after": SHA},
+        {GroupKey(on_github(1), QUEUED): Hint(heads=frozenset({SHA}))},
+    ),
+    "a status on a merge group's head": (
+        "status",
+        {"sha": SHA, "branches": [{"name": QUEUED, "commit": {"sha": SHA}}]},
+        {GroupKey(on_github(1), QUEUED): NOTHING},
+    ),
+    "Re-run at a merge group": (
+        "check_suite",
+        {
+            "action": "rerequested",
+            "check_suite": {"head_branch": QUEUED, "head_sha": SHA, "pull_requests": []},
+        },
+        {GroupKey(on_github(1), QUEUED): Hint(rerun=frozenset({GUID}))},
     ),
     "a renamed repository": (
         "repository",
