@@ -57,6 +57,7 @@ from lifecycle.actions import (
     SetCheck,
     SetDraft,
     SetLabels,
+    Suggest,
     Tag,
 )
 from lifecycle.events import REPOSITORY, Frozen, Overridden
@@ -221,7 +222,7 @@ class Performer:
         self, action: Action, looked: Looked, report: Report, hint: Hint
     ) -> ActionResult:
         match action:
-            case SetCheck() | React() | SetDraft() | SetLabels() | OpenProposal():
+            case SetCheck() | React() | Suggest() | SetDraft() | SetLabels() | OpenProposal():
                 return await self._ask_forge(action)
             case Say() | Reply() | Restore():
                 await self._write(action)
@@ -267,13 +268,15 @@ class Performer:
         return await merging.merge(self._forge, known, me, action, said)
 
     async def _ask_forge(
-        self, action: SetCheck | React | SetDraft | SetLabels | OpenProposal
+        self, action: SetCheck | React | Suggest | SetDraft | SetLabels | OpenProposal
     ) -> ActionResult:
         match action:
             case SetCheck():
                 await self._forge.set_check(action)
             case React(comment, reaction):
                 await self._forge.react(comment, reaction)
+            case Suggest():
+                await self._forge.suggest(action)
             case SetDraft(number, draft):
                 await self._forge.set_draft(number, draft=draft)
             case SetLabels(number, add, remove):

@@ -13,10 +13,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
+from cadlib.diff.patch import Suggestion
 from cadlib.findings import Finding
 from cadlib.package.files import Entry
 from lifecycle.events import Log
-from lifecycle.facts.checks import Conclusion, Status
+from lifecycle.facts.checks import Button, Conclusion, Status
 from lifecycle.facts.conversation import Written
 from lifecycle.kinds import OF_BASE, ActionOrder, Kind, Look, Repeat, Urgency, Write
 from lifecycle.names import Ref, Sha
@@ -178,6 +179,8 @@ class SetCheck:
         conclusion: Set exactly when completed.
         title: One line.
         summary: Markdown, at most `limits.TEXT` characters.
+        text: More of it, likewise, for those who read on; "" for nothing.
+        buttons: What can be asked for by a click.
         annotations: Findings with file and line.
         digest: Digest of all that is shown; equal means that nothing need be sent.
         run: The run to update; None to make a new one (a completed run cannot go back).
@@ -198,6 +201,8 @@ class SetCheck:
     digest: str
     run: int | None
     after: int = 0
+    text: str = ""
+    buttons: tuple[Button, ...] = ()
 
     @property
     def writes(self) -> Write:
@@ -376,6 +381,36 @@ class React:
     def writes(self) -> Write:
         """See `Described`."""
         return Write(("reaction", self.comment, self.reaction))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggest:
+    """Suggest changes at lines that a proposal shows, in one review without a verdict.
+
+    Attributes:
+        number: The pull request.
+        head: The commit whose lines are meant.
+        body: What it is about, in Markdown.
+        suggestions: At least one.
+    """
+
+    KIND: ClassVar[Kind] = Kind(
+        name="Suggest",
+        repeat=Repeat.NOTICED,
+        look=Look.PROPOSAL,
+        order=ActionOrder.TOGETHER,
+        urgency=Urgency.LATER,
+    )
+
+    number: int
+    head: Sha
+    body: str
+    suggestions: tuple[Suggestion, ...]
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("suggestions", self.number, self.head), makes_after=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -561,6 +596,7 @@ Action = (
     | KeepFreezes
     | Reply
     | React
+    | Suggest
     | Forget
     | AskPublish
     | Merge

@@ -27,6 +27,7 @@ class Assessed:
         judgement: Its gates.
         actions: Effects and answers of its commands, and the upkeep of the memory.
         render_asked: As in `answers.AfterCommands`.
+        render_asker: As there.
         update_asked: As there.
     """
 
@@ -35,6 +36,7 @@ class Assessed:
     judgement: Judgement
     actions: tuple[Action, ...]
     render_asked: int
+    render_asker: str
     update_asked: int
 
 
@@ -68,6 +70,7 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
         judgement,
         (*mended, *_freezes(facts, kept), *answered.actions, *upkeep.keep(after, kept)),
         answered.render_asked,
+        answered.render_asker,
         answered.update_asked,
     )
 

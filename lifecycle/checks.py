@@ -5,26 +5,31 @@ shows the worse verdict. Every case has a stated conclusion; `skipped`, which fo
 passed, never stands for "not judged" (docs/design.md, "Checks").
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
-from cadlib.findings import Finding, Severity
-from lifecycle import limits
+from lifecycle import contents, limits
 from lifecycle.actions import SetCheck
-from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckRun, Conclusion, Status
+from lifecycle.contents import CheckContent
+from lifecycle.facts.checks import (
+    CONFIGURE,
+    PUBLISH,
+    RENDER,
+    VALIDATE,
+    Button,
+    CheckRun,
+    Conclusion,
+    Status,
+)
 from lifecycle.facts.head import Facts
-from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.verdicts import Verdict
+from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.judgement import Judgement
 from lifecycle.messages import checks as texts
-from lifecycle.messages import findings as finding_texts
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import summary
 from lifecycle.names import Sha
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import BrokenPolicy
 
 _TROUBLE = "trouble."
 """Begins the digest of a run that says that the bot cannot look."""
@@ -33,53 +38,13 @@ _OBSERVED = "observed."
 """Begins the digest of a run that only tells what the bot would have shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckContent:
-    """The content of one check run.
-
-    Attributes:
-        status: In progress while waiting.
-        conclusion: Set exactly when completed.
-        title: One line.
-        summary: Markdown.
-        annotations: Findings with file and line, sorted.
-    """
-
-    status: Status
-    conclusion: Conclusion | None
-    title: str
-    summary: str
-    annotations: tuple[Finding, ...] = ()
-
-    @property
-    def badness(self) -> int:
-        """Severity for comparison: 0 passed, 1 in progress, 2 failed."""
-        if self.conclusion is Conclusion.FAILURE:
-            return 2
-        return 0 if self.conclusion is Conclusion.SUCCESS else 1
-
-    @property
-    def digest(self) -> str:
-        """Digest of the content, kept with the run so that nothing is sent twice."""
-        content = json.dumps(
-            [
-                self.status,
-                self.conclusion,
-                self.title,
-                self.summary,
-                [_annotation(finding) for finding in self.annotations],
-            ]
-        )
-        return hashlib.sha256(content.encode()).hexdigest()[:40]
-
-
 def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[SetCheck]:
     """Return the check runs to write so that the head shows the right ones; empty when it does."""
     if facts.head is None or not judged:
         return []
     shown: dict[str, CheckContent] = {}
     for proposal, judgement in judged:
-        for name, one in _shown(facts, proposal, judgement).items():
+        for name, one in (*_shown(facts, proposal, judgement).items(), *_configuration(proposal)):
             if name not in shown or one.badness > shown[name].badness:
                 shown[name] = one
     if facts.crowded:
@@ -107,6 +72,7 @@ def _as_observed(check: SetCheck) -> SetCheck:
         title=texts.observed_title(check.title),
         summary=(texts.observed(check.conclusion) + check.summary)[: limits.TEXT],
         digest=_OBSERVED + check.digest,
+        buttons=(),  # nothing would come of them
     )
 
 
@@ -124,17 +90,46 @@ def was_observed(facts: Facts) -> bool:
     return any(run.ours and run.digest.startswith(_OBSERVED) for run in facts.checks.values())
 
 
+def begun(facts: Facts) -> list[SetCheck]:
+    """Return the checks that say that the packages are being rendered, where none is shown yet.
+
+    What is completed stays, unless somebody pressed Re-run.
+    """
+    shown = (facts.checks.get(name) for name in (RENDER, VALIDATE, PUBLISH))
+    return [
+        _action(str(facts.head), name, _begun(facts, name), run, "")
+        for name, run in zip((RENDER, VALIDATE, PUBLISH), shown, strict=True)
+        if facts.head is not None
+        and (run is None or not run.ours or (facts.rerun and run.status is Status.COMPLETED))
+    ]
+
+
+def _begun(facts: Facts, name: str) -> CheckContent:
+    packages = [t.package for p in facts.open for t in p.content.touched]
+    return CheckContent(
+        status=Status.IN_PROGRESS,
+        conclusion=None,
+        title=texts.RENDERS if name == RENDER else texts.WAITS_FOR_RENDERING,
+        summary=texts.being_rendered(packages),
+    )
+
+
 def ready(facts: Facts, proposal: Proposal) -> list[SetCheck]:
     """Return `porchbot/publish` as it must be right before the merge."""
-    shown = passed(texts.publishing(proposal), texts.PUBLISHING_SUMMARY)
+    shown = contents.passed(texts.publishing(proposal), texts.PUBLISHING_SUMMARY)
     check = send(facts, PUBLISH, shown, force=False)
     return [check] if check else []
 
 
-def published(proposal: Proposal, run: CheckRun) -> SetCheck:
-    """Return the completed `porchbot/publish` of a published head."""
-    shown = passed(texts.published(proposal), texts.PUBLISHING_SUMMARY)
-    return _action(str(proposal.place.head), PUBLISH, shown, run, shown.digest)
+def published(proposal: Proposal, run: CheckRun) -> SetCheck | None:
+    """Return `porchbot/publish` of a published head, in place; None where it says so.
+
+    What is completed stays so, and says from now on what came of it.
+    """
+    shown = contents.passed(texts.published(proposal), summary.tagged(proposal))
+    if run.digest == shown.digest:
+        return None
+    return replace(_action(str(proposal.place.head), PUBLISH, shown, run, shown.digest), run=run.id)
 
 
 def trouble(
@@ -181,7 +176,7 @@ def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> lis
     run = facts.checks.get(PUBLISH)
     if run is None or not run.digest.startswith(_TROUBLE) or facts.open or facts.others:
         return []
-    shown = failed(texts.MERGED_NOT_PUBLISHED, summary.gate_list(judgement))
+    shown = contents.failed(texts.MERGED_NOT_PUBLISHED, summary.gate_list(judgement))
     return [_action(str(proposal.place.head), PUBLISH, shown, run, shown.digest)]
 
 
@@ -193,16 +188,31 @@ def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, 
     ):
         return {PUBLISH: _rules(proposal, judgement)}
     if isinstance(proposal.rules.policy, BrokenPolicy):
-        return {PUBLISH: broken_base(proposal.rules.policy)}
+        return {PUBLISH: contents.broken_base(proposal.rules.policy)}
     if not proposal.content.touched:
         return {PUBLISH: _untouched(proposal)}
+    rendered = contents.rendering(
+        proposal.verdicts, proposal.rules.policy, settles=not facts.rendered_by_us
+    )
+    if facts.may_push and proposal.unrendered and not proposal.unrenderable:
+        rendered = replace(rendered, buttons=(Button.RENDER,))
     return {
-        RENDER: rendering(
-            proposal.verdicts, proposal.rules.policy, settles=not facts.rendered_by_us
+        RENDER: rendered,
+        VALIDATE: contents.validation(
+            proposal.verdicts,
+            proposal.content.configuration,
+            files=f"/{facts.repository}/pull/{proposal.place.number}/files",
         ),
-        VALIDATE: validation(proposal.verdicts, proposal.content.configuration),
         PUBLISH: _publish(proposal, judgement),
     }
+
+
+def _configuration(proposal: Proposal) -> list[tuple[str, CheckContent]]:
+    """The check of the configuration, where that is changed."""
+    found = proposal.content
+    if not found.configuration_changed:
+        return []
+    return [(CONFIGURE, contents.configuration(found.configuration, proposal.rules_effect))]
 
 
 def _crowded() -> CheckContent:
@@ -228,17 +238,12 @@ def _rules(proposal: Proposal, judgement: Judgement) -> CheckContent:
     )
 
 
-def broken_base(policy: BrokenPolicy) -> CheckContent:
-    """Return the content for a base branch whose configuration cannot be read."""
-    return failed(texts.CONFIGURATION_BROKEN, texts.configuration_problems(policy))
-
-
 def _untouched(proposal: Proposal) -> CheckContent:
     """No package is touched: passed, unless it would break the configuration or a package."""
     if proposal.content.effect.hides and not proposal.content.configuration:
         said = gate_texts.merge_effect(proposal.content.effect, proposal.place.base_ref)
         title = texts.MERGE_UNKNOWN if proposal.content.effect.unknown else texts.MORE_THAN_SHOWN
-        return failed(title, texts.mend_merge(said, proposal.place.base_ref))
+        return contents.failed(title, texts.mend_merge(said, proposal.place.base_ref))
     if proposal.content.elsewhere and not proposal.content.configuration:
         # Neutral and skipped would pass as well, on every branch that requires the check (ADR 17).
         return CheckContent(
@@ -247,88 +252,7 @@ def _untouched(proposal: Proposal) -> CheckContent:
             title=texts.published_elsewhere(proposal),
             summary=texts.propose_elsewhere(proposal),
         )
-    return nothing_touched(proposal.content.configuration)
-
-
-def nothing_touched(configuration: tuple[Finding, ...]) -> CheckContent:
-    """Return the content for a change of no package: passed, unless it breaks the rules."""
-    if configuration:
-        text = finding_texts.findings(configuration)
-        return failed(texts.BREAKS_CONFIGURATION, text, configuration)
-    return passed(texts.NO_PACKAGE, texts.NO_PACKAGE_SUMMARY)
-
-
-def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> CheckContent:
-    """Return the content of `porchbot/render`.
-
-    Args:
-        verdicts: One for each package touched that still exists.
-        policy: The rules that judged them.
-        settles: Rendering was not tried on this state yet, so that a difference may be mended by
-            committing it.
-    """
-    broken = [v for v in verdicts if v.broken]
-    unrenderable = [v for v in verdicts if not v.complete]
-    unrendered = [v for v in verdicts if v.changes]
-    if broken:
-        title, text = texts.RUNNER_BROKEN, gate_texts.runner_broken(broken)
-    elif unrenderable:
-        title = gate_texts.unrenderable(unrenderable)
-        text = texts.unrenderable_summary(unrenderable)
-    elif unrendered:
-        title = gate_texts.not_rendered(unrendered)
-        text = texts.render_summary(unrendered, policy, settles=settles)
-    else:
-        return passed(gate_texts.IS_RENDERED, texts.functions_run(verdicts))
-    return failed(title, text)
-
-
-def validation(verdicts: Sequence[Verdict], configuration: Sequence[Finding]) -> CheckContent:
-    """Return the content of `porchbot/validate`.
-
-    Args:
-        verdicts: One for each package touched that still exists.
-        configuration: What is wrong beside them.
-    """
-    found = [*configuration, *(f for v in verdicts for f in v.findings)]
-    findings = tuple(sorted(found, key=_order))
-    bad = [f for f in findings if f.severity is Severity.ERROR]
-    unjudged = [v for v in verdicts if v.broken]
-    if unjudged and not bad:
-        return failed(texts.NOT_VALIDATED, gate_texts.runner_broken(unjudged), findings)
-    # What a function did is in the text; at the lines stands what people should look at.
-    shown = tuple(f for f in findings if f.severity is not Severity.INFO)
-    text = finding_texts.findings(sorted(findings, key=finding_texts.severity_first))
-    if bad:
-        return failed(gate_texts.blocking_findings(len(bad)), text, shown)
-    return passed(gate_texts.IS_VALID, text, shown)
-
-
-def waiting(title: str, text: str) -> CheckContent:
-    """Return the content of a check that is not decided yet."""
-    return CheckContent(status=Status.IN_PROGRESS, conclusion=None, title=title, summary=text)
-
-
-def passed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> CheckContent:
-    """Return the content of a check that lets pass."""
-    return _completed(Conclusion.SUCCESS, title, text, annotations)
-
-
-def failed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> CheckContent:
-    """Return the content of a check that does not."""
-    return _completed(Conclusion.FAILURE, title, text, annotations)
-
-
-def _completed(
-    conclusion: Conclusion, title: str, text: str, annotations: tuple[Finding, ...]
-) -> CheckContent:
-    return CheckContent(
-        status=Status.COMPLETED,
-        conclusion=conclusion,
-        title=title,
-        summary=text,
-        annotations=annotations,
-    )
+    return contents.nothing_touched(proposal.content.configuration)
 
 
 def _publish(proposal: Proposal, judgement: Judgement) -> CheckContent:
@@ -342,18 +266,14 @@ def _publish(proposal: Proposal, judgement: Judgement) -> CheckContent:
         conclusion=Conclusion.FAILURE if unjudged else None,
         title=title,
         summary=summary.published(proposal, judgement),
+        buttons=_buttons(proposal, judgement),
     )
 
 
-def _order(finding: Finding) -> tuple[str, int, str, str]:
-    place = finding.place
-    return (place.path, place.line or 0, place.field, finding.message)
-
-
-def _annotation(finding: Finding) -> list[object]:
-    place = finding.place
-    said = [finding.severity, finding.message, finding.fix, finding.proposed, finding.function]
-    return [place.path, place.line, place.field, *said]
+def _buttons(proposal: Proposal, judgement: Judgement) -> tuple[Button, ...]:
+    if judgement.holds:
+        return ()
+    return (Button.PROPOSE, Button.WHY) if proposal.stage is Stage.DRAFT else (Button.WHY,)
 
 
 def send(facts: Facts, name: str, shown: CheckContent, *, force: bool) -> SetCheck | None:
@@ -388,6 +308,8 @@ def _action(
         conclusion=shown.conclusion,
         title=shown.title,
         summary=shown.summary[: limits.TEXT],
+        text=shown.text[: limits.TEXT],
+        buttons=shown.buttons,
         annotations=shown.annotations,
         digest=external,
         run=run.id if run is not None and updated else None,

@@ -12,7 +12,8 @@ Rules, in the order of the code:
    one proposal at a time; any other look asks for it.
 5. Nothing is written to a head that the same decision replaces.
 6. What is only observed gets neutral checks and nothing else (`lifecycle.observing`).
-7. The publish invariant is kept at the tag: after a merge, the same gates are asked of the merge
+7. While packages are being rendered, that is shown, and nothing else is decided.
+8. The publish invariant is kept at the tag: after a merge, the same gates are asked of the merge
    result, whoever merged.
 """
 
@@ -32,21 +33,26 @@ from lifecycle.actions import (
     Reply,
     Say,
     SetCheck,
+    Suggest,
     Tag,
 )
 from lifecycle.assess import Assessed, assess
-from lifecycle.facts.checks import PUBLISH, Status
+from lifecycle.facts.checks import PUBLISH
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.facts.verdicts import FunctionVersion, Verdict
 from lifecycle.judgement import Gate, GateState
+from lifecycle.messages import checks as checks_texts
 from lifecycle.messages import commits, summary
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import notices as notice_texts
 from lifecycle.notices import notices
 from lifecycle.policy import MergeMethod, Policy, RenderMode, UpdateMode
 from lifecycle.records import trailer
+
+MOST_SUGGESTIONS, MOST_REVIEWS = 20, 3
+"""Suggestions of one review, and reviews with suggestions under one proposal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,8 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
         facts: One head branch with every pull request that proposes it.
         publishing: This is the base branch's own look: merging and tagging are allowed.
     """
+    if facts.pending:
+        return Decision([] if observing.only(facts) else list(checks.begun(facts)), {})
     if not facts.proposals:
         return Decision(_open(facts), {})
     if observing.only(facts):
@@ -94,6 +102,7 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
         # Before the checks: how a check stood tells what is news.
         actions += notices(facts, one.proposal, one.memory)
     actions += _show_checks(facts, shared)
+    actions += [each for one in judged if (each := _suggest(facts, one))]
     for one in judged:
         actions += _advance(facts, one, publishing=publishing)
         actions += upkeep.remove_doubles(one.proposal)
@@ -232,8 +241,7 @@ def _render(facts: Facts, judged: Iterable[Assessed]) -> PushRender | None:
             push = _push(
                 facts, p.rules.policy, p.verdicts, p.content.touched, asked=one.render_asked
             )
-            askers = (c.author.login for c in p.talk.comments if c.id == one.render_asked)
-            return push and replace(push, asker=next(askers, ""))
+            return push and replace(push, asker=one.render_asker)
     return None
 
 
@@ -269,6 +277,26 @@ def _push(
         changes=changes,
         message=commits.render_commit([v.package for v in verdicts if v.changes], trailers),
         asked=asked,
+    )
+
+
+def _suggest(facts: Facts, one: Assessed) -> Suggest | None:
+    """Suggestions where the author has to render: on a fork, and where the bot does not push.
+
+    Few in all: whoever goes on pushing without rendering has the check, which says the same.
+    """
+    p = one.proposal
+    found = tuple(each for v in p.verdicts for each in v.suggestions)[:MOST_SUGGESTIONS]
+    if p.place.closed or not found or facts.rendered_by_us or facts.head != p.place.head:
+        return None
+    if p.place.head in p.talk.suggested or len(p.talk.suggested) >= MOST_REVIEWS:
+        return None
+    left = sum(len(v.changes) for v in p.verdicts) - len({each.path for each in found})
+    return Suggest(
+        number=p.place.number,
+        head=p.place.head,
+        body=checks_texts.suggested(left),
+        suggestions=found,
     )
 
 
@@ -400,17 +428,21 @@ def _report(facts: Facts, one: Assessed) -> list[Action]:
 
 
 def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
-    """Complete `porchbot/publish` on a head that a person merged while it was in progress."""
+    """Say in `porchbot/publish` what was published; a person's merge finds it in progress."""
     run = facts.checks.get(PUBLISH)
-    if run is None or not run.ours or run.status == Status.COMPLETED:
+    if run is None or not run.ours:
         return []
+    # The runs are those of the branch as it is; once it is gone, of what was merged.
+    heads = {facts.head} if facts.head else {each.place.head for each in facts.proposals}
     if (
-        facts.open
+        heads != {proposal.place.head}
+        or facts.open
         or facts.others
         or any(t.tagging.within is not None for t in proposal.content.touched)
     ):
         return []
-    return [checks.published(proposal, run)]
+    shown = checks.published(proposal, run)
+    return [shown] if shown else []
 
 
 def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:

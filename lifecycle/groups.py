@@ -9,9 +9,9 @@ it as it was approved: what does not would be merged and could not be tagged.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lifecycle import checks
+from lifecycle import checks, contents
 from lifecycle.actions import SetCheck
-from lifecycle.checks import CheckContent
+from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
@@ -58,8 +58,8 @@ def decide(facts: Facts, group: Group) -> list[SetCheck]:
     shown = {PUBLISH: _publish(group)}
     if isinstance(group.policy, Policy) and group.content.touched:
         shown = {
-            RENDER: checks.rendering(group.verdicts, group.policy, settles=False),
-            VALIDATE: checks.validation(group.verdicts, group.content.configuration),
+            RENDER: contents.rendering(group.verdicts, group.policy, settles=False),
+            VALIDATE: contents.validation(group.verdicts, group.content.configuration),
             **shown,
         }
     found = (checks.send(facts, name, one, force=facts.rerun) for name, one in shown.items())
@@ -78,17 +78,17 @@ def unjudged(group: Group) -> bool:
 
 def _publish(group: Group) -> CheckContent:
     if isinstance(group.policy, BrokenPolicy):
-        return checks.broken_base(group.policy)
+        return contents.broken_base(group.policy)
     faults = [*_faults(group)]
     if unjudged(group):
-        return checks.waiting(texts.UNJUDGED, texts.summary(group.number, faults))
+        return contents.waiting(texts.UNJUDGED, texts.summary(group.number, faults))
     if not group.ready and not faults:
-        return checks.waiting(texts.NOT_READY, texts.not_ready(group.number))
+        return contents.waiting(texts.NOT_READY, texts.not_ready(group.number))
     if faults:
         title = texts.failed(group.number, len(faults))
-        return checks.failed(title, texts.summary(group.number, faults))
+        return contents.failed(title, texts.summary(group.number, faults))
     packages = [t.package for t in group.content.touched]
-    return checks.passed(texts.passed(packages), texts.summary(group.number, []))
+    return contents.passed(texts.passed(packages), texts.summary(group.number, []))
 
 
 def _faults(group: Group) -> list[str]:

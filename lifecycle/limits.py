@@ -9,5 +9,8 @@ OWN_COMMENT = 65_000
 TEXT = 60_000
 """Of one text for people; what a comment takes beyond it is for hidden marks."""
 
+ANNOTATIONS = 500
+"""Findings of one check that stand at their lines: ten requests; the rest is in its text."""
+
 RECORD = 45_000
 """Of the record in the summary comment; the text has the rest."""

@@ -28,8 +28,8 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from lifecycle import checks, names, spelling
-from lifecycle.checks import CheckContent
+from lifecycle import contents, names, spelling
+from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import naming
@@ -101,7 +101,7 @@ def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
         found += naming.problems(here) + naming.used_up(revisions)
         found += naming.alike(tree.alike(now, here), [p for p in here if not trees[p][0]])
     if not trees:
-        return _tell(PUBLISH, checks.nothing_touched(found), blocks=bool(found))
+        return _tell(PUBLISH, contents.nothing_touched(found), blocks=bool(found))
     click.echo(f"Compared with {base.shown}: {_listed(trees)}")
     judged = [_judge(tree, p, trees[p], held.policy, functions) for p in trees if trees[p][1]]
     return _tell_all(judged, found, held.policy, tree.current())
@@ -177,15 +177,15 @@ def _listed(trees: dict[str, tuple[str, str]]) -> str:
 def _tell_broken(policy: BrokenPolicy) -> bool:
     for problem in policy.problems:
         click.echo(_clean(str(problem)))
-    return _tell(PUBLISH, checks.broken_base(policy), blocks=True)
+    return _tell(PUBLISH, contents.broken_base(policy), blocks=True)
 
 
 def _tell_all(
     judged: Sequence[Verdict], found: Sequence[Finding], policy: Policy, branch: str
 ) -> bool:
     """Say what was found in packages; return whether nothing blocks."""
-    render = checks.rendering(judged, policy, settles=True)
-    validate = checks.validation(judged, found)
+    render = contents.rendering(judged, policy, settles=True)
+    validate = contents.validation(judged, found)
     for verdict in judged:
         if verdict.broken:
             name = verdict.package or "root package"

@@ -15,7 +15,7 @@ from bot.keys import Key
 from bot.store.hints import Hint
 from bot.store.values import Delivered
 from lifecycle.access import Person, Role
-from lifecycle.actions import OpenProposal, Reaction, SetCheck
+from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
 from lifecycle.authors import MadeBy
 from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment, ReviewState, ReviewText
@@ -155,6 +155,7 @@ class Conversation:
         reviews: Those with a verdict, oldest first.
         review_texts: What was written in reviews, with a verdict or without, oldest first.
         review_numbers: Of all reviews, with a verdict, with words, or with neither.
+        suggested: Commits at which we wrote a review ourselves.
         base_at: When its base branch was last exchanged for another; None when it never was.
         changes: The newest changes of the head branch, at most 100, oldest first; None when the
             forge does not tell.
@@ -170,6 +171,7 @@ class Conversation:
     base_at: datetime | None
     changes: tuple[HeadChange, ...] | None
     in_queue: bool = False
+    suggested: frozenset[Sha] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -468,6 +470,9 @@ class Forge(Protocol):
         The forge does not tell here who edited a comment: `altered` is never set.
         """
 
+    async def suggest(self, suggest: Suggest) -> None:
+        """Write a review without a verdict, with its suggestions as far as the forge takes them."""
+
     async def react(self, comment: int, reaction: Reaction) -> None:
         """React to a comment; a reaction that is there already counts as success."""
 
@@ -531,6 +536,7 @@ class Repository:
         changed: Another text after each push to it, and after changes of its settings; "" where
             the forge does not tell.
         has_issues: It has issues.
+        archived: Nobody can write to it, until its owner takes that back.
     """
 
     id: RepositoryId
@@ -541,6 +547,7 @@ class Repository:
     installed_at: datetime
     changed: str = field(default="", compare=False)
     has_issues: bool = True
+    archived: bool = False
 
     @property
     def owner(self) -> str:

@@ -43,6 +43,7 @@ class Delivery:
         sender: Login of who caused it; "" when it does not say.
         headers: Those on the forge's allow-list, which may be stored.
         wakes: Key to what the event said exists; empty for what concerns nobody.
+        ignored: Why it wakes nothing, as a sentence; "" where it does.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Delivery:
     sender: str
     headers: Mapping[str, str]
     wakes: Mapping[Key, Hint]
+    ignored: str = ""
 
     def stored(self, forge: str, body: bytes) -> Delivered:
         """It as it is stored, with the body that it was read from."""

@@ -106,20 +106,22 @@ class WebhookEndpoint:
         self._replaying: asyncio.Task[None] | None = None
         self._learning: asyncio.Task[None] | None = None
 
-    async def _taken_in(self, request: Request) -> None:
+    async def _taken_in(self, request: Request) -> str:
+        """Store a delivery; returns why it wakes nothing, "" where it does."""
         signature = self._reader.read_headers(request.headers)
         async with self._bodies.received(request, signature) as body:
             delivery = self._reader.read_verified(request.headers, body, self._login)
             await self._store.deliveries.add(
                 delivery.stored(self._reader.forge, body), delivery.wakes
             )
+        return delivery.ignored
 
     async def take(self, request: Request) -> Response:
         """Verify, store and wake in one transaction, answer; the work is done elsewhere."""
         began = self._clock.monotonic()
         try:
             with tracing.span("webhook", forge=self._reader.forge):
-                await self._taken_in(request)
+                ignored = await self._taken_in(request)
         except WebhookError as error:
             # Anybody who reaches the port can send what is not signed.
             if times := self._refusals[error.status].times():
@@ -139,7 +141,8 @@ class WebhookEndpoint:
         self._learn_login()
         metrics.DELIVERIES.labels("accepted").inc()
         metrics.ACCEPT_SECONDS.observe(self._clock.monotonic() - began)
-        return Response(status_code=202)
+        # GitHub shows the answer beside each delivery: who looks there learns why nothing follows.
+        return JSONResponse({"ignored": ignored}, 202) if ignored else Response(status_code=202)
 
     def _have_log_read(self) -> None:
         """Have the forge's log read once we take deliveries again: nobody else brings this one."""

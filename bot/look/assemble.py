@@ -7,6 +7,7 @@ what a file at a commit says) is kept; everything else is read again at each loo
 """
 
 import asyncio
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.extends import DefaultsNeededError
 from bot.forges.port import Forge, ForgeBusyError, ListedProposal, Repository
-from bot.git.port import Mirror, Scope
+from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
 from bot.look import content, rendering, updating
 from bot.look.asking import Asker, MergeLook
@@ -28,13 +29,17 @@ from bot.look.reader import Basis, MirrorReader
 from bot.look.sharing import Overlaps
 from bot.look.states import HeadBranch, HeadState, PullState
 from bot.look.tags import Tags
+from bot.look.whatif import WhatIf
 from bot.render.port import Renderer
+from bot.store.hints import Press
 from bot.store.port import Store
 from bot.store.values import Adoption, Revision
 from lifecycle import memory, names
+from lifecycle.access import Person
 from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
 from lifecycle.events import REPOSITORY
+from lifecycle.facts.conversation import Comment
 from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
 from lifecycle.facts.verdicts import Verdict, rules_digest
@@ -82,6 +87,9 @@ class _Look:
         reader: Reads git.
         since: By the monotonic clock; git as it was fetched after that will do.
         read: By the same, when it began.
+        begun: Goes on with renderings that are not done soon; None to wait for them.
+        pressed: Buttons that were pressed.
+        rules: A commit whose rules judge it; None for those that hold.
     """
 
     head: HeadBranch
@@ -90,6 +98,9 @@ class _Look:
     reader: MirrorReader
     since: float
     read: float
+    begun: rendering.Begun | None = None
+    pressed: Sequence[Press] = ()
+    rules: Sha | None = None
 
 
 MOST_DEFAULTS = 32
@@ -146,6 +157,7 @@ class Looker:
         self._patience = Patience(clock)
         self._gains = Gains(renderer, offload)
         self._defaults = ExtendedFiles(repository.owner, forge, clock)
+        self._what_if = WhatIf(repository, forge, clock)
 
     async def look(
         self,
@@ -158,6 +170,8 @@ class Looker:
         publishing: bool = False,
         since: float | None = None,
         alone: bool = False,
+        begun: rendering.Begun | None = None,
+        pressed: Sequence[Press] = (),
     ) -> Looked:
         """Read everything about one head branch, once all that its rules extend was fetched.
 
@@ -174,6 +188,8 @@ class Looker:
                     publishing=publishing,
                     since=since,
                     alone=alone,
+                    begun=begun,
+                    pressed=pressed,
                 )
             except DefaultsNeededError as needed:
                 await self._defaults.fetch(needed.reference)
@@ -190,6 +206,8 @@ class Looker:
         publishing: bool,
         since: float | None,
         alone: bool,
+        begun: rendering.Begun | None,
+        pressed: Sequence[Press],
     ) -> Looked:
         """Read everything about one head branch.
 
@@ -203,6 +221,9 @@ class Looker:
             since: By the monotonic clock; git as it was fetched after that will do. None: fetch
                 now.
             alone: Leave out the proposals of other head branches that share the commit.
+            begun: Where no check of ours shows yet, goes on with renderings that are not done
+                soon, and the facts say so; None to wait for all of them.
+            pressed: Buttons of our checks that were pressed.
         """
         read = self.clock.monotonic()
         began = read if since is None else since
@@ -214,20 +235,23 @@ class Looker:
         await self.fetcher.fetch(Scope(frozenset(bases)), began)
         credentials = await self.forge.git_credentials()
         with await self.offload(self.mirror.open, credentials, began) as git:
-            tags = Tags(git, self.repository.id, self.keys, {}, adoption.tags)
-            reader = MirrorReader(
-                git=git,
-                repository_id=self.repository.id,
-                default_branch=self.repository.default_branch,
-                keys=self.keys,
-                tags=tags,
-                baseline=adoption.heads,
-                defaults=self._defaults.get,
+            reader = self._reader(git, adoption)
+            tags = reader.tags
+            shown = any(run.ours for run in state.checks)
+            look = _Look(
+                head,
+                state,
+                adoption,
+                reader,
+                began,
+                read,
+                None if shown and not rerun else begun,
+                pressed,
             )
-            looked = await self._put_together(_Look(head, state, adoption, reader, began, read))
+            looked = await self._put_together(look)
             await self._index(tags, looked.facts)
         self.fetcher.saw(head.repository, head.ref, bases, tags.packages)
-        if alone:
+        if alone or looked.facts.pending:
             return looked
 
         async def look_alone(there: HeadBranch, number: int) -> Facts:
@@ -239,9 +263,49 @@ class Looker:
             head, state, look_alone, publishing=publishing
         )
         proposals, more = await self._sharing.same_packages(looked.facts.proposals)
+        if not publishing:
+            proposals = await self._with_effects(proposals, adoption, began)
         crowded = others is None
         facts = replace(looked.facts, others=others or (), crowded=crowded, proposals=proposals)
         return replace(looked, facts=facts, news=news | more)
+
+    def _reader(self, git: History, adoption: Adoption) -> MirrorReader:
+        return MirrorReader(
+            git=git,
+            repository_id=self.repository.id,
+            default_branch=self.repository.default_branch,
+            keys=self.keys,
+            tags=Tags(git, self.repository.id, self.keys, {}, adoption.tags),
+            baseline=adoption.heads,
+            defaults=self._defaults.get,
+        )
+
+    async def _both(
+        self, head: HeadBranch, number: int, rules: Sha, adoption: Adoption, since: float
+    ) -> tuple[Facts, Facts]:
+        """One proposal as it is judged now, and as it would be by the rules at another commit."""
+        state, _ = await asyncio.gather(
+            self._asker.ask(head, frozenset({number}), rerun=False, publishing=False),
+            self.fetcher.fetch(self.fetcher.scope(head.repository, head.ref), since),
+        )
+        bases = frozenset(each.pull.base_ref for each in state.relevant)
+        await self.fetcher.fetch(Scope(bases), since)
+        credentials = await self.forge.git_credentials()
+        with await self.offload(self.mirror.open, credentials, since) as git:
+            look = _Look(head, state, adoption, self._reader(git, adoption), since, since)
+            now = await self._put_together(look)
+            then = await self._put_together(replace(look, rules=rules))
+        return now.facts, then.facts
+
+    async def _with_effects(
+        self, proposals: Sequence[Proposal], adoption: Adoption, since: float
+    ) -> tuple[Proposal, ...]:
+        """The proposals, with what changes of the configuration would do to others."""
+
+        async def judge(head: HeadBranch, number: int, rules: Sha) -> tuple[Facts, Facts]:
+            return await self._both(head, number, rules, adoption, since)
+
+        return tuple([replace(p, rules_effect=await self._what_if.of(p, judge)) for p in proposals])
 
     async def _index(self, tags: Tags, facts: Facts) -> None:
         """Revisions of ours that the index does not know: it was lost, and is built again.
@@ -298,6 +362,7 @@ class Looker:
             checks={run.name: run for run in (*checks, *state.checks) if run.ours},
             abandoned=state.abandoned,
             rerun=state.rerun,
+            pending=bool(look.begun),
             rendered_by_us=rendered_by_us,
             push_refused=refused,
             freezes=frozen,
@@ -372,6 +437,8 @@ class Looker:
         basis = await self._bases.find(reader, pull)
         if not isinstance(basis, Basis):
             return basis
+        if look.rules is not None:
+            basis = replace(basis, rules=look.rules)
         await self.fetcher.fetch_related(reader, pull.head, pull.base_ref, basis, look.since)
         with metrics.STEP_SECONDS.labels("read").time():
             read = await self.offload(
@@ -399,22 +466,27 @@ class Looker:
                 organization=self.repository.full_name.partition("/")[0],
             ),
             content=read.content,
-            talk=state.talk(reviews),
+            talk=replace(state.talk(reviews), pressed=self._pressed(look, pull)),
             rules=Rules(policy=read.policy),
         )
         # Whose word matters does not follow from the rendering: neither waits for the other.
         proposal, verdicts, found = await asyncio.gather(
             self._people.add(reader, pull, proposal, state.conversation.changes or ()),
-            rendering.verdicts(
-                self.renderer,
-                reader.git,
-                read.content.touched,
-                read.policy,
-                head="" if pull.merged else pull.head,
-                again=look.state.rerun,
+            rendering.soon(
+                rendering.verdicts(
+                    self.renderer,
+                    reader.git,
+                    read.content.touched,
+                    read.policy,
+                    head="" if pull.merged else pull.head,
+                    again=look.state.rerun,
+                ),
+                None if pull.merged else look.begun,
             ),
             self._asker.merging(state, basis, look.state),
         )
+        if verdicts is None:
+            return proposal, found
         proposal = replace(
             proposal,
             rules=await self._rules(reader, pull, basis, proposal, verdicts),
@@ -435,6 +507,22 @@ class Looker:
             pushed_by = await self._people.pusher_of(pull)
             proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
         return proposal, found
+
+    def _pressed(self, look: _Look, pull: ListedProposal) -> tuple[Comment, ...]:
+        """The buttons that were pressed, as commands; once, where several propose the commit."""
+        numbers = [each.pull.number for each in look.state.relevant if each.pull.open]
+        if not pull.open or pull.number != min(numbers):
+            return ()
+        return tuple(
+            Comment(
+                id=-int(hashlib.sha256(str(each).encode()).hexdigest()[:12], 16),
+                author=Person(each.person, each.login, bot=False),
+                body=f"/{each.button}",
+                at=self.repository.installed_at,  # when does not matter: none of them approves
+                button=True,
+            )
+            for each in look.pressed
+        )
 
     def _times(self, state: PullState, adoption: Adoption) -> Times:
         """Since when it is what it is; when its head came to be is for people's look to tell."""

@@ -143,6 +143,7 @@ class _Comparison:
                 *self._alike(touched),
                 *naming.used_up([(t.package, t.revision) for t in touched]),
             ),
+            configuration_changed=self.rules.published and self._differs((CONFIG,)),
             configures=self.rules.published and self._configures(effect),
             elsewhere=self._elsewhere(),
             doubt=self.basis.doubt,

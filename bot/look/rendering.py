@@ -1,15 +1,65 @@
 """Renders and validates what a proposal touches, and compares what its base never published."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from typing import Any, Final
 
+from bot.clock import Clock
 from bot.git.port import History
 from bot.overtaken import unless_overtaken
 from bot.render.port import Renderer
+from bot.tasks import end
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import BrokenPolicy, Policy
+
+SOON: Final = 1.5
+"""Seconds after which a look goes on without the rendering, so that people see that it began: the
+checks are to show within five seconds of the push."""
+
+Verdicts = tuple[Verdict, ...]
+
+
+class Begun:
+    """Renderings that a look did not wait for.
+
+    They go on, so that the next look finds them done or waits for the same.
+
+    Args:
+        clock: How long a look waits.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tasks: set[asyncio.Task[Verdicts]] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
+    async def wait(self, rendering: Coroutine[Any, Any, Verdicts]) -> Verdicts | None:
+        """Return what a rendering comes to; None where that takes longer."""
+        task = asyncio.create_task(rendering)
+        pause = asyncio.create_task(self._clock.sleep(SOON))
+        try:
+            await asyncio.wait({task, pause}, return_when=asyncio.FIRST_COMPLETED)
+        except BaseException:
+            await end([task])
+            raise
+        finally:
+            await end([pause])
+        if task.done():
+            return task.result()
+        self._tasks.add(task)
+        return None
+
+    async def end(self) -> None:
+        """Wait for none of them any more."""
+        tasks, self._tasks = self._tasks, set()
+        await end(tasks)
+        for task in tasks:
+            if not task.cancelled():
+                task.exception()  # the look that waits for the same is told
 
 
 async def verdicts(
@@ -20,7 +70,7 @@ async def verdicts(
     *,
     head: str = "",
     again: bool = False,
-) -> tuple[Verdict, ...]:
+) -> Verdicts:
     """Render and validate every package that is there, at what would be tagged.
 
     Args:
@@ -39,13 +89,23 @@ async def verdicts(
     if all(t.done for t in touched) or isinstance(policy, BrokenPolicy):
         return ()
 
-    async def render() -> tuple[Verdict, ...]:
+    async def render() -> Verdicts:
         asked = (
             renderer.verdict(git, t.package, t.tree, t.origin, policy) for t in touched if t.tree
         )
         return tuple(await asyncio.gather(*asked))
 
     return await unless_overtaken(render(), head)
+
+
+async def soon(rendering: Coroutine[Any, Any, Verdicts], begun: Begun | None) -> Verdicts | None:
+    """Return what a rendering comes to; None where that takes longer, and `begun` goes on with it.
+
+    Args:
+        rendering: What `verdicts` does.
+        begun: None to wait to the end.
+    """
+    return await rendering if begun is None else await begun.wait(rendering)
 
 
 async def unpublished_changes(

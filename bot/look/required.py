@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from bot.forges.port import NativeReview, RequiredCheck
 from lifecycle.events import Approval, Log
 from lifecycle.facts.checks import (
+    CONFIGURE,
     PUBLISH,
     RENDER,
     VALIDATE,
@@ -17,7 +18,7 @@ from lifecycle.facts.checks import (
     Status,
 )
 
-OURS = frozenset({RENDER, VALIDATE, PUBLISH})
+OURS = frozenset({RENDER, VALIDATE, PUBLISH, CONFIGURE})
 
 _WORST = (CheckState.FAILURE, CheckState.PENDING, CheckState.SUCCESS)
 

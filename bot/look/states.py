@@ -76,6 +76,7 @@ class PullState:
             answers=tuple(c for c in self.comments if c.ours),
             reviews=reviews,
             review_texts=self.conversation.review_texts,
+            suggested=self.conversation.suggested,
             kept=self.kept,
             written=self.written,
             missing=self.missing,

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from bot.outcomes import Report
-from bot.store.hints import Hint, Rerun
+from bot.store.hints import Hint, Press, Rerun
 from lifecycle.access import Person
 from lifecycle.actions import Action, Merge, PushRender, PushUpdate, React, Reply, Tag
 from lifecycle.facts.head import Facts
@@ -114,6 +114,11 @@ def asked(
             _person(forge, each.person, each.login) | {"rerun": each.delivery}
             for each in sorted(map(Rerun.of, hint.rerun))
             if each.login
+        ]
+        named += [
+            _person(forge, each.person, each.login)
+            | {"pressed": each.delivery, "button": each.button}
+            for each in sorted(map(Press.of, hint.pressed))
         ]
     if named:
         return named

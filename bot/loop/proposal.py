@@ -5,6 +5,7 @@ from datetime import datetime
 
 from bot import keys
 from bot.look.assemble import Looked
+from bot.look.rendering import Begun
 from bot.loop import branches, waits
 from bot.loop.dashboards import tell
 from bot.loop.echoes import Echoes
@@ -14,11 +15,11 @@ from bot.loop.settle import BUSY_WAIT, Rest, Settling
 from bot.loop.timed import may_be_told, seconds, sooner
 from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.outcomes import ActionOutcome, Report
-from bot.store.hints import NEIGHBOUR, Hint
+from bot.store.hints import NEIGHBOUR, Hint, Press
 from bot.store.port import Store
 from bot.store.values import Wait
 from lifecycle.actions import Action, AskPublish, SetLabels
-from lifecycle.decide import conclude
+from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.kinds import OF_PROPOSAL
@@ -55,7 +56,10 @@ class ProposalHandler:
             if hint.rerun:
                 served.echoes.forget()
             reconciler = ProposalReconciler(served, self._store, self._unjudged, key, hint)
-            return await self._settling.settle(reconciler)
+            try:
+                return await self._settling.settle(reconciler)
+            finally:
+                await reconciler.begun.end()
 
 
 class ProposalReconciler:
@@ -86,6 +90,8 @@ class ProposalReconciler:
         self._rerun = bool(hint.rerun)
         self._returns = unjudged.returns
         self._waits: Mapping[int, tuple[Wait, ...]] = {}
+        self._showed = False
+        self.begun = Begun(served.clock)
         self.hint = hint
         self.key = self.waiting = str(key)
 
@@ -95,7 +101,16 @@ class ProposalReconciler:
         return self._served.echoes
 
     async def look(self, since: float) -> Looked | Rest:
-        """Read the facts, and wake those for whom they are news."""
+        """Read the facts, and wake those for whom they are news.
+
+        The first time renderings are not waited for, where that is to be shown.
+        """
+        looked = await self._look(since)
+        if isinstance(looked, Looked) and looked.facts.pending and not decide(looked.facts):
+            looked = await self._look(since)
+        return looked
+
+    async def _look(self, since: float) -> Looked | Rest:
         looked = await self._served.looker.look(
             head_of(self._branch),
             self._served.adoption,
@@ -103,10 +118,15 @@ class ProposalReconciler:
             rerun=self._rerun,
             heads=self.hint.heads,
             since=since,
+            begun=None if self._showed else self.begun,
+            pressed=tuple(sorted(map(Press.of, self.hint.pressed))),
         )
+        self._showed = True
         if looked.again is not None:
             return Rest(looked.again)
         self._rerun = False
+        if not looked.facts.pending:
+            await self.begun.end()
         for other in sorted(looked.news, key=str):
             await self._store.queue.wake(other, BY_NEIGHBOUR)
         return looked

@@ -35,7 +35,10 @@ MOST_SERVED = 1_000
 
 
 class NotServedError(Exception):
-    """A repository is in no installation of ours: there is nothing to do until it is again."""
+    """Nothing can be done in a repository until an event or a sweep tells that it changed.
+
+    It is in no installation of ours, or was archived.
+    """
 
 
 class Serving:
@@ -101,7 +104,8 @@ class Serving:
             installations: Where discovery found it.
 
         Raises:
-            NotServedError: It is out of our reach and was before, or of a forge that is not served.
+            NotServedError: It is out of our reach and was before, or of a forge that is not served;
+                or it is archived.
             ForgeMissingError: It is out of our reach; discovery is asked to find it.
         """
         # The number would name another's repository at ours.
@@ -116,7 +120,11 @@ class Serving:
             installations |= {adoption.installation}
         for number in sorted(installations, reverse=True):  # a later one has a higher number
             with suppress(ForgeMissingError):
-                return await self._enter(await self._forges.repository_by_id(repository_id, number))
+                found = await self._forges.repository_by_id(repository_id, number)
+                if found.archived:
+                    self._served.drop(repository_id)
+                    raise NotServedError(f"repository {repository_id} is archived")
+                return await self._enter(found)
         self._served.drop(repository_id)
         await self._store.queue.wake(keys.SweepKey(keys.Sweep.CHANGES, self._forges.name))
         raise ForgeMissingError("find a repository", f"{repository_id} is not installed")

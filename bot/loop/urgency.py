@@ -7,7 +7,8 @@ from lifecycle.kinds import Urgency
 
 def urgency_of(key: keys.Key, hint: Hint) -> Urgency:
     """Return who waits for a look: publishing and whoever wrote something go first, sweeps last."""
-    if isinstance(key, keys.BaseKey | keys.GroupKey) or hint.comments or hint.reviews or hint.rerun:
+    woken = hint.comments or hint.reviews or hint.rerun or hint.pressed
+    if isinstance(key, keys.BaseKey | keys.GroupKey) or woken:
         return Urgency.FIRST
     if isinstance(key, keys.ProposalKey | keys.PullKey | keys.CommitKey) and not hint.by:
         return Urgency.NORMAL

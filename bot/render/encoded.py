@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cadlib.diff.changes import Change, ChangeKind
+from cadlib.diff.patch import Suggestion
 from cadlib.errors import Place
 from cadlib.findings import Finding, ResourceRef, Severity
 from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict
@@ -33,6 +34,8 @@ def write(verdict: Verdict) -> bytes:
         _changes(verdict.diff),
         _changes(verdict.rendering),
         [[each.type, each.status, each.reason, each.message] for each in verdict.readiness],
+        [[path, text] for path, text in verdict.patch.items()],
+        [[each.path, each.first, each.last, each.text] for each in verdict.suggestions],
     ]
     return b"".join((_line(head), *(data for _, data in files)))
 
@@ -56,6 +59,8 @@ def read(data: bytes) -> Verdict:
             diff,
             rendering,
             readiness,
+            patch,
+            suggestions,
         ) = json.loads(line)
         return Verdict(
             package=_text(package),
@@ -71,6 +76,11 @@ def read(data: bytes) -> Verdict:
             diff=tuple(map(_read_change, diff)),
             rendering=tuple(map(_read_change, rendering)),
             readiness=tuple(Readiness(*map(_text, each)) for each in readiness),
+            patch={_text(path): _text(text) for path, text in patch},
+            suggestions=tuple(
+                Suggestion(_text(path), _number(first), _number(last), _text(text))
+                for path, first, last, text in suggestions
+            ),
         )
     except (ValueError, TypeError, RecursionError) as error:
         raise EncodedError(f"no verdict: {error}") from error

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from cadlib.diff import changes as diff
+from cadlib.diff import patch as patches
 from cadlib.diff import secrets
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
@@ -21,9 +22,13 @@ from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
 from cadlib.render.calls import Step
 from cadlib.yaml.bulk import Bulk
+from lifecycle import limits
 from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict
 from lifecycle.messages import findings as finding_texts
 from lifecycle.policy import GuardrailFunction, Mode, Policy
+
+MOST_SUGGESTED = 20
+"""Suggestions for one package: more than anybody accepts one by one."""
 
 REFUSED = "it refused"
 """Why a function failed that gave no reason."""
@@ -111,6 +116,8 @@ def of(
         complete=rendered.complete,
         diff=told,
         rendering=_rendering(files, rendered.changes, bulk),
+        patch=_patch(package, files, rendered.changes, secret),
+        suggestions=_suggestions(package, files, before, rendered.changes, secret),
         readiness=_readiness(files, secret),
     )
 
@@ -194,6 +201,51 @@ def _rendering(
         if data is not None:
             after[path] = Entry(data, files[path].mode if path in files else "100644")
     return diff.changes(files, after, bulk=bulk)
+
+
+def _patch(
+    package: str, files: Files, changes: Mapping[str, bytes | None], secret: Iterable[str]
+) -> dict[str, str]:
+    """What rendering would change, as far as there is room; values of Secrets are left out."""
+    found: dict[str, str] = {}
+    room = limits.TEXT
+    for path in sorted(changes):
+        old = files[path].data if path in files else None
+        text = patches.patch(join(package, path), old, changes[path])
+        if text is None or len(text) > room or _tells_secret(text, secret):
+            continue
+        room -= len(text)
+        found[join(package, path)] = text
+    return found
+
+
+def _tells_secret(text: str, secret: Iterable[str]) -> bool:
+    """Whether a text may hold a value of a Secret: its values, or the resource itself."""
+    return "Secret" in text or secrets.redacted(text, secret) != text
+
+
+def _suggestions(
+    package: str,
+    files: Files,
+    before: Before,
+    changes: Mapping[str, bytes | None],
+    secret: Iterable[str],
+) -> tuple[patches.Suggestion, ...]:
+    """What of the rendering fits at lines that the proposal shows; nothing of Secrets."""
+    if isinstance(before, PackageError):
+        return ()
+    found: list[patches.Suggestion] = []
+    for path in sorted(changes):
+        data = changes[path]
+        if data is None or path not in files or len(found) >= MOST_SUGGESTED:
+            continue
+        base = before[path].data if path in before else None
+        found += [
+            each
+            for each in patches.suggestions(join(package, path), base, files[path].data, data)
+            if not _tells_secret(data.decode(), secret)
+        ]
+    return tuple(found[:MOST_SUGGESTED])
 
 
 def _function(guardrail: GuardrailFunction) -> render.PipelineFunction:

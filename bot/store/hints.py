@@ -51,6 +51,36 @@ class Rerun:
                 return cls(text)
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Press:
+    """Somebody pressed a button of a check. One text, as of `Rerun`.
+
+    Attributes:
+        delivery: The delivery that told it.
+        person: Number of who did.
+        login: Theirs.
+        button: The button's identifier.
+    """
+
+    delivery: str
+    person: int
+    login: str
+    button: str
+
+    def __str__(self) -> str:
+        return f"{self.delivery} {self.person} {self.login} {self.button}"
+
+    @classmethod
+    def of(cls, text: str) -> "Press":
+        """Read it back.
+
+        Raises:
+            ValueError: It is none.
+        """
+        delivery, person, login, button = text.split(" ")
+        return cls(delivery, int(person), login, button)
+
+
 @dataclass(frozen=True, slots=True)
 class Hint:
     """What the events that woke a key said exists.
@@ -64,6 +94,7 @@ class Hint:
         reviews: Review numbers.
         numbers: Proposals to look at even if they are closed.
         rerun: Deliveries in which somebody pressed Re-run, and who did, as `Rerun` writes them.
+        pressed: Buttons of checks that were pressed, and who did, as `Press` writes them.
         everything: Deliveries whose change concerns all of a repository, and no list tells it.
         installations: Where discovery found a repository.
         by: What woke it beside events of the forge: `SWEEP`, `PUBLISHING`, `RUNNER`, `NEIGHBOUR`
@@ -76,6 +107,7 @@ class Hint:
     reviews: frozenset[int] = frozenset()
     numbers: frozenset[int] = frozenset()
     rerun: frozenset[str] = frozenset()
+    pressed: frozenset[str] = frozenset()
     everything: frozenset[str] = frozenset()
     installations: frozenset[int] = frozenset()
     by: frozenset[str] = frozenset()
@@ -99,6 +131,7 @@ class Hint:
             reviews=frozenset(map(int, row.get("review", ()))),
             numbers=frozenset(map(int, row.get("number", ()))),
             rerun=frozenset(map(str, row.get("rerun", ()))),
+            pressed=frozenset(map(str, row.get("pressed", ()))),
             everything=frozenset(map(str, row.get("everything", ()))),
             installations=frozenset(map(int, row.get("installation", ()))),
             by=frozenset(map(str, row.get("by", ()))),
@@ -112,6 +145,7 @@ _NAMES = {
     "review": "reviews",
     "number": "numbers",
     "rerun": "rerun",
+    "pressed": "pressed",
     "everything": "everything",
     "installation": "installations",
     "by": "by",

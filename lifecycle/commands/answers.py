@@ -35,6 +35,7 @@ class AfterCommands:
         actions: Effects, answers and reactions, in order.
         render_asked: Number of the newest comment by which somebody with the right asked for a
             render commit; 0 for none.
+        render_asker: Login of who did.
         update_asked: The same for a merge of the base branch.
     """
 
@@ -42,13 +43,14 @@ class AfterCommands:
     memory: Memory
     actions: tuple[Action, ...] = ()
     render_asked: int = 0
+    render_asker: str = ""
     update_asked: int = 0
 
 
 def pending(
     proposal: Proposal, remembered: Memory, table: Table = TABLE
 ) -> tuple[tuple[Comment, ParsedComment], ...]:
-    """Return the comments with commands that have no answer yet, oldest first.
+    """Return the comments with commands that have no answer yet, oldest first; then buttons.
 
     Only comments by people and by machines that the rules name, written since the App was installed
     (docs/design.md, "Commands"). Where
@@ -58,7 +60,7 @@ def pending(
     known = remembered.answered
     return tuple(
         (comment, parsed)
-        for comment in proposal.talk.comments
+        for comment in (*proposal.talk.comments, *proposal.talk.pressed)
         if comment.id not in known
         and (not comment.author.bot or rights.named(proposal, comment.author))
         and comment.at >= proposal.times.installed_at
@@ -95,9 +97,11 @@ def answer(
 def _answer_one(
     request: CommandRequest, state: AfterCommands, parsed: ParsedComment
 ) -> AfterCommands:
-    response = CommandResponse(state.proposal, state.memory)
+    facts, response = request.facts, CommandResponse(state.proposal, state.memory)
     if request.comment.edited:
         response = replace(response.say(texts.EDITED), confused=True)
+    elif request.comment.button and len(facts.open) > 1 and not _asks_only(parsed, request.table):
+        response = response.refuse(texts.button_of_several(p.place.number for p in facts.open))
     else:
         for command in parsed.commands:
             response = _obey(request, response, command)
@@ -132,12 +136,15 @@ def _finish(
         said = (*_approved(facts, response), *response.texts)
         body = texts.answer(comment.author.login, said)
         actions.append(Reply(response.proposal.place.number, body, record))
-    actions.append(React(comment.id, _reaction(response)))
+    if not comment.button:
+        actions.append(React(comment.id, _reaction(response)))
+    asks = response.render_asked >= state.render_asked and response.render_asked > 0
     return AfterCommands(
         response.proposal,
         remembered,
         (*state.actions, *actions),
-        max(state.render_asked, response.render_asked),
+        response.render_asked if asks else state.render_asked,
+        comment.author.login if asks else state.render_asker,
         max(state.update_asked, response.update_asked),
     )
 

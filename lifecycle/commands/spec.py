@@ -43,6 +43,13 @@ class CommandRequest:
     comment: Comment
     table: "Table"
 
+    @property
+    def asked(self) -> int:
+        """Number of the comment, by which what it asks for is known; greater than older ones'."""
+        if not self.comment.button:
+            return self.comment.id
+        return 1 + max(p.talk.newest_comment for p in self.facts.proposals)
+
 
 @dataclass(frozen=True, slots=True)
 class CommandResponse:

@@ -5,8 +5,9 @@ from datetime import datetime
 from enum import StrEnum
 
 RENDER, VALIDATE, PUBLISH = "porchbot/render", "porchbot/validate", "porchbot/publish"
+CONFIGURE = "porchbot/config"
 """The names of our check runs. People put them in branch rules: they are interface
-(docs/design.md, "Checks")."""
+(docs/design.md, "Checks"). The last one is on changes of the configuration only."""
 
 
 class Status(StrEnum):
@@ -23,6 +24,14 @@ class Conclusion(StrEnum):
     FAILURE = "failure"
     NEUTRAL = "neutral"
     """Only where the bot observes; forges count it as passed."""
+
+
+class Button(StrEnum):
+    """A button of a check run; its name is the command that it gives."""
+
+    RENDER = "render"
+    PROPOSE = "propose"
+    WHY = "why"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,8 @@ class Comment:
         ours: Written by our App; `body` then is the visible text alone.
         records: The hidden records in it that carry our MAC; empty in the comments of others.
         summary: It is our summary comment.
+        button: Nobody wrote it: a button of a check was pressed, which gives a command. Its number
+            is negative, and no forge knows it.
     """
 
     id: int
@@ -38,6 +40,7 @@ class Comment:
     ours: bool = False
     records: tuple[Mapping[str, JSON], ...] = ()
     summary: bool = False
+    button: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,8 @@ class Discussion:
         answers: Our own comments, oldest first.
         reviews: Native reviews with a verdict, oldest first.
         review_texts: What reviews say that hold commands, oldest first.
+        suggested: Commits at which we suggested changes in a review.
+        pressed: Buttons of our checks that were pressed, as comments.
         kept: The events that the database remembers of it.
         written: The comments that we wrote, as the database knows them, by their numbers.
         missing: Those of them that the forge shows no more, long enough to be gone.
@@ -123,6 +128,8 @@ class Discussion:
     answers: tuple[Comment, ...] = ()
     reviews: tuple[Review, ...] = ()
     review_texts: tuple[ReviewText, ...] = ()
+    suggested: frozenset[Sha] = frozenset()
+    pressed: tuple[Comment, ...] = ()
     kept: Log = frozenset()
     written: Mapping[int, Written] = field(default_factory=dict)
     missing: tuple[int, ...] = ()

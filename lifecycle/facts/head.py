@@ -47,6 +47,7 @@ class Facts:
         checks: Newest check run by name, ours and others', at `head`.
         abandoned: The newest pull request of this branch was closed without a merge.
         rerun: Somebody pressed Re-run on our checks.
+        pending: The packages are being rendered still: there are no verdicts yet.
         rendered_by_us: The head commit is a render commit that we made and signed.
         draft_touched: Packages touched by a draft branch without a pull request.
         draft_verdicts: Their verdicts.
@@ -71,6 +72,7 @@ class Facts:
     checks: Mapping[str, CheckRun] = field(default_factory=dict)
     abandoned: bool = False
     rerun: bool = False
+    pending: bool = False
     rendered_by_us: bool = False
     draft_touched: tuple[Touched, ...] = ()
     draft_verdicts: tuple[Verdict, ...] = ()

@@ -103,6 +103,7 @@ class Content:
         effect: What merging it would do beside what it shows; nothing once merged.
         beside: Digest of what the head changes outside of the packages; "" for nothing.
         configuration: Findings about the configuration file as the proposal changes it.
+        configuration_changed: It changes `.porchbot.yaml` itself.
         configures: It changes `.porchbot.yaml` or the ledger of a branch that is published from.
         elsewhere: Branches that packages are published from, where this head would have to be
             approved; told where its base is none of them, sorted.
@@ -116,6 +117,7 @@ class Content:
     effect: Effect = field(default_factory=Effect)
     beside: str = ""
     configuration: tuple[Finding, ...] = ()
+    configuration_changed: bool = False
     configures: bool = False
     elsewhere: tuple[str, ...] = ()
     doubt: UnknownRules | None = None

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from lifecycle.access import Person, Role, Team
 from lifecycle.facts.conversation import Discussion
+from lifecycle.facts.effects import RulesEffect
 from lifecycle.facts.merging import Merging
 from lifecycle.facts.packages import Content
 from lifecycle.facts.update import Update
@@ -147,6 +148,8 @@ class Proposal:
         verdicts: One for each touched package that still exists, sorted by path.
         merging: What stands between it and its merge beside our own gates.
         update: What bringing it up to date comes to; None where nobody wants that.
+        rules_effect: What its change of the configuration would do; None where it makes none, or
+            one that cannot be read.
     """
 
     place: ProposalPlace
@@ -158,6 +161,7 @@ class Proposal:
     verdicts: tuple[Verdict, ...] = ()
     merging: Merging = field(default_factory=Merging)
     update: Update | None = None
+    rules_effect: RulesEffect | None = None
 
     @property
     def stage(self) -> Stage:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cadlib.diff.changes import Change
+from cadlib.diff.patch import Suggestion
 from cadlib.findings import Finding, Severity
 from lifecycle.policy import Policy
 
@@ -73,6 +74,9 @@ class Verdict:
             not, and no `changes` mean nothing.
         diff: What the proposal changes, against the merge base, by resource and field.
         rendering: What rendering would change, by resource and field.
+        patch: The same as a patch: path in the repository to what `git apply` takes. Files that
+            cannot be shown are left out: large and binary ones, and those with a Secret's value.
+        suggestions: What of it fits at lines that the proposal shows.
         readiness: The conditions that it waits for, in the order of its Kptfile.
     """
 
@@ -85,6 +89,8 @@ class Verdict:
     complete: bool = True
     diff: tuple[Change, ...] = ()
     rendering: tuple[Change, ...] = ()
+    patch: Mapping[str, str] = field(default_factory=dict)
+    suggestions: tuple[Suggestion, ...] = ()
     readiness: tuple[Readiness, ...] = ()
 
     @property

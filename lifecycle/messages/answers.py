@@ -145,6 +145,15 @@ def nothing_held() -> str:
     return "Nothing is held: this is published."
 
 
+def button_of_several(numbers: Iterable[int]) -> str:
+    """A button of a check, whose commit several pull requests propose."""
+    found = ", ".join(f"#{n}" for n in sorted(numbers))
+    return (
+        f"The button does not say which pull request is meant: the commit is proposed in {found}."
+        " Write the command in a comment there."
+    )
+
+
 def of_published(word: str, head_ref: str) -> str:
     """A command that pushes, where packages are published from the branch itself."""
     return (

@@ -4,7 +4,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from lifecycle.facts.checks import Conclusion
+from lifecycle import limits
+from lifecycle.facts.checks import Button, Conclusion
+from lifecycle.facts.effects import RulesEffect
 from lifecycle.facts.head import MOST_SHARED
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
@@ -15,6 +17,7 @@ from lifecycle.messages.markdown import (
     change_lines,
     change_list,
     code,
+    fenced,
     names,
     number,
     one_line,
@@ -25,6 +28,8 @@ from lifecycle.messages.markdown import (
 )
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 
+RENDERS = "Rendering the packages"
+WAITS_FOR_RENDERING = "Waiting for the packages to be rendered"
 CONFIGURATION_BROKEN = "The configuration of the base branch cannot be read"
 BREAKS_CONFIGURATION = "This would break the configuration"
 RUNNER_BROKEN = "A function could not be run"
@@ -143,9 +148,20 @@ def mend_merge(said: str, base_ref: str) -> str:
     return f"{said[:1].upper()}{said[1:]}. To mend it, {merge}."
 
 
+def being_rendered(packages: Iterable[str]) -> str:
+    """What is shown while packages are rendered and validated."""
+    return f"{names(set(packages))}: being rendered and validated. The result replaces this."
+
+
 def publishing(proposal: Proposal) -> str:
     """Title of `porchbot/publish` when every gate holds."""
     return f"Publishing {revisions(proposal)}"
+
+
+def more_findings(files: str) -> str:
+    """Where the findings are that a summary has no room for, each at its line."""
+    where = f"[at their lines]({files})" if files else "at their lines, as annotations"
+    return f"further down, and {where}"
 
 
 def published_elsewhere(proposal: Proposal) -> str:
@@ -211,6 +227,94 @@ def render_summary(unrendered: Sequence[Verdict], policy: Policy, *, settles: bo
             " the same result for its own output."
         )
     return "These files differ from their rendering:\n\n" + "\n".join(shown) + "\n\n" + mend
+
+
+def suggested(left: int) -> str:
+    """What a review with suggestions is about; `left` files have none."""
+    more = (
+        f" {number(left, 'more file')} would change: the check has all of it as a patch."
+        if left > 0
+        else ""
+    )
+    return (
+        "Rendering would change these lines. Commit the suggestions (*Add suggestion to batch*"
+        " takes several at once), or run the commands that the check `porchbot/render`"
+        f" shows.{more}"
+    )
+
+
+def button(which: Button) -> tuple[str, str]:
+    """What stands on a button of a check, and what it does: 20 and 40 characters at most."""
+    match which:
+        case Button.RENDER:
+            return "Render and commit", "Commit the rendering to this branch"
+        case Button.PROPOSE:
+            return "Propose", "Ask for approval of this draft"
+        case Button.WHY:
+            return "Why?", "Tell everything that is still missing"
+
+
+def rules_effect_title(effect: RulesEffect | None) -> str:
+    """Title of `porchbot/config` where the configuration can be read."""
+    if effect is None:
+        return "The configuration is valid"
+    if not effect.changes:
+        return "Valid; no open proposal would be judged otherwise"
+    return f"Valid; {number(len(effect.changes), 'open proposal')} would be judged otherwise"
+
+
+def rules_effect(effect: RulesEffect | None) -> str:
+    """What a valid change of the configuration would do to the other open proposals."""
+    if effect is None:
+        return "The configuration can be read."
+    lines = [
+        f"- #{each.number} ({each.what}): {_waits_for(each.before)} → {_waits_for(each.after)}"
+        for each in effect.changes
+    ]
+    same = effect.looked - len(effect.changes)
+    if same:
+        lines.append(f"- {number(same, 'open proposal')} would be judged as before.")
+    if effect.left:
+        lines.append(
+            f"- {number(effect.left, 'more open proposal')}, which changed longest ago, were not"
+            " looked at."
+        )
+    if not lines:
+        return "The configuration can be read. No other proposal is open."
+    return "\n".join(["With this configuration:", "", *lines])
+
+
+def _waits_for(gates: Sequence[str]) -> str:
+    """What a proposal waits for, in a few words."""
+    if not gates:
+        return "ready"
+    return f"waits for {some(gates)}"
+
+
+def patch(unrendered: Iterable[Verdict]) -> str:
+    """The rendering as a patch to copy, as much of it as there is room for; "" for nothing."""
+    shown: list[str] = []
+    left, room = 0, limits.TEXT
+    for v in unrendered:
+        left += len(v.changes.keys() - v.patch.keys())
+        for text in (v.patch[path] for path in sorted(v.patch)):
+            size = len(text.encode("utf-8", "replace"))
+            left += size > room
+            if size <= room:
+                room -= size
+                shown.append(text)
+    if not shown:
+        return ""
+    rest = (
+        f"\n\n{number(left, 'more file')} would change: the commands above render every file. Not"
+        " shown here are large and binary files, and what may hold a value of a Secret."
+        if left
+        else ""
+    )
+    return (
+        "The rendering as a patch: save it as `rendering.patch` at the top of the repository, then"
+        f" `git apply rendering.patch`.\n\n{fenced(''.join(shown), 'diff')}{rest}"
+    )
 
 
 def render_commands(

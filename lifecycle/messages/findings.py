@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cadlib.findings import Finding, Severity
-from lifecycle import spelling
+from lifecycle import limits, spelling
 from lifecycle.messages.markdown import (
     MOST_LISTED,
     code,
@@ -12,13 +12,34 @@ from lifecycle.messages.markdown import (
 )
 
 
-def findings(found: Sequence[Finding]) -> str:
-    """Findings as a list: where, what, what to do."""
+def findings(found: Sequence[Finding], rest: str = "see the annotations of the check") -> str:
+    """Findings as a list: where, what, what to do.
+
+    Args:
+        found: What blocks first.
+        rest: Where those stand that the list has no room for.
+    """
     if not found:
         return "No findings."
     lines = [finding(one) for one in found[:MOST_LISTED]]
     if len(found) > MOST_LISTED:
-        lines.append(f"- and {len(found) - MOST_LISTED} more: see the annotations of the check")
+        lines.append(f"- and {len(found) - MOST_LISTED} more: {rest}")
+    return "\n".join(lines)
+
+
+def more_findings(found: Sequence[Finding]) -> str:
+    """The findings that `findings` has no room for, as many as a text holds; "" for none."""
+    lines: list[str] = []
+    room = limits.TEXT - 200
+    for one in found[MOST_LISTED:]:
+        line = finding(one)
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    left = len(found) - MOST_LISTED - len(lines)
+    if left > 0:
+        lines.append(f"- and {left} more: `porchbot check` lists all of them")
     return "\n".join(lines)
 
 

@@ -117,6 +117,14 @@ def code(text: str) -> str:
     return f"{fence}{pad}{line}{pad}{fence}" if line else "``` ```"
 
 
+def fenced(text: str, kind: str = "") -> str:
+    """Lines of any text as a block of code that they cannot end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    end = "" if text.endswith("\n") or not text else "\n"
+    return f"{fence}{kind}\n{text}{end}{fence}"
+
+
 def shell(*words: str) -> str:
     """A command for people to copy, plain text: each word stays one in their shell."""
     return one_line(shlex.join(words))

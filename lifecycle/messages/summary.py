@@ -265,19 +265,11 @@ def _changes(proposal: Proposal) -> str:
 def _ending(facts: Facts, proposal: Proposal) -> str:
     match proposal.stage:
         case Stage.PUBLISHED:
-            within = published_within(proposal)
-            tags = ", ".join(
-                code(f"{t.package}/v{t.revision}" if t.package else f"v{t.revision}")
-                for t in proposal.content.touched
-                if not t.removed and not t.tagging.withdrawn and t.tagging.within is None
-            )
-            tagged = (
-                f"Tagged {tags} on {code(str(proposal.place.merge_commit)[:10])}." if tags else ""
-            )
             if facts.push_refused and facts.head == proposal.place.head:
                 why = push_refused(facts.push_refused)
-                return f"{tagged} The branch {code(facts.head_ref)} is left: {why}.".strip()
-            return f"{tagged}\n\n{within}".strip()
+                left = f"The branch {code(facts.head_ref)} is left: {why}."
+                return f"{tagged(proposal)}\n\n{left}".strip()
+            return tagged(proposal)
         case Stage.CLOSED:
             return (
                 f"The branch {code(facts.head_ref)} is left as it is. Reopen this to take it up"
@@ -285,6 +277,18 @@ def _ending(facts: Facts, proposal: Proposal) -> str:
             )
         case _:
             return ""
+
+
+def tagged(proposal: Proposal) -> str:
+    """Which tags were made where, and which content was published with other proposals."""
+    tags = ", ".join(
+        code(names_.spelled(t.package, t.revision))
+        for t in proposal.content.touched
+        if not t.removed and not t.tagging.withdrawn and t.tagging.within is None
+    )
+    commit = code(str(proposal.place.merge_commit)[:10])
+    told = f"Tagged {tags} on {commit}." if tags else ""
+    return f"{told}\n\n{published_within(proposal)}".strip()
 
 
 def also_changed(numbers: Sequence[int]) -> str:

@@ -25,10 +25,11 @@ from bot.forges.port import (
     TagOutcome,
 )
 from bot.keys import ProposalKey
+from cadlib.diff.patch import Suggestion
 from cadlib.errors import Place as Spot
 from cadlib.findings import Finding, Severity
 from lifecycle.access import Role
-from lifecycle.actions import OpenProposal, Reaction, SetCheck
+from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
 from lifecycle.facts.checks import PUBLISH, RENDER, Conclusion, Status
 from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.merging import MergeObstacle
@@ -216,6 +217,9 @@ CHECK = SetCheck(
     digest="d",
     run=None,
 )
+SUGGEST = Suggest(
+    number=1, head=HEAD, body="T", suggestions=(Suggestion("a.yaml", 1, 1, "a: 2\n"),)
+)
 CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "git_credentials": lambda f: f.git_credentials(),
     "open_proposals_of": lambda f: f.open_proposals_of("a"),
@@ -256,6 +260,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "merge_way": lambda f: f.merge_way(1, "main"),
     "enqueue": lambda f: f.enqueue(1, HEAD),
     "dequeue": lambda f: f.dequeue(1),
+    "suggest": lambda f: f.suggest(SUGGEST),
     "merge": lambda f: f.merge(1, HEAD, MergeMethod.MERGE, "T", "M"),
 }
 
@@ -301,7 +306,16 @@ async def test_a_forge_that_is_away_is_busy(place: Place) -> None:
 
 
 MISSING = (
-    *("proposal", "conversation", "commits", "set_draft", "comment", "edit_comment", "react"),
+    *(
+        "proposal",
+        "conversation",
+        "commits",
+        "set_draft",
+        "comment",
+        "edit_comment",
+        "react",
+        "suggest",
+    ),
     "set_labels",
     *("issue", "edit_issue", "issue_comments"),
 )
@@ -593,6 +607,25 @@ async def test_a_comment_is_acknowledged_once(place: Place) -> None:
         await place.forge.react(comment, reaction)
 
     assert sorted(place.reactions(number)) == sorted(Reaction)
+
+
+# --- reviews of ours ---
+
+
+@pytest.mark.parametrize("line", [1, 400], ids=["a line that is shown", "one that is not"])
+async def test_changes_are_suggested_once_at_a_commit(place: Place, line: int) -> None:
+    """The short-cut breaks the look where a line is none of the difference."""
+    head = place.commit("a")
+    number = place.propose("a")
+    assert (await place.forge.conversation(number)).suggested == frozenset()
+    found = (Suggestion("a.yaml", line, line, "a: 2\n"),)
+
+    await place.forge.suggest(Suggest(number=number, head=head, body="T", suggestions=found))
+
+    said = await place.forge.conversation(number)
+    assert said.suggested == {head}
+    assert not said.reviews
+    assert not said.comments
 
 
 # --- checks ---

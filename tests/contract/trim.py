@@ -133,7 +133,7 @@ OPERATIONS: Mapping[str, str] = {
 """Path template to the methods kept, in GitHub's spelling."""
 
 EVENTS: Mapping[str, str] = {
-    "check_run": "completed created rerequested",
+    "check_run": "completed created rerequested requested_action",
     "check_suite": "completed requested rerequested",
     "create": "",
     "delete": "",

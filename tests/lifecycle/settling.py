@@ -89,7 +89,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
                     p, ours(body, record, 1000 + len(p.talk.answers) + len(p.talk.written))
                 ),
             )
-        case a.Restore() | a.KeepFreezes() | a.Keep() | a.RemoveDouble():
+        case a.Restore() | a.KeepFreezes() | a.Keep() | a.RemoveDouble() | a.Suggest():
             return _upkeep(facts, action)
         case a.SetDraft() | a.SetLabels():
             return _each(facts, action.number, lambda p: _shown(p, action))
@@ -166,7 +166,9 @@ def _free(proposal: Proposal) -> int:
     )
 
 
-def _upkeep(facts: Facts, action: a.Restore | a.Keep | a.KeepFreezes | a.RemoveDouble) -> Facts:
+def _upkeep(
+    facts: Facts, action: a.Restore | a.Keep | a.KeepFreezes | a.RemoveDouble | a.Suggest
+) -> Facts:
     match action:
         case a.KeepFreezes(log):
             return replace(facts, freezes=facts.freezes | log)
@@ -176,6 +178,8 @@ def _upkeep(facts: Facts, action: a.Restore | a.Keep | a.KeepFreezes | a.RemoveD
             return _each(facts, number, lambda p: _kept(p, log, written, gone))
         case a.RemoveDouble(number, comment):
             return _each(facts, number, lambda p: _removed(p, comment))
+        case a.Suggest(number=number, head=head):
+            return _each(facts, number, lambda p: changed(p, suggested=p.talk.suggested | {head}))
 
 
 def _restored(proposal: Proposal, comment: int, body: str, record: Mapping[str, JSON]) -> Proposal:

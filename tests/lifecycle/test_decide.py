@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cadlib.diff.patch import Suggestion
 from cadlib.errors import Place
 from lifecycle import actions as a
 from lifecycle import memory
@@ -56,6 +57,14 @@ DRAFT = changed(PROPOSAL, draft=True)
 NO_APPROVAL = Policy(approve=AccessRule(require=0))
 UNRENDERED = replace(
     PROPOSAL, verdicts=(Verdict(package="net/core", changes={"net/core/a.yaml": b"a: 1\n"}),)
+)
+SUGGESTIBLE = replace(
+    UNRENDERED,
+    verdicts=(
+        replace(
+            UNRENDERED.verdicts[0], suggestions=(Suggestion("net/core/a.yaml", 1, 1, "a: 1\n"),)
+        ),
+    ),
 )
 INVALID = replace(PROPOSAL, verdicts=(Verdict(package="net/core", findings=(BLOCKING,)),))
 APPROVED = approved_by(PROPOSAL, "approver")
@@ -155,6 +164,34 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     ),
     "a fork is never pushed to": (
         facts(UNRENDERED, same_repository=False),
+        False,
+        [*CHECKS, a.Say],
+    ),
+    "on a fork the rendering is suggested where it fits": (
+        facts(SUGGESTIBLE, same_repository=False),
+        False,
+        [*CHECKS, a.Suggest, a.Say],
+    ),
+    "it is suggested once at a commit": (
+        facts(changed(SUGGESTIBLE, suggested=frozenset({HEAD})), same_repository=False),
+        False,
+        [*CHECKS, a.Say],
+    ),
+    "whoever goes on pushing without it is left with the check": (
+        facts(
+            changed(SUGGESTIBLE, suggested=frozenset(map(Sha, ("1" * 40, "2" * 40, "3" * 40)))),
+            same_repository=False,
+        ),
+        False,
+        [*CHECKS, a.Say],
+    ),
+    "what the bot renders itself is suggested to nobody": (
+        facts(SUGGESTIBLE),
+        False,
+        [a.PushRender, a.Say],
+    ),
+    "what never settles is suggested to nobody": (
+        facts(SUGGESTIBLE, rendered_by_us=True),
         False,
         [*CHECKS, a.Say],
     ),
@@ -378,7 +415,41 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     "a published proposal loses its draft branch": (
         facts(PUBLISHED, checks={n: check(n) for n in (RENDER, VALIDATE, PUBLISH)}),
         False,
-        [a.Say, a.DeleteBranch],
+        [a.SetCheck, a.Say, a.DeleteBranch],
+    ),
+    "the checks of a branch that moved on are those of another commit": (
+        facts(PUBLISHED, head=Sha("d" * 40), checks={PUBLISH: check(PUBLISH)}),
+        False,
+        [a.Say],
+    ),
+    "while packages are rendered nothing else is decided": (
+        facts(APPROVED, pending=True),
+        False,
+        [a.SetCheck, a.SetCheck, a.SetCheck],
+    ),
+    "what is only observed shows no check that waits": (
+        facts(changed(APPROVED, policy=Policy(observe=True)), pending=True),
+        False,
+        [],
+    ),
+    "what was rendered before stays shown while it is rendered again": (
+        facts(
+            asks(APPROVED, AUTHOR, "/hold"),
+            pending=True,
+            checks={n: check(n) for n in (RENDER, VALIDATE, PUBLISH)},
+        ),
+        False,
+        [],
+    ),
+    "a re-run shows at once that it began": (
+        facts(
+            APPROVED,
+            pending=True,
+            rerun=True,
+            checks={n: check(n) for n in (RENDER, VALIDATE, PUBLISH)},
+        ),
+        False,
+        [a.SetCheck, a.SetCheck, a.SetCheck],
     ),
     "a draft branch that the forge keeps is left": (
         facts(
@@ -387,7 +458,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
             push_refused=PushRefusal("deletions are restricted"),
         ),
         False,
-        [a.Say],
+        [a.SetCheck, a.Say],
     ),
     "a branch that moved on after the merge stays": (
         facts(PUBLISHED, head=Sha("d" * 40)),

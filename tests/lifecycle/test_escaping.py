@@ -85,6 +85,9 @@ def markdown(found: list[a.Action]) -> Iterator[str]:
                 yield action.body
             case a.SetCheck():
                 yield action.summary
+                yield action.text
+            case a.Suggest():
+                yield action.body
             case _:
                 pass
 

@@ -109,6 +109,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
         "KeepFreezes",
         "Reply",
         "React",
+        "Suggest",
         "Forget",
         "AskPublish",
         "Merge",

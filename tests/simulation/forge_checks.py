@@ -111,5 +111,7 @@ def _wish(body: Mapping[str, Any]) -> Wish:
         external_id=body.get("external_id"),
         title=output.get("title"),
         summary=output.get("summary"),
+        text=output.get("text"),
         annotations=[Annotation(**sayable(note)) for note in output.get("annotations", ())],
+        actions=body.get("actions"),
     )

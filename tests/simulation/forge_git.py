@@ -142,7 +142,7 @@ class MemoryGit(StoredObjects):
             sha=there.sha if there else "",
             additions=len(new) - same,
             deletions=len(old) - same,
-            patch=None,
+            patch="\n".join(_hunk(group, old, new) for group in matcher.get_grouped_opcodes()),
         )
 
     def _text(self, entry: TreeEntry | None) -> list[bytes]:
@@ -190,3 +190,18 @@ class MemoryStore:
 
     def delete(self, repo_id: int) -> None:
         del self._made[repo_id]
+
+
+def _hunk(
+    group: Sequence[tuple[str, int, int, int, int]], old: Sequence[bytes], new: Sequence[bytes]
+) -> str:
+    """One part of a patch, as git writes it."""
+    (_, i, _, j, _), (_, _, until, _, to) = group[0], group[-1]
+    spans = [f"{first + bool(count)},{count}" for first, count in ((i, until - i), (j, to - j))]
+    lines = [f"@@ -{spans[0]} +{spans[1]} @@".encode()]
+    for kind, i1, i2, j1, j2 in group:
+        if kind == "equal":
+            lines += [b" " + line for line in old[i1:i2]]
+            continue
+        lines += [b"-" + line for line in old[i1:i2]] + [b"+" + line for line in new[j1:j2]]
+    return b"\n".join(lines).decode(errors="replace")

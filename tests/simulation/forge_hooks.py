@@ -90,7 +90,9 @@ def _comment(_: ForgeState, happening: Happening) -> Json:
 def _run(state: ForgeState, happening: Happening) -> Json:
     suite = happening.extra["run"].suite
     about = {"head_sha": suite.head_sha, "pull_requests": _pulls(state, suite)}
-    return {"check_run": about | {"check_suite": {"head_branch": suite.head_branch}}}
+    run = {"check_run": about | {"check_suite": {"head_branch": suite.head_branch}}}
+    pressed = happening.extra.get("pressed")
+    return run | ({"requested_action": pressed} if pressed else {})
 
 
 def _suite(state: ForgeState, happening: Happening) -> Json:

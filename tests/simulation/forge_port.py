@@ -311,6 +311,7 @@ class SimulatedForges:
             installed_at=since,
             changed=f"{repo.pushed_at} {repo.updated_at}",
             has_issues=repo.has_issues,
+            archived=repo.archived,
         )
 
 

@@ -17,8 +17,9 @@ from bot.sandbox.errors import not_found
 from bot.sandbox.git import history
 from bot.sandbox.rules import refs
 from bot.sandbox.rules.accounts import Caller
+from bot.sandbox.rules.reviews import Remark
 from bot.sayable import sayable
-from lifecycle.actions import OpenProposal, Reaction
+from lifecycle.actions import OpenProposal, Reaction, Suggest
 from lifecycle.authors import MadeBy
 from lifecycle.names import Ref, Sha
 from tests.simulation import forge_values as values
@@ -202,6 +203,25 @@ class Proposals(Asking):
 
         with suppress(ForgeMissingError):
             await self._put("delete_comment", f"DELETE {_COMMENT}", write, comment)
+
+    async def suggest(self, suggest: Suggest) -> None:
+        remarks = [Remark(s.path, s.first, s.last, sayable(s.text)) for s in suggest.suggestions]
+        try:
+            await self._suggest(suggest, remarks)
+        except ForgeMissingError:
+            raise
+        except ForgeRefusedError:
+            await self._suggest(suggest, [], step=1)
+
+    async def _suggest(self, suggest: Suggest, found: list[Remark], step: int = 0) -> None:
+        def write(caller: Caller) -> None:
+            pull, user = self._pull(suggest.number), refs.acting(caller)
+            self._state.reviews.check_lines(self._state.pulls.files(pull), found)
+            body = sayable(suggest.body)
+            made = self._state.reviews.submit(pull, user, "COMMENT", body, suggest.head)
+            self._state.reviews.remark(made, found)
+
+        await self._put("suggest", f"POST {PULL}/reviews", write, suggest.number, step=step)
 
     async def react(self, comment: int, reaction: Reaction) -> None:
         def write(caller: Caller) -> None:

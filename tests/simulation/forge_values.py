@@ -90,6 +90,7 @@ class Talks:
                 if r.body
             ),
             review_numbers=frozenset(r.id for r in reviews),
+            suggested=frozenset(Sha(r.commit_id) for r in reviews if r.user is self._us),
             base_at=max(bases, default=None),
             changes=tuple(changes[-_MOST_CHANGES:]),
             in_queue=any(e.pull is pull for e in pull.repo.queues.get(pull.base_ref, ())),

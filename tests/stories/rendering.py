@@ -1,5 +1,6 @@
 """The real renderer for stories in simulated time: it runs on a thread, and the loop waits."""
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -31,10 +32,23 @@ class Rendering:
         self._thread = LoopThread()
         self._address = address
 
-    def renderer(self, store: Store, clock: Clock, offload: Offload) -> CachingRenderer:
-        """Return a bot's renderer, built as in `bot.serve`; no simulated time passes in it."""
+    def renderer(
+        self,
+        store: Store,
+        clock: Clock,
+        offload: Offload,
+        takes: Callable[[], float] = lambda: 0.0,
+    ) -> CachingRenderer:
+        """Return a bot's renderer, built as in `bot.serve`.
+
+        Args:
+            store: Where verdicts are kept.
+            clock: How long they count.
+            offload: Where rows are read.
+            takes: Simulated seconds that a rendering takes.
+        """
         stored = StoredVerdicts(store.renderings, self._means, offload=offload)
-        return CachingRenderer(self._maker, clock=clock, stored=stored)
+        return CachingRenderer(SlowMaker(self._maker, clock, takes), clock=clock, stored=stored)
 
     async def _means(self, image: str) -> str:
         return self._thread.wait(self._client.identity(image))
@@ -85,6 +99,31 @@ class BlockingMaker:
     ) -> MergedPackage:
         """As `Maker` has it."""
         return self._thread.wait(self._maker.merge(trees, package, base, ours, theirs))
+
+
+class SlowMaker:
+    """A maker that lets simulated time pass before it renders.
+
+    Args:
+        maker: Makes verdicts.
+        clock: What passes.
+        takes: Seconds that a rendering takes.
+    """
+
+    def __init__(self, maker: BlockingMaker, clock: Clock, takes: Callable[[], float]) -> None:
+        self._clock = clock
+        self._takes = takes
+        self._maker = maker
+        self.compare = maker.compare
+        self.merge = maker.merge
+
+    async def make(
+        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
+    ) -> Made:
+        """As `Maker` has it."""
+        if seconds := self._takes():
+            await self._clock.sleep(seconds)
+        return await self._maker.make(trees, package, tree, origin, policy)
 
 
 async def _here(work: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -87,6 +87,7 @@ class StorySystem(System):
     def __init__(self, rendering: Rendering) -> None:
         super().__init__(Random("a story"))
         self._rendering = rendering
+        self.rendering_takes = 0.0
         self.forge = SimulatedForge(self.clock, self.draw, faults=self._befalls, send=self._made)
         self.store = MemoryStore(self.clock)
         self.shown = StageForge(self.forge)
@@ -111,7 +112,8 @@ class StorySystem(System):
             replica.kill()  # so that nothing of it goes on, as when a process has ended
 
     def _renderer(self, store: Store, clock: SimulatedClock, gate: Gate) -> Any:
-        return self._rendering.renderer(store, clock, gate.offload)
+        takes = lambda: self.rendering_takes  # noqa: E731 (short)
+        return self._rendering.renderer(store, clock, gate.offload, takes)
 
     def _befalls(self, call: ForgeCall) -> Fault | None:
         return self.weather.befalls_request(call) or self.shown.faults.befalls(call)
@@ -210,6 +212,10 @@ class SimulatedWorld(World):
         return [hook for hook, _ in self._system.forge.failed]
 
     # --- time ---
+
+    def renders_slowly(self, seconds: float) -> None:
+        """Let each rendering take so long from now on."""
+        self._system.rendering_takes = seconds
 
     def rests(self) -> None:
         """As `World` has it."""

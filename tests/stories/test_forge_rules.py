@@ -94,3 +94,23 @@ def test_a_repository_that_is_renamed_is_followed(play: RealWorld) -> None:
         if call.status in (301, 307) and "git" not in call.kind
     ]
     assert refused == []
+
+
+def test_an_archived_repository_is_left_alone_until_it_is_one_no_more(play: World) -> None:
+    """Fails when each refused write is tried again, or an operator is called for that."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.stop_bot()
+    play.approver.says(number, "/approve")
+    admin = play.forge.state.admin
+    admin.archive(play.repository)
+    play.start_bot()
+    play.rests()
+    play.sweep()
+    play.rests()
+    assert play.failing() == []
+    assert not play.repository.pulls[number].merged
+
+    admin.archive(play.repository, archived=False)
+    play.sweep()
+
+    assert play.author.waits_for_tag("net/core/v1")

@@ -119,3 +119,46 @@ def test_a_link_in_the_place_of_the_rules_is_broken_and_an_administrator_repairs
     play.author.waits_for_answer(repair.number, "admin access", after=asked)
     play.owner.says(repair.number, "/approve")
     wait_for("the check", lambda: publish(play, repair.number) == "success" or None)
+
+
+def test_the_check_of_the_rules_says_whose_verdict_they_would_change(play: World) -> None:
+    """Fails when people find out after the merge: every open proposal asks for another approval."""
+    waiting = play.proposes("drafts/net/core/first", package("net/core"))
+    same = play.author.repository.create_pull(
+        base="main", head=_elsewhere(play), title="Words", body=""
+    )
+    play.rests()
+    stricter = CONFIG.replace("require: 1", "require: 2")
+    play.author.pushes("stricter", {".porchbot.yaml": stricter})
+    pull = play.author.repository.create_pull(base="main", head="stricter", title="Two", body="")
+
+    run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
+
+    assert run.output.title == "Valid; 1 open proposal would be judged otherwise"
+    line = (
+        f"- #{waiting} (net/core v1): waits for approved by 0 of 1 → waits for approved by 0 of 2"
+    )
+    assert line in run.output.summary
+    assert f"#{same.number}" not in run.output.summary
+    assert "1 open proposal would be judged as before" in run.output.summary
+    play.rests()
+    names = {run.name for run in play.author.checks(play.author.pull(waiting).head.sha).values()}
+    assert "porchbot/config" not in names
+
+
+def _elsewhere(play: World) -> str:
+    play.author.pushes("words", {"README.md": "Words."})
+    return "words"
+
+
+def test_the_check_of_the_rules_fails_at_the_line(play: World) -> None:
+    """Fails when broken rules show in the check of a package, or at no line."""
+    broken = CONFIG.replace("require: 1", "require: many")
+    play.author.pushes("broken", {".porchbot.yaml": broken})
+    pull = play.author.repository.create_pull(base="main", head="broken", title="Bad", body="")
+
+    run = play.author.waits_for_check(pull.number, "porchbot/config", "failure")
+
+    (note,) = run.get_annotations()
+    assert note.path == ".porchbot.yaml"
+    assert "require: many" in broken.splitlines()[note.start_line - 1]

@@ -11,7 +11,8 @@ from bot.forges.github.fields import time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.port import ForgeMissingError, RequiredCheck
 from lifecycle.actions import SetCheck
-from lifecycle.facts.checks import CheckRun, CheckState, Conclusion, Status
+from lifecycle.facts.checks import Button, CheckRun, CheckState, Conclusion, Status
+from lifecycle.messages.checks import button as button_texts
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import CUT
 from lifecycle.names import Sha
@@ -22,6 +23,9 @@ ANNOTATIONS = 50
 SUMMARY_BYTES, MESSAGE_BYTES, TITLE_BYTES = 65_535, 64 * 1024, 255
 """Bytes, not characters, of a check's summary, an annotation's message and a title
 (docs/design.md, "GitHub: checks and statuses")."""
+
+UNFINISHED = "unfinished"
+"""Stands in the place of the digest while a run lacks annotations."""
 
 _LEVEL = {"error": "failure", "warning": "warning", "info": "notice"}
 
@@ -57,7 +61,10 @@ class CheckRuns(Calls):
         }
 
     async def set_check(self, check: SetCheck) -> None:
-        """Make or update a check run; annotations beyond 50 follow in requests of their own."""
+        """Make or update a check run; annotations beyond 50 follow in requests of their own.
+
+        Only the last of them carries the digest: a run that lacks some is made anew.
+        """
         body, *rest = bodies(check)
         if check.run is None:
             body["head_sha"] = check.head
@@ -146,7 +153,10 @@ def _check(data: JSONObject, app_id: int) -> CheckRun:
 
 
 def bodies(check: SetCheck) -> list[JSONObject]:
-    """What a check is made or updated with, and then what adds its further annotations."""
+    """What a check is made or updated with, and then what adds its further annotations.
+
+    The digest comes last: until it is there, something is missing.
+    """
     batches = [
         [_annotation(f) for f in check.annotations[at : at + ANNOTATIONS]]
         for at in range(0, max(1, len(check.annotations)), ANNOTATIONS)
@@ -154,16 +164,28 @@ def bodies(check: SetCheck) -> list[JSONObject]:
     body: JSONObject = {
         "name": check.name,
         "status": _SPELLED[check.status],
-        "external_id": check.digest,
+        "external_id": check.digest if len(batches) == 1 else UNFINISHED,
         "output": _output(check, batches[0]),
     }
+    if check.buttons or check.run is not None:
+        body["actions"] = [_button(button) for button in check.buttons]
     if check.status is Status.COMPLETED and check.conclusion:
         body["conclusion"] = _SPELLED[check.conclusion]
-    return [body, *({"output": _output(check, batch)} for batch in batches[1:])]
+    more: list[JSONObject] = [{"output": _output(check, batch)} for batch in batches[1:]]
+    if more:
+        more[-1]["external_id"] = check.digest
+    return [body, *more]
+
+
+def _button(button: Button) -> JSONObject:
+    """A button as GitHub shows it: 20, 40 and 20 characters at most."""
+    label, description = button_texts(button)
+    return {"label": label, "description": description, "identifier": button.value}
 
 
 def _output(check: SetCheck, annotations: list[JSONObject]) -> JSONObject:
-    return {
+    text = {"text": _cut(check.text, SUMMARY_BYTES)} if check.text else {}
+    return text | {
         "title": _cut(check.title, TITLE_BYTES),
         "summary": _cut(check.summary, SUMMARY_BYTES),
         "annotations": annotations,

@@ -3,10 +3,13 @@
 from contextlib import suppress
 
 from bot.forges.github import talk
+from bot.forges.github.http import JSONObject
 from bot.forges.github.limits import Cost
 from bot.forges.github.proposals import PullRequests
-from bot.forges.port import Conversation, ForgeMissingError
-from lifecycle.actions import Reaction
+from bot.forges.port import Conversation, ForgeMissingError, ForgeRefusedError
+from cadlib.diff.patch import Suggestion
+from lifecycle.actions import Reaction, Suggest
+from lifecycle.messages.markdown import fenced
 
 REACTIONS = {Reaction.DONE: "rocket", Reaction.REFUSED: "-1", Reaction.CONFUSED: "confused"}
 
@@ -36,7 +39,33 @@ class Conversations(PullRequests):
         with suppress(ForgeMissingError):
             await self._send("delete its comment", "DELETE", f"/issues/comments/{comment}", None)
 
+    async def suggest(self, suggest: Suggest) -> None:
+        """Write a review; where a line is none of the difference, GitHub takes none of them."""
+        path = f"/pulls/{suggest.number}/reviews"
+        body: JSONObject = {"commit_id": suggest.head, "event": "COMMENT", "body": suggest.body}
+        comments = [_suggestion(each) for each in suggest.suggestions]
+        try:
+            whole = body | {"comments": comments}
+            await self._send("suggest changes", "POST", path, whole, Cost.CREATE)
+        except ForgeMissingError:
+            raise
+        except ForgeRefusedError:
+            await self._send("suggest changes", "POST", path, body, Cost.CREATE)
+
     async def react(self, comment: int, reaction: Reaction) -> None:
         """React to a comment."""
         path = f"/issues/comments/{comment}/reactions"
         await self._send("react", "POST", path, {"content": REACTIONS[reaction]})
+
+
+def _suggestion(wanted: Suggestion) -> JSONObject:
+    """A remark at lines of the head that GitHub shows with a button which commits it."""
+    start = (
+        {"start_line": wanted.first, "start_side": "RIGHT"} if wanted.first < wanted.last else {}
+    )
+    return start | {
+        "path": wanted.path,
+        "line": wanted.last,
+        "side": "RIGHT",
+        "body": fenced(wanted.text, "suggestion"),
+    }

@@ -124,7 +124,7 @@ def _delivery(
     repository = payload.get("repository") or {}
     # A login alone could be a person's who took the name; the type could not.
     ours = bool(bot_login) and sender.get("type") == "Bot" and login == bot_login
-    wakes = events.own_wakes(event, payload) if ours else events.wakes(guid, event, payload)
+    wakes = dict(events.own_wakes(event, payload) if ours else events.wakes(guid, event, payload))
     return Delivery(
         id=guid,
         event=event,
@@ -134,5 +134,6 @@ def _delivery(
         installation_id=(payload.get("installation") or {}).get("id"),
         sender=login,
         headers={name: value for name, value in headers.items() if name in KEPT_HEADERS},
-        wakes=dict(wakes),
+        wakes=wakes,
+        ignored="" if wakes else events.why_ignored(event, payload, ours=ours),
     )

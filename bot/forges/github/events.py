@@ -2,8 +2,8 @@
 
 What an event says is used for two things: which keys it wakes, and what it says exists (the hint),
 so that a look that sees less is known to be too early: `head` (commit), `comment`, `review`,
-`number` (a pull request that matters even if it is closed), `rerun` (the delivery in which Re-run
-was pressed). Nothing is decided here.
+`number` (a pull request that matters even if it is closed), `rerun` and `pressed` (the delivery in
+which Re-run or a button of ours was pressed, and by whom). Nothing is decided here.
 
 | Event | wakes |
 | --- | --- |
@@ -11,7 +11,7 @@ was pressed). Nothing is decided here.
 | the same of a tag | the repository |
 | pull request, review, thread | its head branch; merged: the base branch and all that is open |
 | comment on a pull request | the pull request by its number: the event has no head |
-| check or status of others ended, Re-run | the proposals at that commit |
+| check or status of others ended, Re-run, a button of ours | the proposals at that commit |
 | merge group | the group; destroyed: the base branch too |
 | repository renamed …, rule or member changed | the repository |
 | installation changed | rediscovery |
@@ -35,8 +35,9 @@ from bot.keys import (
     Sweep,
     SweepKey,
 )
-from bot.store.hints import NOTHING, Hint, Rerun
+from bot.store.hints import NOTHING, Hint, Press, Rerun
 from lifecycle import names
+from lifecycle.facts.checks import Button
 from lifecycle.identity import GITHUB, RepositoryId
 
 JSONObject = Mapping[str, Any]
@@ -58,8 +59,8 @@ UNHEARD = frozenset(
 NEW_HEAD = frozenset({"opened", "reopened", "synchronize"})
 """Actions after which the head must be there; later it may be gone with its branch."""
 
-RERUN = frozenset({"rerequested", "requested_action"})
-"""What a press on a button of a check is called."""
+RERUN, PRESSED = "rerequested", "requested_action"
+"""What a press on Re-run, and on a button of our own, is called."""
 
 
 Wakes = Iterable[tuple[Key, Hint]]
@@ -164,12 +165,10 @@ def _comment(payload: JSONObject) -> Wakes:
 
 
 def _check(event: str, guid: str, payload: JSONObject) -> Wakes:
-    """A check of others ended, or somebody pressed Re-run on one of ours."""
-    if payload["action"] not in {*RERUN, "completed"}:
+    """A check of others ended, or somebody pressed Re-run or a button on one of ours."""
+    if payload["action"] not in {RERUN, PRESSED, "completed"}:
         return []
-    who = payload.get("sender") or {}
-    pressed = Rerun(guid, who["id"], who["login"]) if who.get("id") else Rerun(guid)
-    hint = Hint(rerun=frozenset({str(pressed)} if payload["action"] in RERUN else ()))
+    hint = _clicked(guid, payload)
     check, repository = payload[event], repository_id(payload)
     pulls: list[tuple[Key, Hint]] = [
         (ProposalKey(repository, pull["head"]["repo"]["id"], pull["head"]["ref"]), hint)
@@ -189,6 +188,18 @@ def _branch_of_check(repository: RepositoryId, branch: str, hint: Hint) -> Wakes
     if names.group_of(branch) is not None:
         return [(GroupKey(repository, branch), hint)]
     return [(ProposalKey(repository, repository.number, branch), hint)]
+
+
+def _clicked(guid: str, payload: JSONObject) -> Hint:
+    """Who clicked on what; what a machine, or nobody known, presses is none of our buttons."""
+    who = payload.get("sender") or {}
+    if payload["action"] == RERUN:
+        clicked = Rerun(guid, who["id"], who["login"]) if who.get("id") else Rerun(guid)
+        return Hint(rerun=frozenset({str(clicked)}))
+    name = (payload.get("requested_action") or {}).get("identifier")
+    if payload["action"] != PRESSED or name not in set(Button) or who.get("type") != "User":
+        return NOTHING
+    return Hint(pressed=frozenset({str(Press(guid, who["id"], who["login"], name))}))
 
 
 def _status(payload: JSONObject) -> Wakes:
@@ -259,3 +270,28 @@ one from the next, and is the same when redelivered."""
 def is_heard(event: str) -> bool:
     """Tell whether events of a kind wake anything."""
     return event in _READERS or event in _COUNTED
+
+
+_NOTHING_TO_DO: Mapping[str, str] = {
+    "ping": "It says that the webhook works, and nothing else.",
+    "issues": "Packages are proposed in pull requests; an issue changes none of them.",
+    "issue_comment": "It is a comment on an issue, not on a pull request.",
+    "label": "Labels show the stage of a pull request; nothing follows from them.",
+    "deployment": "Deployments are not followed.",
+    "deployment_status": "Deployments are not followed.",
+    "pull_request": "What happened to the pull request changes nothing that is decided.",
+    "check_run": "A check counts when it has ended, and ours when Re-run or a button is pressed.",
+    "check_suite": "A suite counts when it has ended, and ours when Re-run is pressed.",
+}
+"""Why events are left alone that GitHub sends and that wake nothing."""
+
+
+def why_ignored(event: str, payload: JSONObject, *, ours: bool) -> str:
+    """Return why an event wakes nothing, as a sentence; whoever reads the forge's log is told."""
+    if ours:
+        return "The bot did that itself, and goes on by itself."
+    if event in _NOTHING_TO_DO:
+        return _NOTHING_TO_DO[event]
+    if is_heard(event) and not payload.get("repository"):
+        return "It is about no repository."
+    return "Events of this kind are not used."

@@ -161,4 +161,5 @@ def _repository(data: JSONObject, installation: int, installed_at: datetime) -> 
         installed_at=installed_at,
         changed=f"{data.get('pushed_at')} {data.get('updated_at')}",
         has_issues=bool(data.get("has_issues", True)),
+        archived=bool(data.get("archived")),
     )

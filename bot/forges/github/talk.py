@@ -93,6 +93,9 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
         review_numbers=frozenset(
             int(r["fullDatabaseId"]) for page in found for r in page["reviews"]["nodes"] if r
         ),
+        suggested=frozenset(
+            sha for page in found for sha in _reviewed_by(login, page["reviews"]["nodes"])
+        ),
         # Asked for apart: closing and reopening a hundred times pushes it out of one list.
         base_at=max((_time(e["createdAt"]) for e in last["bases"]["nodes"] if e), default=None),
         changes=tuple(
@@ -157,6 +160,14 @@ def _texts(nodes: Iterable[JSONObject | None]) -> Iterator[ReviewText]:
                 body=str(data["body"]),
                 at=_time(data["submittedAt"]),
             )
+
+
+def _reviewed_by(login: str, nodes: Iterable[JSONObject | None]) -> Iterator[Sha]:
+    """The commits at which an App wrote a review."""
+    for data in nodes:
+        author = _person(data["author"]) if data else None
+        if data and author and author.bot and author.login == login and data["submittedAt"]:
+            yield _oid(data["commit"]) or Sha("")
 
 
 def _person(data: JSONObject | None) -> Person:

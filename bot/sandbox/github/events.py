@@ -169,7 +169,9 @@ def _issue_comment(_state: ForgeState, links: Links, happening: Happening) -> Js
 
 
 def _check_run(state: ForgeState, links: Links, happening: Happening) -> Json:
-    return {"check_run": check_json.webhook_check_run(state, links, happening.extra["run"])}
+    run = check_json.webhook_check_run(state, links, happening.extra["run"])
+    pressed = happening.extra.get("pressed")
+    return {"check_run": run} | ({"requested_action": pressed} if pressed else {})
 
 
 def _check_suite(state: ForgeState, links: Links, happening: Happening) -> Json:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.sandbox.errors import invalid, not_found, plain
+from bot.sandbox.fields import BodyFields
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.repository import Pull, Review
 from bot.sandbox.rules import workflows
+from bot.sandbox.rules.reviews import Remark
 
 _PULLS = "/repos/{owner}/{repo}/pulls"
 _PULL = "/repos/{owner}/{repo}/pulls/{pull_number}"
@@ -154,14 +156,29 @@ def list_reviews(request: ApiRequest) -> ApiResponse:
 @route("POST", f"{_PULL}/reviews")
 def create_review(request: ApiRequest) -> ApiResponse:
     """Submit a review."""
+    pull = _pull(request)
+    lines = [_remark(each) for each in request.fields.objects("comments")]
+    if lines:
+        request.state.reviews.check_lines(request.state.pulls.files(pull), lines)
     review = request.state.reviews.submit(
-        _pull(request),
+        pull,
         request.user,
         request.required("event"),
         request.text("body") or "",
         request.text("commit_id"),
     )
+    request.state.reviews.remark(review, lines)
     return ApiResponse(body=more.review(request.links, review))
+
+
+def _remark(given: BodyFields) -> Remark:
+    """A remark that comes with a review, at lines of the head."""
+    last = given.number("line")
+    if last is None:
+        raise plain('Invalid request.\n\n"line" wasn\'t supplied.')
+    return Remark(
+        given.required("path"), given.number("start_line") or last, last, given.required("body")
+    )
 
 
 def _review(request: ApiRequest) -> Review:

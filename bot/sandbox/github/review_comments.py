@@ -167,7 +167,7 @@ def _shown(request: ApiRequest, pull: Pull, made: ReviewComment) -> Json:
     html = f"{basic.repo_html(links, repo)}/pull/{pull.number}#discussion_r{made.id}"
     shown: Json = {
         "url": url,
-        "pull_request_review_id": None,
+        "pull_request_review_id": made.review,
         "id": made.id,
         "node_id": node_id("PRRC", made.id),
         "diff_hunk": _hunk(request, pull, made.path),
@@ -192,6 +192,9 @@ def _shown(request: ApiRequest, pull: Pull, made: ReviewComment) -> Json:
     }
     if made.line:
         shown |= {"line": made.line, "original_line": made.line}
+    if made.first:
+        shown |= {"start_line": made.first, "original_start_line": made.first}
+        shown["start_side"] = made.side
     if made.answers is not None:
         shown["in_reply_to_id"] = made.answers
     return shown

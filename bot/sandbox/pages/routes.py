@@ -221,6 +221,10 @@ class Pages:
                 run = state.checks.find(pull.repo, _number(form.get("run", "")))
                 state.checks.rerequest(run, user)
                 return f"{here}/checks"
+            case "press":
+                run = state.checks.find(pull.repo, _number(form.get("run", "")))
+                state.checks.press(run, user, form.get("button", ""))
+                return f"{here}/checks"
         return here
 
     # How a page is made.
@@ -330,6 +334,7 @@ _NEEDED = {
     "reopen": "change",
     "merge": "merge",
     "rerun": "rerun",
+    "press": "rerun",
 }
 """What a form does, and the field of `May` that it takes."""
 

@@ -64,7 +64,13 @@ class TimelineEvent:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ReviewComment:
-    """A remark at a line of a file; `answers` is the number of the remark that it answers."""
+    """A remark at a line of a file.
+
+    Attributes:
+        first: The first of several lines; None for one line.
+        answers: Number of the remark that it answers.
+        review: Number of the review that it came with.
+    """
 
     id: int
     user: User
@@ -76,4 +82,6 @@ class ReviewComment:
     answers: int | None
     created_at: datetime
     updated_at: datetime
+    first: int | None = None
+    review: int | None = None
     edit: LastEdit | None = None

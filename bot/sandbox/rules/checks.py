@@ -8,7 +8,7 @@ from datetime import datetime
 
 from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, custom, not_found, plain
-from bot.sandbox.records.accounts import App, User
+from bot.sandbox.records.accounts import App, Role, User
 from bot.sandbox.records.checks import Annotation, Status
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import CheckRun, CheckSuite, Pull, Repository
@@ -145,6 +145,20 @@ class Checks:
             raise RefusedError(422, "This check run is not yet completed")
         run.suite.rerequested = True
         self._state.emit("check_run", "rerequested", run.suite.repo, user, run=run)
+
+    def press(self, run: CheckRun, user: User, identifier: str) -> None:
+        """Press a button of a check; only the App that made it hears of it.
+
+        Raises:
+            RefusedError: 404 for a button that it does not have, 403 without write access.
+        """
+        self._state.need(run.suite.repo, user, Role.WRITE)
+        if identifier not in {action["identifier"] for action in run.actions}:
+            raise not_found()
+        pressed = {"identifier": identifier}
+        self._state.emit(
+            "check_run", "requested_action", run.suite.repo, user, run=run, pressed=pressed
+        )
 
     def rerequest_suite(self, suite: CheckSuite, user: User) -> None:
         """Ask the App to run a whole suite again; only that App hears of it."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bot.sandbox.errors import plain, unprocessable
+from bot.sandbox.git.diffs import FileDiff
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import Pull, Review
+from bot.sandbox.records.talk import ReviewComment
 from bot.sandbox.rules import limits
 from bot.sandbox.rules.context import Context
 from bot.sandbox.rules.talk import Talk
@@ -16,6 +20,23 @@ _REVIEW_STATES = {
     "REQUEST_CHANGES": "CHANGES_REQUESTED",
     "COMMENT": "COMMENTED",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A remark that comes with a review, at lines of the head.
+
+    Attributes:
+        path: The file.
+        first: The first line, from 1.
+        last: The last one.
+        body: Markdown.
+    """
+
+    path: str
+    first: int
+    last: int
+    body: str
 
 
 class Reviews:
@@ -56,6 +77,41 @@ class Reviews:
         self._state.emit("pull_request_review", "submitted", pull.repo, user, review=made)
         return made
 
+    def check_lines(self, files: Sequence[FileDiff], remarks: Sequence[Remark]) -> None:
+        """Refuse remarks of a review, all of them, for one line that is none of the difference.
+
+        Raises:
+            RefusedError: 422.
+        """
+        shown = {file.path: _lines(file.patch or "") for file in files}
+        for remark in remarks:
+            there = shown.get(remark.path)
+            if there is None:
+                raise unprocessable("Path could not be resolved")
+            if not any(begin <= remark.first <= remark.last <= end for begin, end in there):
+                raise unprocessable("Line could not be resolved")
+            limits.check_body("PullRequestReviewComment", remark.body)
+
+    def remark(self, review: Review, remarks: Sequence[Remark]) -> None:
+        """Add remarks that were checked to a review."""
+        review.pull.remarks += [
+            ReviewComment(
+                id=self._state.next_id(),
+                user=review.user,
+                body=remark.body,
+                path=remark.path,
+                line=remark.last,
+                first=remark.first if remark.first < remark.last else None,
+                side="RIGHT",
+                commit_id=review.commit_id,
+                answers=None,
+                review=review.id,
+                created_at=review.submitted_at,
+                updated_at=review.submitted_at,
+            )
+            for remark in remarks
+        ]
+
     def ask(self, pull: Pull, user: User, logins: Sequence[str]) -> None:
         """Ask people for a review; 422 for who cannot read here, and for the author."""
         people = []
@@ -94,3 +150,12 @@ class Reviews:
         words = f"dismissed a review: {message}"
         self._state.note(review.pull, user, "review_dismissed", words, **note)
         self._state.emit("pull_request_review", "dismissed", review.pull.repo, user, review=review)
+
+
+def _lines(patch: str) -> list[tuple[int, int]]:
+    """First and last line of each part of a file that a patch shows, as they are after it."""
+    found = []
+    for head in re.finditer(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", patch, re.MULTILINE):
+        first, count = int(head[1]), int(head[2] or 1)
+        found.append((first, first + count - 1))
+    return found

@@ -16,7 +16,7 @@ def rebase(
     request: CommandRequest, response: CommandResponse, _command: RebaseCommand
 ) -> CommandResponse:
     """Ask for the merge commit, or tell why there is none."""
-    facts, p, asked = request.facts, response.proposal, request.comment.id
+    facts, p, asked = request.facts, response.proposal, request.asked
     base_ref = p.place.base_ref
     if not facts.same_repository:
         return response.refuse(texts.of_fork(base_ref))

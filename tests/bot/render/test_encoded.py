@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bot.render import encoded
 from bot.render.encoded import EncodedError
 from cadlib.diff.changes import Change
+from cadlib.diff.patch import Suggestion
 from cadlib.findings import Finding
 from lifecycle.facts.verdicts import Readiness, Verdict
 
@@ -23,6 +24,10 @@ VERDICTS = st.builds(
     diff=st.lists(st.from_type(Change), max_size=3).map(tuple),
     rendering=st.lists(st.from_type(Change), max_size=3).map(tuple),
     readiness=st.lists(st.builds(Readiness, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple),
+    patch=st.dictionaries(TEXT, TEXT, max_size=3),
+    suggestions=st.lists(
+        st.builds(Suggestion, TEXT, st.integers(1, 9), st.integers(1, 9), TEXT), max_size=2
+    ).map(tuple),
 )
 
 
@@ -39,7 +44,7 @@ def test_every_field_of_a_verdict_is_written() -> None:
     written = encoded.write(Verdict(**one)).decode()
 
     assert encoded.read(written.encode()) == Verdict(**one)
-    assert len(fields(Verdict)) == 10
+    assert len(fields(Verdict)) == 12
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,14 @@ class TestShows:
         assert "strategy: &lt;b&gt;fast&lt;/b&gt;" in html
         assert "A binary or very large file" in browser.see(f"{REPO}/blob/main/logo.png")
 
+    def test_whose_commits_were_merged_is_one_phrase(
+        self, browser: Browser, state: ForgeState, pull: Pull
+    ) -> None:
+        """Short-cut: the name and its genitive on two lines of the template: a blank between."""
+        pull.merged_at = pull.created_at
+        html = re.sub(r"<[^>]*>", "", browser.see(f"{REPO}/pull/1"))
+        assert f"{pull.user.login}\u2019s " in html
+
     def test_annotations_stand_at_their_line(self, browser: Browser) -> None:
         html = browser.see(f"{REPO}/pull/1/files")
         line = html.index("replicas: &#34;three&#34;")
@@ -279,6 +287,19 @@ class TestForms:
         browser.be("author").send(f"{REPO}/pull/1/rerun", run=str(run.id))
         assert told == [("check_run", "rerequested", "author")]
 
+    def test_a_button_of_a_check_is_pressed(
+        self, browser: Browser, state: ForgeState, pull: Pull
+    ) -> None:
+        """Short-cut: a button that the App does not have is told to it all the same."""
+        told = heard(state)
+        runs = state.checks.runs_on(pull.repo, pull.head_sha)
+        run = next(run for run in runs if run.conclusion == "failure")
+        run.actions = [{"label": "Why?", "description": "Tell", "identifier": "why"}]
+        assert "Why?</button>" in browser.be("author").see(f"{REPO}/pull/1/checks")
+        browser.send(f"{REPO}/pull/1/press", run=str(run.id), button="why")
+        assert told == [("check_run", "requested_action", "author")]
+        browser.send(f"{REPO}/pull/1/press", 404, run=str(run.id), button="approve")
+
     @pytest.mark.parametrize(
         ("login", "action"),
         [
@@ -286,6 +307,7 @@ class TestForms:
             ("outsider", "close"),
             ("outsider", "draft"),
             ("outsider", "rerun"),
+            ("outsider", "press"),
             ("author", "review"),
         ],
     )

@@ -23,6 +23,7 @@ HINTS = st.builds(
     reviews=NUMBERS,
     numbers=NUMBERS,
     rerun=TEXTS,
+    pressed=TEXTS,
     everything=TEXTS,
     installations=NUMBERS,
     by=TEXTS,

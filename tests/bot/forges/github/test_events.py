@@ -208,6 +208,46 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
         {"action": "rerequested", "check_run": RUN, "sender": {"id": 12, "login": "bob"}},
         {DRAFT: Hint(rerun=frozenset({f"{GUID} 12 bob"}))},
     ),
+    "a button of ours is no Re-run": (
+        "check_run",
+        {
+            "action": "requested_action",
+            "check_run": RUN,
+            "requested_action": {"identifier": "propose"},
+            "sender": {"id": 12, "login": "bob", "type": "User"},
+        },
+        {DRAFT: Hint(pressed=frozenset({f"{GUID} 12 bob propose"}))},
+    ),
+    "a button of ours on a check of a fork": (
+        "check_run",
+        {
+            "action": "requested_action",
+            "check_run": {**RUN, "check_suite": {**SUITE, "head_branch": None}},
+            "requested_action": {"identifier": "why"},
+            "sender": {"id": 12, "login": "bob", "type": "User"},
+        },
+        {CommitKey(on_github(1), SHA): Hint(pressed=frozenset({f"{GUID} 12 bob why"}))},
+    ),
+    "a button that we do not have is no command": (
+        "check_run",
+        {
+            "action": "requested_action",
+            "check_run": RUN,
+            "requested_action": {"identifier": "approve"},
+            "sender": {"id": 12, "login": "bob", "type": "User"},
+        },
+        {DRAFT: NOTHING},
+    ),
+    "a button that a machine presses is no command": (
+        "check_run",
+        {
+            "action": "requested_action",
+            "check_run": RUN,
+            "requested_action": {"identifier": "render"},
+            "sender": {"id": 12, "login": "bob", "type": "Bot"},
+        },
+        {DRAFT: NOTHING},
+    ),
     "Re-run on all checks": (
         "check_suite",
         {"action": "rerequested", "check_suite": {**SUITE, "pull_requests": [PULL]}},

@@ -1,8 +1,18 @@
 """GitHub counts bytes: what the adapter sends stays within them, whatever the alphabet."""
 
+from dataclasses import replace
+
 import pytest
 
-from bot.forges.github.checks import MESSAGE_BYTES, SUMMARY_BYTES, TITLE_BYTES, _annotation, _output
+from bot.forges.github.checks import (
+    MESSAGE_BYTES,
+    SUMMARY_BYTES,
+    TITLE_BYTES,
+    UNFINISHED,
+    _annotation,
+    _output,
+    bodies,
+)
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle.actions import SetCheck
@@ -49,3 +59,30 @@ def test_what_fits_is_sent_as_it_is() -> None:
     found = Finding(message="m" * 100, severity=Severity.INFO, place=Place("a.yaml", 3))
 
     assert _annotation(found)["message"] == "m" * 100
+
+
+def test_a_run_that_lacks_annotations_is_unfinished() -> None:
+    """Fails when the digest comes first: whoever dies in between leaves a run that lacks some."""
+    found = tuple(
+        Finding(message=f"m{n}", severity=Severity.ERROR, place=Place("a.yaml", n))
+        for n in range(120)
+    )
+    check = SetCheck(
+        head=Sha("1" * 40),
+        name="porchbot/validate",
+        status=Status.COMPLETED,
+        conclusion=Conclusion.FAILURE,
+        title="T",
+        summary="S",
+        annotations=found,
+        digest="x",
+        run=None,
+    )
+
+    first, second, last = bodies(check)
+
+    assert [len(each["output"]["annotations"]) for each in (first, second, last)] == [50, 50, 20]
+    assert (first["external_id"], last["external_id"]) == (UNFINISHED, "x")
+    assert "external_id" not in second
+    (whole,) = bodies(replace(check, annotations=found[:50]))
+    assert whole["external_id"] == "x"

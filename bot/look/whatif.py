@@ -1,0 +1,94 @@
+"""Judges other open proposals by the rules that a proposal brings, for its own check to tell.
+
+Bounded in number and time, whatever is open, and kept: it is said again at each look.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from bot.clock import Clock
+from bot.forges.port import Forge, ListedProposal, Repository
+from bot.look.states import HeadBranch
+from lifecycle.effects import compare
+from lifecycle.facts.effects import RulesEffect, VerdictChange
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
+from lifecycle.names import Sha
+
+MOST_JUDGED: Final = 20
+"""Proposals that are judged, those that changed last: each takes as many requests as a look."""
+
+SECONDS: Final = 60.0
+"""Seconds after which no further one is begun: whoever changes the rules waits for this."""
+
+KEPT: Final = 900.0
+"""Seconds until they are judged anew, at the next look: what others push meanwhile counts then."""
+
+MOST_KEPT: Final = 20
+"""Changes of the rules of one repository whose effect is kept."""
+
+JudgeBoth = Callable[[HeadBranch, int, Sha], Awaitable[tuple[Facts, Facts]]]
+"""Reads one proposal: as it is judged now, and by the rules at another commit."""
+
+
+class WhatIf:
+    """Finds out what changes of the rules of one repository would do.
+
+    Args:
+        repository: Which one.
+        forge: Its forge.
+        clock: How long it takes, and how old what is kept is.
+    """
+
+    def __init__(self, repository: Repository, forge: Forge, clock: Clock) -> None:
+        self._repository = repository
+        self._forge = forge
+        self._clock = clock
+        self._kept: dict[tuple[Sha, Sha, str], tuple[RulesEffect, float]] = {}
+
+    async def of(self, p: Proposal, judge: JudgeBoth) -> RulesEffect | None:
+        """Return what the change of the configuration would do; None where it changes none.
+
+        Args:
+            p: The proposal, open or not.
+            judge: Reads another one.
+        """
+        content = p.content
+        if p.place.closed or not content.configuration_changed or content.configuration:
+            return None
+        key = p.place.head, p.place.base, p.place.base_ref
+        found, until = self._kept.get(key, (None, 0.0))
+        if found is None or self._clock.monotonic() > until:
+            found = await self._judge(p, judge)
+            while len(self._kept) >= MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = found, self._clock.monotonic() + KEPT
+        return found
+
+    async def _judge(self, p: Proposal, judge: JudgeBoth) -> RulesEffect:
+        everywhere = p.place.base_ref == self._repository.default_branch
+        others = [
+            pull
+            for pull in await self._forge.open_proposals()
+            if (everywhere or pull.base_ref == p.place.base_ref)
+            and not pull.draft
+            and pull.number != p.place.number
+        ]
+        others.sort(key=lambda pull: (pull.updated_at, pull.number), reverse=True)
+        until = self._clock.monotonic() + SECONDS
+        found: list[VerdictChange] = []
+        looked = 0
+        for pull in others[:MOST_JUDGED]:
+            if self._clock.monotonic() > until:
+                break
+            change = await self._one(pull, p.place.head, judge)
+            looked += 1
+            found += [change] if change else []
+        found.sort(key=lambda change: change.number)
+        return RulesEffect(tuple(found), looked, len(others) - looked)
+
+    async def _one(
+        self, pull: ListedProposal, rules: Sha, judge: JudgeBoth
+    ) -> VerdictChange | None:
+        head = HeadBranch(pull.head_repository, pull.head_ref)
+        return compare(pull.number, *await judge(head, pull.number, rules))

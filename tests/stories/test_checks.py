@@ -1,0 +1,258 @@
+"""Check runs as people meet them: begun at once, told to the end, changed in place."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stories.people import wait_for
+from tests.stories.rendering import Rendering
+from tests.stories.simulated import SimulatedWorld, simulated
+from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized
+
+BRANCH = "drafts/net/core/first"
+
+
+@pytest.fixture
+def slow(rendering: Rendering) -> Iterator[SimulatedWorld]:
+    """A world with a proposal, whose next renderings take half a minute."""
+    with simulated(rendering) as made:
+        made.start_bot()
+        made.author.pushes(BRANCH, package("net/core"))
+        made.author.waits_for_check(
+            made.author.pull_of(BRANCH).number, "porchbot/validate", "success"
+        )
+        made.rests()
+        made.renders_slowly(30)
+        yield made
+
+
+def test_a_slow_rendering_is_seen_within_five_seconds(slow: SimulatedWorld) -> None:
+    """Fails when checks are written with their result only: for half a minute nothing shows."""
+    number = slow.author.pull_of(BRANCH).number
+    pushed = slow.forge.state.now()
+    head = slow.author.pushes(BRANCH, resized("net/core", 3))
+
+    begun = slow.author.waits_for_check(number, "porchbot/render", None)
+    assert begun.head_sha == head
+    assert (begun.started_at - pushed).total_seconds() <= 5
+    assert begun.output.title == "Rendering the packages"
+    ended = slow.author.waits_for_check(number, "porchbot/render", "success")
+    slow.rests()
+
+    assert ended.completed_at
+    assert (ended.completed_at - ended.started_at).total_seconds() >= 20  # how long it took
+    runs = slow.author.repository.get_commit(head).get_check_runs(filter="all")
+    assert sorted(run.name for run in runs) == [
+        "porchbot/publish",
+        "porchbot/render",
+        "porchbot/validate",
+    ]
+
+
+def test_a_slow_re_run_is_seen_and_replaces_every_check(slow: SimulatedWorld) -> None:
+    """Fails when who pressed Re-run sees the old result until the new one is there."""
+    pull = slow.author.pull_of(BRANCH)
+    before = slow.author.checks(pull.head.sha)
+    state = slow.forge.state
+    with state.lock:
+        runs = state.checks.runs_on(slow.repository, pull.head.sha)
+        run = next(r for r in runs if r.name == "porchbot/validate")
+        state.checks.rerequest(run, state.user("author"))
+
+    slow.author.waits_for_check(pull.number, "porchbot/validate", None)
+    after = slow.author.waits_for_check(pull.number, "porchbot/validate", "success")
+    slow.rests()
+
+    assert after.id > before["porchbot/validate"].id
+    assert slow.author.checks(pull.head.sha)["porchbot/publish"].status == "in_progress"
+
+
+def test_the_check_says_that_it_is_published_once_the_tag_stands(play: World) -> None:
+    """Fails when a completed run is left as it was before the merge: "Publishing" for ever."""
+    number = play.proposes(BRANCH, package("net/core"))
+    head = play.author.pull(number).head.sha
+    play.approver.says(number, "/approve")
+    play.author.waits_for_tag("net/core/v1")
+    play.rests()
+
+    run = play.author.checks(head)["porchbot/publish"]
+
+    assert run.output.title == "Published net/core v1"
+    assert "Tagged `net/core/v1` on" in run.output.summary
+    runs = play.author.repository.get_commit(head).get_check_runs(filter="all")
+    assert len([each for each in runs if each.name == "porchbot/publish"]) == 1
+
+
+def test_hundreds_of_findings_stand_at_their_lines_and_the_worst_come_first(play: World) -> None:
+    """Fails when only the first request of annotations is sent, or a list is cut by place."""
+    bad = "".join(
+        f"---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c{n}\n"
+        "  labels: {owner: network}\ndata: [not, a, map]\n"
+        for n in range(60)
+    )
+    play.author.pushes(BRANCH, package("net/core", **{"many.yaml": bad}))
+    number = play.author.pull_of(BRANCH).number
+
+    run = play.author.waits_for_check(number, "porchbot/validate", "failure")
+
+    notes = wait_for("all annotations", lambda: [*run.get_annotations()][50:] or None)
+    assert notes
+    assert run.output.summary.startswith("- **error**")
+    assert f"](/acme/blueprints/pull/{number}/files)" in run.output.summary
+    assert "c59" in run.output.text or "many.yaml" in run.output.text
+    wait_for(
+        "the last of them",
+        lambda: "." in play.author.checks(run.head_sha)["porchbot/validate"].external_id or None,
+    )
+
+
+BARE = CONFIGMAP.replace("NAME", "core").replace("  labels:\n    owner: network\n", "")
+
+
+def test_where_the_bot_does_not_push_the_rendering_can_be_copied_and_clicked(
+    play: World, tmp_path: Path
+) -> None:
+    """Fails when the check names files only, or each look suggests the same once more."""
+    play.owner.pushes("main", {".porchbot.yaml": CONFIG + "render: check\n"})
+    play.rests()
+    files = {**package("net/core"), "net/core/settings.yaml": BARE}
+    head = play.author.pushes(BRANCH, files)
+    number = play.author.pull_of(BRANCH).number
+    run = play.author.waits_for_check(number, "porchbot/render", "failure")
+    play.rests()
+    patch = run.output.text.partition("```diff\n")[2].partition("```")[0]
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=patch, text=True, check=True)
+    rendered = (tmp_path / "net/core/settings.yaml").read_text()
+    assert "owner: network" in rendered
+
+    (remark,) = play.author.pull(number).get_review_comments()
+    assert remark.user.login == "porchbot[bot]"
+    assert (remark.path, remark.commit_id) == ("net/core/settings.yaml", head)
+    text = remark.body.removeprefix("```suggestion\n").removesuffix("```")
+    lines = BARE.splitlines(keepends=True)
+    first = (remark.start_line or remark.line) - 1
+    assert "".join([*lines[:first], text, *lines[remark.line :]]) == rendered
+
+    play.author.says(number, "/check")
+    play.rests()
+    assert len([*play.author.pull(number).get_reviews()]) == 1
+    play.author.pushes(BRANCH, {"net/core/settings.yaml": rendered})
+    play.author.waits_for_check(number, "porchbot/render", "success")
+    play.rests()
+    assert len([*play.author.pull(number).get_reviews()]) == 1
+
+
+def test_no_value_of_a_secret_stands_in_a_patch_or_suggestion(play: World) -> None:
+    """Fails when the difference is shown as text, whatever the files hold."""
+    play.owner.pushes("main", {".porchbot.yaml": CONFIG + "render: check\n"})
+    play.rests()
+    secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: hunter2222\n"
+    play.author.pushes(BRANCH, package("net/core", **{"secret.yaml": secret}))
+    number = play.author.pull_of(BRANCH).number
+
+    run = play.author.waits_for_check(number, "porchbot/render", "failure")
+    play.rests()
+
+    assert "net/core/secret.yaml" in run.output.summary
+    assert "hunter2222" not in f"{run.output.summary}{run.output.text}"
+    assert [*play.author.pull(number).get_review_comments()] == []
+
+
+# --- buttons --------------------------------------------------------------------------------------
+
+
+def presses(world: World, number: int, check: str, button: str, who: str = "author") -> None:
+    """Press a button of a check. It is one of the pages, no call of the API."""
+    state = world.forge.state
+    with state.lock:
+        runs = state.checks.runs_on(world.repository, world.author.pull(number).head.sha)
+        run = next(r for r in runs if r.name == check)
+        state.checks.press(run, state.user(who), button)
+
+
+def test_buttons_do_what_their_commands_do(play: World) -> None:
+    """Fails when every button is taken for Re-run, or its answer names nobody."""
+    play.owner.pushes("main", {".porchbot.yaml": CONFIG + "render: check\n"})
+    play.rests()
+    head = play.author.pushes(BRANCH, {**package("net/core"), "net/core/settings.yaml": BARE})
+    number = play.author.pull_of(BRANCH).number
+    play.author.waits_for_check(number, "porchbot/render", "failure")
+    play.rests()
+
+    presses(play, number, "porchbot/render", "render")
+    play.author.waits_for_check(number, "porchbot/render", "success")
+    rendered = play.author.repository.get_commit(play.author.pull(number).head.sha)
+    assert [parent.sha for parent in rendered.parents] == [head]
+    play.rests()
+    presses(play, number, "porchbot/publish", "propose")
+    wait_for("the proposal", lambda: not play.author.pull(number).draft or None)
+    play.rests()
+    presses(play, number, "porchbot/publish", "why", "owner")
+    assert "waits for 1 gate" in play.author.waits_for_answer(number, "@owner")
+    play.rests()
+    assert len(play.author.answers(number)) == 1
+    play.approver.says(number, "/approve")
+    assert play.author.waits_for_tag("net/core/v1")
+
+
+def test_who_had_the_bot_render_by_a_button_is_an_author(play: World) -> None:
+    """Fails when the push is put down to the bot alone: who asked for it approves it as well."""
+    play.owner.pushes("main", {".porchbot.yaml": CONFIG + "render: check\n"})
+    play.rests()
+    play.author.pushes(BRANCH, {**package("net/core"), "net/core/settings.yaml": BARE})
+    number = play.author.pull_of(BRANCH).number
+    play.author.waits_for_check(number, "porchbot/render", "failure")
+    play.rests()
+    presses(play, number, "porchbot/render", "render", "approver")
+    play.author.waits_for_check(number, "porchbot/render", "success")
+    play.rests()
+    play.author.says(number, "/propose")
+    play.rests()
+
+    play.approver.says(number, "/approve")
+
+    assert "authors do not approve" in play.author.waits_for_answer(number, "@approver")
+
+
+def test_a_button_takes_the_right_of_who_pressed_it(play: World) -> None:
+    """Fails when the bot's own right suffices: whoever sees a check would have its command."""
+    play.author.pushes(BRANCH, package("net/core"))
+    number = play.author.pull_of(BRANCH).number
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+    play.rests()
+    presses(play, number, "porchbot/publish", "propose", "approver")
+    play.forge.state.add_member(play.repository, "approver", "read")
+
+    answer = play.author.waits_for_answer(number, "@approver")
+
+    assert "`/propose` refused: it takes being the author or write access" in answer
+    play.rests()
+    assert play.author.pull(number).draft
+    assert len(play.author.answers(number)) == 1
+
+
+def test_a_button_of_a_commit_that_is_proposed_twice_asks_which_is_meant(play: World) -> None:
+    """Fails when the first pull request is taken: the button does not say which."""
+    play.owner.pushes("release", {})
+    number = play.proposes(BRANCH, package("net/core"))
+    pull = play.author.pull(number)
+    other = play.author.repository.create_pull(
+        base="release", head=pull.head.ref, title="Again", body="", draft=True
+    )
+    play.rests()
+    state = play.forge.state
+    with state.lock:
+        runs = state.checks.runs_on(play.repository, pull.head.sha)
+        run = next(r for r in runs if r.name == "porchbot/publish")
+        run.actions = [{"identifier": "propose"}]  # from before the second one
+        state.checks.press(run, state.user("author"), "propose")
+
+    answer = play.author.waits_for_answer(number, "does not say which")
+
+    assert f"#{number}, #{other.number}" in answer
+    assert play.author.pull(other.number).draft
