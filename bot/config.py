@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from bot import calendars, config_access
 from bot.config_access import Access, folder
@@ -41,6 +41,7 @@ from lifecycle.policy import (
     GuardrailFunction,
     MergeMethod,
     Mode,
+    OutsideCheck,
     Policy,
     RenderMode,
     Root,
@@ -53,7 +54,7 @@ LEDGER = ".porchbot/ledger.yaml"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
     (): frozenset({"deployment", "metadata", "drafts", "functions", "upstreams", "variants"}),
-    ("publish",): frozenset({"checks", "release", "oci"}),
+    ("publish",): frozenset({"release", "oci"}),
     ("guardrails", "mutators", 0): frozenset({"configPath", "exec", "exclude", "selectors", "tag"}),
     ("guardrails", "validators", 0): frozenset(
         {"configPath", "exec", "exclude", "selectors", "tag"}
@@ -70,6 +71,12 @@ def _branch(text: str) -> str:
         reason = texts.NOT_ALONE
     if reason:
         raise wrong(*texts.branch(text, reason))
+    return text
+
+
+def _check_name(text: str) -> str:
+    if text.partition("/")[0] == "porchbot":
+        raise wrong(*texts.own_check(text))
     return text
 
 
@@ -124,6 +131,21 @@ class Guardrails(Strict):
     """Functions that only judge."""
 
 
+class Check(Strict):
+    """A check run or commit status that publishing waits for."""
+
+    name: Annotated[str, AfterValidator(_check_name), Field(min_length=1, max_length=250)]
+    """Its name, or the context of the status."""
+
+    app: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,99}$")] = ""
+    """The App that has to report it, by the name in its address, such as `github-actions`. Another
+    App's check of that name does not count then; left out, anybody's does."""
+
+
+def _check(given: object) -> object:
+    return {"name": given} if isinstance(given, str) else given
+
+
 class Publish(Strict):
     """How and when the bot publishes."""
 
@@ -133,6 +155,13 @@ class Publish(Strict):
     update: Literal["manual", "auto"] = "manual"
     """When the base branch changed a package of a proposal meanwhile: `manual`: somebody comments
     `/rebase`, or merges the base. `auto`: the bot merges it, where nothing conflicts."""
+
+    checks: Annotated[
+        list[Annotated[Check, BeforeValidator(_check, json_schema_input_type=Check | str)]],
+        Field(max_length=20),
+    ] = Field(default=[])
+    """Check runs and commit statuses of others to wait for, judged at the head: each a name, or a
+    mapping of `name` and `app`."""
 
     windows: Annotated[list[calendars.Window], Field(max_length=50)] = Field(default=[])
     """When packages are published, and when they are not."""
@@ -239,6 +268,7 @@ class Configuration(Strict):
             labels=self.labels.names if self.labels else {},
             update=UpdateMode(self.publish.update),
             observe=self.mode == "observe",
+            checks=tuple(OutsideCheck(c.name, c.app.lower()) for c in self.publish.checks),
             calendars=calendars.of(self.publish.windows),
         )
 

@@ -76,6 +76,19 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class OutsideCheck:
+    """A check run or commit status of others that publishing waits for.
+
+    Attributes:
+        name: Its name, or the context of the status.
+        app: The App that has to report it, in lower case; "" for any.
+    """
+
+    name: str
+    app: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Root:
     """A part of the repository where packages live.
 
@@ -229,6 +242,7 @@ class Policy:
     update: UpdateMode = UpdateMode.MANUAL
     observe: bool = False
     calendars: tuple[Calendar, ...] = ()
+    checks: tuple[OutsideCheck, ...] = ()
     labels: Mapping[ShownStage, str] = field(default_factory=lambda: LABELS)
 
     @property
@@ -264,9 +278,9 @@ class Policy:
     def digest(self) -> str:
         """Digest of what can change a package's verdict, 64 hex digits; approvals bind to it.
 
-        A guardrail's `fix` and `name` are words for people; roots, `merge`, `update` and windows
-        do not judge: an approval survives their change. Who may approve is a set, the functions
-        are a sequence.
+        A guardrail's `fix` and `name` are words for people; roots, `merge`, `update`, windows and
+        checks of others do not judge: an approval survives their change. Who may approve is a set,
+        the functions are a sequence.
         """
         judging: list[object] = [
             [_judging(f) for f in self.mutators],
@@ -325,6 +339,7 @@ def united(above: Policy, own: Policy) -> Policy:
         validators=_with(above.validators, own.validators),
         approve=_stricter(above.approve, own.approve),
         calendars=tuple(dict.fromkeys((*above.calendars, *own.calendars))),
+        checks=tuple(dict.fromkeys((*above.checks, *own.checks))),
         configure=(
             _stricter(configuring(above).approve, configuring(own).approve) if configures else None
         ),

@@ -12,10 +12,12 @@ from datetime import datetime
 from lifecycle import replay
 from lifecycle.access import AccessAction
 from lifecycle.events import Event, Frozen, Overridden, content
+from lifecycle.facts.checks import CheckState
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState
 from lifecycle.memory import Memory
+from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import timing as texts
 from lifecycle.policy import Policy
 from lifecycle.windows import Closure, closure, overlap
@@ -26,6 +28,7 @@ def gates(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]:
     return [
         *_windows(proposal, remembered),
         *_freezes(facts, proposal, remembered),
+        *_outside(proposal, remembered),
     ]
 
 
@@ -73,9 +76,15 @@ def excepted(
     return tuple(found.values()) if len(found) >= needed else ()
 
 
-def has_exceptions(gate: str) -> bool:
-    """Tell whether people can let a proposal past a gate, by its name; of few they can."""
-    return gate in ("window", "freeze")
+def has_exceptions(proposal: Proposal, gate: str) -> bool:
+    """Tell whether people can let a proposal past a gate, by its name; of few they can.
+
+    Of checks these are the ones that the configuration waits for: what the branch itself requires
+    is the forge's rule.
+    """
+    required = {check.name for check in proposal.merging.required}
+    names = {check.name for check in proposal.merging.outside} - required
+    return gate in {"window", "freeze", *(f"check {name}" for name in names)}
 
 
 def spelled(gate: str) -> str:
@@ -136,6 +145,34 @@ def _freezes(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]
             who=texts.FREEZE_WHO,
         )
     ]
+
+
+def _outside(proposal: Proposal, remembered: Memory) -> list[Gate]:
+    """Checks of others that the configuration waits for, one gate each."""
+    if _over(proposal):
+        return []
+    found = []
+    for check in proposal.merging.outside:
+        name = f"check {check.name}"
+        excepting = excepted(proposal, remembered, name, at_head=True)
+        if check.state is CheckState.SUCCESS:
+            found.append(Gate(name=name, state=GateState.HOLDS, actual=gate_texts.CHECK_PASSED))
+        elif excepting:
+            past = gate_texts.check_state(check.state)
+            actual = texts.overridden(excepting, past)
+            found.append(Gate(name=name, state=GateState.HOLDS, actual=actual))
+        else:
+            failed = check.state is CheckState.FAILURE
+            found.append(
+                Gate(
+                    name=name,
+                    state=GateState.BLOCKED if failed else GateState.WAITS,
+                    actual=gate_texts.check_state(check.state),
+                    wanted=texts.outside_wanted(check),
+                    who=texts.outside_who(check, spelled(name)),
+                )
+            )
+    return found
 
 
 def _frozen(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Frozen]:

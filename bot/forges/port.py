@@ -358,6 +358,12 @@ class Forge(Protocol):
     async def statuses(self, head: Sha) -> dict[str, CheckState]:
         """Commit statuses: context to what it says; none is missing."""
 
+    async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+        """Commit statuses by context and by the slug of the App that put them; "" for a person.
+
+        The newest of each; of very many the newest ones alone are read.
+        """
+
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
         """What the branch's rules require before a merge."""
 

@@ -19,11 +19,12 @@ from bot.store.port import Store
 from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
 from lifecycle.commands import parse as commands
-from lifecycle.facts.checks import CheckRun, CheckState
+from lifecycle.facts.checks import CheckRun, CheckState, Outside
 from lifecycle.facts.conversation import Comment
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait, Merging
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.records import Record
 
 
@@ -103,10 +104,14 @@ class Asker:
         """Return the check runs at a commit."""
         return await self._forge.checks(head) if head else ()
 
-    async def merging(self, state: PullState, basis: Basis, head: HeadState) -> MergeLook:
-        """Tell how the required checks of others stand, and why the forge did not merge."""
+    async def merging(
+        self, state: PullState, basis: Basis, head: HeadState, policy: Policy | BrokenPolicy
+    ) -> MergeLook:
+        """Tell how the checks of others stand, and why the forge did not merge."""
         me, pull = self._repository.id, state.pull
-        merging = Merging(queued=state.queued, in_queue=state.conversation.in_queue)
+        outside = await self._outside(state, head, policy)
+        queued, in_queue = state.queued, state.conversation.in_queue
+        merging = Merging(queued=queued, in_queue=in_queue, outside=outside)
         if pull.open and not pull.draft:
             merging = replace(merging, enforced=required.enforces(state.required))
         if basis.merge is not None:
@@ -131,6 +136,22 @@ class Asker:
         if refusal is None or not await self._stands(refusal, pull, said):
             return MergeLook(merging, said)
         return MergeLook(replace(merging, wait=_wait(refusal)), said, refusal.left or None)
+
+    async def _outside(
+        self, state: PullState, head: HeadState, policy: Policy | BrokenPolicy
+    ) -> tuple[Outside, ...]:
+        """How the checks stand that the configuration waits for, at the head of the proposal.
+
+        After a merge too: what it waits for before the tag was reported at that head.
+        """
+        pull = state.pull
+        wanted = policy.checks if isinstance(policy, Policy) else ()
+        if not wanted or pull.draft or not (pull.open or pull.merged):
+            return ()
+        # Both are asked for: a status may fail beside a run of the same name that passed.
+        makers = await self._forge.statuses_by(pull.head)
+        runs = head.checks if pull.open else await self.checks(pull.head)
+        return required.outside(wanted, runs, makers)
 
     async def _stands(self, refusal: MergeRefusal, pull: ListedProposal, said: str) -> bool:
         """Tell whether another try would be too early, or end alike."""

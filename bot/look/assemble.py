@@ -483,7 +483,7 @@ class Looker:
                 ),
                 None if pull.merged else look.begun,
             ),
-            self._asker.merging(state, basis, look.state),
+            self._asker.merging(state, basis, look.state, read.policy),
         )
         if verdicts is None:
             return proposal, found

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from bot.forges.port import NativeReview, RequiredCheck
 from lifecycle.events import Approval, Log
@@ -14,9 +14,11 @@ from lifecycle.facts.checks import (
     CheckRun,
     CheckState,
     Conclusion,
+    Outside,
     Required,
     Status,
 )
+from lifecycle.policy import OutsideCheck
 
 OURS = frozenset({RENDER, VALIDATE, PUBLISH, CONFIGURE})
 
@@ -58,6 +60,42 @@ def check_states(
         state = next((s for s in _WORST if s in states), CheckState.MISSING)
         found.append(Required(check.name, state))
     return tuple(found)
+
+
+def outside(
+    wanted: Iterable[OutsideCheck],
+    runs: Sequence[CheckRun],
+    makers: Mapping[tuple[str, str], CheckState],
+) -> tuple[Outside, ...]:
+    """How each check stands that the configuration waits for; of several the worst counts.
+
+    A check by another App of the same name does not count, and neither does a person's status
+    where an App is named.
+
+    Args:
+        wanted: The checks.
+        runs: Check runs at the head.
+        makers: Commit statuses there by context and App.
+    """
+    found = []
+    for check in wanted:
+        states = [_state(run) for run in _runs_of(check, runs)]
+        states += [
+            state
+            for (context, app), state in makers.items()
+            if context == check.name and check.app in ("", app.lower())
+        ]
+        state = next((s for s in _WORST if s in states), CheckState.MISSING)
+        found.append(Outside(check.name, check.app, state))
+    return tuple(found)
+
+
+def _runs_of(check: OutsideCheck, runs: Iterable[CheckRun]) -> list[CheckRun]:
+    return [
+        run
+        for run in runs
+        if run.name == check.name and not run.ours and check.app in ("", run.app.lower())
+    ]
 
 
 def said(

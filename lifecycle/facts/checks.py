@@ -47,6 +47,7 @@ class CheckRun:
         completed_at: When it ended, by the forge's clock.
         ours: Made by us.
         source: Number, at the forge, of the program that made it.
+        app: Its name there, such as "github-actions"; "" where that is not told.
     """
 
     id: int
@@ -57,6 +58,7 @@ class CheckRun:
     completed_at: datetime | None = None
     ours: bool = True
     source: int = 0
+    app: str = ""
 
 
 class CheckState(StrEnum):
@@ -78,4 +80,19 @@ class Required:
     """
 
     name: str
+    state: CheckState
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A check of others that the configuration waits for.
+
+    Attributes:
+        name: Its name, or the context of a commit status.
+        app: The App that has to report it; "" for any.
+        state: How it stands at the head.
+    """
+
+    name: str
+    app: str
     state: CheckState

@@ -7,7 +7,7 @@ knows of (docs/design.md, "Merge failures").
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lifecycle.facts.checks import Required
+from lifecycle.facts.checks import Outside, Required
 
 
 class MergeFailure(StrEnum):
@@ -82,6 +82,7 @@ class Merging:
 
     Attributes:
         required: Checks of others that the base branch requires.
+        outside: Checks of others that the configuration waits for.
         enforced: The base branch requires `porchbot/publish`; None where that was not asked.
         queued: The base branch's publishing knows that this proposal waits for it.
         in_queue: It is in the merge queue of the base branch.
@@ -91,6 +92,7 @@ class Merging:
     """
 
     required: tuple[Required, ...] = ()
+    outside: tuple[Outside, ...] = ()
     enforced: bool | None = None
     queued: bool = False
     in_queue: bool = False

@@ -123,6 +123,11 @@ def schedule(text: str) -> Problem:
     )
 
 
+def own_check(text: str) -> Problem:
+    """A check of ours, which cannot wait for itself."""
+    return f"{text!r} is a check of porchbot's own", "Name checks of others"
+
+
 def image(text: str) -> Problem:
     """A text that is no image."""
     return f"{text!r} is not an image", "Write a name such as set-labels:v0.2"

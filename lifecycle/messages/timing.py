@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 
 from lifecycle.events import Frozen, Overridden
+from lifecycle.facts.checks import Outside
 from lifecycle.messages.markdown import code, name, person, quote, some
 from lifecycle.windows import Window, WindowKind
 
@@ -116,3 +117,14 @@ def override_done(gate: str, *, missing: bool) -> str:
         f"an exception from {code(gate)} for this proposal, as its packages stand now, is"
         f" recorded.{more}"
     )
+
+
+def outside_wanted(check: Outside) -> str:
+    """What a check of others has to say, and who has to say it."""
+    return "success at this head" + (f", by the App {code(check.app)}" if check.app else "")
+
+
+def outside_who(check: Outside, spelled: str) -> str:
+    """Who can make a check of others pass, or let the proposal past it."""
+    who = f"the App {code(check.app)}" if check.app else f"whatever reports {code(check.name)}"
+    return f"{who}. Whoever may, can except it: {code(f'/override {spelled}')}"

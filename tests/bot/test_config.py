@@ -32,6 +32,7 @@ from lifecycle.policy import (
     GuardrailFunction,
     MergeMethod,
     Mode,
+    OutsideCheck,
     Policy,
     RenderMode,
     Root,
@@ -58,6 +59,7 @@ access:
   approve: {require: 2, from: ["role:maintain", "user:Ann"], self: true}
 publish:
   merge: squash
+  checks: [security-scan, {name: load test, app: My-Scanner}]
   windows:
     - kind: freeze
       from: "0 18 * * fri"
@@ -81,6 +83,7 @@ MEANT = Policy(
     ),
     approve=AccessRule(2, (RoleSource(Role.MAINTAIN), UserSource("Ann")), self_allowed=True),
     merge=MergeMethod.SQUASH,
+    checks=(OutsideCheck("security-scan"), OutsideCheck("load test", "my-scanner")),
     calendars=(
         (
             Window(
@@ -154,7 +157,7 @@ def test_every_key_of_the_design_that_does_not_work_yet_is_refused_by_name(text:
     """Short-cut refused: ignoring what is not understood, so that a rule silently fails to hold."""
     later = {
         5: "deployment", 6: "metadata", 7: "drafts", 16: "functions",
-        25: "publish.checks", 26: "publish.release", 27: "publish.oci", 28: "upstreams",
+        26: "publish.release", 27: "publish.oci", 28: "upstreams",
         31: "variants",
     }  # fmt: skip
     expected = [
@@ -259,7 +262,7 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
         "publish: {zzz: 1}\n",
         [
             ".porchbot.yaml:1, publish.zzz: the key 'zzz' is unknown. Leave it out; known are"
-            " merge, update, windows."
+            " checks, merge, update, windows."
         ],
     ),
     "a file for the parameters, which its author could change": (
@@ -428,6 +431,11 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
         )
         for name, given, where, problem in WINDOWS
     },
+    "a check that waits for itself": (
+        "publish: {checks: [porchbot/publish]}\n",
+        [".porchbot.yaml:1, publish.checks[0].name: 'porchbot/publish' is a check of porchbot's"
+         " own. Name checks of others."],
+    ),
     "several problems, by line": (
         "version: 2\nrender: no\npublish: {merge: rebase}\n",
         [".porchbot.yaml:1, version: 2 is out of range. Write a whole number of at most 1.",

@@ -234,6 +234,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "conversation": lambda f: f.conversation(1),
     "checks": lambda f: f.checks(HEAD),
     "statuses": lambda f: f.statuses(HEAD),
+    "statuses_by": lambda f: f.statuses_by(HEAD),
     "required_checks": lambda f: f.required_checks("main"),
     "rules": lambda f: f.rules("main"),
     "role": lambda f: f.role("author", 0),
@@ -686,6 +687,9 @@ async def test_what_others_report_and_a_branch_requires(place: Place) -> None:
 
     wanted = {"good": "success", "bad": "failure", "slow": "pending"}
     assert await place.forge.statuses(head) == wanted
+    by_people = {(name, ""): state for name, state in wanted.items()}
+    assert await place.forge.statuses_by(head) == by_people
+    assert theirs.app
     required = {c.name: c for c in await place.forge.required_checks("main")}
     assert {name: c.ours for name, c in required.items()} == {
         "lint": True,

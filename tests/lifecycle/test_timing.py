@@ -10,9 +10,11 @@ from lifecycle.actions import KeepFreezes, Merge, Reply, Tag
 from lifecycle.decide import conclude, decide
 from lifecycle.due import due
 from lifecycle.events import Frozen, Log, Thawed, decode, encode
+from lifecycle.facts.checks import CheckState, Outside, Required
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.judgement import Gate
+from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.replay import compact, freezes
 from lifecycle.windows import Cron, Window, WindowKind
@@ -157,10 +159,41 @@ def test_what_is_refused_says_what_to_do(text: str, answer: str) -> None:
     assert answer in reply.body
 
 
+@pytest.mark.parametrize("merged", [False, True])
+def test_checks_of_others_are_waited_for_and_can_be_excepted_at_this_head(merged: bool) -> None:
+    """Short-cut refused: only the merge waits; an exception for whatever is pushed later."""
+    scan = Outside("License scan", "my-scanner", CheckState.FAILURE)
+    place = {"merged": True, "closed": True, "merged_at": NOW - 2 * HOUR, "merge_commit": MERGE}
+    proposal = changed(APPROVED, outside=(scan,), **(place if merged else {}))
+
+    gate = open_gates(facts(proposal))["check License scan"]
+    assert (gate.actual, gate.wanted) == (
+        "failure",
+        "success at this head, by the App `my-scanner`",
+    )
+    assert gate.who.endswith('`/override "check:License scan"`')
+    found = excepted(proposal, '"check:License scan"')
+    assert publishes(found)
+    (after,) = found.proposals
+    moved = changed(after, head=Sha("d" * 40))
+    assert "check License scan" in open_gates(
+        replace(found, head=Sha("d" * 40), proposals=(moved,))
+    )
+
+
+def test_what_the_branch_itself_requires_has_no_exceptions() -> None:
+    """Short-cut refused: any check by its name."""
+    scan = Outside("scan", "", CheckState.MISSING)
+    both = changed(PROPOSAL, outside=(scan,), required=(Required("scan", CheckState.MISSING),))
+
+    assert timing.has_exceptions(changed(PROPOSAL, outside=(scan,)), "check scan")
+    assert not timing.has_exceptions(both, "check scan")
+
+
 @pytest.mark.parametrize("gate", ["approved", "rendered", "valid", "up to date", "no hold"])
 def test_nothing_lets_a_proposal_past_what_is_no_matter_of_time(gate: str) -> None:
     """Short-cut refused: any gate by its name."""
-    assert not timing.has_exceptions(gate)
+    assert not timing.has_exceptions(PROPOSAL, gate)
 
 
 def test_who_may_not_freeze_does_not() -> None:

@@ -41,6 +41,18 @@ class CheckRuns(Asking):
 
         return await self._get("statuses", f"GET {REPO}/commits/{{ref}}/status", read, head)
 
+    async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+        def read(_: Caller) -> dict[tuple[str, str], CheckState]:
+            found: dict[tuple[str, str], CheckState] = {}
+            for made in self._state.checks.statuses_on(self._repo, head, latest=False):
+                app = made.creator.app.slug if made.creator.app else ""
+                state = CheckState("failure" if made.state == "error" else made.state)
+                found.setdefault((made.context, app), state)
+            return found
+
+        operation = f"GET {REPO}/commits/{{ref}}/statuses"
+        return await self._get("statuses_by", operation, read, head)
+
     async def set_check(self, check: SetCheck) -> None:
         body, *rest = bodies(check)
         run = check.run

@@ -143,6 +143,7 @@ def check(run: Run, app_id: int) -> CheckRun:
         completed_at=run.completed_at,
         ours=run.suite.app.id == app_id,
         source=run.suite.app.id,
+        app=run.suite.app.slug,
     )
 
 

@@ -1,8 +1,9 @@
 """A repository that is stopped at once, and goes on; and one proposal that may pass."""
 
+from bot.sandbox.rules.checks import Wish
 from tests.stories.people import wait_for
 from tests.stories.test_dashboard import boards, shows
-from tests.stories.world import World, package, resized, seconds_pass
+from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
 
 def test_a_freeze_stops_everything_in_its_folder_until_it_is_thawed(stage: World) -> None:
@@ -61,3 +62,31 @@ def test_a_freeze_outlives_the_database_and_one_proposal_may_pass(stage: World) 
     stage.rests()
     tag = stage.author.summary(other)
     assert "Published net/edge v1" in tag
+
+
+SCANNED = f"{CONFIG}publish:\n  checks: [{{name: scan, app: my-scanner}}]\n"
+
+
+def test_a_scanner_of_others_is_waited_for_and_nobody_elses_word_counts(staged: Staging) -> None:
+    """Short-cuts refused: a status of that name by whoever can write; and a look by chance."""
+    with staged(SCANNED) as play:
+        play.start_bot()
+        number = play.proposes("drafts/net/core/w", package("net/core"))
+        head = play.author.pull(number).head.sha
+        play.approver.says(number, "/approve")
+        play.author.repository.get_commit(head).create_status("success", context="scan")
+        play.rests()
+
+        assert play.author.tags() == {}
+        assert (
+            "**check `scan`**: not reported yet. **Needed:** success at this head, by the App"
+            " `my-scanner`." in play.author.summary(number)
+        )
+        state = play.forge.state
+        with state.lock:
+            scanner = state.register_app("my-scanner", "key", owner="owner")
+            state.install(scanner, play.repository)
+            state.checks.create(
+                play.repository, scanner, head, Wish(name="scan", conclusion="success")
+            )
+        play.author.waits_for_tag("net/core/v1")

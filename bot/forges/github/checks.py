@@ -27,6 +27,12 @@ SUMMARY_BYTES, MESSAGE_BYTES, TITLE_BYTES = 65_535, 64 * 1024, 255
 UNFINISHED = "unfinished"
 """Stands in the place of the digest while a run lacks annotations."""
 
+MOST_STATUSES = 300
+"""Commit statuses that are read of one commit: three requests. Whoever may write can put many."""
+
+BOT = "[bot]"
+"""Ends the login of an App; no person's login has brackets."""
+
 _LEVEL = {"error": "failure", "warning": "warning", "info": "notice"}
 
 _PASSING = frozenset({"success", "neutral", "skipped"})
@@ -55,10 +61,22 @@ class CheckRuns(Calls):
         """Commit statuses by context."""
         path = f"{self._path}/commits/{head}/status"
         listed = pages(self._pool, "read the commit statuses", path, key="statuses")
-        return {
-            str(s["context"]): CheckState("failure" if s["state"] == "error" else str(s["state"]))
-            async for s in listed
-        }
+        return {str(s["context"]): _state(s) async for s in listed}
+
+    async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+        """As the port has it: GitHub lists all that were put, the newest first."""
+        path = f"{self._path}/commits/{head}/statuses"
+        listed = pages(self._pool, "read who put the commit statuses", path)
+        found: dict[tuple[str, str], CheckState] = {}
+        count = 0
+        async for each in listed:
+            login = str((each["creator"] or {}).get("login", ""))
+            app = login.removesuffix(BOT) if login.endswith(BOT) else ""
+            found.setdefault((str(each["context"]), app), _state(each))
+            count += 1
+            if count >= MOST_STATUSES:
+                break
+        return found
 
     async def set_check(self, check: SetCheck) -> None:
         """Make or update a check run; annotations beyond 50 follow in requests of their own.
@@ -137,6 +155,10 @@ class CheckRuns(Calls):
         }
 
 
+def _state(status: JSONObject) -> CheckState:
+    return CheckState("failure" if status["state"] == "error" else str(status["state"]))
+
+
 def _check(data: JSONObject, app_id: int) -> CheckRun:
     made_by, completed = int((data["app"] or {}).get("id", 0)), data["status"] == "completed"
     passed = Conclusion.SUCCESS if data["conclusion"] in _PASSING else Conclusion.FAILURE
@@ -149,6 +171,7 @@ def _check(data: JSONObject, app_id: int) -> CheckRun:
         completed_at=time(data["completed_at"]) if data["completed_at"] else None,
         ours=made_by == app_id,
         source=made_by,
+        app=str((data["app"] or {}).get("slug") or ""),
     )
 
 

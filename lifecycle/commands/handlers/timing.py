@@ -90,9 +90,9 @@ def override(
     """Remember an exception; only for a gate that keeps this from being published now."""
     p, comment = response.proposal, request.comment
     gates = judge(request.facts, p, response.memory).gates
-    excepted = {gate.name for gate in gates if timing.has_exceptions(gate.name)}
+    excepted = {gate.name for gate in gates if timing.has_exceptions(p, gate.name)}
     waiting = {gate.name for gate in gates if gate.state is not GateState.HOLDS} & excepted
-    if not timing.has_exceptions(command.gate):
+    if not timing.has_exceptions(p, command.gate):
         return response.refuse(texts.NEVER_OVERRIDDEN)
     if command.gate not in waiting:
         there = [timing.spelled(gate) for gate in sorted(waiting)]

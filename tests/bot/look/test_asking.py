@@ -18,6 +18,7 @@ from lifecycle.facts.conversation import Comment
 from lifecycle.facts.merging import MergeObstacle, MergeWait
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
+from lifecycle.policy import Policy
 from tests.bot.look.test_pulls import OURS
 from tests.ids import on_github
 from tests.memory.clock import ManualClock
@@ -106,7 +107,7 @@ async def test_what_was_just_queued_counts_as_in_the_queue_and_later_as_having_l
     async def look(*, inside: bool) -> MergeLook:
         talk = replace(state.conversation, in_queue=inside)
         basis = Basis(rules=head, base=base)
-        return await asker.merging(replace(state, conversation=talk), basis, asked)
+        return await asker.merging(replace(state, conversation=talk), basis, asked, Policy())
 
     early = await look(inside=False)
     assert (early.merging.in_queue, early.merging.enqueued, early.merging.wait) == (

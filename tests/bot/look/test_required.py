@@ -12,6 +12,7 @@ from lifecycle.events import Answered, Approval
 from lifecycle.facts.checks import CheckRun, CheckState, Conclusion, Required, Status
 from lifecycle.facts.conversation import ReviewState
 from lifecycle.names import Sha
+from lifecycle.policy import OutsideCheck
 
 US, CI = 1, 2
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -136,3 +137,38 @@ def test_reviews_and_approvals_are_news() -> None:
 
     assert len(found) == 5
     assert required.said((), frozenset({Answered(comment=1)}), (), {}) == said()
+
+
+SCAN, ANY = OutsideCheck("scan", "my-scanner"), OutsideCheck("scan")
+OUTSIDE: dict[str, tuple[OutsideCheck, dict[str, str], dict[str, str], CheckState]] = {
+    # check, App to the conclusion of its run, App to the state of its status
+    "nobody reported": (SCAN, {}, {}, CheckState.MISSING),
+    "the App's run": (SCAN, {"my-scanner": "success"}, {}, CheckState.SUCCESS),
+    "the App's run, in other letters": (SCAN, {"My-Scanner": "success"}, {}, CheckState.SUCCESS),
+    "the App's run that is not done": (SCAN, {"my-scanner": ""}, {}, CheckState.PENDING),
+    "another App's run": (SCAN, {"evil": "success"}, {}, CheckState.MISSING),
+    "another App's run that fails": (
+        SCAN, {"evil": "failure", "my-scanner": "success"}, {}, CheckState.SUCCESS
+    ),
+    "the App's status": (SCAN, {}, {"my-scanner": "success"}, CheckState.SUCCESS),
+    "a person's status": (SCAN, {}, {"": "success"}, CheckState.MISSING),
+    "the App's status fails beside its run": (
+        SCAN, {"my-scanner": "success"}, {"my-scanner": "failure"}, CheckState.FAILURE
+    ),
+    "anybody's run": (ANY, {"evil": "success"}, {}, CheckState.SUCCESS),
+    "anybody's status": (ANY, {}, {"": "success"}, CheckState.SUCCESS),
+    "the worst of anybody's": (ANY, {"a": "success", "b": "failure"}, {}, CheckState.FAILURE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "runs", "makers", "expected"), OUTSIDE.values(), ids=OUTSIDE)
+def test_what_the_configuration_waits_for(
+    check: OutsideCheck, runs: dict[str, str], makers: dict[str, str], expected: CheckState
+) -> None:
+    """Short-cut refused: the name alone; any App, and anybody who can write, could report it."""
+    reported = [replace(run("scan", end), app=app) for app, end in runs.items()]
+    statuses = {("scan", app): CheckState(state) for app, state in makers.items()}
+
+    (found,) = required.outside([check], [*reported, run("other", "failure")], statuses)
+
+    assert (found.name, found.app, found.state) == ("scan", check.app, expected)
