@@ -319,6 +319,7 @@ def _controller(
         settings.instance,
         version=version("porchbot"),
         webhook_url=settings.webhook_url,
+        onboards=settings.onboarding,
         signs=settings.signing_key,
         intervals=Intervals(settings.sweep_interval),
         clock=clock,

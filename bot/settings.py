@@ -70,6 +70,7 @@ class Settings:
     sweep_interval: float = SWEEP_SECONDS
     instance: str = INSTANCE
     log_form: Form = Form.TEXT
+    onboarding: bool = True
     status_token: str = field(default="", repr=False)
     hidden: tuple[str, ...] = field(default=(), repr=False)
     webhook_url: str = ""
@@ -113,6 +114,7 @@ class Settings:
             ),
             instance=environ.get("PORCHBOT_INSTANCE") or INSTANCE,
             log_form=read.form("PORCHBOT_LOG"),
+            onboarding=read.switch("PORCHBOT_ONBOARDING"),
             webhook_url=environ.get("PORCHBOT_WEBHOOK_URL", "").strip(),
             status_token=read.status_token(),
             hidden=tuple(each.client_secret for each in read.apps),
@@ -268,6 +270,13 @@ class _Reading:
             self.problems.append(f"{name} is {text!r}. Give a number from {least} to {most}.")
             return default
         return value
+
+    def switch(self, name: str) -> bool:
+        """On, unless it says off."""
+        text = self._environ.get(name, "").strip().lower() or "on"
+        if text not in ("on", "off"):
+            self.problems.append(f"{name} is {text!r}. Give on or off.")
+        return text != "off"
 
     def form(self, name: str) -> Form:
         """How logs are written."""

@@ -28,6 +28,7 @@ from bot.loop.health import HealthSweep
 from bot.loop.idle import IdleWatch
 from bot.loop.intervals import DEFAULT, Intervals
 from bot.loop.named import Named
+from bot.loop.onboarding import Onboarding
 from bot.loop.proposal import ProposalHandler
 from bot.loop.publishing import Publishing
 from bot.loop.serving import NotServedError, Serving
@@ -62,6 +63,7 @@ class Controller:
         instance: Name of this bot in its markers.
         version: Of this bot: repositories that another one has swept are looked at anew.
         webhook_url: Where the forge is to send webhooks; "" where nobody said.
+        onboards: Propose a configuration to repositories that have packages and none.
         intervals: When sweeps come again.
         signs: Signs tags; None where they are not signed.
         clock: For all that is done.
@@ -79,6 +81,7 @@ class Controller:
         *,
         version: str = "",
         webhook_url: str = "",
+        onboards: bool = False,
         intervals: Intervals = DEFAULT,
         signs: SigningKey | None = None,
         clock: Clock = SYSTEM,
@@ -106,7 +109,8 @@ class Controller:
         self._discovery = Discovery(forges, store, idle)
         self._health = HealthSweep(forges, store, webhook_url)
         self._deliveries = DeliverySweep(forges, store, clock=clock)
-        self._sweeps = SweepHandler(self._serving, store, version)
+        onboarding = Onboarding(forges, store) if onboards else None
+        self._sweeps = SweepHandler(self._serving, store, version, onboarding)
         self._dashboards = DashboardHandler(self._serving, store)
         self._named = Named(self._serving, store)
         self._proposals = ProposalHandler(self._serving, settling, store, self._unjudged)

@@ -12,6 +12,7 @@ from bot.git.port import BRANCHES
 from bot.loop import branches, changed
 from bot.loop.dashboards import tell
 from bot.loop.merged import OVERLAP
+from bot.loop.onboarding import Onboarding
 from bot.loop.repository import PUBLISHING_WAIT, ServedRepository
 from bot.loop.serving import Serving
 from bot.store.hints import BY_SWEEP, PUBLISHING, Hint
@@ -41,12 +42,20 @@ class SweepHandler:
         serving: Finds them, and adopts those that are new.
         store: The database.
         version: Of this bot.
+        onboarding: Proposes a configuration where there is none; None to leave that.
     """
 
-    def __init__(self, serving: Serving, store: Store, version: str = "") -> None:
+    def __init__(
+        self,
+        serving: Serving,
+        store: Store,
+        version: str = "",
+        onboarding: Onboarding | None = None,
+    ) -> None:
         self._serving = serving
         self._store = store
         self._version = version
+        self._onboarding = onboarding
 
     async def handle(self, key: keys.RepositoryKey, hint: Hint) -> float | None:
         """Sweep a repository as the forge names it now, or say how long to put that off."""
@@ -57,6 +66,8 @@ class SweepHandler:
         everything = bool(hint.everything)
         waits = await sweep(served, self._store, everything=everything, closed=found)
         await self._store.sweeps.swept(key.repository, self._version, waits=waits)
+        if self._onboarding is not None:
+            await self._onboarding.propose(served)
         await tell(self._store.queue, served.repository)
         return None
 

@@ -319,6 +319,7 @@ def world(
             "PORCHBOT_RUNNER_ADDRESS": runner,
             "PORCHBOT_SIGNING_KEY_FILES": str(signing),
             "PORCHBOT_STATE": str(folder / "state"),
+            "PORCHBOT_ONBOARDING": "off",
         }
         made = RealWorld(forge, repository, app, people, environment, port)
         try:
