@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from cadlib.findings import Severity
 from lifecycle import names, timing
-from lifecycle.approvals import Approvals, approvals_of
+from lifecycle.approvals import Approvals, approvals_of, latest_reviews
 from lifecycle.facts.checks import CheckState
+from lifecycle.facts.conversation import ReviewDecision, ReviewState
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState, Judgement
@@ -52,6 +53,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
         *_configured(proposal, remembered),
         *_fresh(approvals, remembered),
         _unopposed(approvals),
+        *_reviewed(proposal),
         _not_held(remembered),
         *timing.gates(facts, proposal, remembered),
         *_others(proposal),
@@ -259,6 +261,31 @@ def _unopposed(approvals: Approvals) -> Gate:
             who=people(approvals.objections),
         )
     return Gate(name="no objection", state=GateState.HOLDS, actual=texts.NO_OBJECTION)
+
+
+def _reviewed(proposal: Proposal) -> list[Gate]:
+    """The native reviews that the base branch's own rules require; no gate where they ask for none.
+
+    An `/approve` is none of these, and the bot reviews in nobody's name.
+    """
+    decision = proposal.talk.decision
+    if decision is None or proposal.place.merged:
+        return []
+    if decision is ReviewDecision.APPROVED:
+        return [Gate(name=texts.REVIEWED, state=GateState.HOLDS, actual=texts.IS_REVIEWED)]
+    asked = decision is ReviewDecision.CHANGES_REQUESTED
+    given = sum(
+        1 for each in latest_reviews(proposal).values() if each.state is ReviewState.APPROVED
+    )
+    return [
+        Gate(
+            name=texts.REVIEWED,
+            state=GateState.BLOCKED if asked else GateState.WAITS,
+            actual=texts.REVIEW_OBJECTS if asked else texts.not_reviewed(given),
+            wanted=texts.reviews_wanted(proposal.place.base_ref),
+            who=texts.REVIEW_WHO,
+        )
+    ]
 
 
 def _not_held(remembered: Memory) -> Gate:

@@ -18,7 +18,7 @@ from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
 from lifecycle.authors import MadeBy
 from lifecycle.facts.checks import CheckRun, CheckState
-from lifecycle.facts.conversation import Comment, ReviewState, ReviewText
+from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewState, ReviewText
 from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
@@ -160,6 +160,8 @@ class Conversation:
         changes: The newest changes of the head branch, at most 100, oldest first; None when the
             forge does not tell.
         in_queue: It is in the merge queue of its base branch.
+        decision: What native reviews come to for the rules of the base branch; None where these ask
+            for none.
     """
 
     head: Sha
@@ -172,6 +174,7 @@ class Conversation:
     changes: tuple[HeadChange, ...] | None
     in_queue: bool = False
     suggested: frozenset[Sha] = frozenset()
+    decision: ReviewDecision | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

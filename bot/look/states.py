@@ -80,6 +80,7 @@ class PullState:
             kept=self.kept,
             written=self.written,
             missing=self.missing,
+            decision=self.conversation.decision,
         )
 
 

@@ -64,6 +64,17 @@ class ReviewState(StrEnum):
     DISMISSED = "dismissed"
 
 
+class ReviewDecision(StrEnum):
+    """What native reviews come to, where the rules of the base branch ask for reviews.
+
+    Source: https://docs.github.com/graphql/reference/enums#pullrequestreviewdecision
+    """
+
+    APPROVED = "APPROVED"
+    CHANGES_REQUESTED = "CHANGES_REQUESTED"
+    REQUIRED = "REVIEW_REQUIRED"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewText:
     """What somebody wrote in a native review.
@@ -121,6 +132,8 @@ class Discussion:
         pressed: Buttons of our checks that were pressed, as comments.
         kept: The events that the database remembers of it.
         written: The comments that we wrote, as the database knows them, by their numbers.
+        decision: What reviews come to for the rules of the base branch; None where these ask for
+            none.
         missing: Those of them that the forge shows no more, long enough to be gone.
     """
 
@@ -133,6 +146,7 @@ class Discussion:
     kept: Log = frozenset()
     written: Mapping[int, Written] = field(default_factory=dict)
     missing: tuple[int, ...] = ()
+    decision: ReviewDecision | None = None
 
     @property
     def newest_comment(self) -> int:

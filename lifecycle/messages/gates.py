@@ -59,6 +59,10 @@ READY_WHO = "the author, or the function that sets it"
 UP_TO_DATE_WHO = "the author"
 OBJECTION_WANTED = "their approval, or a dismissal of the review"
 NO_OBJECTION = "nobody asked for changes"
+REVIEWED = "branch reviews"
+IS_REVIEWED = "the reviews that the branch's rules require are there"
+REVIEW_OBJECTS = "a review asks for changes, and the branch's rules require its approval"
+REVIEW_WHO = "somebody whose reviews count for the branch's rules: write access at least"
 HOLD_WANTED = "`/unhold`"
 HOLD_WHO = "whoever holds it, or somebody with write access"
 NO_HOLD = "nobody holds it"
@@ -267,6 +271,20 @@ def approvals_who(standing: Approvals, authors: Iterable[str]) -> str:
 def objections(logins: Iterable[str]) -> str:
     """Who asked for changes."""
     return f"{people(logins)} asked for changes"
+
+
+def not_reviewed(given: int) -> str:
+    """How many approve by a review of the forge, where the branch's rules want more."""
+    reviews = number(given, "approving review") if given else "no approving review"
+    return f"{reviews}, fewer than the branch's rules require"
+
+
+def reviews_wanted(base_ref: str) -> str:
+    """What satisfies the rules of a branch."""
+    return (
+        f"the reviews that the rules of {code(base_ref)} require: *Files changed → Review changes →"
+        " Approve*; `/approve` is no review"
+    )
 
 
 def held(by: str, reason: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from bot.forges.github import people
@@ -21,6 +22,7 @@ from bot.sandbox.rules.reviews import Remark
 from bot.sayable import sayable
 from lifecycle.actions import OpenProposal, Reaction, Suggest
 from lifecycle.authors import MadeBy
+from lifecycle.facts.conversation import ReviewDecision
 from lifecycle.names import Ref, Sha
 from tests.simulation import forge_values as values
 from tests.simulation.forge_asking import GRAPHQL, PULL, REPO, Asking
@@ -176,7 +178,9 @@ class Proposals(Asking):
             found: Conversation | None = self._at(("talk", self._number, number))
             if found is None:
                 raise not_found()
-            return found
+            # By the rules as they are now: those that changed leave the conversation as it was.
+            told = self._state.rules.review_decision(self._state.pulls.find(self._repo, number))
+            return replace(found, decision=ReviewDecision(told) if told else None)
 
         return await self._get("conversation", f"GET {PULL}", read, number, by=GRAPHQL)
 

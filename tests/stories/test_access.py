@@ -101,3 +101,20 @@ def test_an_app_that_is_named_approves(staged: Staging) -> None:
 
         says("renovate[bot]")
         wait_for("the tag", lambda: play.author.tags() or None)
+
+
+def test_reviews_that_the_branch_requires_are_a_gate_of_their_own(staged: Staging) -> None:
+    """Fails when `/approve` counts for the forge's rule, or the merge is tried in vain."""
+    with staged(CONFIG) as play:
+        play.forge.state.rules.add(play.repository, required_reviews=1)
+        play.start_bot()
+        number = play.proposes(BRANCH, package("net/core"))
+        play.approver.says(number, "/approve")
+        text = play.author.waits_for_summary(number, "**branch reviews**: no approving review")
+        assert "`/approve` is no review" in text
+        play.rests()
+        tried = [c for c in play.forge.faults.calls("porchbot[bot]") if "merge" in c.path]
+        assert not tried
+
+        play.owner.reviews(number)
+        play.author.waits_for_tag("net/core/v1")

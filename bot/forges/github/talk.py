@@ -11,7 +11,7 @@ from typing import Any
 from bot.forges.github.http import Clients, JSONObject, graphql
 from bot.forges.port import Conversation, ForgeMissingError, HeadChange, NativeReview
 from lifecycle.access import Person
-from lifecycle.facts.conversation import Comment, ReviewState, ReviewText
+from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewState, ReviewText
 from lifecycle.names import Sha
 
 QUERY = """
@@ -21,6 +21,7 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
       headRefOid
       createdAt
       isInMergeQueue
+      reviewDecision
       comments(first: 100, after: $comments) {
         pageInfo { hasNextPage endCursor }
         nodes { fullDatabaseId body createdAt lastEditedAt author { ...who } editor { ...who } }
@@ -57,6 +58,8 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
 fragment who on Actor { __typename login ... on User { databaseId } ... on Bot { databaseId } }
 """
 
+_DECISIONS = {each.value: each for each in ReviewDecision}
+
 _STATES = {
     "APPROVED": ReviewState.APPROVED,
     "CHANGES_REQUESTED": ReviewState.CHANGES_REQUESTED,
@@ -87,6 +90,7 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
     return Conversation(
         head=Sha(heads.pop()) if len(heads) == 1 else Sha(""),
         opened_at=_time(last["createdAt"]),
+        decision=_DECISIONS.get(str(last["reviewDecision"])),
         comments=tuple(comments[number] for number in sorted(comments)),
         reviews=tuple(sorted(reviews.values(), key=lambda r: (r.at, r.id))),
         review_texts=tuple(texts[number] for number in sorted(texts)),

@@ -135,6 +135,18 @@ class BranchRules:
         rulesets = self.rulesets(repo, refnames.branch_ref(branch))
         return next((r.merge_queue for r in rulesets if r.merge_queue), None)
 
+    def review_decision(self, pull: Pull) -> str | None:
+        """What reviews come to; None where the base asks for none, as on GitHub."""
+        ref = refnames.branch_ref(pull.base_ref)
+        sources = [*self.rulesets(pull.repo, ref), self.protection(pull.repo, pull.base_ref)]
+        if not any(each.required_reviews for each in sources if each):
+            return None
+        verdicts = {r.user.login: r.state for r in pull.reviews if r.state != "COMMENTED"}
+        if "CHANGES_REQUESTED" in verdicts.values():
+            return "CHANGES_REQUESTED"
+        lacking = any("approving review" in text for text in self.blockers(pull))
+        return "REVIEW_REQUIRED" if lacking else "APPROVED"
+
     def blockers(self, pull: Pull, user: User | None = None, *, queued: bool = False) -> list[str]:
         """What the rules of the base branch still miss, in GitHub's words, worst first.
 

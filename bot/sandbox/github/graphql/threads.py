@@ -5,7 +5,6 @@ Source: GitHub's GraphQL reference; which fields are asked for, the command line
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -73,24 +72,8 @@ def _latest_reviews(pull: Pull, _info: Info) -> list[Review]:
     return list(newest.values())
 
 
-def _required_reviews(repo: Repository, branch: str, info: Info) -> int:
-    rules = request_of(info).state.rules
-    sources = [*rules.rulesets(repo, refnames.branch_ref(branch)), rules.protection(repo, branch)]
-    return max((each.required_reviews for each in sources if each), default=0)
-
-
 def _decision(pull: Pull, info: Info) -> str | None:
-    """None where the base asks for no reviews, as on GitHub."""
-    needed = _required_reviews(pull.repo, pull.base_ref, info)
-    if not needed:
-        return None
-    states = Counter(review.state for review in _latest_reviews(pull, info))
-    if states["CHANGES_REQUESTED"]:
-        return "CHANGES_REQUESTED"
-    lacking = [
-        text for text in request_of(info).state.rules.blockers(pull) if "approving review" in text
-    ]
-    return "REVIEW_REQUIRED" if lacking else "APPROVED"
+    return request_of(info).state.rules.review_decision(pull)
 
 
 def _protection(ref: Any, info: Info) -> dict[str, Any] | None:
