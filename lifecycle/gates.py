@@ -273,7 +273,7 @@ def _reviewed(proposal: Proposal) -> list[Gate]:
         return []
     if decision is ReviewDecision.APPROVED:
         return [Gate(name=texts.REVIEWED, state=GateState.HOLDS, actual=texts.IS_REVIEWED)]
-    asked = decision is ReviewDecision.CHANGES_REQUESTED
+    asked = decision is not ReviewDecision.REQUIRED
     given = sum(
         1 for each in latest_reviews(proposal).values() if each.state is ReviewState.APPROVED
     )
