@@ -19,6 +19,7 @@ from bot.git.port import GitBusyError, GitRefusedError, Mirror, Pushed, RefUpdat
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.github.deliveries import Deliveries
+from bot.sandbox.records.protection import QueueRule
 from lifecycle.access import Role
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import RENDER, Conclusion, Status
@@ -264,7 +265,11 @@ async def test_a_webhook_says_what_the_sandbox_says(stage: Stage) -> None:
     author.tag("other", head)
     approver.merge(number)
     author.delete_branch("drafts/a/v1")
+    author.push("drafts/c/v1", {"c": b"1"})
+    queued = author.repo.pulls[author.propose("drafts/c/v1")]
     with forge.change():
+        forge.state.rules.add(author.repo, merge_queue=QueueRule())
+        forge.state.queues.enqueue(queued, forge.state.user("author"))
         forge.state.admin.rename(author.repo, "plans")
         installation = next(iter(forge.state.data.installations.values()))
         forge.state.admin.rename_account(forge.state.user("acme"), "umbrella")
