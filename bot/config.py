@@ -54,7 +54,7 @@ LEDGER = ".porchbot/ledger.yaml"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
     (): frozenset({"deployment", "metadata", "drafts", "functions", "upstreams", "variants"}),
-    ("publish",): frozenset({"release", "oci"}),
+    ("publish",): frozenset({"oci"}),
     ("guardrails", "mutators", 0): frozenset({"configPath", "exec", "exclude", "selectors", "tag"}),
     ("guardrails", "validators", 0): frozenset(
         {"configPath", "exec", "exclude", "selectors", "tag"}
@@ -163,6 +163,9 @@ class Publish(Strict):
     """Check runs and commit statuses of others to wait for, judged at the head: each a name, or a
     mapping of `name` and `app`."""
 
+    release: bool = False
+    """Also make a release of each tag, with notes; never the repository's "latest"."""
+
     windows: Annotated[list[calendars.Window], Field(max_length=50)] = Field(default=[])
     """When packages are published, and when they are not."""
 
@@ -265,6 +268,7 @@ class Configuration(Strict):
                 for each in access.upstreams
             ),
             merge=MergeMethod(self.publish.merge),
+            release=self.publish.release,
             labels=self.labels.names if self.labels else {},
             update=UpdateMode(self.publish.update),
             observe=self.mode == "observe",

@@ -45,6 +45,7 @@ from lifecycle.actions import (
     Forget,
     Keep,
     KeepFreezes,
+    MakeRelease,
     Merge,
     OpenProposal,
     PushRender,
@@ -222,7 +223,15 @@ class Performer:
         self, action: Action, looked: Looked, report: Report, hint: Hint
     ) -> ActionResult:
         match action:
-            case SetCheck() | React() | Suggest() | SetDraft() | SetLabels() | OpenProposal():
+            case (
+                SetCheck()
+                | React()
+                | Suggest()
+                | SetDraft()
+                | SetLabels()
+                | OpenProposal()
+                | MakeRelease()
+            ):
                 return await self._ask_forge(action)
             case Say() | Reply() | Restore():
                 await self._write(action)
@@ -268,7 +277,7 @@ class Performer:
         return await merging.merge(self._forge, known, me, action, said)
 
     async def _ask_forge(
-        self, action: SetCheck | React | Suggest | SetDraft | SetLabels | OpenProposal
+        self, action: SetCheck | React | Suggest | SetDraft | SetLabels | OpenProposal | MakeRelease
     ) -> ActionResult:
         match action:
             case SetCheck():
@@ -283,6 +292,8 @@ class Performer:
                 return await self._label(number, add, remove)
             case OpenProposal():
                 await self._forge.open_proposal(action)
+            case MakeRelease(tag=tag, title=title, body=body):
+                await self._forge.make_release(tag, title, body)
         return DONE
 
     async def _label(self, number: int, add: Sequence[str], remove: Sequence[str]) -> ActionResult:

@@ -561,6 +561,32 @@ class Tag:
         return Write(("tag", self.ref))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeRelease:
+    """Make a release of a tag, only if it has none.
+
+    Attributes:
+        number: The proposal that was published.
+        tag: Name of the tag, such as "net/core/v5".
+        title: One line of plain text.
+        body: Markdown.
+    """
+
+    KIND: ClassVar[Kind] = Kind(
+        name="MakeRelease", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=ActionOrder.ONE_BY_ONE
+    )
+
+    number: int
+    tag: str
+    title: str
+    body: str
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("release", self.tag))
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteBranch:
     """Delete a published draft branch, only while its head is `head`."""
@@ -602,6 +628,7 @@ Action = (
     | Merge
     | Dequeue
     | Tag
+    | MakeRelease
     | DeleteBranch
 )
 

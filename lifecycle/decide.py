@@ -20,7 +20,7 @@ Rules, in the order of the code:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import checks, labels, memory, names, observing, provenance, timing, upkeep
+from lifecycle import checks, labels, memory, names, observing, provenance, releases, timing, upkeep
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -108,6 +108,7 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
         actions += upkeep.remove_doubles(one.proposal)
     for one in judged:  # last: nothing waits for them
         actions += labels.mirrored(one.proposal)
+        actions += releases.wanted(facts, one.proposal)
     return Decision(actions, waits)
 
 

@@ -225,6 +225,7 @@ class Policy:
         update: Who brings a proposal up to date.
         observe: The bot judges and shows, and writes nothing else.
         calendars: When packages are published; of several, each has to be open.
+        release: A release is made of each tag.
         labels: Stage to the label that mirrors it, "" for none; empty for no labels at all.
     """
 
@@ -243,6 +244,7 @@ class Policy:
     observe: bool = False
     calendars: tuple[Calendar, ...] = ()
     checks: tuple[OutsideCheck, ...] = ()
+    release: bool = False
     labels: Mapping[ShownStage, str] = field(default_factory=lambda: LABELS)
 
     @property

@@ -428,6 +428,15 @@ class Forge(Protocol):
         Written twice, the object is the same; so whoever finds it without its tag finishes it.
         """
 
+    async def has_release(self, tag: str) -> bool:
+        """Whether a tag has a release that is no draft."""
+
+    async def make_release(self, tag: str, title: str, body: str) -> None:
+        """Make a release of a tag that is there; one that has one already is left as it is.
+
+        It is not marked as the repository's latest.
+        """
+
     async def open_proposal(self, wanted: OpenProposal) -> int:
         """Open a draft pull request and assign it; one that is there already is taken."""
 

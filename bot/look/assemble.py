@@ -17,7 +17,7 @@ from bot.extends import DefaultsNeededError
 from bot.forges.port import Forge, ForgeBusyError, ListedProposal, Repository
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
-from bot.look import content, rendering, updating
+from bot.look import content, releasing, rendering, updating
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.defaults import ExtendedFiles
@@ -34,7 +34,7 @@ from bot.render.port import Renderer
 from bot.store.hints import Press
 from bot.store.port import Store
 from bot.store.values import Adoption, Revision
-from lifecycle import memory, names
+from lifecycle import memory, names, releases
 from lifecycle.access import Person
 from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
@@ -500,6 +500,11 @@ class Looker:
                 self.renderer, reader.git, proposal.content.touched
             )
             proposal = replace(proposal, content=replace(proposal.content, touched=touched))
+        if due := releases.due(proposal, memory.read(proposal)):
+            notes = await releasing.notes(
+                self.forge, self.renderer, reader, proposal.place, due, self._offload
+            )
+            proposal = replace(proposal, releases=notes)
         if pull.head_repository == self.repository.id.number:
             update = await updating.update(self.renderer, reader.git, proposal, self.offload)
             proposal = replace(proposal, update=update)

@@ -86,8 +86,10 @@ async def verdicts(
     """
     if again:
         renderer.forget(t.tree for t in touched)
-    if all(t.done for t in touched) or isinstance(policy, BrokenPolicy):
+    if isinstance(policy, BrokenPolicy):
         return ()
+    if all(t.done for t in touched):  # judged then; what changed is still told
+        return await _changed(renderer, git, touched)
 
     async def render() -> Verdicts:
         asked = (
@@ -106,6 +108,14 @@ async def soon(rendering: Coroutine[Any, Any, Verdicts], begun: Begun | None) ->
         begun: None to wait to the end.
     """
     return await rendering if begun is None else await begun.wait(rendering)
+
+
+async def _changed(
+    renderer: Renderer, git: History, touched: Sequence[Touched]
+) -> tuple[Verdict, ...]:
+    there = [t for t in touched if t.tree]
+    changes = await asyncio.gather(*(renderer.changes(git, t.origin, t.tree) for t in there))
+    return tuple(Verdict(package=t.package, diff=c) for t, c in zip(there, changes, strict=True))
 
 
 async def unpublished_changes(

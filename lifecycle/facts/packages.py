@@ -95,6 +95,29 @@ class Touched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseNotes:
+    """What a release of one published package is made of.
+
+    Attributes:
+        tag: Name of the tag, such as "net/core/v5".
+        package: Its path.
+        revision: Its number.
+        there: The tag has a release.
+        before: Number of our newest revision before it; 0 for none.
+        changes: What differs from that one, by resource and field.
+        message: Text of the tag, which says who approved it and which functions judged it.
+    """
+
+    tag: str
+    package: str
+    revision: int
+    there: bool
+    before: int = 0
+    changes: tuple[Change, ...] = ()
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """What a proposal changes, read from git.
 

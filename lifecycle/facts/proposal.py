@@ -9,7 +9,7 @@ from lifecycle.access import Person, Role, Team
 from lifecycle.facts.conversation import Discussion
 from lifecycle.facts.effects import RulesEffect
 from lifecycle.facts.merging import Merging
-from lifecycle.facts.packages import Content
+from lifecycle.facts.packages import Content, ReleaseNotes
 from lifecycle.facts.update import Update
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.names import Sha
@@ -150,6 +150,7 @@ class Proposal:
         update: What bringing it up to date comes to; None where nobody wants that.
         rules_effect: What its change of the configuration would do; None where it makes none, or
             one that cannot be read.
+        releases: Of its tags of which no release was seen yet, where releases are asked for.
     """
 
     place: ProposalPlace
@@ -162,6 +163,7 @@ class Proposal:
     merging: Merging = field(default_factory=Merging)
     update: Update | None = None
     rules_effect: RulesEffect | None = None
+    releases: tuple[ReleaseNotes, ...] = ()
 
     @property
     def stage(self) -> Stage:

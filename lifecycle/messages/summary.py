@@ -257,7 +257,7 @@ def _tag_notes(proposal: Proposal) -> str:
 
 def _changes(proposal: Proposal) -> str:
     lines = change_lines([(v.package, v.diff) for v in proposal.verdicts])
-    if not lines or proposal.stage is Stage.PUBLISHED:
+    if not lines:
         return ""
     return _folded(number(len(lines), "change"), "\n".join(change_list(lines)))
 

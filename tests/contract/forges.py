@@ -107,6 +107,9 @@ class Place(Protocol):
     def findings(self, head: Sha, name: str) -> list[int]:
         """Of each check run of a name at a commit, how many findings it shows."""
 
+    def releases(self) -> list[tuple[str, str | None, str | None]]:
+        """Tag, title and notes of each release."""
+
     def fork(self, branch: str) -> int:
         """Open a proposal from a fork of the author's."""
 
@@ -267,6 +270,9 @@ class SandboxGitHub:
         state = self.state
         runs = state.checks.runs_on(self.repo, head, latest=False)
         return [len(run.annotations) for run in runs if run.name == name]
+
+    def releases(self) -> list[tuple[str, str | None, str | None]]:
+        return [(made.tag, made.name, made.body) for made in self.repo.releases.values()]
 
     def fork(self, branch: str) -> int:
         state = self.state

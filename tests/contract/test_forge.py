@@ -244,6 +244,8 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "base_moves": lambda f: f.base_moves("main", LONG_AGO),
     "has_tag": lambda f: f.has_tag("a/v1"),
     "pinned_file": lambda f: f.pinned_file("acme/blueprints", HEAD, "a.yaml", 100),
+    "has_release": lambda f: f.has_release("a/v1"),
+    "make_release": lambda f: f.make_release("a/v1", "T", "B"),
     "make_tag": lambda f: f.make_tag(tag("a/v1", HEAD)),
     "open_proposal": lambda f: f.open_proposal(OPEN),
     "set_draft": lambda f: f.set_draft(1, draft=True),
@@ -329,6 +331,7 @@ async def test_what_is_not_there_is_missing(place: Place) -> None:
             await CALLS[name](place.forge)
     assert await place.forge.role("nobody-of-this-name", 0) is Role.NONE
     assert not await place.forge.has_tag("a/v1")
+    assert not await place.forge.has_release("a/v1")
     assert await place.forge.required_checks("no-such-branch") == ()
 
 
@@ -464,6 +467,19 @@ async def test_labels_are_made_put_on_and_taken_off(place: Place) -> None:
     assert listed.labels == {"theirs", "porchbot: a/b"}
     await place.forge.set_labels(number, remove=["porchbot: a/b"])
     assert (await place.forge.proposal(number)).labels == {"theirs"}
+
+
+async def test_a_release_is_made_once_and_left_as_people_write_it(place: Place) -> None:
+    """Short-cuts refused: an error the second time; notes that somebody wrote are written over."""
+    await place.forge.make_tag(tag("net/core/v1", place.tip("main")))
+    assert not await place.forge.has_release("net/core/v1")
+
+    await place.forge.make_release("net/core/v1", "net/core v1", "notes")
+    await place.forge.make_release("net/core/v1", "net/core v1", "other notes")
+
+    assert await place.forge.has_release("net/core/v1")
+    assert not await place.forge.has_release("core/v1")
+    assert place.releases() == [("net/core/v1", "net/core v1", "notes")]
 
 
 async def test_a_proposal_is_opened_once(place: Place) -> None:

@@ -55,9 +55,12 @@ def settled(
     return replace(facts, rerun=rerun)
 
 
-def _shown(proposal: Proposal, action: a.SetDraft | a.SetLabels) -> Proposal:
+def _shown(proposal: Proposal, action: a.SetDraft | a.SetLabels | a.MakeRelease) -> Proposal:
     if isinstance(action, a.SetDraft):
         return changed(proposal, draft=action.draft)
+    if isinstance(action, a.MakeRelease):
+        made = (replace(each, there=True) for each in proposal.releases)
+        return replace(proposal, releases=tuple(made))
     there = proposal.place.labels or frozenset()
     return changed(proposal, labels=there - {*action.remove} | {*action.add})
 
@@ -91,7 +94,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             )
         case a.Restore() | a.KeepFreezes() | a.Keep() | a.RemoveDouble() | a.Suggest():
             return _upkeep(facts, action)
-        case a.SetDraft() | a.SetLabels():
+        case a.SetDraft() | a.SetLabels() | a.MakeRelease():
             return _each(facts, action.number, lambda p: _shown(p, action))
         case a.AskPublish(number=number):
             return _each(facts, number, lambda p: changed(p, queued=True))

@@ -21,6 +21,7 @@ from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import Ident, Tag
 from bot.sandbox.records.accounts import Role as Level
+from bot.sandbox.records.repository import Release
 from bot.sandbox.rules import refs, workflows
 from bot.sandbox.rules.accounts import Caller
 from bot.sayable import sayable
@@ -78,6 +79,33 @@ class Branches(Asking):
             if each.at < since:
                 break
         return tuple(found)
+
+    async def has_release(self, tag: str) -> bool:
+        def read(_: Caller) -> bool:
+            return any(each.tag == tag and not each.draft for each in self._repo.releases.values())
+
+        return await self._get("has_release", f"GET {REPO}/releases/tags/{{tag}}", read, tag)
+
+    async def make_release(self, tag: str, title: str, body: str) -> None:
+        def write(caller: Caller) -> None:
+            if any(each.tag == tag for each in self._repo.releases.values()):
+                return
+            now, number = self._state.now(), self._state.next_id()
+            made = Release(
+                id=number,
+                tag=tag,
+                target=self._repo.default_branch,
+                name=title,
+                body=sayable(body),
+                draft=False,
+                prerelease=False,
+                author=refs.acting(caller),
+                created_at=now,
+                published_at=now,
+            )
+            self._repo.releases[made.id] = made
+
+        await self._put("make_release", f"POST {REPO}/releases", write, tag)
 
     async def has_tag(self, name: str) -> bool:
         def read(_: Caller) -> bool:

@@ -13,6 +13,7 @@ from bot.forges.port import (
     AnnotatedTag,
     ForgeBusyError,
     ForgeMissingError,
+    ForgeRefusedError,
     MergeResult,
     MergeWay,
     Tagged,
@@ -78,6 +79,24 @@ class Branches(Calls):
         except ForgeMissingError:
             return False
         return bool(found["ref"] == names.tag_ref(name))
+
+    async def has_release(self, tag: str) -> bool:
+        """Whether a tag has a release; GitHub shows drafts by their numbers only."""
+        try:
+            path = f"/releases/tags/{quote(tag, safe='')}"
+            found = await self._get("look for a release", path)
+        except ForgeMissingError:
+            return False
+        return bool(found["tag_name"] == tag)
+
+    async def make_release(self, tag: str, title: str, body: str) -> None:
+        """Make a release; the answer that it exists already is success."""
+        request = {"tag_name": tag, "name": title, "body": body, "make_latest": "false"}
+        try:
+            await self._send("make a release", "POST", "/releases", request, Cost.CREATE)
+        except ForgeRefusedError:
+            if not await self.has_release(tag):
+                raise
 
     async def make_tag(self, tag: AnnotatedTag) -> Tagged:
         """Write a tag's object, then make the ref that names it; the latter is the condition.

@@ -1,0 +1,58 @@
+"""The notes of a release: what changed, by what it was judged, and who approved it.
+
+Who and by what is read out of the tag, which keeps it: a release may be made long after.
+"""
+
+from collections.abc import Sequence
+
+from lifecycle import limits
+from lifecycle.facts.packages import ReleaseNotes
+from lifecycle.messages.markdown import code, number, one_line, people, shell
+
+MOST_CHANGES = 200
+"""Changes that are listed: a release has a page of its own."""
+
+_NOBODY = "nobody needed to"
+
+
+def title(repository: str, release: ReleaseNotes) -> str:
+    """Title of the release, plain text, such as "net/core v5"."""
+    return f"{one_line(release.package) or repository} v{release.revision}"[:200]
+
+
+def notes(proposal: int, release: ReleaseNotes) -> str:
+    """Notes of one revision, at most `limits.TEXT` characters."""
+    since = f" since v{release.before}" if release.before else ""
+    approvers = [who for line in _said(release, "Approved-by") for who in line.split(", ")]
+    approved = (
+        "no approval was needed"
+        if approvers == [_NOBODY]
+        else (f"approved by {people(approvers)}" if approvers else "approved")
+    )
+    functions = _said(release, "Function")
+    parts = [
+        f"Published by #{proposal}, {approved}.",
+        f"### Changes{since}\n\n" + _list([code(str(change)) for change in release.changes]),
+        f"### {number(len(functions), 'function')}\n\n" + _list([code(f) for f in functions])
+        if functions
+        else "",
+    ]
+    verify = shell("porchbot", "verify", f"{release.package or '.'}@v{release.revision}")
+    last = f"Check the tag and what was approved with {code(verify)}."
+    text = "\n\n".join(part for part in parts if part)
+    return f"{text[: limits.TEXT - len(last) - 2]}\n\n{last}"
+
+
+def _said(release: ReleaseNotes, key: str) -> list[str]:
+    """What the lines of the tag's message say that begin with a key."""
+    start = f"{key}: "
+    lines = release.message.splitlines()
+    return [line.removeprefix(start) for line in lines if line.startswith(start)]
+
+
+def _list(lines: Sequence[str]) -> str:
+    shown = [f"- {line}" for line in lines[:MOST_CHANGES]]
+    more = len(lines) - len(shown)
+    return "\n".join([*shown, *([f"- and {more} more"] if more else [])]) or (
+        "No resource changed; see the files."
+    )

@@ -1,0 +1,57 @@
+"""Releases at the forge, made for tags of ours where the configuration asks for them.
+
+Rules:
+
+1. A release follows its tag and decides nothing: what is published is what is tagged.
+2. It is made once. That it was there is remembered, so that who deletes it does not get it again.
+3. It is never the repository's "latest": several packages share that.
+"""
+
+from lifecycle import names
+from lifecycle.actions import MakeRelease
+from lifecycle.events import Noticed
+from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.proposal import Proposal, Stage
+from lifecycle.memory import Memory
+from lifecycle.messages import release as texts
+from lifecycle.policy import Policy
+
+
+def due(proposal: Proposal, remembered: Memory) -> tuple[Touched, ...]:
+    """Return the packages of a published proposal of whose tags no release was seen yet."""
+    policy = proposal.rules.policy
+    if not (isinstance(policy, Policy) and policy.release and proposal.stage is Stage.PUBLISHED):
+        return ()
+    told = {event.occasion for event in remembered.log if isinstance(event, Noticed)}
+    return tuple(
+        t
+        for t in proposal.content.touched
+        if not t.removed
+        and not t.tagging.withdrawn
+        and t.tagging.within is None
+        and _occasion(names.spelled(t.package, t.revision)) not in told
+    )
+
+
+def seen(proposal: Proposal) -> list[Noticed]:
+    """Return what is to be remembered of releases that are there."""
+    return [Noticed(occasion=_occasion(each.tag)) for each in proposal.releases if each.there]
+
+
+def wanted(facts: Facts, proposal: Proposal) -> list[MakeRelease]:
+    """Return the releases that are to be made."""
+    return [
+        MakeRelease(
+            number=proposal.place.number,
+            tag=each.tag,
+            title=texts.title(facts.repository, each),
+            body=texts.notes(proposal.place.number, each),
+        )
+        for each in proposal.releases
+        if not each.there
+    ]
+
+
+def _occasion(tag: str) -> str:
+    return f"release {tag}"

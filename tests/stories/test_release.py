@@ -1,0 +1,94 @@
+"""Releases: made with notes for each tag where the configuration asks for them, and made once."""
+
+import pytest
+
+from tests.stories.conftest import Staging
+from tests.stories.people import wait_for
+from tests.stories.world import CONFIG, World, package, resized, seconds_pass
+
+RELEASING = CONFIG + "publish: {release: true}\n"
+
+
+def _publishes(play: World, branch: str, files: dict[str, str], tag: str) -> int:
+    number = play.proposes(branch, files)
+    play.approver.says(number, "/approve")
+    play.author.waits_for_tag(tag)
+    return number
+
+
+def _release(play: World, tag: str) -> str:
+    """The notes of a tag's release."""
+
+    def find() -> str | None:
+        found = {each.tag: each for each in play.repository.releases.values()}
+        return str(found[tag].body) if tag in found else None
+
+    return wait_for(f"the release of {tag}", find)
+
+
+def test_what_the_notes_of_a_release_say(staged: Staging) -> None:
+    """Short-cuts refused: one release for all packages; the last proposal's changes only."""
+    with staged(RELEASING) as play:
+        play.start_bot()
+        play.rests()
+        seconds_pass(play.forge, 1)
+        _publishes(play, "drafts/net/core/a", package("net/core"), "net/core/v1")
+        _release(play, "net/core/v1")
+        number = _publishes(play, "drafts/net/core/b", resized("net/core", 5), "net/core/v2")
+
+        notes = _release(play, "net/core/v2")
+        play.rests()
+
+        assert notes.startswith(
+            f"Published by #{number}, approved by `approver`.\n\n### Changes since v1\n\n- `"
+        )
+        assert "data.size" in notes
+        assert "### 2 functions\n\n- `" in notes
+        assert notes.endswith(
+            "Check the tag and what was approved with `porchbot verify net/core@v2`."
+        )
+        assert "data.size" in play.author.summary(number)  # it keeps the list of changes
+        titles = {each.tag: each.name for each in play.repository.releases.values()}
+        assert titles == {"net/core/v1": "net/core v1", "net/core/v2": "net/core v2"}
+        assert play.failing() == []
+
+
+def test_a_release_that_was_not_made_is_made_later_and_one_that_is_deleted_is_not(
+    staged: Staging,
+) -> None:
+    """Short-cuts refused: a try beside the tag, once; a release for each look that finds none."""
+    with staged(RELEASING) as play:
+        play.start_bot()
+        play.rests()
+        seconds_pass(play.forge, 1)
+        made = "POST /repos/{owner}/{repo}/releases"
+        play.forge.faults.fail(made, 502, {"message": "Server Error"}, times=1)
+        number = _publishes(play, "drafts/net/core/a", package("net/core"), "net/core/v1")
+
+        _release(play, "net/core/v1")
+        play.rests()
+        play.repository.releases.clear()
+        play.stop_bot()
+        play.loses_database()
+        play.start_bot()
+        play.author.says(number, "/why")
+        play.rests()
+
+        assert play.repository.releases == {}
+        asked = [c for c in play.forge.faults.calls("porchbot[bot]") if c.name == made]
+        assert len(asked) == 2
+
+
+@pytest.mark.parametrize("text", [CONFIG, CONFIG + "publish: {release: false}\n"])
+def test_no_release_where_nobody_asks_for_one(staged: Staging, text: str) -> None:
+    """The short-cut makes or looks for one at each publish."""
+    with staged(text) as play:
+        play.start_bot()
+        play.rests()
+        seconds_pass(play.forge, 1)
+        _publishes(play, "drafts/net/core/a", package("net/core"), "net/core/v1")
+        play.rests()
+
+        assert play.repository.releases == {}
+        calls = play.forge.faults.calls("porchbot[bot]")
+        assert [c.name for c in calls if "/releases" in c.name] == []
