@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.stories.conftest import Staging
 from tests.stories.people import wait_for
-from tests.stories.world import CONFIG, World, package, resized, seconds_pass
+from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
 RELEASING = CONFIG + "publish: {release: true}\n"
 
