@@ -502,7 +502,7 @@ class Looker:
             proposal = replace(proposal, content=replace(proposal.content, touched=touched))
         if due := releases.due(proposal, memory.read(proposal)):
             notes = await releasing.notes(
-                self.forge, self.renderer, reader, proposal.place, due, self._offload
+                self.forge, self.renderer, reader, proposal.place, due, self.offload
             )
             proposal = replace(proposal, releases=notes)
         if pull.head_repository == self.repository.id.number:
