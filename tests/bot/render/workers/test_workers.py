@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +27,31 @@ from tests.bot.render.workers.bench import (
 
 LARGE = CONFIG + b"data:\n" + b"".join(b"  k%d: 'v'\n" % n for n in range(110_000))
 """Within every limit of packages: 220,000 nodes, read in a second into more than 40 MiB."""
+
+LATE = """
+import ast, importlib, importlib.util, sys
+from bot.render.workers import forkserver
+for name in forkserver.IMPORTED_LATE:
+    importlib.import_module(name)
+for name, module in sorted(sys.modules.items()):
+    file = getattr(module, "__file__", None) or ""
+    top = name.partition(".")[0]
+    if not file.endswith(".py") or top in sys.stdlib_module_names or top == "_distutils_hack":
+        continue
+    for function in ast.walk(ast.parse(open(file).read())):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for found in ast.walk(function):
+            wanted = [each.name for each in found.names] if isinstance(found, ast.Import) else []
+            if isinstance(found, ast.ImportFrom):
+                path = "." * found.level + (found.module or "")
+                wanted = [importlib.util.resolve_name(path, module.__package__)]
+            for each in wanted:
+                there = each in sys.modules or each.partition(".")[0] in sys.stdlib_module_names
+                if not there and importlib.util.find_spec(each) is not None:
+                    print(each)
+"""
+"""Prints what the modules that a worker is forked with import later, and it does not have."""
 
 
 @pytest.mark.parametrize(
@@ -159,6 +186,35 @@ async def test_nothing_of_the_bot_is_in_the_environment_of_a_worker(
     assert len(said) == 2
     assert all(b"hunter2" not in each and b"PATH=" in each for each in said)
     assert len(open_files) == 4  # nothing but itself, twice; complaints; the bot
+
+
+async def test_a_worker_can_reach_nothing_but_the_bot() -> None:
+    """The short-cut trusts the parser: a flaw in it reads the bot's key and tells it by network."""
+    async with bench() as at:
+        at.functions.gate.set()
+        assert (await at.verdict()).complete
+        (pid,) = at.workers.pids
+        status = dict(
+            line.split(":\t", 1)
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+            if ":\t" in line
+        )
+        assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")  # the kernel's filter
+        if os.geteuid():  # whom the system lets neither leave files nor look at those who did
+            return
+        assert set(status["Uid"].split()) == {"65534"}
+        assert os.listdir(f"/proc/{pid}/root") == []
+        assert os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
+
+
+def test_nothing_is_left_to_import_when_a_worker_begins() -> None:
+    """Fails where a function imports what the process it is forked from has not: there are no
+    files to import it from, and its package cannot be rendered."""
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", LATE], capture_output=True, text=True, check=True
+    )
+
+    assert said.stdout.split() == ["cronsim.explain"]  # no rendering asks for it
 
 
 async def test_a_worker_that_is_killed_costs_nothing() -> None:
