@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from bot.forges.github import merging
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
-from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure, pages
+from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure
 from bot.forges.github.limits import Cost
 from bot.forges.github.people import ANYBODYS
 from bot.forges.port import (
@@ -126,9 +126,7 @@ class Branches(Calls):
 
         Source: https://docs.github.com/rest/repos/rules
         """
-        wanted, path = "read the branch rules", f"{self._path}/rules/branches"
-        listed = pages(self._pool, wanted, f"{path}/{quote(base_ref, safe='')}")
-        rules = [rule async for rule in listed]
+        rules = await self._branch_rules(base_ref)
         if any(rule["type"] == "merge_queue" for rule in rules):
             return MergeWay(queue=True)
         numbers = sorted({int(rule["ruleset_id"]) for rule in rules if rule.get("ruleset_id")})

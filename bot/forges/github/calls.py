@@ -1,11 +1,15 @@
 """Requests about one repository on GitHub."""
 
 from typing import Any
+from urllib.parse import quote
 
 from bot.forges.github.app import AppClients
-from bot.forges.github.http import Clients, call
+from bot.forges.github.http import Clients, JSONObject, call, pages
 from bot.forges.github.limits import Cost
-from bot.forges.port import Repository
+from bot.forges.port import ForgeRefusedError, Repository
+
+PLAN = "upgrade to github"
+"""How GitHub says that a private repository's plan has no rules (`porchbot doctor` warns)."""
 
 
 class Calls:
@@ -23,6 +27,16 @@ class Calls:
         self._repository = repository
         # By number: a name may have changed hands since, and a redirect loses what was asked.
         self._path = f"/repositories/{repository.id.number}"
+
+    async def _branch_rules(self, branch: str) -> list[JSONObject]:
+        """What rulesets say about a branch; nothing where the plan has none."""
+        path = f"{self._path}/rules/branches/{quote(branch, safe='')}"
+        try:
+            return [rule async for rule in pages(self._pool, "read the branch rules", path)]
+        except ForgeRefusedError as error:
+            if PLAN in error.reason.lower():
+                return []
+            raise
 
     async def _get(self, wanted: str, path: str, **query: object) -> Any:
         answer = await call(self._pool, wanted, "GET", self._path + path, query=query)

@@ -115,9 +115,8 @@ class CheckRuns(Calls):
 
         Of classic protection an App without administration sees the required checks alone.
         """
-        wanted, named = "read the branch rules", quote(branch, safe="")
-        listed = pages(self._pool, wanted, f"{self._path}/rules/branches/{named}")
-        found = [[rule["type"], rule.get("parameters")] async for rule in listed]
+        listed = await self._branch_rules(branch)
+        found = [[rule["type"], rule.get("parameters")] for rule in listed]
         repository, permissions, protection = await asyncio.gather(
             self._get("read the repository", ""),
             self._app.permissions(self._repository.installation),
@@ -128,9 +127,8 @@ class CheckRuns(Calls):
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
     async def _required_by_rules(self, branch: str) -> set[tuple[str, int | None]]:
-        path = f"{self._path}/rules/branches/{quote(branch, safe='')}"
         found: set[tuple[str, int | None]] = set()
-        async for rule in pages(self._pool, "read the branch rules", path):
+        for rule in await self._branch_rules(branch):
             if rule["type"] == "required_status_checks":
                 found |= {
                     (str(check["context"]), check.get("integration_id"))

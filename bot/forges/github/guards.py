@@ -8,6 +8,7 @@ from github.Auth import Token
 
 from bot import config
 from bot.forges.github.app import AppClients
+from bot.forges.github.calls import PLAN
 from bot.forges.github.forge import GitHub
 from bot.forges.github.guarding import Guarded, lacking
 from bot.forges.github.http import Clients, JSONObject, call, pages
@@ -15,8 +16,6 @@ from bot.forges.port import Drift, ForgeMissingError, ForgeRefusedError, Mend, R
 from lifecycle.policy import Policy
 
 _WANTED = "read the rules of the repository"
-PLAN = "upgrade to github"
-"""How GitHub says that a private repository's plan has no such thing."""
 
 
 class Guards:

@@ -30,12 +30,17 @@ MOST_NODES = 10_000
 """Ids for GraphQL that are kept for one repository; an older one is asked for again."""
 
 
+DRAFT, NO_DRAFTS = "Draft: ", "draft pull requests are not supported"
+"""How a title says it, and how GitHub says that a private repository's plan has no drafts."""
+
+
 class PullRequests(Calls):
     """Pull requests of one repository."""
 
     def __init__(self, app: AppClients, repository: Repository, pool: Clients) -> None:
         super().__init__(app, repository, pool)
         self._nodes: dict[int, str] = {}
+        self._titles: dict[int, str] = {}
 
     async def open_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
         """Every open pull request of one head branch, newest first.
@@ -134,7 +139,7 @@ class PullRequests(Calls):
         }
         try:
             said = "open a pull request"
-            data = await self._send(said, "POST", "/pulls", request, Cost.CREATE)
+            data = await self._create(said, request)
         except ForgeRefusedError:
             for pull in await self.open_proposals_of(wanted.head_ref):
                 if pull.head_ref == wanted.head_ref:
@@ -148,8 +153,38 @@ class PullRequests(Calls):
                 await self._send("assign a pull request", "PATCH", f"/issues/{number}", assigned)
         return number
 
+    async def _create(self, wanted: str, request: JSONObject) -> JSONObject:
+        """Open it as a draft; where the plan has none, the title says so."""
+        try:
+            made: JSONObject = await self._send(wanted, "POST", "/pulls", request, Cost.CREATE)
+        except ForgeRefusedError as error:
+            if NO_DRAFTS not in error.reason.lower():
+                raise
+            titled = {**request, "draft": False, "title": f"{DRAFT}{request['title']}"}
+            made = await self._send(wanted, "POST", "/pulls", titled, Cost.CREATE)
+        return made
+
     async def set_draft(self, number: int, *, draft: bool) -> None:
-        """REST cannot change it (docs/design.md, "GitHub: pull requests and merging")."""
+        """REST cannot change it (docs/design.md, "GitHub: pull requests and merging").
+
+        Where the plan has no drafts, the title says it.
+        """
+        titled = self._titles.get(number)
+        if titled is not None and not draft:
+            await self._retitle(number, titled.removeprefix(DRAFT))
+            return
+        try:
+            await self._mark(number, draft=draft)
+        except ForgeRefusedError as error:
+            if not draft or NO_DRAFTS not in error.reason.lower():
+                raise
+            await self._retitle(number, DRAFT + (await self.proposal(number)).title)
+
+    async def _retitle(self, number: int, title: str) -> None:
+        wanted = "change the draft state"
+        await self._send(wanted, "PATCH", f"/pulls/{number}", {"title": title})
+
+    async def _mark(self, number: int, *, draft: bool) -> None:
         mutation = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
         kind = f"{mutation[0].upper()}{mutation[1:]}Input!"
         query = (
@@ -197,6 +232,9 @@ class PullRequests(Calls):
         self._nodes[number] = str(data["node_id"])
         if len(self._nodes) > MOST_NODES:
             del self._nodes[next(iter(self._nodes))]
+        self._titles.pop(number, None)
+        if _titled(data):
+            self._titles[number] = str(data["title"])
         return _pull(data)
 
     async def _node(self, number: int) -> str:
@@ -210,13 +248,18 @@ def _moment(shown: str) -> datetime | None:
     return datetime.fromisoformat(shown.partition(" ")[2]) if shown else None
 
 
+def _titled(data: JSONObject) -> bool:
+    """Whether its title makes it a draft: of private repositories, whose plan may have none."""
+    return bool(data["base"]["repo"]["private"]) and str(data["title"]).startswith(DRAFT)
+
+
 def _pull(data: JSONObject) -> ListedProposal:
     merged_at = data["merged_at"]
     return ListedProposal(
         number=int(data["number"]),
         title=str(data["title"]),
         author=person(data["user"]),
-        draft=bool(data["draft"]),
+        draft=bool(data["draft"]) or _titled(data),
         open=data["state"] == "open",
         head=Sha(data["head"]["sha"]),
         head_ref=str(data["head"]["ref"]),

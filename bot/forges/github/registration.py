@@ -24,6 +24,17 @@ PERMISSIONS: Mapping[str, str] = {
 }
 """What the bot may do; `app-manifest.yml` says what for, and a test holds the two together."""
 
+WITHOUT: Mapping[str, str] = {
+    "contents": "nothing is rendered, merged or tagged there",
+    "pull_requests": "proposals are neither opened nor read",
+    "issues": "there is no dashboard issue",
+    "checks": "nothing is shown at commits",
+    "statuses": "commit statuses of others that a branch requires are not seen",
+    "members": "who is in a team is unknown, so that rules that name teams wait",
+    "merge_queues": "nothing is told of merge queues, and proposals there wait",
+}
+"""What a permission is missing for, in words; all else goes on."""
+
 EVENTS = (
     "push",
     "pull_request",
@@ -83,12 +94,14 @@ def _of_app(app: JSONObject, settings: str) -> Iterator[Drift]:
     for name in sorted({*PERMISSIONS, *has}):
         given, wanted = str(has.get(name, "")), PERMISSIONS.get(name, "")
         if given != wanted:
+            less = _less(given, wanted)
             yield Drift(
                 place=f"The App's permission {name}",
                 found=_SHOWN.get(given, given),
                 wanted=_SHOWN[wanted],
-                fix=f"Choose {_SHOWN[wanted]!r} for it at {page}; then each owner has to accept it",
-                harmful=_less(given, wanted),
+                fix=f"Choose {_SHOWN[wanted]!r} for it at {page}; then each owner has to accept it"
+                + (f"; until then {WITHOUT[name]}" if less and name in WITHOUT else ""),
+                harmful=less,
             )
     heard = {str(event) for event in app.get("events") or ()}
     for event in sorted({*EVENTS} ^ heard):
@@ -169,5 +182,7 @@ def _of_installation(one: JSONObject) -> Iterator[Drift]:
     silent = sorted({*EVENTS} - heard)
     if lacking or silent:
         without = ", ".join([*(f"{n}: {PERMISSIONS[n]}" for n in lacking), *silent])
-        fix = f"Its owner accepts what the App asks for, at {page}"
+        lost = [WITHOUT[n] for n in lacking if n in WITHOUT]
+        told = f"; until then {', and '.join(lost)}" if lost else ""
+        fix = f"Its owner accepts what the App asks for, at {page}{told}"
         yield Drift(place, f"without {without}", "with all that the App asks for", fix)

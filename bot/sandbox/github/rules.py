@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bot.sandbox import refnames
-from bot.sandbox.errors import not_found, plain
+from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
@@ -21,7 +21,7 @@ _SIMPLE = ("creation", "deletion", "non_fast_forward", "required_signatures")
 @route("GET", f"{_REPO}/rules/branches/{{branch}}")
 def get_rules(request: ApiRequest) -> ApiResponse:
     """The rules that rulesets have for a branch; classic protection is not told here."""
-    repo = request.repo
+    repo = _planned(request)
     found = [
         rule | _origin(repo, ruleset)
         for ruleset in request.state.rules.rulesets(
@@ -37,7 +37,7 @@ def list_rulesets(request: ApiRequest) -> ApiResponse:
     """Rulesets of a repository, without their rules."""
     targets = request.query.get("targets")
     wanted = targets.split(",") if targets else None
-    found = [r for r in request.repo.rulesets.values() if wanted is None or r.target in wanted]
+    found = [r for r in _planned(request).rulesets.values() if wanted is None or r.target in wanted]
     return page(request, [_ruleset(request, ruleset) for ruleset in found])
 
 
@@ -106,6 +106,15 @@ def create_ruleset(request: ApiRequest) -> ApiResponse:
         "rules": _rules(made),
     }
     return ApiResponse(status=201, body=body)
+
+
+def _planned(request: ApiRequest) -> Repository:
+    """The repository, where its plan has rules; else 403."""
+    if request.repo.limited:
+        raise RefusedError(
+            403, "Upgrade to GitHub Pro or make this repository public to enable this feature."
+        )
+    return request.repo
 
 
 def _ruleset(request: ApiRequest, ruleset: Ruleset) -> basic.Json:

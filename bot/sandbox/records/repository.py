@@ -285,6 +285,8 @@ class Repository:
     pushed_at: datetime
     description: str | None = None
     archived: bool = False
+    limited: bool = False
+    """Private, on a plan without drafts and rules."""
     has_issues: bool = True
     parent: Repository | None = None
     members: dict[str, Role] = field(default_factory=dict)

@@ -19,6 +19,8 @@ from bot.sandbox.rules import limits, merging
 from bot.sandbox.rules.context import Context
 from bot.sandbox.rules.protection import BranchRules
 
+NO_DRAFTS = "Draft pull requests are not supported in this repository."
+
 
 class Pulls:
     """Pull requests of a forge; the caller holds `ForgeState.lock`."""
@@ -63,6 +65,8 @@ class Pulls:
         """
         if not title:
             raise invalid("PullRequest", "title", "missing_field")
+        if draft and repo.limited:
+            raise custom("PullRequest", NO_DRAFTS)
         limits.check_title("PullRequest", title)
         limits.check_body("PullRequest", body)
         head_repo, head_ref = self._head(repo, head)
@@ -155,6 +159,8 @@ class Pulls:
 
     def set_draft(self, pull: Pull, user: User, draft: bool) -> None:
         """Turn a pull request into a draft, or a draft into one that is ready."""
+        if draft and pull.repo.limited:
+            raise custom("PullRequest", NO_DRAFTS)
         if pull.user is not user and user.app is None:
             self._state.need(pull.repo, user, Role.WRITE)
         if pull.state != "open":

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.forges.github.registration import EVENTS, PATH, PERMISSIONS, drift
+from bot.forges.github.registration import EVENTS, PATH, PERMISSIONS, WITHOUT, drift
 from tests.stories.world import MANIFEST
 
 URL = f"https://bot.example{PATH}"
@@ -69,12 +69,13 @@ def test_what_is_as_it_has_to_be_is_not_told() -> None:
             {"app": {"permissions": {**PERMISSIONS, "checks": "read"}}},
             "wrong: The App's permission checks is Read-only; it has to be Read and write. Choose"
             f" 'Read and write' for it at {SETTINGS}/permissions; then each owner has to accept"
-            " it.",
+            f" it; until then {WITHOUT['checks']}.",
         ),
         (
             {"app": {"permissions": {k: v for k, v in PERMISSIONS.items() if k != "statuses"}}},
             "wrong: The App's permission statuses is No access; it has to be Read-only. Choose"
-            f" 'Read-only' for it at {SETTINGS}/permissions; then each owner has to accept it.",
+            f" 'Read-only' for it at {SETTINGS}/permissions; then each owner has to accept it;"
+            f" until then {WITHOUT['statuses']}.",
         ),
         (
             {"app": {"events": [e for e in EVENTS if e != "check_suite"]}},
@@ -137,7 +138,7 @@ def test_what_is_as_it_has_to_be_is_not_told() -> None:
             {"one": {"permissions": {**PERMISSIONS, "issues": ""}, "events": EVENTS[1:]}},
             "wrong: The installation at acme is without issues: write, push; it has to be with all"
             " that the App asks for. Its owner accepts what the App asks for, at"
-            " https://github.example/settings/installations/7.",
+            f" https://github.example/settings/installations/7; until then {WITHOUT['issues']}.",
         ),
     ],
 )
@@ -168,3 +169,8 @@ def test_a_person_changes_their_app_elsewhere() -> None:
     app = {"owner": {"login": "ann", "type": "User"}, "events": EVENTS[1:]}
 
     assert "Tick it at https://github.example/settings/apps/porchbot/permissions." in _told(app)[0]
+
+
+def test_each_permission_says_what_is_lost_without_it() -> None:
+    """The short-cut names a permission, and the owner has to guess what to grant it for."""
+    assert set(WITHOUT) == set(PERMISSIONS) - {"metadata"}
