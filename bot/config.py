@@ -152,6 +152,10 @@ class Publish(Strict):
     merge: Literal["merge", "squash"] = "merge"
     """With a merge commit, or squashed into one commit."""
 
+    auto_merge: bool = True
+    """`true`: the bot merges once every gate holds, also where a native review was the last one
+    missing. `false`: not before one of those whose approvals count has commented `/approve`."""
+
     update: Literal["manual", "auto"] = "manual"
     """When the base branch changed a package of a proposal meanwhile: `manual`: somebody comments
     `/rebase`, or merges the base. `auto`: the bot merges it, where nothing conflicts."""
@@ -269,6 +273,7 @@ class Configuration(Strict):
             ),
             merge=MergeMethod(self.publish.merge),
             release=self.publish.release,
+            auto_merge=self.publish.auto_merge,
             labels=self.labels.names if self.labels else {},
             update=UpdateMode(self.publish.update),
             observe=self.mode == "observe",

@@ -52,6 +52,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
         _approved(proposal, approvals),
         *_configured(proposal, remembered),
         *_fresh(approvals, remembered),
+        *_asked(proposal, approvals, policy),
         _unopposed(approvals),
         *_reviewed(proposal),
         _not_held(remembered),
@@ -246,6 +247,24 @@ def _fresh(approvals: Approvals, remembered: Memory) -> list[Gate]:
             state=GateState.WAITS,
             actual=texts.not_fresh(remembered.tampered),
             wanted=texts.FRESH_WANTED,
+            who=texts.FRESH_WHO,
+        )
+    ]
+
+
+def _asked(proposal: Proposal, approvals: Approvals, policy: Policy) -> list[Gate]:
+    """Somebody has to ask for the merge; no gate where approvals alone do, and after a merge."""
+    if policy.auto_merge or proposal.place.merged:
+        return []
+    asked = [each.person for each in approvals.counted if each.comment]
+    if asked:
+        return [Gate(name="asked", state=GateState.HOLDS, actual=texts.asked(asked))]
+    return [
+        Gate(
+            name="asked",
+            state=GateState.WAITS,
+            actual=texts.NOT_ASKED,
+            wanted=texts.ASKED_WANTED,
             who=texts.FRESH_WHO,
         )
     ]

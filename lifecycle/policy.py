@@ -222,6 +222,7 @@ class Policy:
         paths: Rules for the packages of some folders; the innermost folder counts.
         upstreams: Rules for what comes from some upstreams; the longest text counts.
         merge: How the bot merges.
+        auto_merge: It merges once every gate holds; else only once `/approve` asked for it.
         update: Who brings a proposal up to date.
         observe: The bot judges and shows, and writes nothing else.
         calendars: When packages are published; of several, each has to be open.
@@ -240,6 +241,7 @@ class Policy:
     paths: tuple[PathAccess, ...] = ()
     upstreams: tuple[UpstreamAccess, ...] = ()
     merge: MergeMethod = MergeMethod.MERGE
+    auto_merge: bool = True
     update: UpdateMode = UpdateMode.MANUAL
     observe: bool = False
     calendars: tuple[Calendar, ...] = ()
@@ -337,6 +339,7 @@ def united(above: Policy, own: Policy) -> Policy:
         own,
         roots=above.roots,
         observe=above.observe,
+        auto_merge=above.auto_merge and own.auto_merge,
         mutators=_with(above.mutators, own.mutators),
         validators=_with(above.validators, own.validators),
         approve=_stricter(above.approve, own.approve),

@@ -7,7 +7,7 @@ from lifecycle.judgement import Gate
 from lifecycle.messages import gates as gate_texts
 
 REASONS = frozenset(
-    {"approved", "check", "configuration", "fresh approval", "merge queue"}
+    {"approved", "asked", "check", "configuration", "fresh approval", "merge queue"}
     | {"freeze", "merge result", "mergeable"}
     | {"no hold", "no objection", "proposed", "publishing", "ready", "record", "rendered"}
     | {"rules approved", "same head", "tag", "up to date", "valid", "window"}

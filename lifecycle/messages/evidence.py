@@ -11,6 +11,8 @@ _WANTED: Mapping[str, str] = {
     "valid": "no finding of severity error",
     "ready": "status True for each condition of info.readinessGates",
     "up to date": "the base branch did not change the package meanwhile",
+    "asked": "an approval by `/approve`",
+    "merge queue": "a place in the merge queue",
     "no objection": "no review that asks for changes",
     "no hold": "nobody holds it",
     texts.RULES_APPROVED: "the approvals that a change of the rules needs",

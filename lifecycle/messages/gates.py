@@ -66,6 +66,8 @@ REVIEW_WHO = "somebody whose reviews count for the branch's rules: write access 
 HOLD_WANTED = "`/unhold`"
 HOLD_WHO = "whoever holds it, or somebody with write access"
 NO_HOLD = "nobody holds it"
+NOT_ASKED = "nobody asked for the merge, and a review alone does not ask for it here"
+ASKED_WANTED = "`/approve`"
 FRESH_WANTED = "one approval from now on: `/approve`"
 FRESH_WHO = "anybody who may approve here"
 RECORD_FULL = "too much was asked here for the bot to keep a record of in its comment"
@@ -334,6 +336,11 @@ def merge_failed(wait: MergeWait) -> str:
             )
         case _:
             return f"the forge refused to merge: {quote(wait.reason)}"
+
+
+def asked(logins: Sequence[str]) -> str:
+    """Who asked for the merge, by `/approve`."""
+    return f"{people(logins)} asked for it"
 
 
 def in_queue(base_ref: str) -> str:

@@ -262,7 +262,7 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
         "publish: {zzz: 1}\n",
         [
             ".porchbot.yaml:1, publish.zzz: the key 'zzz' is unknown. Leave it out; known are"
-            " checks, merge, release, update, windows."
+            " auto_merge, checks, merge, release, update, windows."
         ],
     ),
     "a file for the parameters, which its author could change": (

@@ -3,11 +3,12 @@
 from functools import partial
 
 import pytest
+from github import GithubException
 
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.repository import MergeGroup, Pull
 from tests.stories.people import wait_for
-from tests.stories.world import World, package, resized
+from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
 
 @pytest.fixture
@@ -172,15 +173,57 @@ def test_a_group_that_no_webhook_told_of_is_found_by_the_sweep(play: World) -> N
 def test_what_we_could_bypass_is_not_merged(play: World) -> None:
     """The short-cut merges: the forge lets whoever is on the list, whatever the rule asks for."""
     number = play.proposes("drafts/net/core/first", package("net/core"))
+    play.owner.pushes("main", {"words.md": "Meanwhile.\n"})
     with play.forge.state.lock:
         play.forge.state.rules.add(
-            play.repository, required_reviews=1, bypass=[play.app], name="four eyes"
+            play.repository, strict=True, bypass=[play.app], name="up to date"
         )
     play.approver.says(number, "/approve")
-    said = play.author.waits_for_summary(number, "four eyes")
-    assert "the bot could bypass it, and never does" in said
+    said = play.author.waits_for_summary(number, "the bot could bypass it, and never does")
+    assert "up to date" in said
     play.rests()
     assert not pull(play, number).merged
 
-    play.approver.reviews(number)
+    play.author.merges_base("drafts/net/core/first")
+    play.author.waits_for_tag("net/core/v1")
+
+
+def test_a_review_alone_merges_where_that_is_configured_and_only_there(staged: Staging) -> None:
+    """The short-cut merges on any approval: what is said in a review starts a release."""
+    with staged(f"{CONFIG}publish:\n  auto_merge: false\n") as play:
+        play.start_bot()
+        play.rests()
+        seconds_pass(play.forge, 1)
+        number = play.proposes("drafts/net/core/first", package("net/core"))
+        play.approver.reviews(number)
+        play.author.waits_for_summary(number, "a review alone does not ask for it")
+        play.rests()
+        assert not pull(play, number).merged
+        play.author.says(number, "/approve")  # who may not approve asks for nothing
+        play.rests()
+        assert not pull(play, number).merged
+
+        play.approver.says(number, "/approve")
+        play.author.waits_for_tag("net/core/v1")
+
+
+def test_only_we_make_tags_where_rules_say_so(play: World) -> None:
+    """Short-cut refused: the bot needs more than a place on the list of the rule for tags."""
+    with play.forge.state.lock:
+        play.forge.state.rules.add(
+            play.repository,
+            ["**"],
+            target="tag",
+            bypass=[play.app],
+            name="releases",
+            creation=True,
+            update=True,
+            deletion=True,
+        )
+    number = play.proposes("drafts/net/core/first", package("net/core"))
+    with pytest.raises(GithubException):
+        play.owner.repository.create_git_ref(
+            "refs/tags/net/core/v1", play.repository.branch("main")
+        )
+    play.approver.says(number, "/approve")
     play.author.waits_for_tag("net/core/v1")
