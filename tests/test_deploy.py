@@ -78,7 +78,7 @@ def test_kubernetes_accepts_each_object(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     kinds = {each["kind"] for each in _objects()}
-    assert kinds >= {"Deployment", "Service", "PodDisruptionBudget"}
+    assert kinds >= {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"}
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl, which has kustomize in it")
@@ -168,6 +168,33 @@ def test_each_deployment_has_several_replicas_and_a_budget() -> None:
         if each["kind"] == "Deployment":
             assert each["spec"]["replicas"] >= 2
             assert each["spec"]["template"]["metadata"]["labels"] in budgets
+
+
+def test_each_deployment_reaches_and_is_reached_at_named_ports_only() -> None:
+    """Fails when pods have all of the network, so that code of a package talks to whom it likes;
+    or when a port that a container serves, or PostgreSQL, is closed."""
+    objects = _objects()
+    policies = {
+        str(each["spec"]["podSelector"]["matchLabels"]): each["spec"]
+        for each in objects
+        if each["kind"] == "NetworkPolicy"
+    }
+    deployments = [each["spec"]["template"] for each in objects if each["kind"] == "Deployment"]
+    assert len(deployments) == len(policies) == 2
+    for template in deployments:
+        policy = policies[str(template["metadata"]["labels"])]
+        assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
+        served = {
+            p["containerPort"] for c in template["spec"]["containers"] for p in c.get("ports", ())
+        }
+        assert _ports(policy["ingress"]) == served
+        assert _ports(policy["egress"]) == {53, 443, 5432}
+
+
+def _ports(rules: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Ports of a policy's rules; a rule without any would open all."""
+    assert all(rule.get("ports") for rule in rules)
+    return {port["port"] for rule in rules for port in rule["ports"]}
 
 
 def test_settings_are_those_of_the_bot() -> None:
