@@ -13,6 +13,7 @@ The classes are the format. `make reference` writes its JSON schema, which stand
 `docs/reference/porchbot.schema.json` for editors.
 """
 
+import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -27,6 +28,8 @@ from cadlib import forms
 from cadlib.errors import Place
 from cadlib.forms import Form, FormError, Strict, wrong
 from cadlib.images import is_image
+from cadlib.kptfile import values
+from cadlib.render.functions import config_problem
 from cadlib.yaml import FieldPath
 from lifecycle import names, policy
 from lifecycle.access import (
@@ -53,16 +56,12 @@ CONFIG, FOLDER = ".porchbot.yaml", ".porchbot"
 LEDGER = ".porchbot/ledger.yaml"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
-    (): frozenset({"deployment", "metadata", "drafts", "functions", "upstreams", "variants"}),
+    (): frozenset({"deployment", "metadata", "drafts", "upstreams", "variants"}),
     ("publish",): frozenset({"oci"}),
-    ("guardrails", "mutators", 0): frozenset({"configPath", "exec", "exclude", "selectors", "tag"}),
-    ("guardrails", "validators", 0): frozenset(
-        {"configPath", "exec", "exclude", "selectors", "tag"}
-    ),
+    ("guardrails", "mutators", 0): frozenset({"exec", "tag"}),
+    ("guardrails", "validators", 0): frozenset({"exec", "tag"}),
 }
-"""Keys that are planned, by the mapping they stand in (0 for any item of a list). `configPath`
-waits for a way to read it from the base branch: out of the proposal, its author would choose how
-the guardrail judges him."""
+"""Keys that are planned, by the mapping they stand in (0 for any item of a list)."""
 
 
 def _branch(text: str) -> str:
@@ -102,6 +101,38 @@ class Package(Strict):
     """Branch that its packages are published on; the default branch when left out."""
 
 
+class Selector(Strict):
+    """Which resources: those in which all of this is so; each text has to be the same exactly."""
+
+    api_version: str = Field("", alias="apiVersion")
+    """Their `apiVersion`."""
+
+    kind: str = ""
+    """Their `kind`."""
+
+    name: str = ""
+    """Their `metadata.name`."""
+
+    namespace: str = ""
+    """Their `metadata.namespace`."""
+
+    labels: dict[str, str] = Field(default={})
+    """Labels that they have, among others."""
+
+    annotations: dict[str, str] = Field(default={})
+    """Annotations that they have, among others."""
+
+
+_Selectors = Annotated[list[Selector], Field(max_length=50)]
+
+
+def _config_path(text: str) -> str:
+    plain = posixpath.normpath(text) == text and text.isprintable()
+    if not text.startswith(f"{FOLDER}/") or not plain:
+        raise wrong(*texts.config_path(text, FOLDER))
+    return text
+
+
 class Function(Strict):
     """A function that runs on every package."""
 
@@ -110,6 +141,18 @@ class Function(Strict):
 
     config_map: dict[str, str] | None = Field(None, alias="configMap")
     """Its parameters; every value is text, so put numbers, true and false in quotes."""
+
+    config_path: Annotated[str, AfterValidator(_config_path)] | None = Field(
+        None, alias="configPath"
+    )
+    """In place of `configMap`: a file in `.porchbot/` with one resource, read from the base branch;
+    a change of it is a change of the rules."""
+
+    selectors: _Selectors = Field(default=[])
+    """Which resources it sees: those that any of these fits; all when left out."""
+
+    exclude: _Selectors = Field(default=[])
+    """Which of them it does not see."""
 
     name: Annotated[str, Field(max_length=100)] = ""
     """A name for this step."""
@@ -120,6 +163,12 @@ class Function(Strict):
     fix: Annotated[str, Field(max_length=500)] = ""
     """What people should do about its findings, in words of yours."""
 
+    @model_validator(mode="after")
+    def _configured_once(self) -> "Function":
+        if self.config_map is not None and self.config_path is not None:
+            raise wrong(*texts.TWO_CONFIGURATIONS)
+        return self
+
 
 class Guardrails(Strict):
     """Functions that the repository runs on all its packages, after their own pipelines."""
@@ -129,6 +178,18 @@ class Guardrails(Strict):
 
     validators: Annotated[list[Function], Field(max_length=50)] = Field(default=[])
     """Functions that only judge."""
+
+
+class Functions(Strict):
+    """Which functions packages may have in their pipelines."""
+
+    allow: (
+        Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=100)]
+        | None
+    ) = None
+    """Names of images, `*` for any characters: `ghcr.io/acme/*`. Without a tag all tags are meant,
+    without a `/` the function catalog's. Others fail `porchbot/render` and do not run. All when
+    left out; guardrails are not held to it."""
 
 
 class Check(Strict):
@@ -237,6 +298,7 @@ class Configuration(Strict):
     """`commit`: push the rendered result to the draft. `check`: report the difference only."""
 
     guardrails: Guardrails = Guardrails()
+    functions: Functions = Functions()
     access: Access = Field(default_factory=lambda: Access.model_validate({}))
     publish: Publish = Publish()
 
@@ -279,6 +341,7 @@ class Configuration(Strict):
             observe=self.mode == "observe",
             checks=tuple(OutsideCheck(c.name, c.app.lower()) for c in self.publish.checks),
             calendars=calendars.of(self.publish.windows),
+            allow=() if self.functions.allow is None else (tuple(self.functions.allow),),
         )
 
 
@@ -286,10 +349,17 @@ def _guardrail(function: Function) -> GuardrailFunction:
     return GuardrailFunction(
         image=function.image,
         config_map=function.config_map,
+        config_path=function.config_path,
+        selectors=tuple(_selector(each) for each in function.selectors),
+        exclude=tuple(_selector(each) for each in function.exclude),
         name=function.name,
         mode=Mode(function.mode),
         fix=function.fix.rstrip(". \n"),
     )
+
+
+def _selector(selector: Selector) -> values.Selector:
+    return values.Selector(**selector.model_dump())
 
 
 class Withdrawn(Strict):
@@ -419,6 +489,35 @@ mostly are the same text."""
 
 MOST_BYTES = 1024**2
 """Bytes of a file with rules: each look reads it, and a hundredth of that is a long one."""
+
+
+def function_config(
+    data: bytes | BrokenPolicy | None, path: str
+) -> Mapping[str, object] | BrokenPolicy:
+    """Read the parameters of a guardrail: a file with one resource.
+
+    Args:
+        data: The file at the base branch; None where there is none.
+        path: Its name, for messages.
+    """
+    if isinstance(data, BrokenPolicy):
+        return data
+    if data is None:
+        return BrokenPolicy((ConfigurationProblem(Place(CONFIG), *texts.no_config(path)),))
+    if len(data) > MOST_BYTES:
+        return BrokenPolicy((ConfigurationProblem(Place(path), *texts.large_file(MOST_BYTES)),))
+    try:
+        found = forms.documents(data, path)
+    except FormError as error:
+        return BrokenPolicy(
+            tuple(ConfigurationProblem(e.place, e.problem, e.fix) for e in error.problems)
+        )
+    value = found[0].value if len(found) == 1 else None
+    problem = config_problem(value) if len(found) == 1 else texts.number_of(len(found))
+    if problem or not isinstance(value, dict):
+        said = texts.bad_config(problem)
+        return BrokenPolicy((ConfigurationProblem(Place(path), *said),))
+    return value
 
 
 def irregular(path: str) -> BrokenPolicy:

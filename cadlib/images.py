@@ -5,6 +5,7 @@ specification for the grammar of names.
 """
 
 import re
+from fnmatch import fnmatchcase
 
 CATALOG = "ghcr.io/kptdev/krm-functions-catalog"
 """Where functions with a short name come from, as in kpt."""
@@ -79,3 +80,22 @@ def repository(image: str) -> str:
     """Return an image name without its tag and digest; a port stays."""
     host, slash, _ = image.rpartition("/")
     return f"{host}{slash}{base_name_and_tag(image)[0]}"
+
+
+def fits(pattern: str, image: str, prefix: str = CATALOG) -> bool:
+    """Tell whether a pattern means an image.
+
+    `*` stands for any characters, but what is before a pattern's first "/" is held against the host
+    alone; a pattern without a tag means all tags; `*` alone means everything.
+
+    Args:
+        pattern: Such as "ghcr.io/acme/*", or "set-labels:v0.2" of the catalog.
+        image: Its full name, as `resolve_image` gives it.
+        prefix: Where short names come from.
+    """
+    if pattern == "*":
+        return True
+    wanted_host, _, wanted = full_name(pattern, prefix).partition("/")
+    host, _, name = image.partition("/")
+    names = [name] if has_tag_or_digest(pattern) else [name, repository(name)]
+    return fnmatchcase(host, wanted_host) and any(fnmatchcase(each, wanted) for each in names)

@@ -10,10 +10,11 @@ committed, one approval by somebody with write access who is not an author
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 
 from cadlib.errors import Place
+from cadlib.kptfile.values import Selector
 from lifecycle.access import (
     APPROVING,
     AccessAction,
@@ -112,7 +113,10 @@ class GuardrailFunction:
     Attributes:
         image: As written, such as "kubeconform:v0.1".
         config_map: Its parameters; None for none.
-        config_path: File in the package with its parameters; None for none.
+        config_path: File on the base branch with its parameters, in `.porchbot/`; None for none.
+        config: What stands in that file; None before it was read.
+        selectors: Only these resources, if any is given.
+        exclude: Not these resources.
         name: A name for it in results; "" for none.
         mode: Whether its findings block.
         fix: What people should do about its findings; "" where they say so themselves.
@@ -121,6 +125,9 @@ class GuardrailFunction:
     image: str
     config_map: Mapping[str, str] | None = None
     config_path: str | None = None
+    config: Mapping[str, object] | None = None
+    selectors: tuple[Selector, ...] = ()
+    exclude: tuple[Selector, ...] = ()
     name: str = ""
     mode: Mode = Mode.BLOCK
     fix: str = ""
@@ -247,6 +254,7 @@ class Policy:
     calendars: tuple[Calendar, ...] = ()
     checks: tuple[OutsideCheck, ...] = ()
     release: bool = False
+    allow: tuple[tuple[str, ...], ...] = ()
     labels: Mapping[ShownStage, str] = field(default_factory=lambda: LABELS)
 
     @property
@@ -297,6 +305,8 @@ class Policy:
             if AccessAction.APPROVE in each.rules
         }
         judging += [inner] if inner else []
+        if self.allow:
+            judging.append([sorted(patterns) for patterns in self.allow])
         return hashlib.sha256(json.dumps(judging, sort_keys=True).encode()).hexdigest()
 
 
@@ -307,7 +317,12 @@ def _asked(rule: AccessRule) -> list[object]:
 
 def _judging(function: GuardrailFunction) -> list[object]:
     config = None if function.config_map is None else dict(function.config_map)
-    return [function.image, config, function.config_path, function.mode]
+    judging: list[object] = [function.image, config, function.config_path, function.mode]
+    # What was there before these is judged as it was: its digest stays.
+    narrowed = [list(map(asdict, function.selectors)), list(map(asdict, function.exclude))]
+    if any(narrowed) or function.config is not None:
+        judging += [*narrowed, function.config]
+    return judging
 
 
 def configuring(policy: "Policy | BrokenPolicy") -> Policy:
@@ -345,6 +360,7 @@ def united(above: Policy, own: Policy) -> Policy:
         approve=_stricter(above.approve, own.approve),
         calendars=tuple(dict.fromkeys((*above.calendars, *own.calendars))),
         checks=tuple(dict.fromkeys((*above.checks, *own.checks))),
+        allow=tuple(dict.fromkeys((*above.allow, *own.allow))),
         configure=(
             _stricter(configuring(above).approve, configuring(own).approve) if configures else None
         ),

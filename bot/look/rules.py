@@ -3,8 +3,9 @@
 Where the files are is the caller's affair: the bot has a mirror, `porchbot check` a working tree.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 
 from bot import config
 from bot.config import CONFIG, LEDGER
@@ -12,7 +13,13 @@ from bot.extends import KEY, Reference
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle.messages import configuration as texts
-from lifecycle.policy import BrokenPolicy, ConfigurationProblem, Policy, united
+from lifecycle.policy import (
+    BrokenPolicy,
+    ConfigurationProblem,
+    GuardrailFunction,
+    Policy,
+    united,
+)
 
 Blob = Callable[[str, str], bytes | BrokenPolicy | None]
 """Gives a regular file by commit and path; None where there is nothing, and what is wrong where
@@ -73,7 +80,7 @@ def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:
         origin: What it began with; "" for nothing.
     """
     read: list[object] = []
-    if not origin or blob(head, CONFIG) != blob(origin, CONFIG):
+    if not origin or _differs(blob, head, origin):
         read.append(_policy(blob, head))
     if not origin or blob(head, LEDGER) != blob(origin, LEDGER):
         read.append(_ledger(blob, head))
@@ -85,11 +92,52 @@ def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:
     )
 
 
+def _differs(blob: Blob, head: str, origin: str) -> bool:
+    """Whether a change touches the configuration, or a file that it names."""
+    named = _written(blob, head)
+    paths = _config_files(named) if isinstance(named, Policy) else ()
+    return any(blob(head, path) != blob(origin, path) for path in (CONFIG, *paths))
+
+
 def _policy(blob: Blob, at: str) -> Policy | BrokenPolicy:
+    found = _written(blob, at)
+    return _configured(found, partial(blob, at)) if isinstance(found, Policy) else found
+
+
+def _written(blob: Blob, at: str) -> Policy | BrokenPolicy:
     found = blob(at, CONFIG) if at else None
     if isinstance(found, BrokenPolicy):
         return found
     return config.read(found, defaults=lambda reference: _defaults(blob, reference))
+
+
+def _config_files(policy: Policy) -> tuple[str, ...]:
+    """Return the files with parameters of guardrails, without repetitions."""
+    functions = (*policy.mutators, *policy.validators)
+    return tuple(dict.fromkeys(f.config_path for f in functions if f.config_path is not None))
+
+
+def _configured(
+    policy: Policy, file: Callable[[str], bytes | BrokenPolicy | None]
+) -> Policy | BrokenPolicy:
+    """A policy with the files that its guardrails name; broken where one cannot be used."""
+    read: dict[str, Mapping[str, object]] = {}
+    problems: list[ConfigurationProblem] = []
+    for path in _config_files(policy):
+        found = config.function_config(file(path), path)
+        if isinstance(found, BrokenPolicy):
+            problems += found.problems
+        else:
+            read[path] = found
+    if problems:
+        return BrokenPolicy(tuple(problems), observe=policy.observe)
+
+    def filled(functions: Iterable[GuardrailFunction]) -> tuple[GuardrailFunction, ...]:
+        return tuple(
+            replace(f, config=read[f.config_path]) if f.config_path else f for f in functions
+        )
+
+    return replace(policy, mutators=filled(policy.mutators), validators=filled(policy.validators))
 
 
 def _defaults(blob: Blob, reference: Reference) -> bytes | BrokenPolicy:

@@ -21,6 +21,7 @@ from cadlib.package import hidden
 from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
 from cadlib.render.calls import Step
+from cadlib.render.functions import Options
 from cadlib.yaml.bulk import Bulk
 from lifecycle import limits
 from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict
@@ -66,6 +67,7 @@ def begin(
         validators=[_function(f) for f in policy.validators],
         limits=limits,
         bulk=bulk,
+        options=Options(allow=policy.allow),
     )
 
 
@@ -252,8 +254,10 @@ def _function(guardrail: GuardrailFunction) -> render.PipelineFunction:
     return render.PipelineFunction(
         image=guardrail.image,
         name=guardrail.name,
-        config_path=guardrail.config_path,
+        config=guardrail.config,
         config_map=guardrail.config_map,
+        selectors=guardrail.selectors,
+        exclude=guardrail.exclude,
     )
 
 

@@ -30,6 +30,7 @@ class PipelineFunction:
         name: Name for people; "" if not given.
         config_path: File of its own package that holds its configuration.
         config_map: Its configuration as keys and texts; not with `config_path`.
+        config: Its configuration as it is, from outside of the package; in place of both.
         tag: A tag or a range of versions that replaces the image's own tag.
         exec: Command to run instead of an image.
         selectors: Only these resources, if any is given.
@@ -41,6 +42,7 @@ class PipelineFunction:
     name: str = ""
     config_path: str | None = None
     config_map: Mapping[str, str] | None = None
+    config: Mapping[str, object] | None = None
     tag: str = ""
     exec: str = ""
     selectors: tuple[Selector, ...] = ()

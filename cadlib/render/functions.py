@@ -13,7 +13,7 @@ import json
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cadlib import images
 from cadlib.errors import PackageError, Place
@@ -43,6 +43,8 @@ class Options:
         tags: Lists the tags of an image, for ranges of versions; None where nobody can.
         prefix: Where images with a short name come from.
         folder: The package's folder, for messages.
+        allow: Lists of patterns of images (`cadlib.images.fits`): of each list, one has to mean the
+            image of a function of a Kptfile.
     """
 
     as_kpt: bool = False
@@ -50,6 +52,7 @@ class Options:
     tags: "Tags | None" = None
     prefix: str = images.CATALOG
     folder: str = ""
+    allow: tuple[tuple[str, ...], ...] = ()
 
 
 class MissingConfigError(KptfileError):
@@ -95,6 +98,20 @@ def refusals(function: PipelineFunction, options: Options) -> Iterator[PackageEr
         yield error
 
 
+def not_allowed(function: PipelineFunction, options: Options) -> PackageError | None:
+    """Return why a function of a Kptfile is not among those that are allowed; None if it is."""
+    full = images.resolve_image(function.image, options.prefix)
+    for patterns in options.allow:
+        if not any(images.fits(pattern, full, options.prefix) for pattern in patterns):
+            return PackageError(
+                replace(place(function), field=_field(function, "image")),
+                f"the function {function.image} is not among those that this repository allows",
+                f"Use one that fits {', '.join(patterns) or 'nothing'}, or have `functions.allow`"
+                " changed in .porchbot.yaml",
+            )
+    return None
+
+
 def config(
     source: Source,
     package: str,
@@ -117,6 +134,8 @@ def config(
     Raises:
         PackageError: There is no such file, or it does not hold one resource.
     """
+    if function.config is not None:
+        return cast("Value", dict(function.config))
     if function.config_map:  # an empty one says nothing, as in kpt
         return from_texts(function.config_map)
     if function.config_path is None:

@@ -279,6 +279,11 @@ class _Rendering:
 
     def _trouble(self, task: Task) -> Iterator[tuple[Failure, Task]]:
         """Yield why a function cannot be run."""
+        if task.source == PIPELINE and (
+            refused := functions.not_allowed(task.function, self._options)
+        ):
+            self.running.findings.append(from_error(refused))
+            yield Failure(package=task.package, stage=RenderStage.PIPELINE, error=refused), task
         for error in functions.refusals(task.function, self._options):
             self.running.findings.append(from_error(error))
             yield Failure(package=task.package, stage=RenderStage.PIPELINE, error=error), task

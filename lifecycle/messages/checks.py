@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from cadlib.kptfile.values import Selector
 from lifecycle import limits
 from lifecycle.facts.checks import Button, Conclusion
 from lifecycle.facts.effects import RulesEffect
@@ -334,4 +335,24 @@ def render_commands(
 def _eval_command(package: str, function: GuardrailFunction) -> str:
     given = [shlex.quote(f"{key}={value}") for key, value in (function.config_map or {}).items()]
     words = ["eval", shlex.quote(package), "--image", shlex.quote(function.image)]
+    if function.config_path:
+        words += ["--fn-config", shlex.quote(function.config_path)]
+    for flag, found in (("match", function.selectors), ("exclude", function.exclude)):
+        words += [word for each in found[:1] for word in _flags(flag, each)]
     return " ".join([*words, *(["--", *given] if given else [])])
+
+
+def _flags(flag: str, selector: Selector) -> Iterable[str]:
+    """A selector as `fn eval` takes it; of several it takes one."""
+    texts = {
+        "api-version": selector.api_version,
+        "kind": selector.kind,
+        "name": selector.name,
+        "namespace": selector.namespace,
+        "labels": ",".join(f"{key}={value}" for key, value in selector.labels.items()),
+        "annotations": ",".join(f"{key}={value}" for key, value in selector.annotations.items()),
+    }
+    for name, text in texts.items():
+        if text:
+            yield f"--{flag}-{name}"
+            yield shlex.quote(text)

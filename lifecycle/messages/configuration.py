@@ -17,6 +17,10 @@ RECURS_HALF: Problem = (
     "it begins at one moment and ends at many, or the other way round",
     "Give `from` and `until` a cron expression each, or a date each; a date may be left out",
 )
+TWO_CONFIGURATIONS: Problem = (
+    "it has both `configMap` and `configPath`",
+    "Leave one of them out",
+)
 NO_TIME: Problem = (
     "it ends when it begins, or before",
     "Give `until` a later moment than `from`",
@@ -120,6 +124,33 @@ def schedule(text: str) -> Problem:
     return (
         f"{text!r} is neither a cron expression of five fields that ever comes, nor a moment",
         "Write one such as 0 18 * * FRI, or 2026-12-20 18:00",
+    )
+
+
+def config_path(text: str, folder: str) -> Problem:
+    """A path of a configuration that is not where the rules are."""
+    return (
+        f"{text!r} is not in {folder}",
+        f"Write the path of a file such as {folder}/policy.yaml: a change of it is then approved"
+        " like other changes of the rules",
+    )
+
+
+def no_config(path: str) -> Problem:
+    """A configuration of a guardrail that is not there."""
+    return f"there is no file {path!r} on this branch", "Add it, or leave `configPath` out"
+
+
+def number_of(documents: int) -> str:
+    """Too many resources in a file, or none."""
+    return f"it holds {documents} resources" if documents else "it is empty"
+
+
+def bad_config(reason: str) -> Problem:
+    """A configuration of a guardrail that is none."""
+    return (
+        f"it is not the configuration of a function: {reason}",
+        "Leave one resource in the file, with apiVersion, kind and metadata.name",
     )
 
 

@@ -104,3 +104,58 @@ def test_rules_by_folder_are_those_of_both() -> None:
     ]
     propose = policy.rule(AccessAction.PROPOSE).sources
     assert {s.spelling for s in propose} == {"author and role:read", "role:write"}
+
+
+NAMED = "guardrails: {validators: [{image: a, configPath: .porchbot/rules.yaml}]}\n"
+RESOURCE = b"apiVersion: v1\nkind: Rules\nmetadata: {name: mine}\nstrict: true\n"
+CONFIGS: dict[str, tuple[bytes | None, str]] = {
+    "one resource": (RESOURCE, ""),
+    "none": (None, "there is no file '.porchbot/rules.yaml' on this branch"),
+    "two": (RESOURCE + b"---\n" + RESOURCE, "it holds 2 resources"),
+    "empty": (b"# nothing\n", "it is empty"),
+    "no resource": (b"strict: true\n", "it is not the configuration of a function"),
+    "no YAML": (b"a: [\n", ""),
+}
+
+
+@pytest.mark.parametrize(("data", "problem"), CONFIGS.values(), ids=CONFIGS)
+def test_parameters_of_a_guardrail_come_from_the_base(data: bytes | None, problem: str) -> None:
+    """Short-cut refused: parameters that are not there taken for none: nothing is judged then."""
+    files = {CONFIG: NAMED.encode(), ".porchbot/rules.yaml": data}
+
+    policy = rules.of_base(lambda _, path: files.get(path), "tip", "main", None).policy
+
+    if data == RESOURCE:
+        assert isinstance(policy, Policy)
+        assert policy.validators[0].config == {
+            "apiVersion": "v1", "kind": "Rules", "metadata": {"name": "mine"}, "strict": True
+        }  # fmt: skip
+    else:
+        assert isinstance(policy, BrokenPolicy)
+        assert problem in str(policy.problems[0])
+
+
+def test_a_change_of_the_parameters_is_judged_and_falls_approvals() -> None:
+    """Short-cuts refused: only `.porchbot.yaml` is looked at; a digest of the path alone."""
+
+    def at(data: bytes | None) -> dict[str, bytes | None]:
+        return {CONFIG: NAMED.encode(), ".porchbot/rules.yaml": data}
+
+    commits = {
+        "good": at(RESOURCE),
+        "soft": at(RESOURCE.replace(b"true", b"false")),
+        "gone": at(None),
+    }
+
+    def blob(commit: str, path: str) -> bytes | None:
+        return commits[commit].get(path)
+
+    digests = {
+        commit: rules.of_base(blob, commit, "main", None).policy.digest  # type: ignore[union-attr]
+        for commit in ("good", "soft")
+    }
+    assert digests["good"] != digests["soft"]
+    assert rules.problems(blob, "soft", "good") == ()
+    assert [f.message for f in rules.problems(blob, "gone", "good")] == [
+        "there is no file '.porchbot/rules.yaml' on this branch"
+    ]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from bot.render import verdicts
+from cadlib.kptfile.values import Selector
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
 from cadlib.render import pipeline as render
@@ -236,3 +237,78 @@ def test_a_function_is_named_where_all_its_calls_were_the_same(
     found = verdicts.of("net/core", tree({}), tree({}), rendered, Policy(), ())
 
     assert found.versions[IMAGE].digest == expected
+
+
+def calls(policy: Policy, more: Mapping[str, str]) -> tuple[list[render.FunctionCall], Verdict]:
+    """The calls of a rendering, each answered without a change, and the verdict."""
+    files = tree(more)
+    made: list[render.FunctionCall] = []
+    steps = verdicts.begin(files, policy, DEFAULT)
+    outcome: render.CallOutcome | None = None
+    while True:
+        try:
+            call = next(steps) if outcome is None else steps.send(outcome)
+        except StopIteration as done:
+            return made, verdicts.of("net/core", files, files, done.value, policy, ())
+        made.append(call)
+        outcome = render.CallOutcome(resources=call.resources)
+
+
+PODS = {
+    f"{name}.yaml": f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}}}\n"
+    for name, kind in (("a", "Pod"), ("b", "Pod"), ("c", "ConfigMap"))
+}
+
+
+def test_a_guardrail_sees_what_its_selectors_choose_and_is_configured_from_outside() -> None:
+    """Short-cut refused: a file of the package, whose author then chooses how he is judged."""
+    mine = {"apiVersion": "v1", "kind": "Rules", "metadata": {"name": "mine"}, "strict": True}
+    guardrail = GuardrailFunction(
+        image=IMAGE,
+        config_path=".porchbot/rules.yaml",
+        config=mine,
+        selectors=(Selector(kind="Pod"),),
+        exclude=(Selector(name="b"),),
+    )
+    evil = {".porchbot/rules.yaml": "apiVersion: v1\nkind: Rules\nmetadata: {name: evil}\n"}
+
+    (call,), found = calls(Policy(validators=(guardrail,)), {**PODS, **evil})
+
+    assert [item.path for item in call.items] == ["a.yaml"]
+    assert call.config == mine
+    assert found.complete
+
+
+PIPELINE = KPTFILE + "pipeline:\n  validators:\n  - image: {image}\n"
+ALLOWED: dict[str, tuple[str, tuple[tuple[str, ...], ...], bool]] = {
+    "anything where nothing is said": (IMAGE, (), True),
+    "a folder of images": (IMAGE, (("registry.example/*",),), True),
+    "all tags of one": (IMAGE, (("registry.example/judge",),), True),
+    "another tag": (IMAGE, (("registry.example/judge:v2",),), False),
+    "a host that only ends alike": ("x.registry.example/judge:v1", ((IMAGE,),), False),
+    "a host within a path": (
+        "evil.example/registry.example/judge:v1", (("*.example/judge",),), False
+    ),
+    "a short name means the catalog's": ("set-labels:v0.2", (("set-labels",),), True),
+    "the catalog by its full name": (
+        "set-labels:v0.2", (("ghcr.io/kptdev/krm-functions-catalog/*",),), True
+    ),
+    "both of two configurations": (IMAGE, (("*",), ("set-labels",)), False),
+    "none at all": (IMAGE, ((),), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("image", "allow", "expected"), ALLOWED.values(), ids=ALLOWED)
+def test_a_function_of_a_package_that_is_not_allowed_does_not_run(
+    image: str, allow: tuple[tuple[str, ...], ...], expected: bool
+) -> None:
+    """Short-cut refused: it is told afterwards; or guardrails of the repository are held to it."""
+    guardrail = GuardrailFunction(image="registry.other/mine:v1")
+    policy = Policy(validators=(guardrail,), allow=allow)
+
+    made, found = calls(policy, {"Kptfile": PIPELINE.replace("{image}", image)})
+
+    assert (len(made), found.complete) == ((2, True) if expected else (0, False))
+    said = [(f.message, f.place.line) for f in found.blocking]
+    refused = f"the function {image} is not among those that this repository allows"
+    assert said == ([] if expected else [(refused, 6)])
