@@ -49,6 +49,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
         gates = [_proposed(proposal), *gates, _up_to_date(facts, proposal)]
         gates += _merges_as_shown(facts, proposal)
     gates += [
+        *_unused(proposal),
         _approved(proposal, approvals),
         *_configured(proposal, remembered),
         *_fresh(approvals, remembered),
@@ -99,6 +100,25 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
             wanted=texts.rules_wanted(approvals, authors_known=proposal.people.authors_known),
             who=texts.approvals_who(approvals, proposal.people.authors),
             leaves=leaves(approvals),
+        )
+    ]
+
+
+def _unused(proposal: Proposal) -> list[Gate]:
+    """What is removed is no upstream of what stays; no gate where nothing is removed."""
+    removed = [t for t in proposal.content.touched if t.removed]
+    used = [(t.package, t.used_by) for t in removed if t.used_by]
+    if not removed:
+        return []
+    if not used:
+        return [Gate(name="unused", state=GateState.HOLDS, actual=texts.IS_UNUSED)]
+    return [
+        Gate(
+            name="unused",
+            state=GateState.BLOCKED,
+            actual=texts.used_by(used),
+            wanted=texts.UNUSED_WANTED,
+            who=texts.UNUSED_WHO,
         )
     ]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from lifecycle import owners
 from lifecycle.access import AccessAction, OwnersSource, TeamSource, account, parts
 from lifecycle.events import Approval
+from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.owners import Owned
 from lifecycle.policy import AccessRule, Policy, configuring
@@ -28,6 +29,7 @@ class Need:
         rule: Who counts.
         owned: The files that it is about, where it takes their owners; None for all.
         needed: How many people must approve.
+        action: What is approved: a change, or a removal.
         verdicts: Login to what the rule says of each who approved, by login.
     """
 
@@ -35,6 +37,7 @@ class Need:
     rule: AccessRule
     owned: Owned | None = None
     needed: int
+    action: AccessAction = AccessAction.APPROVE
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     @property
@@ -61,15 +64,17 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
         policy: The rules.
         rules: It is about the change of the rules, and not about the packages.
     """
-    touched = [t.package for t in proposal.content.touched]
+    touched = {t.package: approving(t) for t in proposal.content.touched}
     found: dict[tuple[object, ...], Need] = {}
-    for package in [owners.RULES] if rules or not touched else touched:
-        rule = policy.rule(AccessAction.APPROVE, package)
+    places = {owners.RULES: AccessAction.APPROVE} if rules or not touched else touched
+    for package, action in places.items():
+        rule = policy.rule(action, package)
         uncertain = not proposal.people.authors_known and not rule.self_allowed
         needed = max(rule.require, int(proposal.content.surprising)) + uncertain
         for owned in _owned(proposal, rule, package):
             who = None if owned is None else (owned.owners, owned.why)
-            key = (rule.require, tuple(s.spelling for s in rule.sources), rule.self_allowed, who)
+            sources = tuple(s.spelling for s in rule.sources)
+            key = (action, rule.require, sources, rule.self_allowed, who)
             before = found.get(key)
             named = () if package == owners.RULES else (package,)
             found[key] = Need(
@@ -77,8 +82,14 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
                 rule=rule,
                 owned=before.owned if before else owned,
                 needed=needed,
+                action=action,
             )
     return list(found.values())
+
+
+def approving(touched: Touched) -> AccessAction:
+    """Return what approving a package means: its change, or its removal, which has its own rule."""
+    return AccessAction.DELETE if touched.removed else AccessAction.APPROVE
 
 
 def teams(proposal: Proposal) -> tuple[str, ...]:
@@ -117,7 +128,7 @@ def met(need: Need, standing: Mapping[str, Approval], facts: AccessFacts) -> Nee
     """
     target = Target(need.packages[:1] or (owners.RULES,), owned=need.owned)
     found = {
-        who: authorise(account(word.account, who), AccessAction.APPROVE, target, facts)
+        who: authorise(account(word.account, who), need.action, target, facts)
         for who, word in sorted(standing.items())
     }
     return replace(need, verdicts=found)

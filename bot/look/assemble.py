@@ -278,6 +278,7 @@ class Looker:
             tags=Tags(git, self.repository.id, self.keys, {}, adoption.tags),
             baseline=adoption.heads,
             defaults=self._defaults.get,
+            address=self.repository.clone_url,
         )
 
     async def _both(

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from bot.config import CONFIG, FOLDER
 from bot.forges.port import NativeReview
-from bot.look import outside, owners, rules
+from bot.look import outside, owners, rules, upstreams
 from bot.look.reader import Basis, MirrorReader
 from bot.look.rules import BaseRules
 from cadlib.findings import Finding
@@ -164,14 +164,32 @@ class _Comparison:
             result = reader.git.difference(basis.base or "", basis.merge)
             merged = reader.units(policy, self.base_ref, result)
         found = [self._package(package) for package in sorted(shown | merged)]
+        used = self._used(found)
         return tuple(
             replace(
                 t,
                 outside=t.package not in shown,
+                used_by=used.get(t.package, ()),
                 unpublished=None if t.removed else self._unpublished(t.package),
             )
             for t in found
         )
+
+    def _used(self, found: Sequence[Touched]) -> Mapping[str, tuple[str, ...]]:
+        """Removed package to its users, as the proposal leaves them or the base has them."""
+        reader, basis = self.reader, self.basis
+        gone = [t.package for t in found if t.removed]
+        if not gone:
+            return {}
+        left = upstreams.users(reader.git, basis.merge or self.head, reader.address, gone)
+        if basis.merge is not None or basis.base is None:
+            return left
+        changed = {t.package for t in found}
+        there = upstreams.users(reader.git, basis.base, reader.address, gone)
+        return {
+            package: tuple(sorted({*left[package], *(set(there[package]) - changed)}))
+            for package in gone
+        }
 
     def _package(self, package: str) -> Touched:
         """One package whose tree differs from the merge base's; paths alone say nothing."""

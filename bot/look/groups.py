@@ -87,6 +87,7 @@ class GroupLooker:
                 keys=self._keys,
                 tags=Tags(git, self._repository.id, self._keys, {}, adoption.tags),
                 baseline=adoption.heads,
+                address=self._repository.clone_url,
             )
             runs, there = await asyncio.gather(
                 self._forge.checks(head), self._forge.checks(pull.head)

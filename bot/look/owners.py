@@ -54,7 +54,9 @@ def named(policy: Policy | BrokenPolicy) -> bool:
     """Tell whether a rule of approvals names code owners."""
     rules = [configuring(policy).approve]
     if isinstance(policy, Policy):
-        inner = [each.rules.get(AccessAction.APPROVE) for each in policy.paths]
+        places = [policy.access, *(each.rules for each in policy.paths)]
+        approvals = (AccessAction.APPROVE, AccessAction.DELETE)
+        inner = [each.get(action) for each in places for action in approvals]
         rules += [rule for rule in (policy.approve, *inner) if rule is not None]
     sources = (part for rule in rules for source in rule.sources for part in parts(source))
     return any(isinstance(source, OwnersSource) for source in sources)

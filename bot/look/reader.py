@@ -55,6 +55,7 @@ class MirrorReader:
         tags: Its release tags.
         defaults: Files of other repositories that rules extend.
         baseline: Branches that packages are published from to what they were when the bot came.
+        address: Where git reaches the repository; "" where nobody asks for users of packages.
     """
 
     git: History
@@ -63,6 +64,7 @@ class MirrorReader:
     keys: Sequence[bytes]
     tags: Tags
     baseline: Mapping[str, str] = field(default_factory=dict)
+    address: str = ""
     defaults: Defaults | None = None
 
     def made_by_us(self, sha: str | None) -> bool:

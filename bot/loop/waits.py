@@ -10,7 +10,7 @@ REASONS = frozenset(
     {"approved", "asked", "check", "configuration", "fresh approval", "merge queue"}
     | {"freeze", "merge result", "mergeable"}
     | {"no hold", "no objection", "proposed", "publishing", "ready", "record", "rendered"}
-    | {"rules approved", "same head", "tag", "up to date", "valid", "window"}
+    | {"rules approved", "same head", "tag", "unused", "up to date", "valid", "window"}
 )
 """What waits are counted by: names of gates, without those of checks and tags."""
 

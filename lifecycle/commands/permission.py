@@ -6,6 +6,7 @@ from lifecycle import owners
 from lifecycle.access import AccessAction
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec
 from lifecycle.messages import answers as texts
+from lifecycle.needs import approving
 from lifecycle.policy import BrokenPolicy, Policy, configuring
 from lifecycle.rights import (
     REPOSITORY,
@@ -51,7 +52,10 @@ def verdict(request: CommandRequest, response: CommandResponse, row: CommandSpec
     packages = tuple(t.package for t in p.content.touched)
     if row.action is not AccessAction.APPROVE:
         return _authorise(request, response, row, Target(packages), rules)
-    found = [_authorise(request, response, row, Target((each,)), rules) for each in packages]
+    found = [
+        _authorise(request, response, row, Target((t.package,)), rules, approving(t))
+        for t in p.content.touched
+    ]
     if p.content.configures:
         changed = configuring(p.rules.policy)
         found.insert(0, _authorise(request, response, row, Target((owners.RULES,)), changed))
@@ -66,7 +70,8 @@ def _authorise(
     row: CommandSpec[Any],
     target: Target,
     policy: Policy,
+    action: AccessAction | None = None,
 ) -> Verdict:
     holders = {hold.person for hold in response.memory.holds}
     facts = facts_of(response.proposal, policy, holders)
-    return authorise(request.comment.author, row.action, target, facts)
+    return authorise(request.comment.author, action or row.action, target, facts)

@@ -51,6 +51,8 @@ class Touched:
         changed_by: Who changed the package in the base branch meanwhile, such as "#12" or a
             short commit id; sorted, empty when nobody did.
         workspace: The draft's name in the package's trailers.
+        used_by: Packages of the same branch that have it as upstream, sorted; only where it is
+            removed.
         also: Numbers of other open proposals that change it too, sorted.
         outside: The merge changed it, and the proposal does not show that.
         unpublished: What publishing it publishes beside the proposal's changes; None for nothing.
@@ -64,6 +66,7 @@ class Touched:
     tagging: Tagging = field(default_factory=Tagging)
     changed_by: tuple[str, ...] = ()
     workspace: str = ""
+    used_by: tuple[str, ...] = ()
     also: tuple[int, ...] = ()
     outside: bool = False
     unpublished: Unpublished | None = None

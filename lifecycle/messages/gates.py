@@ -46,6 +46,12 @@ PUSH_WANTED = (
     " that lets the bot push to this branch, then `/render`"
 )
 PUSH_WHO = "the author; for the rule, an administrator of the repository"
+IS_UNUSED = "no package of this branch has what is removed as upstream"
+UNUSED_WANTED = (
+    "those packages removed as well, or with another upstream in `upstream` and `upstreamLock` of"
+    " their Kptfiles"
+)
+UNUSED_WHO = "the author"
 IS_RENDERED = "Rendered output is up to date"
 RENDER_WHO = "the author"
 FINDINGS_WANTED = "no errors: fix them at their lines and push"
@@ -268,6 +274,14 @@ def approvals_who(standing: Approvals, authors: Iterable[str]) -> str:
     rules = [need for need in standing.needs if need.missing] or list(standing.needs)
     found = dict.fromkeys(rights.somebody(n.rule, n.owned, sorted(authors)) for n in rules)
     return "; ".join(list(found)[:MOST_LISTED])
+
+
+def used_by(found: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Which packages have as upstream what is removed."""
+    return "; ".join(
+        f"{name(package)} is the upstream of {names(users)}"
+        for package, users in found[:MOST_LISTED]
+    )
 
 
 def objections(logins: Iterable[str]) -> str:

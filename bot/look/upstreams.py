@@ -1,0 +1,70 @@
+"""Which packages of a commit have others of the same repository as upstream.
+
+Read only where a proposal removes packages. A Kptfile is parsed only where it names the repository,
+and up to `MOST_BYTES`: of thousands hardly any is.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from bot.git.port import History
+from cadlib.errors import PackageError
+from cadlib.kptfile import reader
+
+MOST_BYTES = 256 * 1024
+"""Of a Kptfile: a hundred times the largest real one."""
+
+_SCHEMES = ("https://", "http://", "ssh://", "git://")
+
+
+def users(
+    git: History, commit: str, address: str, removed: Collection[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the packages that have a removed one, or one inside it, as upstream.
+
+    Args:
+        git: Where the trees are.
+        commit: What is left once the packages were removed.
+        address: Where git reaches the repository.
+        removed: Paths of packages.
+
+    Returns:
+        Removed package to the packages that use it, sorted; none is missing.
+    """
+    found: dict[str, list[str]] = {package: [] for package in removed}
+    here = place(address)
+    named = here.rpartition("/")[2].encode()
+    for package, (_, tree) in sorted(git.difference("", commit).packages.items()):
+        file = f"{package}/Kptfile".lstrip("/")
+        data = git.blob(commit, file, MOST_BYTES) if tree and here else None
+        if data is None or named not in data.lower():
+            continue
+        for each in _upstreams(data, file, here):
+            for gone in removed:
+                if _within(each, gone) and package not in found[gone]:
+                    found[gone].append(package)
+    return {package: tuple(by) for package, by in found.items()}
+
+
+def place(address: str) -> str:
+    """Return host and path of a repository, however its address is spelled; "" for none."""
+    text = address.strip().lower()
+    scheme = next((each for each in _SCHEMES if text.startswith(each)), "")
+    text = text.removeprefix(scheme).rpartition("@")[2]
+    if not scheme and ":" in text.partition("/")[0]:  # as ssh has it: git@host:owner/name
+        text = text.replace(":", "/", 1)
+    return text.rstrip("/").removesuffix(".git")
+
+
+def _upstreams(data: bytes, file: str, here: str) -> Iterable[str]:
+    """Folders in this repository that a Kptfile names as upstream."""
+    try:
+        kptfile = reader.read(data, file)
+    except PackageError:
+        return  # it is no package that anybody could bring up to date
+    for git in (kptfile.upstream, kptfile.upstream_lock):
+        if git is not None and place(git.repo) == here:
+            yield git.directory.removeprefix("./").strip("/")
+
+
+def _within(folder: str, package: str) -> bool:
+    return not package or folder in ("", ".") or f"{folder}/".startswith(f"{package}/")
