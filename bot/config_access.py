@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -28,6 +28,7 @@ _SLUG = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
 _NAMED = {"user": _LOGIN, "app": _SLUG, "team": _SLUG}
 _SPELLED = rf"role:({'|'.join(_ROLES)})|user:{_LOGIN.pattern}|(app|team):{_SLUG.pattern}|codeowners"
 _SOURCE_SCHEMA: dict[str, Any] = {"pattern": f"^({_SPELLED})$"}
+_APP_SCHEMA: dict[str, Any] = {"pattern": f"^app:{_SLUG.pattern}$"}
 _ACTOR_SCHEMA: dict[str, Any] = {"pattern": f"^({_SPELLED}|author)$"}
 
 
@@ -68,6 +69,13 @@ def _actor(text: str) -> str:
     return text if text == "author" else _source(text)
 
 
+def _app(text: str) -> str:
+    kind, _, rest = text.partition(":")
+    if kind != "app" or not _SLUG.fullmatch(rest):
+        raise wrong(*texts.app(text))
+    return text
+
+
 def _upstream(text: str) -> str:
     if not text or "*" in text[:-1] or any(c.isspace() for c in text):
         raise wrong(*texts.upstream(text))
@@ -75,7 +83,20 @@ def _upstream(text: str) -> str:
 
 
 _Source = Annotated[str, AfterValidator(_source), Field(json_schema_extra=_SOURCE_SCHEMA)]
+_App = Annotated[str, AfterValidator(_app), Field(json_schema_extra=_APP_SCHEMA)]
 _Actor = Annotated[str, AfterValidator(_actor), Field(json_schema_extra=_ACTOR_SCHEMA)]
+
+
+class Automatic(Strict):
+    """Changes that need no approval."""
+
+    by: Annotated[list[_App], Field(min_length=1, max_length=20)]
+    """GitHub Apps such as `app:renovate`: whoever opened, wrote or pushed any part is one of
+    them."""
+
+    changes: Literal["patch"] = "patch"
+    """`patch`: every change in the package raises the last number of a version such as `1.2.3`,
+    alone or as the tag of an image, and nothing else is changed."""
 
 
 class Approve(Strict):
@@ -94,6 +115,9 @@ class Approve(Strict):
 
     self_: bool = Field(False, alias="self")
     """Authors may approve their own work."""
+
+    automatic: Automatic | None = None
+    """Changes that need no approval; every other gate has to hold all the same."""
 
     @model_validator(mode="after")
     def _can_be_met(self) -> "Approve":
@@ -260,10 +284,12 @@ def rules(form: PackageAccess | UpstreamAccess, *without: AccessAction) -> polic
 
 def rule(given: Given) -> AccessRule:
     """Return the rule that a form means."""
+    by = given.automatic.by if isinstance(given, Approve) and given.automatic else ()
     return AccessRule(
         getattr(given, "require", 1),
         tuple(_as_source(text) for text in given.from_),
         getattr(given, "self_", False),
+        tuple(AppSource(text.removeprefix("app:")) for text in by),
     )
 
 

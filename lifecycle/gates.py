@@ -16,7 +16,7 @@ from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.leaves import leaves
 from lifecycle.memory import Memory
 from lifecycle.messages import gates as texts
-from lifecycle.messages import updates
+from lifecycle.messages import reviews, updates
 from lifecycle.messages.markdown import people
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 
@@ -311,18 +311,18 @@ def _reviewed(proposal: Proposal) -> list[Gate]:
     if decision is None or proposal.place.merged:
         return []
     if decision is ReviewDecision.APPROVED:
-        return [Gate(name=texts.REVIEWED, state=GateState.HOLDS, actual=texts.IS_REVIEWED)]
+        return [Gate(name=reviews.REVIEWED, state=GateState.HOLDS, actual=reviews.IS_REVIEWED)]
     asked = decision is not ReviewDecision.REQUIRED
     given = sum(
         1 for each in latest_reviews(proposal).values() if each.state is ReviewState.APPROVED
     )
     return [
         Gate(
-            name=texts.REVIEWED,
+            name=reviews.REVIEWED,
             state=GateState.BLOCKED if asked else GateState.WAITS,
-            actual=texts.REVIEW_OBJECTS if asked else texts.not_reviewed(given),
-            wanted=texts.reviews_wanted(proposal.place.base_ref),
-            who=texts.REVIEW_WHO,
+            actual=reviews.REVIEW_OBJECTS if asked else reviews.not_reviewed(given),
+            wanted=reviews.reviews_wanted(proposal.place.base_ref),
+            who=reviews.REVIEW_WHO,
         )
     ]
 

@@ -9,7 +9,8 @@ from lifecycle.rights import Allowed, Unsure, Verdict
 
 def leaves(standing: Approvals) -> tuple[Leaf, ...]:
     """Return a leaf for each rule; none where one rule alone says it all."""
-    plain = len(standing.needs) == 1 and not standing.needs[0].unsure
+    first = standing.needs[0]
+    plain = len(standing.needs) == 1 and not first.unsure and not first.automatic
     if plain and standing.needs[0].owned is None:
         return ()
     return tuple(_rule(need) for need in standing.needs)
@@ -18,6 +19,8 @@ def leaves(standing: Approvals) -> tuple[Leaf, ...]:
 def _rule(need: Need) -> Leaf:
     state = GateState.WAITS if need.missing else GateState.HOLDS
     asked = texts.asked(need.packages, need.owned, need.rule, need.needed, len(need.counted))
+    if need.automatic:
+        return Leaf(state, texts.by_itself(need.packages, need.rule))
     below = (_person(login, verdict) for login, verdict in need.verdicts.items())
     return Leaf(state, asked, tuple(below))
 

@@ -7,7 +7,7 @@ files of each owner need one of theirs.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from lifecycle import owners
+from lifecycle import automatic, owners
 from lifecycle.access import AccessAction, OwnersSource, TeamSource, account, parts
 from lifecycle.events import Approval
 from lifecycle.facts.packages import Touched
@@ -30,6 +30,7 @@ class Need:
         owned: The files that it is about, where it takes their owners; None for all.
         needed: How many people must approve.
         action: What is approved: a change, or a removal.
+        automatic: Nobody need, by a rule that approves by itself.
         verdicts: Login to what the rule says of each who approved, by login.
     """
 
@@ -38,6 +39,7 @@ class Need:
     owned: Owned | None = None
     needed: int
     action: AccessAction = AccessAction.APPROVE
+    automatic: bool = False
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     @property
@@ -71,10 +73,12 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
         rule = policy.rule(action, package)
         uncertain = not proposal.people.authors_known and not rule.self_allowed
         needed = max(rule.require, int(proposal.content.surprising)) + uncertain
-        for owned in _owned(proposal, rule, package):
+        by_itself = not rules and automatic.approves(proposal, rule, package)
+        needed = 0 if by_itself else needed
+        for owned in (None,) if by_itself else _owned(proposal, rule, package):
             who = None if owned is None else (owned.owners, owned.why)
             sources = tuple(s.spelling for s in rule.sources)
-            key = (action, rule.require, sources, rule.self_allowed, who)
+            key = (action, rule.require, sources, rule.self_allowed, who, by_itself)
             before = found.get(key)
             named = () if package == owners.RULES else (package,)
             found[key] = Need(
@@ -83,6 +87,7 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
                 owned=before.owned if before else owned,
                 needed=needed,
                 action=action,
+                automatic=by_itself,
             )
     return list(found.values())
 
@@ -108,6 +113,14 @@ def teams(proposal: Proposal) -> tuple[str, ...]:
     for each in people.owners.values():
         found |= {slug for owned in each for slug in owned.teams(people.organization)}
     return tuple(sorted(found)[:MOST_TEAMS])
+
+
+def asks_who_wrote(proposal: Proposal) -> bool:
+    """Tell whether a rule needs the authors, whoever has said something."""
+    policy = proposal.rules.policy
+    return isinstance(policy, Policy) and any(
+        policy.rule(AccessAction.APPROVE, t.package).automatic for t in proposal.content.touched
+    )
 
 
 def _owned(proposal: Proposal, rule: AccessRule, package: str) -> tuple[Owned | None, ...]:

@@ -18,6 +18,7 @@ from cadlib.kptfile.values import Selector
 from lifecycle.access import (
     APPROVING,
     AccessAction,
+    AppSource,
     AuthorSource,
     HolderSource,
     Role,
@@ -141,11 +142,13 @@ class AccessRule:
         require: How many people must approve, for actions that take approvals; 0 for nobody.
         sources: Who counts: any of these.
         self_allowed: Authors may approve their own work.
+        automatic: Apps whose patch-level changes need no approval (ADR 37); empty for none.
     """
 
     require: int = 1
     sources: tuple[Source, ...] = (RoleSource(Role.WRITE),)
     self_allowed: bool = False
+    automatic: tuple[AppSource, ...] = ()
 
 
 _READERS = AccessRule(sources=(RoleSource(Role.READ),))
@@ -312,7 +315,8 @@ class Policy:
 
 def _asked(rule: AccessRule) -> list[object]:
     sources = sorted({source.spelling for source in rule.sources})
-    return [rule.require, sources, rule.self_allowed]
+    by_itself = sorted(source.spelling for source in rule.automatic)
+    return [rule.require, sources, rule.self_allowed, *([by_itself] if by_itself else [])]
 
 
 def _judging(function: GuardrailFunction) -> list[object]:
@@ -419,6 +423,7 @@ def _stricter(one: AccessRule, other: AccessRule) -> AccessRule:
         max(one.require, other.require),
         in_both(one.sources, other.sources),
         one.self_allowed and other.self_allowed,
+        tuple(app for app in one.automatic if app in other.automatic),
     )
 
 

@@ -76,7 +76,7 @@ class People:
             people |= {
                 who: r.author.id for who, r in latest if r.state is not ReviewState.DISMISSED
             }
-        if not people:
+        if not people and not needs.asks_who_wrote(p):
             return p
         slugs = needs.teams(p)
         written, roles, teams = await asyncio.gather(

@@ -174,6 +174,11 @@ def machine(text: str) -> Problem:
     return f"{text!r} is an App", f"Write app:{text[5:-5]}"
 
 
+def app(text: str) -> Problem:
+    """A text that is no App."""
+    return f"{text!r} is not an App", "Write its name as in its address, such as app:renovate"
+
+
 def team(text: str) -> Problem:
     """A team that is not spelled as forges do in addresses."""
     return (

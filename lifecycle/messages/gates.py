@@ -65,10 +65,6 @@ READY_WHO = "the author, or the function that sets it"
 UP_TO_DATE_WHO = "the author"
 OBJECTION_WANTED = "their approval, or a dismissal of the review"
 NO_OBJECTION = "nobody asked for changes"
-REVIEWED = "branch reviews"
-IS_REVIEWED = "the reviews that the branch's rules require are there"
-REVIEW_OBJECTS = "a review asks for changes, and the branch's rules require its approval"
-REVIEW_WHO = "somebody whose reviews count for the branch's rules: write access at least"
 HOLD_WANTED = "`/unhold`"
 HOLD_WHO = "whoever holds it, or somebody with write access"
 NO_HOLD = "nobody holds it"
@@ -242,6 +238,8 @@ def approvals(standing: Approvals) -> str:
         text = f"{met} of {len(standing.needs)} rules met"
     else:
         text = f"{len(standing.counted)} of {standing.needed}"
+    if not standing.needed and any(need.automatic for need in standing.needs):
+        text = "by rule"
     if standing.counted:
         text += f" ({people(a.person for a in standing.counted)})"
     fallen = [f"{person(who)}: {FALLEN[why]}" for who, why in sorted(standing.fallen.items())]
@@ -287,20 +285,6 @@ def used_by(found: Sequence[tuple[str, Sequence[str]]]) -> str:
 def objections(logins: Iterable[str]) -> str:
     """Who asked for changes."""
     return f"{people(logins)} asked for changes"
-
-
-def not_reviewed(given: int) -> str:
-    """How many approve by a review of the forge, where the branch's rules want more."""
-    reviews = number(given, "approving review") if given else "no approving review"
-    return f"{reviews}, fewer than the branch's rules require"
-
-
-def reviews_wanted(base_ref: str) -> str:
-    """What satisfies the rules of a branch."""
-    return (
-        f"the reviews that the rules of {code(base_ref)} require: *Files changed → Review changes →"
-        " Approve*; `/approve` is no review"
-    )
 
 
 def held(by: str, reason: str) -> str:

@@ -87,6 +87,12 @@ def asked(
     return f"{of}: {given} of {needed}, from {named(rule.sources)}"
 
 
+def by_itself(packages: Sequence[str], rule: AccessRule) -> str:
+    """A rule that approves by itself, and what it has found."""
+    apps = " or ".join(sorted(str(app) for app in rule.automatic))
+    return f"{names(packages)}: needs no approval, since {apps} made it and it is patch-level"
+
+
 def _owners(owned: Owned) -> str:
     if owned.why is not None:
         return f"CODEOWNERS {_UNREADABLE[owned.why]}"

@@ -5,6 +5,7 @@ Longer than 400 lines: a table of mistakes, and what is said of each.
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -199,7 +200,7 @@ access:
   delete: {require: 2, from: ["role:admin"]}
   paths:
     - directory: packages/prod/
-      approve: {require: 2, from: ["role:maintain"]}
+      approve: {require: 2, from: ["role:maintain"], automatic: {by: ["app:renovate"]}}
     - {directory: packages/prod/edge, rollback: {from: ["role:read"]}}
   upstreams:
     - {upstream: "github.com/acme/*", clone: {from: ["role:triage"]}}
@@ -209,11 +210,11 @@ access:
     assert isinstance(found, Policy)
     rule = found.rule
     named = (OwnersSource(), TeamSource("network-leads"), AppSource("renovate"))
-    prod = AccessRule(2, (RoleSource(Role.MAINTAIN),))
+    prod = AccessRule(2, (RoleSource(Role.MAINTAIN),), automatic=(AppSource("renovate"),))
     assert rule(AccessAction.APPROVE, "packages/net") == AccessRule(1, named)
     assert rule(AccessAction.APPROVE, "packages/prod/edge/dns") == prod
     assert rule(AccessAction.APPROVE, "packages/prod-2") == AccessRule(1, named)
-    assert rule(AccessAction.DEPRECATE, "packages/prod/db") == prod
+    assert rule(AccessAction.DEPRECATE, "packages/prod/db") == replace(prod, automatic=())
     assert rule(AccessAction.DELETE, "packages/prod/db").sources == (RoleSource(Role.ADMIN),)
     assert rule(AccessAction.PROPOSE).sources == (AuthorSource(), RoleSource(Role.TRIAGE))
     assert rule(AccessAction.REGISTER).sources == (UserSource("Ann"),)
@@ -373,6 +374,11 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
         [".porchbot.yaml:1, access.approve.from[0]: 'author' names nobody. Write role:<role>, the"
          " role being one of read, triage, write, maintain, admin, or user:<login>, team:<name>,"
          " app:<name> or codeowners."],
+    ),
+    "a person whose changes need no approval": (
+        "access: {approve: {automatic: {by: ['user:ann']}}}\n",
+        [".porchbot.yaml:1, access.approve.automatic.by[0]: 'user:ann' is not an App. Write its"
+         " name as in its address, such as app:renovate."],
     ),
     "a rule for the folder that is everything": (
         "access:\n  paths:\n  - {directory: ., propose: {from: ['role:write']}}\n",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lifecycle import memory
-from lifecycle.access import AccessAction, Person, Role, UserSource
+from lifecycle.access import APPROVING, AccessAction, Person, Role, UserSource
 from lifecycle.actions import Reply
 from lifecycle.approvals import approvals_of
 from lifecycle.commands.answers import answer
@@ -30,7 +30,7 @@ TOP = Path(__file__).resolve().parents[2]
 ANN = Person(11, "ann", False)
 ONLY_ANN = AccessRule(sources=(UserSource("ann"),))
 OTHERS = AccessRule(sources=(UserSource("bob"),))
-APPROVERS = {"approve", "override"}
+APPROVERS = {row.word for row in TABLE.rows if row.action in APPROVING}
 """Words of actions that an author may not do."""
 
 

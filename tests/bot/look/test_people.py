@@ -17,10 +17,11 @@ from bot.forges.port import (
 from bot.look.people import People, came_to
 from bot.look.reader import MirrorReader
 from bot.look.teams import KEPT, Teams
-from lifecycle.access import Known, Person, Role, Team, Unreadable
+from lifecycle.access import AppSource, Known, Person, Role, Team, Unreadable
 from lifecycle.authors import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
+from lifecycle.policy import AccessRule, Policy
 from tests.lifecycle.samples import HEAD, PROPOSAL, changed, said
 from tests.memory.clock import ManualClock
 
@@ -125,6 +126,21 @@ async def test_a_renamed_author_is_still_the_author() -> None:
     assert told.asked == 1
     told.login = "newname"
     assert await authors("newname") == {"newname"}
+
+
+async def test_who_wrote_it_is_asked_where_a_rule_may_approve_by_itself() -> None:
+    """Short-cut refused: nobody has said a word, so only who opened it counts as an author."""
+    told = Told("mallory")
+    people = People(cast(Forge, told), "porchbot[bot]")
+    rule = AccessRule(automatic=(AppSource("renovate"),))
+    git, pull = cast(MirrorReader, Unmerged()), replace(PULL, head=HEAD)
+    opened = changed(PROPOSAL, head_mark="m", authors=frozenset({"renovate[bot]"}))
+
+    silent = await people.add(git, pull, opened, ())
+    ruled = await people.add(git, pull, changed(opened, policy=Policy(approve=rule)), ())
+
+    assert silent.people.authors == {"renovate[bot]"}
+    assert ruled.people.authors == {"renovate[bot]", "mallory"}
 
 
 async def test_commits_with_too_much_text_are_not_asked_for() -> None:

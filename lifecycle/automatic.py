@@ -1,0 +1,69 @@
+"""Rules that approve by themselves: small changes that a named App made, and nobody else.
+
+Such a rule takes the place of the approvals alone. Every other gate has to hold as well, and a
+request for changes or a hold stops it (ADR 37).
+"""
+
+import re
+
+from cadlib.diff.changes import Change, ChangeKind
+from lifecycle.access import AppSource, Known, Standing, account
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.verdicts import Verdict
+from lifecycle.policy import AccessRule
+
+_NUMBER = r"[0-9]{1,9}"
+_VERSION = re.compile(
+    rf"(?P<name>(?:[^@\s]*:)?)(?P<line>v?{_NUMBER}\.{_NUMBER}\.)(?P<patch>{_NUMBER})"
+)
+"""A version with all its numbers, alone or as the tag of an image; none before a release, and no
+digest, of which nobody can tell what it is."""
+
+
+def approves(proposal: Proposal, rule: AccessRule, package: str) -> bool:
+    """Tell whether a rule approves a package by itself.
+
+    Args:
+        proposal: The facts.
+        rule: The rule of the package.
+        package: Which one.
+    """
+    if not rule.automatic or not _made_by(proposal, rule.automatic):
+        return False
+    found, content = proposal.content, {t.package: t for t in proposal.content.touched}
+    if found.configures or found.beside or found.surprising or package not in content:
+        return False
+    verdicts = [v for v in proposal.verdicts if v.package == package]
+    return _small(content[package]) and bool(verdicts) and all(map(_patched, verdicts))
+
+
+def _made_by(proposal: Proposal, apps: tuple[AppSource, ...]) -> bool:
+    """Everybody who opened, wrote, pushed or asked for any of it is one of these Apps."""
+    people = proposal.people
+    authors = [people.author, *(account(0, login) for login in people.authors)]
+    return people.authors_known and all(
+        any(app.covers(Standing(person=who)) is Known.YES for app in apps) for who in authors
+    )
+
+
+def _small(touched: Touched) -> bool:
+    """The package stays, was there before, and nothing else is published with it."""
+    there = bool(touched.origin and touched.tree)
+    return there and touched.unpublished is None and not touched.outside
+
+
+def _patched(verdict: Verdict) -> bool:
+    """All that differs is told, and is the last number of a version that went up."""
+    told = verdict.complete and not verdict.broken and not verdict.changes
+    return told and bool(verdict.diff) and all(map(_is_patch, verdict.diff))
+
+
+def _is_patch(change: Change) -> bool:
+    if change.kind is not ChangeKind.CHANGED or change.resource is None or not change.field:
+        return False
+    was, now = (_VERSION.fullmatch(text or "") for text in (change.old, change.new))
+    if was is None or now is None:
+        return False
+    same = (was["name"], was["line"]) == (now["name"], now["line"])
+    return same and int(now["patch"]) > int(was["patch"])

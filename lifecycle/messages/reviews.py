@@ -1,0 +1,22 @@
+"""Texts of the gate of reviews that the rules of the base branch require."""
+
+from lifecycle.messages.markdown import code, number
+
+REVIEWED = "branch reviews"
+IS_REVIEWED = "the reviews that the branch's rules require are there"
+REVIEW_OBJECTS = "a review asks for changes, and the branch's rules require its approval"
+REVIEW_WHO = "somebody whose reviews count for the branch's rules: write access at least"
+
+
+def not_reviewed(given: int) -> str:
+    """How many approve by a review of the forge, where the branch's rules want more."""
+    reviews = number(given, "approving review") if given else "no approving review"
+    return f"{reviews}, fewer than the branch's rules require"
+
+
+def reviews_wanted(base_ref: str) -> str:
+    """What satisfies the rules of a branch."""
+    return (
+        f"the reviews that the rules of {code(base_ref)} require: *Files changed → Review changes →"
+        " Approve*; `/approve` is no review"
+    )

@@ -1,0 +1,109 @@
+"""Rules that approve by themselves: what has to be so, one condition at a time."""
+
+from dataclasses import replace
+
+import pytest
+
+from cadlib.diff.changes import Change, ChangeKind
+from cadlib.findings import ResourceRef
+from lifecycle import memory
+from lifecycle.access import AppSource, Person
+from lifecycle.approvals import approvals_of
+from lifecycle.facts.packages import Unpublished
+from lifecycle.facts.proposal import Proposal
+from lifecycle.gates import judge
+from lifecycle.messages import summary
+from lifecycle.policy import AccessRule, Policy
+from tests.lifecycle.samples import CORE, FACTS, OLD, OTHER, PROPOSAL, changed
+
+RENOVATE = Person(7, "renovate[bot]", True)
+RULE = AccessRule(automatic=(AppSource("renovate"),))
+REF = ResourceRef(kind="Deployment", name="cart")
+
+
+def change(old: str | None, new: str | None, **more: object) -> Change:
+    given = {"path": "a.yaml", "kind": ChangeKind.CHANGED, "resource": REF, "field": "spec.image"}
+    return Change(**{**given, "old": old, "new": new, **more})  # type: ignore[arg-type]
+
+
+PATCH = change("acme/cart:1.2.3", "acme/cart:1.2.10")
+VERDICT = replace(PROPOSAL.verdicts[0], diff=(PATCH,))
+GOOD = changed(
+    PROPOSAL,
+    author=RENOVATE,
+    authors=frozenset({"renovate[bot]"}),
+    policy=Policy(approve=RULE),
+    verdicts=(VERDICT,),
+)
+
+
+def needed(made: Proposal) -> int:
+    assert isinstance(made.rules.policy, Policy)
+    return approvals_of(made, made.rules.policy, memory.read(made)).needed
+
+
+def test_a_patch_of_a_named_app_needs_nobody() -> None:
+    assert needed(GOOD) == 0
+    shown = summary.gate_list(judge(replace(FACTS, proposals=(GOOD,)), GOOD, memory.read(GOOD)))
+    assert "**approved**: by rule" in shown
+    assert "needs no approval, since the App `renovate` made it and it is patch-level" in shown
+
+
+FALL: dict[str, Proposal] = {
+    "a person opened it": changed(GOOD, author=Person(1, "author", False)),
+    "a person pushed a part": changed(GOOD, authors=frozenset({"renovate[bot]", "ann"})),
+    "another App pushed a part": changed(GOOD, authors=frozenset({"other[bot]"})),
+    "nobody knows who pushed": changed(GOOD, authors_known=False),
+    "something is merged beside it": changed(GOOD, beside="x"),
+    "it changes the rules": changed(GOOD, configures=True),
+    "the package is new": changed(GOOD, touched=(replace(CORE, origin=""),)),
+    "the package goes": changed(GOOD, touched=(replace(CORE, tree=""),)),
+    "more is published with it": changed(
+        GOOD,
+        touched=(replace(CORE, unpublished=Unpublished(revision=4, published=OTHER, base=OLD)),),
+    ),
+    "the merge changes it": changed(GOOD, touched=(replace(CORE, outside=True),)),
+    "it is not rendered": changed(GOOD, verdicts=(replace(VERDICT, changes={"a": b"x"}),)),
+    "a function is missing": changed(GOOD, verdicts=(replace(VERDICT, broken="no runner"),)),
+    "nobody can tell what changed": changed(GOOD, verdicts=(replace(VERDICT, diff=()),)),
+    "another package beside it": changed(GOOD, touched=(CORE, replace(CORE, package="net/edge"))),
+    "no rule": changed(GOOD, policy=Policy()),
+}
+
+
+@pytest.mark.parametrize("made", FALL.values(), ids=FALL)
+def test_one_thing_less_and_a_person_approves(made: Proposal) -> None:
+    """Short-cut refused: the author of the pull request and its title tell what it is."""
+    assert needed(made) >= 1
+
+
+CHANGES: dict[str, tuple[Change, bool]] = {
+    "the last number of an image's tag": (PATCH, True),
+    "a version alone": (change("v1.2.3", "v1.2.4"), True),
+    "a minor version": (change("1.2.3", "1.3.0"), False),
+    "a major version": (change("1.2.3", "2.2.4"), False),
+    "a version that goes down": (change("1.2.3", "1.2.2"), False),
+    "another image": (change("acme/cart:1.2.3", "evil/cart:1.2.4"), False),
+    "a version before a release": (change("1.2.3", "1.2.4-rc.1"), False),
+    "a digest beside it": (change("a:1.2.3", "a:1.2.4@sha256:aa"), False),
+    "an address": (change("10.0.0.1", "10.0.0.2"), False),
+    "a number": (change("1", "2"), False),
+    "a value that is not shown": (change(None, None), False),
+    "a field that is new": (change(None, "1.2.3", kind=ChangeKind.ADDED), False),
+    "a resource that goes": (change("1.2.3", None, kind=ChangeKind.REMOVED), False),
+    "comments": (change("1.2.3", "1.2.4", kind=ChangeKind.COMMENTS), False),
+    "a file": (change("1.2.3", "1.2.4", resource=None), False),
+}
+
+
+@pytest.mark.parametrize(("one", "small"), CHANGES.values(), ids=CHANGES)
+def test_what_is_patch_level(one: Change, small: bool) -> None:
+    """Short-cut refused: whatever looks like a version at its end."""
+    made = changed(GOOD, verdicts=(replace(VERDICT, diff=(PATCH, one)),))
+
+    assert needed(made) == (0 if small else 1)
+
+
+def test_approvals_bind_to_the_rule() -> None:
+    """Short-cut refused: a digest without it, so that nothing falls where the rule is added."""
+    assert Policy(approve=RULE).digest != Policy().digest
