@@ -14,6 +14,7 @@ The classes are the format. `make reference` writes its JSON schema, which stand
 """
 
 import posixpath
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -35,6 +36,7 @@ from lifecycle import names, policy
 from lifecycle.access import (
     AccessAction,
 )
+from lifecycle.commands.table import TABLE
 from lifecycle.messages import configuration as texts
 from lifecycle.messages import naming
 from lifecycle.policy import (
@@ -89,6 +91,9 @@ def _reference(text: str) -> str:
     if parse(text) is None:
         raise wrong(*texts.reference(text))
     return text
+
+
+_ALIAS = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
 class Package(Strict):
@@ -273,6 +278,22 @@ class Labels(Strict):
         }
 
 
+class Commands(Strict):
+    """Commands in comments."""
+
+    aliases: Annotated[dict[str, str], Field(max_length=50)] = Field(default={})
+    """Other words for commands, such as `lgtm: approve`."""
+
+    @model_validator(mode="after")
+    def _mean_commands(self) -> "Commands":
+        for alias, word in self.aliases.items():
+            if not _ALIAS.fullmatch(alias) or TABLE.named(alias) is not None:
+                raise wrong(*texts.alias(alias))
+            if word not in TABLE.words:
+                raise wrong(*texts.alias_of(alias, word, TABLE.words))
+        return self
+
+
 class Configuration(Strict):
     """What porchbot reads from `.porchbot.yaml` on the base branch. Every key may be left out."""
 
@@ -301,6 +322,7 @@ class Configuration(Strict):
     functions: Functions = Functions()
     access: Access = Field(default_factory=lambda: Access.model_validate({}))
     publish: Publish = Publish()
+    commands: Commands = Commands()
 
     labels: Labels | Literal[False] = Field(default_factory=lambda: Labels.model_validate({}))
     """Labels that mirror stages; `false` for none."""
@@ -340,6 +362,7 @@ class Configuration(Strict):
             update=UpdateMode(self.publish.update),
             observe=self.mode == "observe",
             checks=tuple(OutsideCheck(c.name, c.app.lower()) for c in self.publish.checks),
+            aliases=dict(self.commands.aliases),
             calendars=calendars.of(self.publish.windows),
             allow=() if self.functions.allow is None else (tuple(self.functions.allow),),
         )

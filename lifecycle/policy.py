@@ -235,6 +235,7 @@ class Policy:
         auto_merge: It merges once every gate holds; else only once `/approve` asked for it.
         update: Who brings a proposal up to date.
         observe: The bot judges and shows, and writes nothing else.
+        aliases: Other words for commands.
         calendars: When packages are published; of several, each has to be open.
         release: A release is made of each tag.
         labels: Stage to the label that mirrors it, "" for none; empty for no labels at all.
@@ -254,6 +255,7 @@ class Policy:
     auto_merge: bool = True
     update: UpdateMode = UpdateMode.MANUAL
     observe: bool = False
+    aliases: Mapping[str, str] = field(default_factory=dict)
     calendars: tuple[Calendar, ...] = ()
     checks: tuple[OutsideCheck, ...] = ()
     release: bool = False
@@ -359,6 +361,7 @@ def united(above: Policy, own: Policy) -> Policy:
         roots=above.roots,
         observe=above.observe,
         auto_merge=above.auto_merge and own.auto_merge,
+        aliases=above.aliases,
         mutators=_with(above.mutators, own.mutators),
         validators=_with(above.validators, own.validators),
         approve=_stricter(above.approve, own.approve),
@@ -456,3 +459,8 @@ class BrokenPolicy:
 
     problems: tuple[ConfigurationProblem, ...]
     observe: bool = False
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """None are known."""
+        return {}

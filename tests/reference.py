@@ -14,6 +14,7 @@ from bot import config
 from bot.cli.root import ALIASES, main
 from bot.variables import VARIABLES
 from fnrunner import settings_form
+from lifecycle.commands.spec import CommandSpec
 from lifecycle.commands.table import TABLE
 from lifecycle.facts.proposal import Stage
 from lifecycle.messages import rights
@@ -80,10 +81,15 @@ def _titled(head: str, by: str) -> str:
     return f"{title}\n{_made(by)}{rest}"
 
 
+def _ways(row: CommandSpec[Any]) -> str:
+    """How a command is written, then its aliases."""
+    return ", ".join(f"`/{way}`" for way in (row.usage, *row.aliases))
+
+
 def commands() -> str:
     """The commands of pull requests."""
     rows = [
-        f"| `/{row.usage}` | {row.help} | {_stages(row.stages)} | {rights.right(row.action)} |\n"
+        f"| {_ways(row)} | {row.help} | {_stages(row.stages)} | {rights.right(row.action)} |\n"
         for row in TABLE.rows
     ]
     others = [f"| `/{word}` | {instead} |\n" for word, instead in INSTEAD.items()]

@@ -34,6 +34,7 @@ from bot.render.port import Renderer
 from bot.store.hints import Press
 from bot.store.port import Store
 from bot.store.values import Adoption, Revision
+from cadlib.diff.changes import Change
 from lifecycle import memory, names, releases
 from lifecycle.access import Person
 from lifecycle.assess import lost_tags
@@ -105,6 +106,10 @@ class _Look:
 
 MOST_DEFAULTS = 32
 """Files that the rules of one look extend: those of its bases and heads, three each at most."""
+
+
+MOST_COMPARED = 5
+"""Revisions that one look compares with; whoever can read may ask."""
 
 
 class Looker:
@@ -509,10 +514,24 @@ class Looker:
         if pull.head_repository == self.repository.id.number:
             update = await updating.update(self.renderer, reader.git, proposal, self.offload)
             proposal = replace(proposal, update=update)
+        proposal = await self._compare(reader, proposal)
         if not proposal.place.closed and any(v.blocking for v in verdicts):
             pushed_by = await self._people.pusher_of(pull)
             proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
         return proposal, found
+
+    async def _compare(self, reader: MirrorReader, p: Proposal) -> Proposal:
+        """What differs from revisions that somebody asks about."""
+        asked = answers.compared_with(p, memory.read(p))
+        found: dict[int, dict[str, tuple[Change, ...]]] = {number: {} for number in asked}
+        for number in sorted(asked)[:MOST_COMPARED]:
+            for t in p.content.touched:
+                commit = await self.offload(reader.tags.commit, t.package, number)
+                if commit is not None and t.tree:
+                    before = await self.offload(reader.git.package, commit, t.package)
+                    changes = await self.renderer.changes(reader.git, before, t.tree)
+                    found[number][t.package] = changes
+        return replace(p, compared=found) if found else p
 
     def _pressed(self, look: _Look, pull: ListedProposal) -> tuple[Comment, ...]:
         """The buttons that were pressed, as commands; once, where several propose the commit."""

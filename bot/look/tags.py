@@ -89,6 +89,12 @@ class Tags:
             listed=ledger,
         )
 
+    def commit(self, package: str, number: int) -> Sha | None:
+        """The commit of a revision, ours or not; None where there is none, or git lacks it."""
+        known = self.used.get(package, {}).get(number)
+        target = self._at(package, number) or (Sha(known.target) if known else None)
+        return target if target is not None and self.git.has(target) else None
+
     def newest(self, package: str, before: Sha | None = None) -> tuple[int, Sha] | None:
         """The newest revision of ours, with its commit; None when there is none.
 

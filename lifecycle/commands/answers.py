@@ -11,6 +11,7 @@ from lifecycle import memory, rights
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import unbound
 from lifecycle.commands.handlers.approve import ApproveCommand
+from lifecycle.commands.handlers.questions import DiffCommand
 from lifecycle.commands.parse import ParsedComment, parse
 from lifecycle.commands.permission import refusal
 from lifecycle.commands.spec import CommandRequest, CommandResponse, Table
@@ -57,20 +58,30 @@ def pending(
     no package is touched, `/approve` and the like are meant for somebody else; questions are
     answered.
     """
-    known = remembered.answered
+    known, aliases = remembered.answered, proposal.rules.policy.aliases
     return tuple(
         (comment, parsed)
         for comment in (*proposal.talk.comments, *proposal.talk.pressed)
         if comment.id not in known
         and (not comment.author.bot or rights.named(proposal, comment.author))
         and comment.at >= proposal.times.installed_at
-        and (parsed := parse(comment.body, table=table))
+        and (parsed := parse(comment.body, table=table, aliases=aliases))
         and (proposal.content.approvable or _asks_only(parsed, table))
     )
 
 
 def _asks_only(parsed: ParsedComment, table: Table) -> bool:
     return bool(parsed.commands) and all(table.row(each).question for each in parsed.commands)
+
+
+def compared_with(proposal: Proposal, remembered: Memory) -> frozenset[int]:
+    """Return the revisions that somebody asks to have the proposal compared with."""
+    return frozenset(
+        command.revision
+        for _, parsed in pending(proposal, remembered)
+        for command in parsed.commands
+        if isinstance(command, DiffCommand) and command.revision
+    )
 
 
 def unbound_since(proposal: Proposal, remembered: Memory) -> datetime | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from lifecycle import names
 from lifecycle.messages import parsing as texts
 
 BLANKS = " \t"
@@ -234,6 +235,32 @@ class GateName:
         kind, colon, name = word.partition(":")
         gate = f"check {name}" if kind == "check" and colon else {"windows": "window"}.get(word)
         return TakenArgument(gate or word, text[found.end() :].strip(BLANKS))
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalRevision:
+    """An optional argument: a revision, such as "v3"; 0 where it is left out.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "[v<N>]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the first word."""
+        word, _, rest = text.partition(" ")
+        if not word:
+            return TakenArgument(0, "")
+        number = word.removeprefix("v")
+        if not names.looks_like_revision(f"v{number}"):
+            return WrongArgument(texts.no_revision())
+        return TakenArgument(int(number), rest.strip(BLANKS))
 
 
 def read(arguments: Sequence[Argument], text: str) -> Mapping[str, object] | WrongArgument:

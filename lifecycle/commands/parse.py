@@ -16,10 +16,10 @@ The same text gives the same result, and every text gives one.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from lifecycle import limits
 from lifecycle.commands import grammar
@@ -30,6 +30,9 @@ from lifecycle.commands.lines import Beginnings, Unclear
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.messages import parsing as texts
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 MOST_LINES = 1_000
 """Lines of a comment with commands: what the Markdown parser does for each takes time."""
@@ -102,26 +105,53 @@ _OTHERS = frozenset({"cc", "close", "lint", "retest", "reopen", "test", "wip"})
 no misspelt `/reject` (Prow's command-help page, GitLab's quick actions)."""
 
 
-def parse(body: str, *, app: str = "porchbot", table: Table = TABLE) -> ParsedComment:
+NO_ALIASES: Mapping[str, str] = {}
+
+
+def parse(
+    body: str,
+    *,
+    app: str = "porchbot",
+    table: Table = TABLE,
+    aliases: Mapping[str, str] = NO_ALIASES,
+) -> ParsedComment:
     """Find the commands in a comment.
 
     Args:
         body: Markdown as written; any text.
         app: The name by which people address the bot with `@`, without brackets.
         table: The commands that there are.
+        aliases: Other words of a repository to those of commands, which they cannot replace.
     """
     digest = hashlib.sha256(f"{app}\0{body}".encode("utf-8", "surrogatepass")).digest()
-    known = _PARSED.get((table, digest))
+    key = table, tuple(sorted(aliases.items())), digest
+    known = _PARSED.get(key)
     if known is None:
-        maybe = _maybe(app, table).search(body)
-        known = _parse(_NEWLINE.sub("\n", body), app, table) if maybe else ParsedComment()
-        _PARSED[table, digest] = known
-        while len(_PARSED) > MOST_KEPT:
-            _PARSED.pop(next(iter(_PARSED)), None)
+        lines = _lines(body, digest, app, table)
+        known = lines if isinstance(lines, ParsedComment) else _parse(lines, app, table, aliases)
+        _keep(_PARSED, key, known)
     return known
 
 
-def _parse(text: str, app: str, table: Table) -> ParsedComment:
+def _lines(
+    body: str, digest: bytes, app: str, table: Table
+) -> Sequence[comment_lines.Line] | ParsedComment:
+    """The lines that may be commands, which is what takes long; kept, whatever they then mean."""
+    found = _LINES.get((table, digest))
+    if found is None:
+        maybe = _maybe(app, table).search(body)
+        found = _find_lines(_NEWLINE.sub("\n", body), app, table) if maybe else ParsedComment()
+        _keep(_LINES, (table, digest), found)
+    return found
+
+
+def _keep(kept: dict[K, V], key: K, value: V) -> None:
+    kept[key] = value
+    while len(kept) > MOST_KEPT:
+        kept.pop(next(iter(kept)), None)
+
+
+def _find_lines(text: str, app: str, table: Table) -> Sequence[comment_lines.Line] | ParsedComment:
     for most, what, count in (
         (limits.COMMENT, "characters", len(text)),
         (MOST_LINES, "lines", text.count("\n") + 1),
@@ -130,13 +160,19 @@ def _parse(text: str, app: str, table: Table) -> ParsedComment:
             problem = Malformed("", texts.long_comment(most, what))
             meant = _maybe(app, table, exact=True).search(text)
             return ParsedComment(problems=(problem,) if meant else ())
+    return tuple(comment_lines.lines(_UNUSABLE.sub("\ufffd", text), _beginnings(app)))
+
+
+def _parse(
+    lines: Iterable[comment_lines.Line], app: str, table: Table, aliases: Mapping[str, str]
+) -> ParsedComment:
     commands: list[object] = []
     problems: list[CommandProblem] = []
-    for line in comment_lines.lines(_UNUSABLE.sub("\ufffd", text), _beginnings(app)):
+    for line in lines:
         if len(commands) + len(problems) == MOST_COMMANDS:
             problems.append(Malformed("", texts.many_commands(MOST_COMMANDS)))
             break
-        found = _read(line.text, app, table)
+        found = _read(line.text, app, table, aliases)
         if line.doubt is not None:
             found = _doubted(found, line.doubt, table)
         if isinstance(found, Misspelt | Malformed):
@@ -159,9 +195,12 @@ _DOUBTS: Mapping[Unclear, str] = {
     Unclear.LONG: texts.long_paragraph(comment_lines.MOST_PARAGRAPH),
 }
 
-_PARSED: dict[tuple[Table, bytes], ParsedComment] = {}
-"""Table and digest of a text to what it asks for: comments are read at every look, and rarely
-change."""
+_PARSED: dict[tuple[Table, tuple[tuple[str, str], ...], bytes], ParsedComment] = {}
+"""Table, aliases and digest of a text to what it asks for: comments are read at every look, and
+rarely change."""
+
+_LINES: dict[tuple[Table, bytes], Sequence[comment_lines.Line] | ParsedComment] = {}
+"""Table and digest of a text to its lines that may be commands, or to what is wrong with it."""
 
 _NEWLINE = re.compile(r"\r\n?")
 _UNUSABLE = re.compile(f"[{comment_lines.SENTINEL}\\x00\ud800-\udfff]")
@@ -202,7 +241,7 @@ _HIDDEN = re.compile(
 # Control, line and paragraph separators, bidirectional ones, and what stands for unreadable text.
 
 
-def _read(line: str, app: str, table: Table) -> object:
+def _read(line: str, app: str, table: Table, aliases: Mapping[str, str]) -> object:
     """Read one line: a command or a problem; None when it is not for us."""
     mention = re.match(rf"@{re.escape(app)}(?:\[bot\])?[,:]?(?=[ \t]|$)", line, re.IGNORECASE)
     if mention is None and line.startswith("@"):
@@ -212,7 +251,7 @@ def _read(line: str, app: str, table: Table) -> object:
         return HelpCommand()
     word, _, rest = text.removeprefix("/").replace("\t", " ").partition(" ")
     word = word.lower() if word.isascii() else word  # the Kelvin sign's lower case is a "k"
-    row = table.named(word)
+    row = table.named(word) or table.named(aliases.get(word, ""))
     if row is not None:
         return _obeyable(row, rest.strip(BLANKS))
     if word in texts.INSTEAD:

@@ -138,6 +138,7 @@ class CommandSpec(Generic[C]):
         question: It only asks, and is answered also where no package is touched.
         pushes: It pushes to the head branch: that takes what pushing takes, and to have written a
             part does not suffice. Where the branch is in a fork it comes to an explanation only.
+        aliases: Other words for it, such as those of other bots.
     """
 
     word: str
@@ -149,6 +150,7 @@ class CommandSpec(Generic[C]):
     help: str
     question: bool = False
     pushes: bool = False
+    aliases: tuple[str, ...] = ()
 
     @property
     def usage(self) -> str:
@@ -168,18 +170,19 @@ class Table:
 
     def __init__(self, rows: Sequence[CommandSpec[Any]]) -> None:
         self.rows = tuple(rows)
-        self._words = {row.word: row for row in rows}
+        named = [(word, row) for row in rows for word in (row.word, *row.aliases)]
+        self._words = dict(named)
         self._classes = {row.command: row for row in rows}
-        if not len(rows) == len(self._words) == len(self._classes):
+        if len(named) != len(self._words) or len(rows) != len(self._classes):
             raise ValueError("two commands have one word or one class: give each its own")
 
     @property
     def words(self) -> Sequence[str]:
-        """The words of all commands."""
-        return tuple(self._words)
+        """The words of all commands, without their aliases."""
+        return tuple(row.word for row in self.rows)
 
     def named(self, word: str) -> CommandSpec[Any] | None:
-        """The row of a word; None for a word that is no command."""
+        """The row of a word or alias; None for a word that is no command."""
         return self._words.get(word)
 
     def row(self, command: object) -> CommandSpec[Any]:

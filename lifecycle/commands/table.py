@@ -6,6 +6,7 @@ from lifecycle.commands.grammar import (
     GateName,
     OptionalEnd,
     OptionalFolder,
+    OptionalRevision,
     OptionalText,
     OptionalWord,
     Text,
@@ -43,6 +44,7 @@ TABLE = Table(
             action=AccessAction.UNAPPROVE,
             handler=approve.unapprove,
             help="take your own approval back",
+            aliases=("remove-approve",),
         ),
         CommandSpec(
             word="reject",
@@ -61,6 +63,7 @@ TABLE = Table(
             handler=render.render,
             help="render again; commits the result where the bot may push",
             pushes=True,
+            aliases=("rerender",),
         ),
         CommandSpec(
             word="rebase",
@@ -78,6 +81,7 @@ TABLE = Table(
             action=AccessAction.CHECK,
             handler=render.check,
             help="check again, with nothing kept from before",
+            aliases=("recheck",),
         ),
         CommandSpec(
             word="hold",
@@ -96,6 +100,7 @@ TABLE = Table(
             action=AccessAction.UNHOLD,
             handler=hold.unhold,
             help="end the hold",
+            aliases=("remove-hold",),
         ),
         CommandSpec(
             word="freeze",
@@ -123,6 +128,16 @@ TABLE = Table(
             action=AccessAction.OVERRIDE,
             handler=timing.override,
             help="let this past `window`, `freeze` or `check:<name>`",
+        ),
+        CommandSpec(
+            word="diff",
+            command=questions.DiffCommand,
+            arguments=(OptionalRevision("revision"),),
+            stages=_UNPUBLISHED,
+            action=AccessAction.READ,
+            handler=questions.diff,
+            help="tell what changes, here or since a revision, by resource and field",
+            question=True,
         ),
         CommandSpec(
             word="why",

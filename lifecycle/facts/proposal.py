@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from cadlib.diff.changes import Change
 from lifecycle.access import Person, Role, Team
 from lifecycle.facts.conversation import Discussion
 from lifecycle.facts.effects import RulesEffect
@@ -148,6 +149,8 @@ class Proposal:
         verdicts: One for each touched package that still exists, sorted by path.
         merging: What stands between it and its merge beside our own gates.
         update: What bringing it up to date comes to; None where nobody wants that.
+        compared: Revisions that somebody asked to have it compared with: package to what differs,
+            where there is such a revision.
         rules_effect: What its change of the configuration would do; None where it makes none, or
             one that cannot be read.
         releases: Of its tags of which no release was seen yet, where releases are asked for.
@@ -162,6 +165,7 @@ class Proposal:
     verdicts: tuple[Verdict, ...] = ()
     merging: Merging = field(default_factory=Merging)
     update: Update | None = None
+    compared: Mapping[int, Mapping[str, tuple[Change, ...]]] = field(default_factory=dict)
     rules_effect: RulesEffect | None = None
     releases: tuple[ReleaseNotes, ...] = ()
 

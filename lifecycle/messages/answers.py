@@ -14,6 +14,7 @@ from lifecycle.messages.markdown import (
     change_list,
     code,
     every,
+    names,
     number,
     people,
     quote,
@@ -207,19 +208,61 @@ def not_understood(problem: str) -> str:
     return f"not understood: {problem}{end} `/help` lists the commands."
 
 
-def help_text(rows: Sequence[tuple[str, str, str]]) -> str:
+def help_text(rows: Sequence[tuple[Sequence[str], str, str]]) -> str:
     """What this person can ask for here, and what takes somebody else.
 
     Args:
-        rows: How each command is written, what it does, and what it takes that this person
-            lacks; "" where they may.
+        rows: The ways in which each command is written, what it does, and what it takes that
+            this person lacks; "" where they may.
     """
-    may = [f"- `/{usage}`: {what}" for usage, what, lacks in rows if not lacks]
-    others = [f"- `/{usage}`: {what} (takes {lacks})" for usage, what, lacks in rows if lacks]
+    may = [f"- {_ways(ways)}: {what}" for ways, what, lacks in rows if not lacks]
+    others = [f"- {_ways(ways)}: {what} (takes {lacks})" for ways, what, lacks in rows if lacks]
     return "\n".join(
         ["you can ask for this here, at the start of a line:", "", *may]
         + (["", "This takes somebody else:", "", *others] if others else [])
     )
+
+
+def _ways(ways: Sequence[str]) -> str:
+    """How a command is written, then its aliases."""
+    return ", ".join(f"`/{way}`" for way in ways)
+
+
+def diff(proposal: Proposal, revision: int) -> str:
+    """The answer to `/diff`: every change that there is room for.
+
+    Args:
+        proposal: Whose changes.
+        revision: What they are compared with; 0 for the merge base.
+    """
+    if revision:
+        found = proposal.compared.get(revision, {})
+        changes = [(package, found[package]) for package in sorted(found)]
+        since = f"since v{revision}"
+        if not changes:
+            packages = names(t.package for t in proposal.content.touched) or "nothing here"
+            return f"there is no v{revision} of {packages} that could be compared."
+    else:
+        changes = [(v.package, v.diff) for v in proposal.verdicts]
+        since = f"against the merge base with {code(proposal.place.base_ref)}"
+    lines = change_lines(changes)
+    if not lines:
+        return f"no resource and no field differs {since}."
+    return f"{number(len(lines), 'change')} {since}:\n\n" + "\n".join(_fitting(lines))
+
+
+def _fitting(lines: Sequence[str]) -> list[str]:
+    """As many lines of a list as an answer holds; the rest is counted."""
+    shown: list[str] = []
+    room = limits.TEXT - 500
+    for line in lines:
+        item = f"- {code(line)}"
+        room -= len(item) + 1
+        if room < 0:
+            break
+        shown.append(item)
+    left = len(lines) - len(shown)
+    return [*shown, f"- and {left} more"] if left else shown
 
 
 def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:

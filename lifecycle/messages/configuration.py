@@ -242,3 +242,16 @@ def package(text: str) -> Problem:
 def revision(text: str) -> Problem:
     """A key of a package in the ledger that is no revision."""
     return f"{text!r} is not a revision", "Write its number, such as 5"
+
+
+def alias(text: str) -> Problem:
+    """A word that cannot stand for a command."""
+    return (
+        f"{text!r} cannot stand for a command: it is one itself, or no plain word",
+        "Choose another word of small letters, digits and hyphens",
+    )
+
+
+def alias_of(text: str, word: str, words: Iterable[str]) -> Problem:
+    """An alias for what is no command."""
+    return f"{text!r} stands for {word!r}, which is no command", f"Write one of {', '.join(words)}"

@@ -17,7 +17,6 @@ INSTEAD: Mapping[str, str] = {
     "clone": "run `porchbot pkg get`, and push the result to a branch `drafts/<package>/<name>`",
     "delete": "open a pull request that removes the package's folder",
     "deprecate": "say it in the package's own documentation, in a pull request",
-    "diff": "see *Files changed*, or the changes in the summary comment",
     "edit": "change the files, and push to a branch `drafts/<package>/<name>`",
     "eval": f"run `porchbot fn eval` {_PUSH}",
     "init": "run `porchbot pkg init`, and push the result to a branch `drafts/<package>/<name>`",
@@ -64,6 +63,11 @@ def superfluous(names: Sequence[str]) -> str:
 def missing(name: str) -> str:
     """An argument that has to be there."""
     return f"takes a {name} after it"
+
+
+def no_revision() -> str:
+    """An argument that is no revision."""
+    return "takes one revision after it, such as `v3`"
 
 
 def too_long(limit: int) -> str:

@@ -657,3 +657,50 @@ def test_no_secret_is_said_or_logged(stage: RealWorld, tmp_path: Path) -> None:
     for text in [*said, logged]:
         for secret in hidden:
             assert secret not in text
+
+
+# --- words for commands ---------------------------------------------------------------------------
+
+
+def test_words_of_the_base_stand_for_commands_and_those_of_the_head_do_not(play: World) -> None:
+    """Fails when a proposal brings the words by which it is approved."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.author.pushes(
+        BRANCH, {".porchbot.yaml": CONFIG + "commands: {aliases: {lgtm: approve}}\n"}
+    )
+    play.rests()
+    play.approver.says(number, "/lgtm")
+    play.rests()
+    assert not any("pproved" in answer for answer in play.author.answers(number))
+    play.author.pushes(BRANCH, {".porchbot.yaml": CONFIG})
+    play.owner.pushes("main", {".porchbot.yaml": CONFIG + "commands: {aliases: {ok: approve}}\n"})
+    play.rests()
+    play.author.merges_base(BRANCH)
+    play.rests()
+
+    play.approver.says(number, "/ok")
+
+    assert play.author.waits_for_tag("net/core/v1")
+
+
+def test_diff_tells_what_changed_since_a_revision(play: World) -> None:
+    """Fails when the merge base is shown whatever is asked for."""
+    first = play.proposes(BRANCH, package("net/core"))
+    play.approver.says(first, "/approve")
+    play.author.waits_for_tag("net/core/v1")
+    play.rests()
+    second = play.proposes("drafts/net/core/second", resized("net/core", 2))
+    play.approver.says(second, "/approve")
+    play.author.waits_for_tag("net/core/v2")
+    play.rests()
+    number = play.proposes("drafts/net/core/third", resized("net/core", 3))
+
+    play.outsider.says(number, "/diff v1")
+    since = play.author.waits_for_answer(number, "since v1")
+    play.outsider.says(number, "/diff")
+    here = play.author.waits_for_answer(number, "against the merge base")
+    play.outsider.says(number, "/diff v7")
+
+    assert "data.size: 1 -> 3" in since
+    assert "data.size: 2 -> 3" in here
+    assert "there is no v7 of `net/core`" in play.author.waits_for_answer(number, "v7")

@@ -240,6 +240,14 @@ REPEATED: dict[str, str] = {
 }  # fmt: skip
 
 
+def _read_anew(text: str) -> commands.ParsedComment:
+    """What a comment asks for, with nothing kept."""
+    lines = commands._find_lines(text, "porchbot", TABLE)
+    if isinstance(lines, commands.ParsedComment):
+        return lines
+    return commands._parse(lines, "porchbot", TABLE, {})
+
+
 @pytest.mark.parametrize("piece", REPEATED.values(), ids=REPEATED)
 def test_reading_takes_time_in_proportion_to_the_length(piece: str) -> None:
     """Short-cut refused: the Markdown parser on whatever comes; brackets take the square."""
@@ -249,7 +257,7 @@ def test_reading_takes_time_in_proportion_to_the_length(piece: str) -> None:
         # Not `parse`, which remembers: each text in two places where a command may stand.
         text = (piece * (length // len(piece) + 1))[:length]
         return lambda: [
-            commands._parse(before + text + after, "porchbot", TABLE)
+            _read_anew(before + text + after)
             for before, after in (("/approve\n", ""), ("/approve\n\n", "\n\n/approve"))
         ]
 
@@ -280,6 +288,7 @@ def test_what_is_remembered_is_bounded() -> None:
         parse(f"/hold {number}")
 
     assert len(commands._PARSED) <= commands.MOST_KEPT
+    assert len(commands._LINES) <= commands.MOST_KEPT
 
 
 def test_a_text_without_a_command_is_never_parsed() -> None:

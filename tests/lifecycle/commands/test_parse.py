@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lifecycle.commands import parse as commands
 from lifecycle.commands.handlers.approve import ApproveCommand, UnapproveCommand
 from lifecycle.commands.handlers.hold import HoldCommand, UnholdCommand
-from lifecycle.commands.handlers.questions import HelpCommand, WhyCommand
+from lifecycle.commands.handlers.questions import DiffCommand, HelpCommand, WhyCommand
 from lifecycle.commands.handlers.render import CheckCommand, RenderCommand
 from lifecycle.commands.handlers.stage import ProposeCommand, RejectCommand
 from lifecycle.commands.parse import Malformed, Misspelt, ParsedComment, parse
@@ -278,3 +278,34 @@ def test_no_comment_keeps_us_busy(body: str) -> None:
     parse(body)
 
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("/remove-hold", UnholdCommand()),
+        ("/lgtm", ApproveCommand()),
+        ("@porchbot LGTM", ApproveCommand()),
+        ("/approve", ApproveCommand()),
+        ("/diff v12", DiffCommand(12)),
+        ("/diff", DiffCommand(0)),
+    ],
+)
+def test_aliases_are_the_commands_they_stand_for(text: str, command: object) -> None:
+    """Fails when an alias of the repository can take the place of a command."""
+    aliases = {"lgtm": "approve", "approve": "reject"}
+
+    assert parse(text, aliases=aliases) == ParsedComment((command,))
+
+
+def test_an_alias_is_one_only_where_the_repository_says_so() -> None:
+    """Fails when what one repository means by a word is kept for all."""
+    assert parse("/lgtm", aliases={"lgtm": "approve"}).commands
+    assert parse("/lgtm") == ParsedComment()
+    assert parse("/lgtm", aliases={"lgtm": "hold"}).commands == (HoldCommand(),)
+
+
+@pytest.mark.parametrize("text", ["/diff x", "/diff v0", "/diff v1 v2", "/diff -1"])
+def test_what_is_no_revision_is_told(text: str) -> None:
+    (problem,) = parse(text).problems
+    assert isinstance(problem, Malformed)

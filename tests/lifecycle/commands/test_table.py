@@ -58,6 +58,7 @@ STAGES: dict[str, str] = {
     "approve": "PM",
     "unapprove": "DPM",
     "reject": "DP",
+    "diff": "DPM",
     "render": "DP",
     "rebase": "DP",
     "check": "DPM",
