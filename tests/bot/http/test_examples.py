@@ -24,7 +24,7 @@ WAKES: dict[str, set[str]] = {
     "delete/": REPOSITORY,
     "installation/": SWEEP,
     "installation_repositories/": SWEEP,
-    "merge_group/": {"BaseKey"},
+    "merge_group/": {"GroupKey"},
     "pull_request/closed": HEAD,
     "pull_request/converted_to_draft": HEAD,
     "pull_request/labeled": HEAD,
