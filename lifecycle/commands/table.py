@@ -137,7 +137,6 @@ TABLE = Table(
             action=AccessAction.READ,
             handler=questions.diff,
             help="tell what changes, here or since a revision, by resource and field",
-            question=True,
         ),
         CommandSpec(
             word="why",

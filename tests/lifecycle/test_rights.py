@@ -54,6 +54,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "freeze": ("MA", "MA"),
     "thaw": ("MA", "MA"),
     "override": ("", "WMA"),  # as who approves, where nothing else is said
+    "diff": READ,
     "why": READ,
     "help": READ,
 }

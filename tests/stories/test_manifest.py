@@ -61,8 +61,6 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     merged = stage.owner.repository.get_commit(queued.group.head_sha)
     merged.create_status("success", context="security-scan")
     author.waits_for_tag("net/core/v1")
-    for archived in (True, False):
-        stage.forge.state.admin.archive(stage.repository, archived)
     stage.wake(f"github:{stage.repository.id}:dashboard")
     wait_for("the dashboard", lambda: bool(stage.repository.issues) or None)
     stage.rests()

@@ -43,7 +43,6 @@ EVENTS = (
     "check_run",
     "check_suite",
     "status",
-    "repository",
     "merge_group",
 )
 """What the bot hears of, likewise."""

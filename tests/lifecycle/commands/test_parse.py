@@ -224,7 +224,7 @@ def test_every_command_is_read_by_its_name(word: str) -> None:
     parsed = parse(f"/{word}{needed.get(word, '')}")
 
     assert [TABLE.row(command).word for command in parsed.commands] == [word]
-    assert parse(f"@porchbot {word}") == parsed
+    assert parse(f"@porchbot {word}{needed.get(word, '')}") == parsed
     assert bool(parsed)
 
 
