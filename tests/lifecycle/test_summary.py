@@ -137,7 +137,12 @@ def test_help_lists_what_this_person_can_do_here() -> None:
         "- `/why [field]`: tell what is still missing\n"
         "- `/help`: show this list\n\n"
         "This takes somebody else:\n\n"
-        "- `/approve`: approve the content as it stands now (takes maintain access)"
+        "- `/approve`: approve the content as it stands now (takes maintain access)\n"
+        "- `/freeze [path/] [until <date> <time> | for <2h>] <reason>`: publish nothing of this"
+        " repository, or of a folder in it, from now on (takes maintain access)\n"
+        "- `/thaw [path]`: end what was frozen by a comment (takes maintain access)\n"
+        "- `/override <gate> <reason>`: let this past `window`, `freeze` or `check:<name>` (takes"
+        " maintain access)"
     )
     outsider = _answer(here, OUTSIDER, "/help").partition("This takes somebody else")
     assert "/why" in outsider[0]
