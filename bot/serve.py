@@ -51,7 +51,6 @@ from fnrunner.contract.errors import CertificateError
 from fnrunner.contract.run import Runner
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
-from lifecycle import records
 from lifecycle.identity import GITHUB
 
 log = structlog.get_logger()
@@ -220,6 +219,7 @@ async def running(
             settings.github_app_id,
             settings.private_key,
             budgets=store.budgets,
+            instance=settings.own_name,
         )
         stack.callback(app.close)
         forges = GitHubForges(app)
@@ -315,7 +315,7 @@ def _controller(
         mirrors,
         renderer,
         store,
-        [records.derive_key(key.encode()) for key in settings.private_keys],
+        settings.record_keys,
         settings.instance,
         version=version("porchbot"),
         webhook_url=settings.webhook_url,

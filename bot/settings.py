@@ -15,6 +15,7 @@ from bot.logs import Form
 from bot.signing.ssh import KeyUnusableError, PublicKey, SigningKey, read_public
 from bot.variables import GITHUB_API, HOST, INSTANCE, PORT, SWEEP_SECONDS, WORKERS
 from bot.vault import Vault, VaultError
+from lifecycle import records
 
 SIGNING_KEY = "signing-key"
 """Name of the key in the secret store that signs tags; files come after it."""
@@ -81,6 +82,17 @@ class Settings:
     def private_keys(self) -> tuple[str, ...]:
         """The current key and older ones, newest first."""
         return (self.private_key, *self.older_keys)
+
+    @property
+    def own_name(self) -> str:
+        """What tells this bot from another one of the same App; "" without a name of its own."""
+        return "" if self.instance == INSTANCE else self.instance
+
+    @property
+    def record_keys(self) -> list[bytes]:
+        """For hidden records and marks, newest first; of two bots on one repository its own."""
+        found = (records.derive_key(key.encode()) for key in self.private_keys)
+        return [records.key_of(key, self.own_name) for key in found]
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":

@@ -70,6 +70,21 @@ def derive_key(private_key_pem: bytes) -> bytes:
     return hmac.digest(extracted, b"porchbot records 1\x01", "sha256")
 
 
+def key_of(key: bytes, instance: str) -> bytes:
+    """Return the key of one of several bots on one repository.
+
+    With the same App, or the same machine user, both have one key: what the one signed is none of
+    the other's records, renderings and tags then.
+
+    Args:
+        key: From `derive_key`.
+        instance: Name of the bot; "" for the one without a name of its own.
+    """
+    return (
+        hmac.digest(key, b"porchbot instance\n" + instance.encode(), "sha256") if instance else key
+    )
+
+
 # --- hidden records -------------------------------------------------------------------------------
 
 

@@ -283,3 +283,18 @@ def test_what_a_record_looks_like() -> None:
     assert text is not None
     assert text[1] == '{"at":"2026\\u002d11\\u002d21","kind":"answer","ok":true}'
     assert json.loads(text[1])["at"] == "2026-11-21"
+
+
+def test_what_one_of_two_bots_signed_is_not_the_others() -> None:
+    """Short-cut refused: the key of the App alone; staging then takes production's approvals."""
+    one, other, nameless = (records.key_of(b"k" * 32, name) for name in ("a", "b", ""))
+    here = on_github(42)
+    about = {"kind": "answer", "repository": here.spelled, "number": 7}
+    message = records.mark_message(MESSAGE, one, PARENT, TREE, here)
+
+    assert nameless == b"k" * 32
+    for key, expected in ((one, True), (other, False), (nameless, False)):
+        body = f"words\n\n{records.sign(about, one)}"
+        assert bool(records.read_about(body, [key], here, 7)) is expected
+        asker = records.render_asker(message, [key], parent=PARENT, tree=TREE, repository_id=here)
+        assert (asker == "") is expected

@@ -38,6 +38,8 @@ class AppClients:
         offload: Where requests wait for their answers.
         budgets: What all replicas may ask; None asks without limit.
         moments: See `Clients`.
+        instance: Tells this bot's check runs from those of another bot of the same App; "" for the
+            one without a name of its own.
     """
 
     def __init__(
@@ -50,7 +52,9 @@ class AppClients:
         offload: Offload = in_thread,
         budgets: Budgets | None = None,
         moments: bool | None = None,
+        instance: str = "",
     ) -> None:
+        self.instance = instance
         self._budgets = budgets
         self._moments = moments
         self._api_url = api_url

@@ -30,6 +30,10 @@ UNFINISHED = "unfinished"
 MOST_STATUSES = 300
 """Commit statuses that are read of one commit: three requests. Whoever may write can put many."""
 
+OF = ":"
+"""Ends the name of a bot before the digest of its check runs: of two on one repository, each has
+its own, whichever App they are."""
+
 BOT = "[bot]"
 """Ends the login of an App; no person's login has brackets."""
 
@@ -52,10 +56,10 @@ class CheckRuns(Calls):
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest check run of each name and App."""
-        app_id = await self._app.number()
+        app_id, instance = await self._app.number(), self._app.instance
         path = f"{self._path}/commits/{head}/check-runs"
         listed = pages(self._pool, "read the check runs", path, key="check_runs", filter="latest")
-        return tuple([_check(data, app_id) async for data in listed])
+        return tuple([_check(data, app_id, instance) async for data in listed])
 
     async def statuses(self, head: Sha) -> dict[str, CheckState]:
         """Commit statuses by context."""
@@ -84,6 +88,9 @@ class CheckRuns(Calls):
         Only the last of them carries the digest: a run that lacks some is made anew.
         """
         body, *rest = bodies(check)
+        for each in (body, *rest):
+            if "external_id" in each:
+                each["external_id"] = _external(each["external_id"], self._app.instance)
         if check.run is None:
             body["head_sha"] = check.head
             made = await self._send("make a check run", "POST", "/check-runs", body)
@@ -153,11 +160,16 @@ class CheckRuns(Calls):
         }
 
 
+def _external(digest: str, instance: str) -> str:
+    return f"{instance}{OF}{digest}" if instance else digest
+
+
 def _state(status: JSONObject) -> CheckState:
     return CheckState("failure" if status["state"] == "error" else str(status["state"]))
 
 
-def _check(data: JSONObject, app_id: int) -> CheckRun:
+def _check(data: JSONObject, app_id: int, instance: str) -> CheckRun:
+    named, _, digest = str(data["external_id"] or "").rpartition(OF)
     made_by, completed = int((data["app"] or {}).get("id", 0)), data["status"] == "completed"
     passed = Conclusion.SUCCESS if data["conclusion"] in _PASSING else Conclusion.FAILURE
     return CheckRun(
@@ -165,9 +177,9 @@ def _check(data: JSONObject, app_id: int) -> CheckRun:
         name=str(data["name"]),
         status=Status.COMPLETED if completed else Status.IN_PROGRESS,
         conclusion=passed if completed else None,
-        digest=str(data["external_id"] or ""),
+        digest=digest,
         completed_at=time(data["completed_at"]) if data["completed_at"] else None,
-        ours=made_by == app_id,
+        ours=made_by == app_id and named == instance,
         source=made_by,
         app=str((data["app"] or {}).get("slug") or ""),
     )

@@ -12,7 +12,7 @@ import pytest
 
 from bot.forges.github import merging
 from bot.forges.github.app import AppClients
-from bot.forges.github.checks import _check
+from bot.forges.github.checks import _check, _external
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import Clients, graphql, pages, send
 from bot.forges.port import (
@@ -326,6 +326,28 @@ CONCLUSIONS = {
 }
 
 
+@pytest.mark.parametrize("who", ["", "staging", "production"])
+@pytest.mark.parametrize("made_by", ["", "staging", "production"])
+@pytest.mark.parametrize("app", [7, 8])
+def test_of_two_bots_of_one_app_each_has_its_own_check_runs(
+    who: str, made_by: str, app: int
+) -> None:
+    """Short-cut refused: the App's number alone; each bot then takes the other's for its own."""
+    data = {
+        "id": 1,
+        "name": "porchbot/publish",
+        "status": "completed",
+        "conclusion": "success",
+        "external_id": _external("d1.m1", made_by),
+        "completed_at": None,
+        "app": {"id": app, "slug": "porchbot"},
+    }
+
+    run = _check(data, 7, who)
+
+    assert (run.digest, run.ours) == ("d1.m1", app == 7 and who == made_by)
+
+
 @pytest.mark.parametrize("told", CONCLUSIONS)
 def test_a_check_counts_as_the_forge_counts_it(told: tuple[str, str | None]) -> None:
     """The short-cut takes all but success for failure: a skipped check then blocks for ever."""
@@ -339,5 +361,5 @@ def test_a_check_counts_as_the_forge_counts_it(told: tuple[str, str | None]) -> 
         "app": None,
     }
 
-    run = _check(data, 7)
+    run = _check(data, 7, "")
     assert (run.status, run.conclusion) == CONCLUSIONS[told]
