@@ -223,7 +223,13 @@ def cli() -> str:
 
 def _helps(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
     context = click.Context(
-        command, info_name=name, parent=parent, terminal_width=100, max_content_width=100
+        command,
+        info_name=name,
+        parent=parent,
+        terminal_width=100,
+        max_content_width=100,
+        # As when it is run: a command keeps the option of the first context that asks for it.
+        **command.context_settings,
     )
     path = context.command_path
     yield f"\n## `{path}`\n\n```\n{command.get_help(context).strip()}\n```\n"

@@ -12,7 +12,7 @@ _COMMANDS = {
     "audit": ("bot.cli.audit:audit", "Print what the bot did, who asked for it, and why."),
     "check": ("bot.cli.check:check", "Check a git working tree as the bot would."),
     "completion": ("bot.cli.about:completion", "Print a script that completes commands."),
-    "doctor": ("bot.cli.doctor:doctor", "Check how the forge has the bot registered."),
+    "doctor": ("bot.cli.doctor:doctor", "Check the App, and the rules of its repositories."),
     "fn": ("bot.cli.fn.group:fn", "Run functions on packages on disk."),
     "help": ("bot.cli.about:help_", "Show the help of a command."),
     "live": ("bot.cli.about:live", "Not here: `kpt live` deploys packages."),

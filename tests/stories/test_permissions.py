@@ -83,8 +83,9 @@ STORIES: Mapping[str, Story] = {
 }
 
 ELSEWHERE: Mapping[str, str] = {
+    "merge_queues": "its event alone takes it (tests/bot/sandbox/test_queues.py); a sweep finds"
+    " the groups as well, later",
     "metadata": "every App has it: GitHub lets nobody take it away",
-    "merge_queues": "merging through a queue",
     "deployments": "asked for now, so that nobody has to accept it later; not used yet",
 }
 """Permissions that cannot be taken away here, and why."""

@@ -21,6 +21,7 @@ PERMISSIONS: Mapping[str, str] = {
     "statuses": "read",
     "members": "read",
     "merge_queues": "read",
+    "deployments": "write",
 }
 """What the bot may do; `app-manifest.yml` says what for, and a test holds the two together."""
 
@@ -31,6 +32,7 @@ WITHOUT: Mapping[str, str] = {
     "checks": "nothing is shown at commits",
     "statuses": "commit statuses of others that a branch requires are not seen",
     "members": "who is in a team is unknown, so that rules that name teams wait",
+    "deployments": "nothing is missing yet: what is rolled out will be shown with it",
     "merge_queues": "nothing is told of merge queues, and proposals there wait",
 }
 """What a permission is missing for, in words; all else goes on."""
