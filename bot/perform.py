@@ -24,6 +24,7 @@ from bot.forges.port import (
     ForgeBusyError,
     ForgeRefusedError,
     TagOutcome,
+    UnsignedCommit,
 )
 from bot.git import write
 from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Signature
@@ -344,10 +345,34 @@ class Performer:
         try:
             return await self._push([RefUpdate(ref, head, wanted)])
         except GitRefusedError as error:
-            log.warning("push refused", ref=ref, reason=str(error))
-            refusal = PushRefusal(str(error), asked)
-            await self._store.proposals.refuse_push(self._repository_id, ref, head, refusal)
-            return ActionResult(ActionOutcome.LOOK_AGAIN, refusal.reason)
+            reason = str(error)
+        if wanted and self._forge.asks_to_sign(reason):
+            try:
+                return await self._commit_signed(head_ref, head, Sha(wanted))
+            except ForgeRefusedError as error:
+                reason = error.reason
+        log.warning("push refused", ref=ref, reason=reason)
+        refusal = PushRefusal(reason, asked)
+        await self._store.proposals.refuse_push(self._repository_id, ref, head, refusal)
+        return ActionResult(ActionOutcome.LOOK_AGAIN, refusal.reason)
+
+    async def _commit_signed(self, head_ref: str, head: Sha, ours: Sha) -> ActionResult:
+        """Let the forge make a commit that git has written here: what it makes, it signs."""
+
+        def read() -> UnsignedCommit:
+            with self._mirror.open() as git:
+                commit, base = git.commit(ours), git.commit(head).tree
+                return UnsignedCommit(
+                    head_ref=head_ref,
+                    parents=commit.parents,
+                    base_tree=base,
+                    tree=commit.tree,
+                    files=git.changed(base, commit.tree),
+                    message=commit.message,
+                )
+
+        made = await self._forge.commit(await self._offload(read))
+        return DONE if made else ActionResult(ActionOutcome.LOOK_AGAIN, Pushed.MOVED)
 
     def _write_render(self, action: PushRender) -> Sha:
         with self._mirror.open() as git:

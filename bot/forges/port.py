@@ -14,6 +14,7 @@ from typing import Protocol
 from bot.keys import Key
 from bot.store.hints import Hint
 from bot.store.values import Delivered
+from cadlib.package.files import Entry
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
 from lifecycle.authors import MadeBy
@@ -244,6 +245,27 @@ class AnnotatedTag:
     tagger: tuple[str, str]
     at: datetime
     object: Sha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsignedCommit:
+    """A commit that git has written here, to be made and signed by the forge.
+
+    Attributes:
+        head_ref: The branch that it goes to, only while that is at the first of `parents`.
+        parents: Its parents.
+        base_tree: Tree of the first one.
+        tree: Its own tree.
+        files: Path to what stands there in it, and otherwise in `base_tree`; None for nothing.
+        message: Whole text.
+    """
+
+    head_ref: str
+    parents: tuple[Sha, ...]
+    base_tree: str
+    tree: str
+    files: Mapping[str, Entry | None]
+    message: str
 
 
 class TagOutcome(StrEnum):
@@ -493,6 +515,16 @@ class Forge(Protocol):
 
     async def react(self, comment: int, reaction: Reaction) -> None:
         """React to a comment; a reaction that is there already counts as success."""
+
+    def asks_to_sign(self, reason: str) -> bool:
+        """Whether what the forge said of a refused push is that commits have to be signed."""
+
+    async def commit(self, wanted: UnsignedCommit) -> Sha | None:
+        """Make a commit in our name that the forge signs, and move its branch to it.
+
+        Returns:
+            The commit; None where the branch is at another one by now, and stays there.
+        """
 
     async def merge_way(self, number: int, base_ref: str) -> MergeWay:
         """How a proposal gets into its base branch now."""

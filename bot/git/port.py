@@ -292,6 +292,9 @@ class History(Protocol):
 
     # Tags, and what we write
 
+    def changed(self, before: str, after: str) -> Mapping[str, Entry | None]:
+        """Files that differ between two trees: path to what is in the second, None for nothing."""
+
     def tag_message(self, sha: str, target: str) -> str | None:
         """Text of an annotated tag of exactly this commit; None for any other object."""
 

@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from stat import S_ISREG
 
@@ -86,6 +86,34 @@ class TreeReader(ABC):
         """What differs between two commits; "" for nothing at all."""
         one, other = (self.root(each) if each else "" for each in (before, after))
         return differ(self.entries, one, other)
+
+    def changed(self, before: str, after: str) -> Mapping[str, Entry | None]:
+        """Files that differ between two trees: path to what is in the second, None for nothing."""
+        found = dict(self._changed(before, after, ""))
+        data = self.contents([sha for sha, mode in found.values() if sha and mode != _SUBMODULE])
+        return {
+            path: Entry(data.get(sha, sha.encode()), _mode(mode)) if sha else None
+            for path, (sha, mode) in found.items()
+        }
+
+    def _changed(
+        self, before: str, after: str, under: str
+    ) -> Iterator[tuple[str, tuple[str, int]]]:
+        """Path, and id with mode in the second tree; "" where it is gone."""
+        one, other = (
+            {name: (sha, mode) for sha, mode, name in (self.entries(tree) if tree else ())}
+            for tree in (before, after)
+        )
+        for name in sorted(one.keys() | other.keys()):
+            was, now = one.get(name, ("", 0)), other.get(name, ("", 0))
+            if was == now:
+                continue
+            path = f"{under}{name}"
+            if TREE in (was[1], now[1]):
+                sides = [sha if mode == TREE else "" for sha, mode in (was, now)]
+                yield from self._changed(sides[0], sides[1], f"{path}/")
+            if now[1] != TREE and (now[0] or was[1] != TREE):
+                yield path, now
 
     def files(self, tree: str, limits: PackageLimits) -> Files:
         """Every file under a tree, by path relative to it; sizes are looked at before data.

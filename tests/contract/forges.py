@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
 from bot.forges.port import AnnotatedTag, Forge, Forges, Repository
+from bot.sandbox.git import trees
 from bot.sandbox.records import accounts
 from bot.sandbox.records import repository as records
 from bot.sandbox.records.protection import QueueRule
@@ -28,6 +29,7 @@ from bot.sandbox.rules.checks import Wish
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.serve import SandboxForge
+from cadlib.package.files import Entry
 from lifecycle.actions import Reaction
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
@@ -91,6 +93,12 @@ class Place(Protocol):
 
     def require(self, name: str, of: str) -> None:
         """Require a check of `of`: "us", "another" or "anybody"."""
+
+    def tree_with(self, at: Sha, files: Mapping[str, Entry | None]) -> str:
+        """Id of the tree of a commit with some files put there, or taken out."""
+
+    def made(self, sha: Sha) -> tuple[tuple[str, ...], str, bool]:
+        """Parents and tree of a commit, and whether the forge shows it as signed."""
 
     def queues(self) -> None:
         """From now on proposals get into main through a merge queue alone."""
@@ -249,6 +257,18 @@ class SandboxGitHub:
         known = self.repo.protections.get("main")
         checks = (*(known.required_checks if known else ()), (name, app))
         state.protect(self.repo, "main", checks)
+
+    def tree_with(self, at: Sha, files: Mapping[str, Entry | None]) -> str:
+        git = self.state.git(self.repo)
+        tree: str | None = git.commit(at).tree
+        for path, entry in files.items():
+            put = (entry.mode, git.write_blob(entry.data)) if entry else None
+            tree = trees.put(git, tree, path, put)
+        return str(tree)
+
+    def made(self, sha: Sha) -> tuple[tuple[str, ...], str, bool]:
+        found = self.state.git(self.repo).commit(sha)
+        return found.parents, found.tree, self.state.rules.verified(self.repo, sha)
 
     def queues(self) -> None:
         # With a check that nobody reports, so that what is in the queue stays there.

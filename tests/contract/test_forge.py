@@ -9,6 +9,7 @@ import ast
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,11 +24,13 @@ from bot.forges.port import (
     MergeResult,
     MergeWay,
     TagOutcome,
+    UnsignedCommit,
 )
 from bot.keys import ProposalKey
 from cadlib.diff.patch import Suggestion
 from cadlib.errors import Place as Spot
 from cadlib.findings import Finding, Severity
+from cadlib.package.files import Entry
 from lifecycle.access import Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
 from lifecycle.facts.checks import PUBLISH, RENDER, Conclusion, Status
@@ -61,7 +64,7 @@ def test_each_method_of_the_protocols_is_held_to_something() -> None:
     asked = {n.attr for test in tests for n in ast.walk(test) if isinstance(n, ast.Attribute)}
 
     assert [name for name in _methods(Forges, Forge) if name not in asked] == []
-    assert [name for name in _methods(Forge) if name not in CALLS and name != "proposal_ref"] == []
+    assert [name for name in _methods(Forge) if name not in CALLS and name not in PURE] == []
 
 
 # --- the forge as a whole ---
@@ -220,6 +223,12 @@ CHECK = SetCheck(
 SUGGEST = Suggest(
     number=1, head=HEAD, body="T", suggestions=(Suggestion("a.yaml", 1, 1, "a: 2\n"),)
 )
+COMMIT = UnsignedCommit(
+    head_ref="a", parents=(HEAD,), base_tree=HEAD, tree=HEAD, files={}, message="m"
+)
+PURE = {"proposal_ref", "asks_to_sign"}
+"""Methods that ask nothing."""
+
 CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "git_credentials": lambda f: f.git_credentials(),
     "open_proposals_of": lambda f: f.open_proposals_of("a"),
@@ -260,6 +269,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "open_issue": lambda f: f.open_issue("T", "B"),
     "edit_issue": lambda f: f.edit_issue(1, "B"),
     "issue_comments": lambda f: f.issue_comments(1),
+    "commit": lambda f: f.commit(COMMIT),
     "merge_way": lambda f: f.merge_way(1, "main"),
     "enqueue": lambda f: f.enqueue(1, HEAD),
     "dequeue": lambda f: f.dequeue(1),
@@ -571,6 +581,41 @@ async def test_what_we_may_bypass_and_does_not_hold_is_told(place: Place) -> Non
     assert await way() == MergeWay(bypassed="four eyes")
     place.review(number, "fine", approves=True)
     assert await way() == MergeWay()
+
+
+async def test_a_commit_of_ours_is_signed_by_the_forge_and_goes_over_no_other(
+    place: Place,
+) -> None:
+    """Short-cuts refused: a branch that moved is moved back; modes are lost, or a parent."""
+    other, head = place.commit("b", "b.yaml"), place.commit("a")
+    script = Entry(b"exit\n", "100755")
+    wanted = UnsignedCommit(
+        head_ref="a",
+        parents=(head, other),
+        base_tree=place.tree_with(head, {}),
+        tree=place.tree_with(head, {"run.sh": script}),
+        files={"run.sh": script},
+        message="Render\n",
+    )
+    made = await place.forge.commit(wanted)
+
+    assert made == place.tip("a")
+    assert place.made(made) == (wanted.parents, wanted.tree, True)
+    newer = place.commit("a", "more.yaml")
+    assert await place.forge.commit(wanted) is None
+    assert place.tip("a") == newer
+    files: dict[str, Entry | None] = {"run.sh": None, "more.yaml": None}
+    left = replace(
+        wanted,
+        parents=(newer,),
+        base_tree=place.tree_with(newer, {}),
+        tree=place.tree_with(newer, files),
+        files=files,
+    )
+    assert await place.forge.commit(left) == place.tip("a")
+    assert place.made(place.tip("a"))[1] == wanted.base_tree
+    assert place.forge.asks_to_sign("GH013: - Commits must have verified signatures.")
+    assert not place.forge.asks_to_sign("GH013: - Cannot update this protected ref.")
 
 
 # --- conversations ---

@@ -16,10 +16,12 @@ from bot.forges.port import (
     PinnedFile,
     Tagged,
     TagOutcome,
+    UnsignedCommit,
 )
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import Ident, Tag
+from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import Role as Level
 from bot.sandbox.records.repository import Release
 from bot.sandbox.rules import refs, workflows
@@ -165,6 +167,36 @@ class Branches(Asking):
         if isinstance(answer, GitHubAnswer):
             return tag_failure(answer)
         return Tagged(TagOutcome.MADE)
+
+    def asks_to_sign(self, reason: str) -> bool:
+        return "must have verified signatures" in reason
+
+    async def commit(self, wanted: UnsignedCommit) -> Sha | None:
+        def make(caller: Caller) -> str | None:
+            git, ref = self._state.git(self._repo), f"refs/heads/{wanted.head_ref}"
+            tree: str | None = wanted.base_tree
+            for path, entry in wanted.files.items():
+                put = (entry.mode, git.write_blob(entry.data)) if entry else None
+                tree = trees.put(git, tree, path, put)
+            assert tree == wanted.tree
+            user = refs.acting(caller)
+            made = git.write_commit(
+                NewCommit(
+                    tree=tree,
+                    parents=tuple(wanted.parents),
+                    message=wanted.message,
+                    author=self._state.person(user),
+                    committer=self._state.web_flow(),
+                )
+            )
+            if self._repo.refs.get(ref) != wanted.parents[0]:
+                return None
+            refs.move(self._state, self._repo, ref, made, caller, force=False)
+            return made
+
+        operation = f"PATCH {REPO}/git/refs/{{ref}}"
+        found = await self._put("commit", operation, make, wanted.head_ref)
+        return Sha(found) if found else None
 
     async def merge_way(self, number: int, base_ref: str) -> MergeWay:
         def read(caller: Caller) -> MergeWay:

@@ -42,6 +42,25 @@ def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: World) ->
     author.waits_for_check(pull.number, "porchbot/render", "success")
 
 
+def test_where_commits_have_to_be_signed_the_forge_makes_ours(play: World) -> None:
+    """The short-cut pushes: nobody holds a key that the forge knows, and nothing is rendered."""
+    play.forge.state.rules.add(
+        play.repository, ["drafts/**"], required_signatures=True, bypass=[Role.WRITE]
+    )
+    author, extra = play.author, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+    author.pushes(BRANCH, {**package("net/core"), "net/core/config.yaml": extra})
+    number = author.pull_of(BRANCH).number
+    author.waits_for_check(number, "porchbot/render", "success")
+
+    head = author.repository.get_git_commit(author.pull(number).head.sha)
+    assert head.author.name == BOT
+    assert play.forge.state.rules.verified(play.repository, head.sha)
+    assert "owner: network" in author.reads("net/core/config.yaml", BRANCH)
+    author.says(number, "/propose")
+    play.approver.says(number, "/approve")
+    author.waits_for_tag("net/core/v1")
+
+
 def test_a_branch_that_may_not_be_deleted_is_left_and_said(play: World) -> None:
     """Fails when the refusal counts as a fault that passes: the bot would try for ever."""
     number = play.proposes(BRANCH, package("net/core"))
