@@ -448,6 +448,37 @@ def test_what_is_written_is_gits_own(forge: Forge) -> None:
     assert (new, tag) == (GIT_COMMIT, GIT_TAG)
 
 
+def test_files_that_differ_between_trees_are_told_with_their_modes(forge: Forge) -> None:
+    """Short-cuts refused: a folder that became a file, or a mode that changed, is no difference."""
+    one: dict[str, bytes | str] = {
+        "a": b"1",
+        "gone/x": b"2",
+        "now/file": b"3",
+        "same/z": b"4",
+        "file": b"5",
+    }
+    tool = forge.made.store("blob", b"1")
+    other: dict[str, bytes | str] = {
+        "a": f"100755 {tool}", "now": b"6", "same/z": b"4", "file/y": b"7",
+    }  # fmt: skip
+    before, after = forge.commit(one), forge.commit(other)
+    with forge.opened(before, after) as git:
+        trees = [git.tree(sha, "") for sha in (before, after)]
+        wanted = {
+            "a": Entry(b"1", "100755"),
+            "file": None,
+            "file/y": Entry(b"7"),
+            "gone/x": None,
+            "now": Entry(b"6"),
+            "now/file": None,
+        }
+        assert git.changed(trees[0], trees[1]) == wanted
+        assert git.changed(trees[0], trees[0]) == {}
+        assert git.changed("", trees[0]) == {
+            path: Entry(data) for path, data in one.items() if isinstance(data, bytes)
+        }
+
+
 def test_a_merge_is_gits_but_for_the_files_that_are_given(forge: Forge) -> None:
     """The short-cut takes one side's tree, loses a mode, or keeps git's marks of a conflict."""
     start = forge.commit({"a": b"1\n", "b": b"1\n", "gone": b"1\n"})
