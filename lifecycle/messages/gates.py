@@ -1,4 +1,7 @@
-"""Texts of the gates: status, what is needed, and who can supply it."""
+"""Texts of the gates: status, what is needed, and who can supply it.
+
+Longer than 400 lines: the texts of a gate stand beside those of the others.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING

@@ -396,7 +396,7 @@ def test_broken_configuration_on_main_fails_closed_and_shows(play: World) -> Non
     problems = {
         "access: {approve: {require: many}}\n": "is not a whole number",
         "variants: [a.yaml]\n": "not supported",
-        "publish: {checks: [scan]}\n": "not supported",
+        "deployment: true\n": "not supported",
         "access: [\n": "the file is not YAML",
     }
     number = play.proposes(BRANCH, package("net/core"))
