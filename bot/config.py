@@ -56,6 +56,7 @@ from lifecycle.policy import (
 
 CONFIG, FOLDER = ".porchbot.yaml", ".porchbot"
 LEDGER = ".porchbot/ledger.yaml"
+LEDGERS = ".porchbot/ledger"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
     (): frozenset({"deployment", "metadata", "drafts", "upstreams", "variants"}),
@@ -418,6 +419,16 @@ class Ledger(Strict):
     """Package, then number, then why: these numbers stay used for ever."""
 
 
+class PackageLedger(Strict):
+    """What porchbot reads from `.porchbot/ledger/<package path>.yaml` on the publish branch."""
+
+    version: Annotated[int, Field(ge=1, le=1)] = 1
+    """Version of this format."""
+
+    revisions: dict[Annotated[str, AfterValidator(_revision)], Withdrawn] = Field(default={})
+    """Number, then why: these numbers stay used for ever."""
+
+
 def read(
     data: bytes | None, *, path: str = CONFIG, defaults: Defaults | None = None
 ) -> Policy | BrokenPolicy:
@@ -504,6 +515,24 @@ def read_ledger(
         package: frozenset(int(number) for number in numbers)
         for package, numbers in found.revisions.items()
     }
+
+
+def package_ledger(package: str) -> str:
+    """Path of the ledger of one package; "" for the root package, which only `LEDGER` lists."""
+    return f"{LEDGERS}/{package}.yaml" if package else ""
+
+
+def read_package_ledger(data: bytes | None, path: str) -> frozenset[int] | BrokenPolicy:
+    """Read the ledger of one package: the numbers that stay used without a tag.
+
+    Args:
+        data: The file at the publish branch; None when there is none.
+        path: Its name, for messages.
+    """
+    found = _read(PackageLedger, data, path) if data else PackageLedger()
+    if isinstance(found, BrokenPolicy):
+        return found
+    return frozenset(int(number) for number in found.revisions)
 
 
 MOST_KEPT = 16 * 1024

@@ -96,7 +96,12 @@ def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
         tags = tree.tags()
         units = names.changed_units(differs, held.policy, base.branch, base.default_branch, tags)
         trees = {package: differs[package] for package in sorted(units)}
-        revisions = [(p, names.next_revision(p, tags, held.ledger)) for p in trees]
+        ledger = {p: rules.listed(tree.blob, base.commit, p, held) for p in trees}
+        for numbers in ledger.values():
+            if isinstance(numbers, BrokenPolicy):
+                return _tell_broken(numbers)
+        known = {p: n for p, n in ledger.items() if not isinstance(n, BrokenPolicy)}
+        revisions = [(p, names.next_revision(p, tags, known)) for p in trees]
         here = [p for p in trees if trees[p][1]]
         found += naming.problems(here) + naming.used_up(revisions)
         found += naming.alike(tree.alike(now, here), [p for p in here if not trees[p][0]])

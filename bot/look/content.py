@@ -110,6 +110,7 @@ class _Comparison:
         base_ref: Name of the base branch.
         basis: What it is compared with, and which rules judge it.
         workspace: The draft's name in the trailers of its packages.
+        broken: Ledgers of touched packages that cannot be read: no next number can be told.
     """
 
     reader: MirrorReader
@@ -117,6 +118,7 @@ class _Comparison:
     base_ref: str
     basis: Basis
     workspace: str
+    broken: list[BrokenPolicy] = field(default_factory=list)
 
     @cached_property
     def origin(self) -> Sha:
@@ -150,10 +152,9 @@ class _Comparison:
             origin=self.origin,
         )
         changed = git.difference(self.origin, self.head).files
-        owned = owners.of(
-            self.reader, self.base_ref, self.basis, self.rules.policy, touched, changed
-        )
-        return PullContent(content=found, policy=self.rules.policy, owners=owned)
+        policy = self.broken[0] if self.broken else self.rules.policy
+        owned = owners.of(self.reader, self.base_ref, self.basis, policy, touched, changed)
+        return PullContent(content=found, policy=policy, owners=owned)
 
     def _touched(self) -> tuple[Touched, ...]:
         """The packages whose trees differ, sorted by path."""
@@ -174,6 +175,13 @@ class _Comparison:
             )
             for t in found
         )
+
+    def _listed(self, package: str) -> frozenset[int]:
+        found = rules.listed(self.reader.file, self.basis.rules, package, self.rules)
+        if isinstance(found, BrokenPolicy):
+            self.broken.append(found)
+            return frozenset()
+        return found
 
     def _used(self, found: Sequence[Touched]) -> Mapping[str, tuple[str, ...]]:
         """Removed package to its users, as the proposal leaves them or the base has them."""
@@ -203,7 +211,7 @@ class _Comparison:
             origin=before,
             base=standing,
             tagging=self.reader.tags.tagging(
-                package, merge, removed=not tree, listed=self.rules.ledger.get(package, ())
+                package, merge, removed=not tree, listed=self._listed(package)
             ),
             changed_by=(
                 self._changed_by(package, self.origin, base) if base and standing != before else ()

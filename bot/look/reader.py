@@ -158,9 +158,10 @@ class MirrorReader:
             owner, _, name = repository[0].partition("/")
             wanted = Reference(owner, name, repository[2], path)
             return self.defaults(wanted) if self.defaults else None
-        folder = path.rpartition("/")[0]
-        for each, kind in ((folder, "40000 "), (path, "100")):
-            found = self.git.entry(at, each) if each else kind
+        parts = path.split("/")
+        folders = ["/".join(parts[:length]) for length in range(1, len(parts))]
+        for each, kind in (*((folder, "40000 ") for folder in folders), (path, "100")):
+            found = self.git.entry(at, each)
             if not found:
                 return None
             if not found.startswith(kind):

@@ -71,6 +71,23 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> BaseRule
     return BaseRules(policy, ledger, base_ref in above.branches, above.branches - {base_ref})
 
 
+def listed(blob: Blob, at: str, package: str, held: BaseRules) -> frozenset[int] | BrokenPolicy:
+    """Return the numbers of a package that stay used without a tag, by both kinds of ledger.
+
+    Args:
+        blob: Reads files.
+        at: The commit whose rules hold.
+        package: Its path.
+        held: The rules at that commit.
+    """
+    path = config.package_ledger(package)
+    data = blob(at, path) if path and at else None
+    found = data if isinstance(data, BrokenPolicy) else config.read_package_ledger(data, path)
+    if isinstance(found, BrokenPolicy):
+        return found
+    return held.ledger.get(package, frozenset()) | found
+
+
 def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:
     """Return the problems of the configuration as a change would leave it.
 

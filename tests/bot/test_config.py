@@ -619,6 +619,19 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     config.read_ledger(data)
 
 
+def test_the_ledger_of_one_package_is_a_file_of_its_own() -> None:
+    """Short-cuts refused: the form of the older file; a broken one taken for an empty one."""
+    path = config.package_ledger("net/core")
+    assert path == ".porchbot/ledger/net/core.yaml"
+    assert config.package_ledger("") == ""
+
+    text = b"revisions: {3: {state: withdrawn, reason: broken}, v5: {state: deprecated, reason: x}}"
+    assert config.read_package_ledger(text, path) == {3, 5}
+    assert config.read_package_ledger(None, path) == frozenset()
+    for broken in (b"revisions: {net: {5: {state: withdrawn, reason: x}}}", b"revisions: {3: x}"):
+        assert isinstance(config.read_package_ledger(broken, path), BrokenPolicy)
+
+
 # --- the schema -----------------------------------------------------------------------------------
 
 

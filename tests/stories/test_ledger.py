@@ -1,0 +1,46 @@
+"""The ledger: numbers that it lists stay used, whatever became of their tags."""
+
+from tests.stories.people import wait_for
+from tests.stories.world import World, package, resized, seconds_pass
+
+LEDGER = ".porchbot/ledger/net/core.yaml"
+WITHDRAWN = "revisions:\n  7: {state: withdrawn, reason: it was broken}\n"
+
+
+def test_numbers_in_the_ledger_of_a_package_are_never_given_again(play: World) -> None:
+    """The short-cut counts tags: without the database the number of a withdrawn one comes again."""
+    play.owner.pushes("main", {LEDGER: WITHDRAWN})
+    play.rests()
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.approver.says(number, "/approve")
+
+    play.author.waits_for_tag("net/core/v8")
+    assert set(play.author.tags()) == {"net/core/v8"}
+
+
+def test_a_ledger_that_cannot_be_read_publishes_nothing(play: World) -> None:
+    """The short-cut takes it for empty: a number that is used may be given again."""
+    play.owner.pushes("main", {LEDGER: "revisions: [7]\n"})
+    play.rests()
+    play.author.pushes("drafts/net/core/w", package("net/core"))
+    number = play.author.pull_of("drafts/net/core/w").number
+    play.author.says(number, "/propose")
+    play.author.waits_for_summary(number, LEDGER)
+    play.rests()
+    assert play.author.tags() == {}
+
+    play.owner.pushes("main", {LEDGER: WITHDRAWN})
+    seconds_pass(play.forge, 1)
+    wait_for("the reading", lambda: LEDGER not in play.author.summary(number) or None)
+    play.approver.says(number, "/approve")
+    play.author.waits_for_tag("net/core/v8")
+
+
+def test_another_package_is_not_held_up(play: World) -> None:
+    """The short-cut reads all ledgers for each proposal: one broken one stops the repository."""
+    play.owner.pushes("main", {LEDGER: "revisions: [7]\n"})
+    play.rests()
+    number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+    play.approver.says(number, "/approve")
+
+    play.author.waits_for_tag("net/edge/v1")
