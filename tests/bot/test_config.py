@@ -626,7 +626,7 @@ def test_the_ledger_of_one_package_is_a_file_of_its_own() -> None:
     assert config.package_ledger("") == ""
 
     text = b"revisions: {3: {state: withdrawn, reason: broken}, v5: {state: deprecated, reason: x}}"
-    assert config.read_package_ledger(text, path) == {3, 5}
+    assert config.read_package_ledger(text, path) == frozenset({3, 5})
     assert config.read_package_ledger(None, path) == frozenset()
     for broken in (b"revisions: {net: {5: {state: withdrawn, reason: x}}}", b"revisions: {3: x}"):
         assert isinstance(config.read_package_ledger(broken, path), BrokenPolicy)
