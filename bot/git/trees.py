@@ -109,10 +109,12 @@ class TreeReader(ABC):
             if was == now:
                 continue
             path = f"{under}{name}"
+            if was[0] and was[1] != TREE and (not now[0] or now[1] == TREE):
+                yield path, ("", 0)  # before what stands in its place as a folder
             if TREE in (was[1], now[1]):
                 sides = [sha if mode == TREE else "" for sha, mode in (was, now)]
                 yield from self._changed(sides[0], sides[1], f"{path}/")
-            if now[1] != TREE and (now[0] or was[1] != TREE):
+            if now[0] and now[1] != TREE:
                 yield path, now
 
     def files(self, tree: str, limits: PackageLimits) -> Files:

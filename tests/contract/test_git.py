@@ -473,6 +473,7 @@ def test_files_that_differ_between_trees_are_told_with_their_modes(forge: Forge)
             "now/file": None,
         }
         assert git.changed(trees[0], trees[1]) == wanted
+        assert [*git.changed(*trees)].index("file") < [*git.changed(*trees)].index("file/y")
         assert git.changed(trees[0], trees[0]) == {}
         assert git.changed("", trees[0]) == {
             path: Entry(data) for path, data in one.items() if isinstance(data, bytes)
