@@ -38,7 +38,7 @@ WEEKDAYS = Window(
     kind=WindowKind.ALLOW, begins=Cron("0 8 * * *", UTC), ends=Cron("0 17 * * *", UTC)
 )
 BREAK = Window(
-    kind=WindowKind.FREEZE, begins=Cron("30 12 * * *", UTC), ends=Cron("0 13 * * *", UTC)
+    kind=WindowKind.FREEZE, begins=Cron("30 12 * * *", UTC), ends=Cron("30 14 * * *", UTC)
 )
 SHORT = Window(kind=WindowKind.ALLOW, begins=Cron("0 18 * * *", UTC), ends=Cron("5 18 * * *", UTC))
 TIMED = Rules(policy=Policy(calendars=((WEEKDAYS, BREAK),)), digest=Policy().digest)
