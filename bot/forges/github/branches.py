@@ -147,16 +147,16 @@ class Branches(Calls):
             )
         body = {"message": wanted.message, "tree": tree, "parents": list(wanted.parents)}
         made = Sha((await self._send("make a commit", "POST", "/git/commits", body))["sha"])
-        named = quote(wanted.head_ref, safe="/")
+        named = quote(names.branch_ref(wanted.head_ref).removeprefix("refs/"), safe="/")
         try:
-            found = await self._get("look where a branch is", f"/git/ref/heads/{named}")
+            found = await self._get("look where a branch is", f"/git/ref/{named}")
         except ForgeMissingError:
             return None
         if found["object"]["sha"] != wanted.parents[0]:
             return None
         body = {"sha": made, "force": False}
         answer = await call(
-            self._pool, "move a branch", "PATCH", f"{self._path}/git/refs/heads/{named}", body=body
+            self._pool, "move a branch", "PATCH", f"{self._path}/git/refs/{named}", body=body
         )
         return made if answer.ok else None
 
