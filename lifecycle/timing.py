@@ -12,7 +12,7 @@ from datetime import datetime
 from lifecycle import replay
 from lifecycle.access import AccessAction
 from lifecycle.events import Event, Frozen, Overridden, content
-from lifecycle.facts.checks import CheckState
+from lifecycle.facts.checks import CheckState, Outside
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState
@@ -151,28 +151,23 @@ def _outside(proposal: Proposal, remembered: Memory) -> list[Gate]:
     """Checks of others that the configuration waits for, one gate each."""
     if _over(proposal):
         return []
-    found = []
-    for check in proposal.merging.outside:
-        name = f"check {check.name}"
-        excepting = excepted(proposal, remembered, name, at_head=True)
-        if check.state is CheckState.SUCCESS:
-            found.append(Gate(name=name, state=GateState.HOLDS, actual=gate_texts.CHECK_PASSED))
-        elif excepting:
-            past = gate_texts.check_state(check.state)
-            actual = texts.overridden(excepting, past)
-            found.append(Gate(name=name, state=GateState.HOLDS, actual=actual))
-        else:
-            failed = check.state is CheckState.FAILURE
-            found.append(
-                Gate(
-                    name=name,
-                    state=GateState.BLOCKED if failed else GateState.WAITS,
-                    actual=gate_texts.check_state(check.state),
-                    wanted=texts.outside_wanted(check),
-                    who=texts.outside_who(check, spelled(name)),
-                )
-            )
-    return found
+    return [_waits_for(check, proposal, remembered) for check in proposal.merging.outside]
+
+
+def _waits_for(check: Outside, proposal: Proposal, remembered: Memory) -> Gate:
+    name = gate_texts.CHECK + check.name
+    state, actual, wanted, who = GateState.HOLDS, gate_texts.CHECK_PASSED, "", ""
+    excepting = excepted(proposal, remembered, name, at_head=True)
+    if check.state is not CheckState.SUCCESS and excepting:
+        actual = texts.overridden(excepting, gate_texts.check_state(check.state))
+    elif check.state is not CheckState.SUCCESS:
+        failed = check.state is CheckState.FAILURE
+        state = GateState.BLOCKED if failed else GateState.WAITS
+        actual = gate_texts.check_state(check.state)
+        wanted, who = texts.outside_wanted(check), texts.outside_who(check, spelled(name))
+    return Gate(
+        name=gate_texts.CHECK + check.name, state=state, actual=actual, wanted=wanted, who=who
+    )
 
 
 def _frozen(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Frozen]:

@@ -228,10 +228,11 @@ def _helps(command: click.Command, name: str, parent: click.Context | None) -> I
         parent=parent,
         terminal_width=100,
         max_content_width=100,
-        # As when it is run: a command keeps the option of the first context that asks for it.
         **command.context_settings,
     )
     path = context.command_path
+    # A command keeps the option of the context that asked first, which need not have been this one.
+    command._help_option = None
     yield f"\n## `{path}`\n\n```\n{command.get_help(context).strip()}\n```\n"
     if isinstance(command, click.Group):
         for each in command.list_commands(context):

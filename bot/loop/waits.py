@@ -7,8 +7,8 @@ from lifecycle.judgement import Gate
 from lifecycle.messages import gates as gate_texts
 
 REASONS = frozenset(
-    {"approved", "asked", "check", "configuration", "fresh approval", "merge queue"}
-    | {"freeze", "merge result", "mergeable"}
+    {"approved", "asked", "branch reviews", "check", "configuration", "freeze", "fresh approval"}
+    | {"merge queue", "merge result", "mergeable"}
     | {"no hold", "no objection", "proposed", "publishing", "ready", "record", "rendered"}
     | {"rules approved", "same head", "tag", "unused", "up to date", "valid", "window"}
 )

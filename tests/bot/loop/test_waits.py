@@ -8,6 +8,7 @@ from bot.loop import waits
 from lifecycle.decide import conclude
 from lifecycle.judgement import Gate, GateState
 from lifecycle.messages import gates as texts
+from lifecycle.messages import reviews
 from tests.lifecycle.samples import PROPOSAL, changed, facts
 
 LIFECYCLE = Path(lifecycle.__path__[0])
@@ -35,8 +36,10 @@ def _beginning(name: ast.expr) -> str:
             return text
         case ast.JoinedStr([first, *_]) | ast.BinOp(first):
             return _beginning(first)
-        case ast.Attribute(ast.Name("texts"), attribute):
+        case ast.Attribute(ast.Name("texts" | "gate_texts"), attribute):
             return str(getattr(texts, attribute))
+        case ast.Attribute(ast.Name("reviews"), attribute):
+            return str(getattr(reviews, attribute))
         case _:
             raise AssertionError(ast.unparse(name))
 
