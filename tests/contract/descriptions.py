@@ -458,6 +458,11 @@ class Validator:
     def _webhook_spec(self) -> Json:
         text = (FOLDER / "webhooks.openapi.json").read_text(encoding="utf-8")
         spec: Json = json.loads(text)
+        # What an App may subscribe to: the description lists it again for each event, a few of the
+        # names missing each time.
+        lists = list(_event_lists(spec))
+        for each in lists:
+            each["enum"] = sorted({name for other in lists for name in other["enum"]})
         return spec
 
     @cached_property
@@ -609,6 +614,17 @@ class Validator:
             for field in sorted(field for field, needed in fields.items() if needed):
                 if not isinstance(sent.get(field), str):
                     yield f"{name}.{field}: a required field, and a string"
+
+
+def _event_lists(value: Any) -> Iterator[Json]:
+    """Yield the schemas of the names in `events`, wherever there are some."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict) and isinstance(value.get("events"), dict):
+        items = value["events"].get("items")
+        if isinstance(items, dict) and "enum" in items:
+            yield items
+    for each in inner:
+        yield from _event_lists(each)
 
 
 def _property_names(value: Any) -> Iterator[str]:

@@ -295,7 +295,7 @@ async def test_merged_pull_requests_are_listed_until_they_are_old(wire: Wire) ->
                 "draft": False,
                 "state": "closed",
                 "head": {"sha": "a" * 40, "ref": "topic", "repo": None},
-                "base": {"ref": "main"},
+                "base": {"ref": "main", "repo": {"private": False}},
                 "merge_commit_sha": "b" * 40,
                 "merged_at": f"2026-11-21T{hour:02}:00:00Z" if hour % 2 else None,
                 "updated_at": f"2026-11-21T{hour:02}:00:00Z",

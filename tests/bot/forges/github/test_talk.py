@@ -70,6 +70,7 @@ def page(
     pull = {
         "headRefOid": head,
         "createdAt": at(0),
+        "reviewDecision": None,
         "comments": {"pageInfo": last | {"hasNextPage": more}, "nodes": comments or []},
         "reviews": {"pageInfo": last, "nodes": reviews or []},
         "timelineItems": {"nodes": events or []},
