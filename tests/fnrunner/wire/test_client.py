@@ -19,6 +19,7 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from fnrunner.contract.run import CallLimits, FunctionOutcome, Runner
+from fnrunner.slots import most
 from fnrunner.wire import shared as wire
 from fnrunner.wire.client import Client
 from fnrunner.wire.proto import evaluator_pb2, evaluator_pb2_grpc
@@ -249,7 +250,9 @@ async def test_none_of_16_clients_starves(tmp_path: Path, waiting: int) -> None:
         await asyncio.gather(*(work(number, address) for number in range(16)))
     assert set(done.values()) == {calls}
     if waiting >= 16:  # who is there has a turn before whoever comes later
-        assert begun.calls == come.calls
+        # A call that was given a turn and one that then finds another free begin in either order.
+        places = {call: place for place, call in enumerate(begun.calls)}
+        assert all(abs(places[each] - at) < most(2) for at, each in enumerate(come.calls))
 
 
 class Porch(evaluator_pb2_grpc.FunctionEvaluatorServicer):
