@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin that collects and prints the coverage."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell without job control starts what is in its background so, and what tests start
+        # would inherit it: Ctrl-C then ends nothing.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(CoveragePlugin(), "contract-coverage")
 
 
