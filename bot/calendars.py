@@ -44,12 +44,18 @@ def _zone(name: str) -> str:
     return name
 
 
+_YEARS = (1971, 2999)
+# At the ends of the calendar the clock of another zone has no such moment.
+
+
 def _edge(text: str) -> str:
     if _MOMENT.fullmatch(text):
         try:
-            datetime.fromisoformat(text)
+            year = datetime.fromisoformat(text).year
         except ValueError as error:
             raise wrong(*texts.moment(text, str(error))) from None
+        if not _YEARS[0] <= year <= _YEARS[1]:
+            raise wrong(*texts.moment(text, texts.years(*_YEARS)))
         return text
     if len(text) > MOST_EXPRESSION or len(text.split()) != 5 or not _ticks(text):
         raise wrong(*texts.schedule(text))

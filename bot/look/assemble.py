@@ -268,7 +268,9 @@ class Looker:
             head, state, look_alone, publishing=publishing
         )
         proposals, more = await self._sharing.same_packages(looked.facts.proposals)
-        if not publishing:
+        # What a change of the rules would do is found out by running its guardrails: those of
+        # somebody who may not push here run on nobody else's packages.
+        if not publishing and looked.facts.same_repository:
             proposals = await self._with_effects(proposals, adoption, began)
         crowded = others is None
         facts = replace(looked.facts, others=others or (), crowded=crowded, proposals=proposals)

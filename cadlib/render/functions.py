@@ -98,14 +98,24 @@ def refusals(function: PipelineFunction, options: Options) -> Iterator[PackageEr
         yield error
 
 
+def _named(function: PipelineFunction) -> str:
+    """Return a function as its Kptfile names it."""
+    return f"{function.image} with `tag` {function.tag}" if function.tag else function.image
+
+
 def not_allowed(function: PipelineFunction, options: Options) -> PackageError | None:
     """Return why a function of a Kptfile is not among those that are allowed; None if it is."""
-    full = images.resolve_image(function.image, options.prefix)
+    if not options.allow:
+        return None
+    try:
+        full = image(function, options)  # what runs: `tag` takes the place of what `image` says
+    except PackageError as error:
+        return error
     for patterns in options.allow:
         if not any(images.fits(pattern, full, options.prefix) for pattern in patterns):
             return PackageError(
                 replace(place(function), field=_field(function, "image")),
-                f"the function {function.image} is not among those that this repository allows",
+                f"the function {_named(function)} is not among those that this repository allows",
                 f"Use one that fits {', '.join(patterns) or 'nothing'}, or have `functions.allow`"
                 " changed in .porchbot.yaml",
             )

@@ -119,6 +119,11 @@ def moment(text: str, reason: str) -> Problem:
     return f"{text!r} is not a moment: {reason}", "Write one such as 2026-12-20 18:00"
 
 
+def years(first: int, last: int) -> str:
+    """Why a moment is refused that is too far away."""
+    return f"its year is not one of {first} to {last}; leave it out for no end"
+
+
 def schedule(text: str) -> Problem:
     """A text that is neither a cron expression nor a moment."""
     return (

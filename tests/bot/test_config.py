@@ -666,3 +666,22 @@ def test_any_text_is_a_window_or_is_refused(text: str) -> None:
     """Short-cut refused: an error of the library in the middle of a look."""
     quoted = json.dumps(text)
     said(f"publish: {{windows: [{{kind: allow, from: {quoted}, until: {quoted}, reason: r}}]}}")
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "zone"),
+    [
+        ("0001-01-01", "2026-01-02", "Asia/Tokyo"),
+        ("2026-12-20", "9999-12-31 23:30", "America/Los_Angeles"),
+    ],
+)
+def test_a_date_at_the_edge_of_the_calendar_is_a_problem_and_no_crash(
+    begins: str, ends: str, zone: str
+) -> None:
+    """Short-cut: trust the calendar, which has no such moment on the clock of another zone."""
+    window = f'{{kind: freeze, from: "{begins}", until: "{ends}", zone: {zone}, reason: r}}'
+    read = config.read(f"version: 1\npublish:\n  windows: [{window}]\n".encode())
+    assert isinstance(read, BrokenPolicy)
+    assert ["its year is not one of 1971 to 2999" in each.problem for each in read.problems] == [
+        True
+    ]

@@ -162,3 +162,23 @@ def test_the_check_of_the_rules_fails_at_the_line(play: World) -> None:
     (note,) = run.get_annotations()
     assert note.path == ".porchbot.yaml"
     assert "require: many" in broken.splitlines()[note.start_line - 1]
+
+
+@pytest.mark.real_parts
+def test_the_rules_of_a_stranger_judge_nobody_elses_proposal(play: RealWorld) -> None:
+    """Short-cut: every change of the rules is tried out, so a stranger's guardrails run on others.
+
+    His file could name any function, with no list of those that are allowed.
+    """
+    play.proposes("drafts/net/core/first", package("net/core"))
+    play.forge.state.fork(play.repository, "outsider")
+    url = play.forge.clone_url("outsider", "blueprints")
+    stricter = CONFIG.replace("require: 1", "require: 2")
+    play.outsider.pushes("stricter", {".porchbot.yaml": stricter}, url=url)
+    pull = play.outsider.repository.create_pull(
+        base="main", head="outsider:stricter", title="Two", body=""
+    )
+
+    run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
+
+    assert "judged" not in f"{run.output.title}{run.output.summary}"

@@ -285,6 +285,7 @@ ALLOWED: dict[str, tuple[str, tuple[tuple[str, ...], ...], bool]] = {
     "a folder of images": (IMAGE, (("registry.example/*",),), True),
     "all tags of one": (IMAGE, (("registry.example/judge",),), True),
     "another tag": (IMAGE, (("registry.example/judge:v2",),), False),
+    "a tag that takes the place of the allowed one": (f"{IMAGE}\n    tag: v9", ((IMAGE,),), False),
     "a host that only ends alike": ("x.registry.example/judge:v1", ((IMAGE,),), False),
     "a host within a path": (
         "evil.example/registry.example/judge:v1", (("*.example/judge",),), False
@@ -310,5 +311,6 @@ def test_a_function_of_a_package_that_is_not_allowed_does_not_run(
 
     assert (len(made), found.complete) == ((2, True) if expected else (0, False))
     said = [(f.message, f.place.line) for f in found.blocking]
-    refused = f"the function {image} is not among those that this repository allows"
+    named = image.replace("\n    tag:", " with `tag`")
+    refused = f"the function {named} is not among those that this repository allows"
     assert said == ([] if expected else [(refused, 6)])
