@@ -7,6 +7,7 @@ needed. This one does everything that the bot can do, and says what was never us
 import pytest
 
 from bot.sandbox.records.protection import QueueRule
+from bot.sandbox.records.repository import MergeGroup
 from bot.sandbox.rules.permissions import NEEDS, granted
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
@@ -57,11 +58,15 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     approver.reviews(pull.number)
     head = author.pull(pull.number).head.sha
     stage.owner.repository.get_commit(head).create_status("success", context="security-scan")
-    queued = wait_for(
-        "the queue", lambda: stage.forge.state.queues.entry(stage.repository.pulls[1])
-    )
-    assert queued.group is not None
-    merged = stage.owner.repository.get_commit(queued.group.head_sha)
+    queues, proposed = stage.forge.state.queues, stage.repository.pulls[1]
+
+    def grouped() -> MergeGroup | None:
+        # The entry is there a moment before its group.
+        entry = queues.entry(proposed)
+        return entry.group if entry else None
+
+    group = wait_for("the group", grouped)
+    merged = stage.owner.repository.get_commit(group.head_sha)
     merged.create_status("success", context="security-scan")
     author.waits_for_tag("net/core/v1")
     stage.wake(f"github:{stage.repository.id}:dashboard")
