@@ -99,6 +99,7 @@ class Unreadable(StrEnum):
     MISSING = "missing"
     LARGE = "large"
     ADDRESS = "address"
+    UNTOLD = "untold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,9 @@ class Team:
         """Tell whether somebody is in it."""
         return Known.UNKNOWN if self.members is None else known(login.lower() in self.members)
 
+
+UNTOLD = Team(None, Unreadable.UNTOLD)
+"""One that only a file names which nobody approved: whoever wrote it would learn who is in it."""
 
 NOT_READ = Team(None, Unreadable.MISSING)
 """A team that nobody asked for."""

@@ -35,7 +35,7 @@ from bot.store.hints import Press
 from bot.store.port import Store
 from bot.store.values import Adoption, Revision
 from cadlib.diff.changes import Change
-from lifecycle import memory, names, releases
+from lifecycle import effects, memory, names, releases
 from lifecycle.access import Person
 from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
@@ -90,7 +90,9 @@ class _Look:
         read: By the same, when it began.
         begun: Goes on with renderings that are not done soon; None to wait for them.
         pressed: Buttons that were pressed.
-        rules: A commit whose rules judge it; None for those that hold.
+        rules: A commit whose rules judge it; None for those that hold. They are tried out: no
+            function runs by them.
+        told: Teams whose members may be told where rules are tried out.
     """
 
     head: HeadBranch
@@ -102,6 +104,7 @@ class _Look:
     begun: rendering.Begun | None = None
     pressed: Sequence[Press] = ()
     rules: Sha | None = None
+    told: frozenset[str] | None = None
 
 
 MOST_DEFAULTS = 32
@@ -162,7 +165,7 @@ class Looker:
         self._patience = Patience(clock)
         self._gains = Gains(renderer, offload)
         self._defaults = ExtendedFiles(repository.owner, forge, clock)
-        self._what_if = WhatIf(repository, forge, clock)
+        self._what_if = WhatIf(repository, forge, clock, offload)
 
     async def look(
         self,
@@ -268,8 +271,7 @@ class Looker:
             head, state, look_alone, publishing=publishing
         )
         proposals, more = await self._sharing.same_packages(looked.facts.proposals)
-        # What a change of the rules would do is found out by running its guardrails: those of
-        # somebody who may not push here run on nobody else's packages.
+        # It takes many requests: whoever may not push here does not ask for them.
         if not publishing and looked.facts.same_repository:
             proposals = await self._with_effects(proposals, adoption, began)
         crowded = others is None
@@ -291,7 +293,10 @@ class Looker:
     async def _both(
         self, head: HeadBranch, number: int, rules: Sha, adoption: Adoption, since: float
     ) -> tuple[Facts, Facts]:
-        """One proposal as it is judged now, and as it would be by the rules at another commit."""
+        """One proposal as it is judged now, and as it would be by the rules at another commit.
+
+        Nobody approved those: no function runs by them, and they do not tell who is in a team.
+        """
         state, _ = await asyncio.gather(
             self._asker.ask(head, frozenset({number}), rerun=False, publishing=False),
             self.fetcher.fetch(self.fetcher.scope(head.repository, head.ref), since),
@@ -302,7 +307,8 @@ class Looker:
         with await self.offload(self.mirror.open, credentials, since) as git:
             look = _Look(head, state, adoption, self._reader(git, adoption), since, since)
             now = await self._put_together(look)
-            then = await self._put_together(replace(look, rules=rules))
+            told = frozenset(slug for p in now.facts.proposals for slug in p.people.teams)
+            then = await self._put_together(replace(look, rules=rules, told=told))
         return now.facts, then.facts
 
     async def _with_effects(
@@ -445,6 +451,7 @@ class Looker:
         basis = await self._bases.find(reader, pull)
         if not isinstance(basis, Basis):
             return basis
+        held = basis
         if look.rules is not None:
             basis = replace(basis, rules=look.rules)
         await self.fetcher.fetch_related(reader, pull.head, pull.base_ref, basis, look.since)
@@ -460,6 +467,10 @@ class Looker:
             )
         if read is None:
             return None
+        runs = read.policy
+        if look.rules is not None:
+            rules = await self.offload(reader.rules, held.rules, pull.base_ref)
+            runs = effects.running(read.policy, rules.policy)
         reviews = await self.offload(
             content.reviews, reader, state.conversation.reviews, read.content.touched, basis.base
         )
@@ -479,13 +490,13 @@ class Looker:
         )
         # Whose word matters does not follow from the rendering: neither waits for the other.
         proposal, verdicts, found = await asyncio.gather(
-            self._people.add(reader, pull, proposal, state.conversation.changes or ()),
+            self._people.add(reader, pull, proposal, state.conversation.changes or (), look.told),
             rendering.soon(
                 rendering.verdicts(
                     self.renderer,
                     reader.git,
                     read.content.touched,
-                    read.policy,
+                    runs,
                     head="" if pull.merged else pull.head,
                     again=look.state.rerun,
                 ),

@@ -1,7 +1,7 @@
 """Asks who wrote and pushed a proposal, and for the roles of everybody whose word matters on it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,6 +10,7 @@ from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.reader import MirrorReader
 from bot.look.teams import Teams
 from lifecycle import memory, needs
+from lifecycle.access import UNTOLD
 from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, MadeBy, same_people, wrote
 from lifecycle.commands import answers
@@ -57,7 +58,12 @@ class People:
         self._pushers: dict[tuple[int, Sha], str] = {}
 
     async def add(
-        self, git: MirrorReader, pull: ListedProposal, p: Proposal, changes: Sequence[HeadChange]
+        self,
+        git: MirrorReader,
+        pull: ListedProposal,
+        p: Proposal,
+        changes: Sequence[HeadChange],
+        told: Collection[str] | None = None,
     ) -> Proposal:
         """Who wrote it, and the roles of everybody whose word matters; only when it does.
 
@@ -66,6 +72,7 @@ class People:
             pull: The pull request.
             p: The facts so far.
             changes: Changes of its head branch that the conversation tells.
+            told: Teams whose members may be told; of others nobody can tell. None for all of them.
         """
         remembered = memory.read(p)
         people = {c.author.login: c.author.id for c, _ in answers.pending(p, remembered)}
@@ -78,7 +85,8 @@ class People:
             }
         if not people and not needs.asks_who_wrote(p):
             return p
-        slugs = needs.teams(p)
+        named = needs.teams(p)
+        slugs = [slug for slug in named if told is None or slug in told]
         written, roles, teams = await asyncio.gather(
             self._who_wrote(git, pull, p.times.head_mark, sorted(people)),
             asyncio.gather(*(self._forge.role(*person) for person in people.items())),
@@ -99,7 +107,7 @@ class People:
             people=replace(
                 p.people,
                 roles=dict(zip(people, roles, strict=True)),
-                teams=dict(zip(slugs, teams, strict=True)),
+                teams=dict.fromkeys(named, UNTOLD) | dict(zip(slugs, teams, strict=True)),
                 authors=same_people(authors, people),
                 authors_known=authors.known,
             ),

@@ -1,4 +1,7 @@
-"""Members of the teams that rules name, kept for a moment: many looks ask for the same teams."""
+"""Members of the teams that rules name, kept for a moment: many looks ask for the same teams.
+
+What cannot be read is kept as well: a file may name any number of teams that are not there.
+"""
 
 from bot.clock import Clock
 from bot.forges.port import Forge, ForgeMissingError, ForgeRefusedError
@@ -22,10 +25,7 @@ class Teams:
         self._kept: dict[str, tuple[float, Team]] = {}
 
     async def read(self, slug: str) -> Team:
-        """Return a team as it was at most `KEPT` seconds ago.
-
-        One that cannot be read is asked for again: it counts as soon as somebody lets us.
-        """
+        """Return a team as it was at most `KEPT` seconds ago."""
         now = self._clock.monotonic()
         known = self._kept.get(slug)
         if known is not None and now - known[0] < KEPT:
@@ -33,8 +33,8 @@ class Teams:
         try:
             found = Team(await self._forge.team(slug))
         except ForgeMissingError:
-            return Team(None, Unreadable.MISSING)
+            found = Team(None, Unreadable.MISSING)
         except ForgeRefusedError:
-            return Team(None, Unreadable.PERMISSION)
+            found = Team(None, Unreadable.PERMISSION)
         self._kept[slug] = now, found
         return found

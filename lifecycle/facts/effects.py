@@ -12,12 +12,38 @@ class VerdictChange:
         what: What it publishes, in Markdown.
         before: The gates that do not hold now, in a few words of Markdown each.
         after: Those that would not hold then.
+        untold: Teams that only the changed rules name: who is in them was not asked, and whoever
+            approved counts as not in them.
     """
 
     number: int
     what: str
     before: tuple[str, ...]
     after: tuple[str, ...]
+    untold: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionsEffect:
+    """What functions would do by changed rules, which was not tried.
+
+    Attributes:
+        more: Images of guardrails that would run, or with other parameters, sorted.
+        fewer: Those that would not run any more, or not so, sorted.
+        allowed: Other functions would be allowed.
+    """
+
+    more: tuple[str, ...] = ()
+    fewer: tuple[str, ...] = ()
+    allowed: bool = False
+
+    def united(self, other: "FunctionsEffect") -> "FunctionsEffect":
+        """Return the union of what it would do to several proposals."""
+        return FunctionsEffect(
+            tuple(sorted({*self.more, *other.more})),
+            tuple(sorted({*self.fewer, *other.fewer})),
+            self.allowed or other.allowed,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +53,11 @@ class RulesEffect:
     Attributes:
         changes: Proposals that would be judged otherwise, by number.
         looked: How many were judged by both rules.
-        left: How many more are open, and were not: one look judges no more than so many.
+        left: How many more are open, and were not: so many are judged at once, and in an hour.
+        functions: What was not tried on any of them.
     """
 
     changes: tuple[VerdictChange, ...] = ()
     looked: int = 0
     left: int = 0
+    functions: FunctionsEffect = FunctionsEffect()

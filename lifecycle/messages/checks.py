@@ -7,7 +7,7 @@ from datetime import datetime
 from cadlib.kptfile.values import Selector
 from lifecycle import limits
 from lifecycle.facts.checks import Button, Conclusion
-from lifecycle.facts.effects import RulesEffect
+from lifecycle.facts.effects import FunctionsEffect, RulesEffect
 from lifecycle.facts.head import MOST_SHARED
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
@@ -270,6 +270,7 @@ def rules_effect(effect: RulesEffect | None) -> str:
         return "The configuration can be read."
     lines = [
         f"- #{each.number} ({each.what}): {_waits_for(each.before)} → {_waits_for(each.after)}"
+        f"{_untold(each.untold)}"
         for each in effect.changes
     ]
     same = effect.looked - len(effect.changes)
@@ -280,9 +281,34 @@ def rules_effect(effect: RulesEffect | None) -> str:
             f"- {number(effect.left, 'more open proposal')}, which changed longest ago, were not"
             " looked at."
         )
+    lines += _not_tried(effect.functions)
     if not lines:
         return "The configuration can be read. No other proposal is open."
     return "\n".join(["With this configuration:", "", *lines])
+
+
+def _untold(teams: Sequence[str]) -> str:
+    """Teams that only the changed rules name."""
+    if not teams:
+        return ""
+    named = some(code(f"team:{team}") for team in teams)
+    return f" (counting nobody of {named}: the rules that hold now do not name it)"
+
+
+def _not_tried(found: FunctionsEffect) -> list[str]:
+    """What was not tried: no function runs by rules that nobody approved."""
+    parts = [
+        *([f"run {some(map(code, found.more))}"] if found.more else []),
+        *([f"no longer run {some(map(code, found.fewer))} as now"] if found.fewer else []),
+        *(["allow other functions in packages"] if found.allowed else []),
+    ]
+    if not parts:
+        return []
+    return [
+        f"- It would also {', '.join(parts)}. That was not tried, because functions run only by"
+        " rules that were merged: try it on your machine with `porchbot check --rules"
+        " .porchbot.yaml`."
+    ]
 
 
 def _waits_for(gates: Sequence[str]) -> str:

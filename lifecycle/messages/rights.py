@@ -20,6 +20,7 @@ _UNREADABLE: Mapping[Unreadable, str] = {
     Unreadable.MISSING: "there is no such team, or the App cannot see it",
     Unreadable.LARGE: "is too large to be read: shorten it, or name people instead",
     Unreadable.ADDRESS: "an owner is an e-mail address: write the login into CODEOWNERS",
+    Unreadable.UNTOLD: "the rules that hold do not name this team, so nobody is told who is in it",
 }
 """Why nobody can tell who is meant, and what to do."""
 

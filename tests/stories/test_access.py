@@ -1,7 +1,10 @@
 """Who approves by the repository's own rules: teams, code owners, Apps that are named."""
 
+import pytest
+
+from bot.look.teams import KEPT
 from bot.sandbox.records.accounts import Organization
-from tests.stories.people import wait_for
+from tests.stories.people import WaitedInVainError, wait_for
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
 RULE = 'approve: {require: 1, from: ["role:maintain"]}'
@@ -51,7 +54,8 @@ def test_a_team_approves_once_it_can_be_read(staged: Staging) -> None:
         assert not play.author.tags()
 
         grants(play, **before)
-        play.rests()
+        with pytest.raises(WaitedInVainError):  # who is in a team may be a minute old
+            wait_for("a minute", lambda: None, KEPT)
         play.owner.says(number, "/approve")
         refused = play.author.waits_for_answer(number, "`/approve` refused")
         assert "it takes the team `network`, and you have admin access" in refused

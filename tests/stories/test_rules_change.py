@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.sandbox.records.accounts import Organization
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, World, package
@@ -144,6 +145,52 @@ def test_the_check_of_the_rules_says_whose_verdict_they_would_change(play: World
     play.rests()
     names = {run.name for run in play.author.checks(play.author.pull(waiting).head.sha).values()}
     assert "porchbot/config" not in names
+
+
+def test_no_function_runs_by_rules_that_nobody_approved(play: World) -> None:
+    """Short-cut: all of the changed file is tried out, and its guardrails run on others' packages.
+
+    The mutator would leave every package unrendered; the trial's `allow` would let anything run.
+    """
+    waiting = play.proposes("drafts/net/core/first", package("net/core"))
+    changed = CONFIG.replace("owner: network", "owner: mine").replace("require: 1", "require: 2")
+    play.author.pushes("theirs", {".porchbot.yaml": changed + "functions: {allow: [evil/*]}\n"})
+    pull = play.author.repository.create_pull(base="main", head="theirs", title="Mine", body="")
+
+    run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
+
+    line = f"- #{waiting} (net/core v1): waits for approved by 0 of 1 →"
+    assert f"{line} waits for approved by 0 of 2\n" in run.output.summary
+    assert "It would also run `set-labels:v0.2`, no longer run `set-labels:v0.2`" in (
+        run.output.summary
+    )
+    assert "porchbot check --rules" in run.output.summary
+
+
+def test_a_change_of_the_rules_tells_nobody_who_is_in_a_team(play: World) -> None:
+    """Short-cut: whoever is named in the file is asked for: one push tells who is in any team."""
+    state = play.forge.state
+    with state.lock:
+        account = state.user("acme")
+        account.kind = "Organization"
+        state.data.organizations["acme"] = Organization(account=account)
+    state.organizations.add_team("acme", "Incidents", ("approver",))
+    waiting = play.proposes("drafts/net/core/first", package("net/core"))
+    play.approver.says(waiting, "/hold later")
+    play.approver.says(waiting, "/approve")
+    play.rests()
+    theirs = CONFIG.replace("role:maintain", "team:incidents")
+    play.author.pushes("theirs", {".porchbot.yaml": theirs})
+    pull = play.author.repository.create_pull(base="main", head="theirs", title="Who?", body="")
+
+    run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
+
+    assert "approved by 0 of 1" in run.output.summary
+    assert "(counting nobody of `team:incidents`: the rules that hold now do not name it)" in (
+        run.output.summary
+    )
+    asked = play.forge.faults.calls("porchbot[bot]")
+    assert not [call for call in asked if "/teams/" in call.path]
 
 
 def _elsewhere(play: World) -> str:

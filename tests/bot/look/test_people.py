@@ -201,12 +201,21 @@ async def test_a_team_is_asked_for_once_a_minute() -> None:
     assert asked.times == 2
 
 
-async def test_a_team_that_cannot_be_read_is_asked_for_again_and_says_why() -> None:
-    """Short-cut refused: an error ends the look, or the team is empty for a minute."""
-    asked = Asked()
-    asked.fails = [ForgeRefusedError("read", "no"), ForgeMissingError("read", "no")]
-    teams = Teams(cast(Forge, asked), ManualClock())
+async def test_a_team_that_cannot_be_read_says_why_and_is_asked_for_once_a_minute() -> None:
+    """Short-cuts refused: an error ends the look, or the team is empty for a minute.
 
-    assert await teams.read("net") == Team(None, Unreadable.MISSING)
-    assert await teams.read("net") == Team(None, Unreadable.PERMISSION)
+    A third one asks for it again at each look: a file of anybody names twenty that are not there.
+    """
+    asked, clock = Asked(), ManualClock()
+    asked.fails = [ForgeRefusedError("read", "no"), ForgeMissingError("read", "no")]
+    teams = Teams(cast(Forge, asked), clock)
+
+    for _ in range(3):
+        assert await teams.read("net") == Team(None, Unreadable.MISSING)
+    assert asked.times == 1
+    await clock.sleep(KEPT)
+    for _ in range(3):
+        assert await teams.read("net") == Team(None, Unreadable.PERMISSION)
+    assert asked.times == 2
+    await clock.sleep(KEPT)
     assert await teams.read("net") == Team(frozenset({"net"}))

@@ -8,11 +8,13 @@ import pytest
 
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.look.states import HeadBranch
-from bot.look.whatif import KEPT, MOST_JUDGED, SECONDS, WhatIf
-from lifecycle.facts.effects import RulesEffect
+from bot.look.whatif import HOUR, KEPT, MOST_AN_HOUR, MOST_JUDGED, SECONDS, WhatIf
+from lifecycle.effects import running
+from lifecycle.facts.effects import FunctionsEffect, RulesEffect
 from lifecycle.facts.head import Facts
+from lifecycle.messages import checks
 from lifecycle.names import Sha
-from lifecycle.policy import AccessRule, Policy
+from lifecycle.policy import AccessRule, BrokenPolicy, GuardrailFunction, Policy
 from tests.ids import on_github
 from tests.lifecycle.samples import HEAD, PROPOSAL, changed, facts
 from tests.memory.clock import ManualClock
@@ -59,7 +61,7 @@ class Open:
         return tuple(self.pulls)
 
     async def judge(self, head: HeadBranch, number: int, rules: Sha) -> tuple[Facts, Facts]:
-        assert (head.ref, rules) == (f"b{number}", RULES.place.head)
+        assert head.ref == f"b{number}"
         self.judged.append(number)
         self.clock.seconds += self.takes
         now = changed(PROPOSAL, number=number)
@@ -148,3 +150,61 @@ async def test_nothing_is_judged_by_rules_that_cannot_be_read_or_are_not_changed
     assert await asked.of(changed(RULES, closed=True), there.judge) is None
     assert there.judged == []
     assert RulesEffect() != await asked.of(RULES, there.judge)
+
+
+async def test_a_hundred_are_judged_in_an_hour_whatever_is_pushed() -> None:
+    """Short-cut: a bound for each look alone; a push a minute takes all that the forge grants."""
+    clock = ManualClock()
+    there = Open([listed(number) for number in range(1, 21)], clock)
+    asked = what_if(there)
+
+    for push in range(30):
+        clock.seconds += 60
+        await asked.of(changed(RULES, head=Sha(f"{push:040x}")), there.judge)
+    assert len(there.judged) == MOST_AN_HOUR
+
+    clock.seconds += HOUR
+    found = await asked.of(RULES, there.judge)
+    assert found is not None
+    assert (found.looked, found.left) == (20, 0)
+
+
+SLOW = GuardrailFunction(image="evil/slow")
+NETS = GuardrailFunction(image="set-namespace:v0.4", config_map={"namespace": "a"})
+HELD = Policy(mutators=(NETS,), validators=(GuardrailFunction(image="kept"),), allow=(("a/*",),))
+TRIED = Policy(
+    approve=AccessRule(require=2),
+    mutators=(SLOW, replace(NETS, config_map={"namespace": "b"})),
+    validators=HELD.validators,
+)
+
+
+def test_functions_run_by_the_rules_that_hold() -> None:
+    """Short-cut: the whole file is tried out; its images run on packages of others."""
+    runs = running(TRIED, HELD)
+
+    assert isinstance(runs, Policy)
+    assert (runs.mutators, runs.validators) == (HELD.mutators, HELD.validators)
+    assert (runs.allow, runs.approve) == (HELD.allow, TRIED.approve)
+    broken = BrokenPolicy(())
+    assert running(TRIED, broken) is broken
+    assert running(broken, HELD) == HELD
+
+
+async def test_functions_that_were_not_tried_are_told() -> None:
+    """Short-cut: nothing is said of them, and the check looks as if they had been tried."""
+    clock = ManualClock()
+    there = Open([listed(2)], clock)
+
+    async def judge(head: HeadBranch, number: int, rules: Sha) -> tuple[Facts, Facts]:
+        now = changed(PROPOSAL, number=number, policy=HELD)
+        return facts(now), facts(changed(now, policy=TRIED))
+
+    found = await what_if(there).of(RULES, judge)
+
+    assert found is not None
+    both = ("evil/slow", "set-namespace:v0.4")
+    assert found.functions == FunctionsEffect(both, ("set-namespace:v0.4",), allowed=True)
+    said = checks.rules_effect(found)
+    assert "It would also run `evil/slow`, `set-namespace:v0.4`, no longer run" in said
+    assert "allow other functions in packages" in said
