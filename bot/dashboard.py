@@ -6,11 +6,12 @@ into an issue of his own makes it nobody's dashboard. Its number is a shortcut i
 
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 
 from bot.forges.port import Forge, ForgeMissingError, Issue, Repository
 from bot.store.port import Claims, Repositories
 from lifecycle import limits, records, replay
-from lifecycle.events import Log
+from lifecycle.events import EVER, Log
 from lifecycle.kinds import Write
 
 _CLAIM = Write(("dashboard",), makes_after=0).claim
@@ -54,6 +55,9 @@ class Dashboard:
 
         The oldest counts where an answer that was lost left two. One that somebody closed is found
         too.
+
+        Raises:
+            ForgeMissingError: The forge does not show the issues, as for a moment to a fresh token.
         """
         if not self._repository.has_issues:
             return None
@@ -63,16 +67,21 @@ class Dashboard:
             issue = await self._forge.issue(number) if number else None
             if issue is not None and issue.ours:
                 return issue
-        with suppress(ForgeMissingError):
-            for issue in await self._forge.own_issues():
-                if self._record in [dict(found) for found in records.read(issue.body, self._keys)]:
-                    await self._known.keep_dashboard(me, issue.number)
-                    return issue
+        for issue in await self._forge.own_issues():
+            if self._record in [dict(found) for found in records.read(issue.body, self._keys)]:
+                await self._known.keep_dashboard(me, issue.number)
+                return issue
         return None
 
     async def freezes(self) -> Log:
-        """Return what was frozen and thawed, as it was written there."""
-        issue = await self.find()
+        """Return what was frozen and thawed, as it was written there.
+
+        Raises:
+            ForgeMissingError: As `find`: what was frozen is not known then.
+        """
+        return self._written(await self.find())
+
+    def _written(self, issue: Issue | None) -> Log:
         found = records.read(issue.body, self._keys) if issue is not None else ()
         return frozenset(
             event
@@ -81,24 +90,36 @@ class Dashboard:
             for event in replay.unpack(record)
         )
 
-    async def write(self, title: str, text: str, frozen: Log = frozenset()) -> Issue | None:
+    def room(self, frozen: Log, at: datetime) -> int:
+        """Return how many characters its text may have beside the records."""
+        return max(0, limits.OWN_COMMENT - sum(map(records.length, self._records(frozen, at))))
+
+    async def write(
+        self, title: str, text: str, frozen: Log = frozenset(), at: datetime = EVER
+    ) -> Issue | None:
         """Make it, or edit it in place where its text differs; one that was closed is left alone.
 
         Where something was frozen, one that was closed is written as well: it is no news for
-        people, but what tells of it when the database is lost.
+        people, but what tells of it when the database is lost. What its record tells already stays
+        there, whatever the database lacks.
 
         Args:
             title: Of one that is made; people may rename it.
-            text: Markdown, without the record.
+            text: Markdown, without the record; what goes beyond `room` is cut off.
             frozen: What was frozen and thawed, to be remembered there.
+            at: The present moment: what ended before is not remembered.
 
         Returns:
             The issue; None where there are no issues, or somebody else is making it now.
         """
         if not self._repository.has_issues:
             return None
-        issue = await self.find()
-        body = self._signed(text, frozen)
+        try:
+            issue = await self.find()
+        except ForgeMissingError:  # issues were turned off, and nobody told us
+            return None
+        frozen |= self._written(issue)
+        body = self._signed(text, frozen, at)
         if issue is None:
             return await self._make(title, body)
         if (issue.open or frozen) and issue.body.replace("\r\n", "\n") != body:
@@ -115,9 +136,14 @@ class Dashboard:
         await self._known.keep_dashboard(self._repository.id, number)
         return Issue(number=number, title=title, body=body, ours=True, open=True)
 
-    def _signed(self, text: str, frozen: Log) -> str:
-        said = [self._record]
-        if frozen:
-            said.append({**self._freezing, **replay.pack(replay.compact(frozen))})
-        room = limits.OWN_COMMENT - sum(records.length(each) for each in said)
-        return "\n\n".join([text[:room], *(records.sign(each, self._keys[0]) for each in said)])
+    def _signed(self, text: str, frozen: Log, at: datetime) -> str:
+        signed = (records.sign(each, self._keys[0]) for each in self._records(frozen, at))
+        return "\n\n".join([text[: self.room(frozen, at)], *signed])
+
+    def _records(self, frozen: Log, at: datetime) -> Sequence[records.Record]:
+        lasting = replay.frozen_since(frozen, at)
+        return (
+            [self._record, {**self._freezing, **replay.pack(lasting)}]
+            if lasting
+            else [self._record]
+        )

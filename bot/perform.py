@@ -26,6 +26,7 @@ from bot.forges.port import (
     TagOutcome,
     UnsignedCommit,
 )
+from bot.freezes import Freezes
 from bot.git import write
 from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Signature
 from bot.look.assemble import Looked
@@ -37,7 +38,7 @@ from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import CLAIM, TAGS, MergeRefusal, Revision, StoreError
 from bot.tasks import end
-from lifecycle import memory, names, records, replay
+from lifecycle import memory, names, records
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -62,7 +63,7 @@ from lifecycle.actions import (
     Suggest,
     Tag,
 )
-from lifecycle.events import REPOSITORY, Frozen, Overridden
+from lifecycle.events import Frozen, Overridden
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
@@ -90,6 +91,7 @@ class Performer:
         key: For hidden records.
         who: Whom commits and tags name.
         instance: Name of this bot in its markers.
+        freezes: What is frozen in the repository.
         clock: When render commits are made.
         offload: Where git is written and pushed.
         hold: Seconds after which a claim stands anew, while the request that it is for goes on.
@@ -106,6 +108,7 @@ class Performer:
         key: bytes,
         who: Signature,
         instance: str,
+        freezes: Freezes,
         *,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
@@ -120,6 +123,7 @@ class Performer:
         self._key = key
         self._who = who
         self._instance = instance
+        self._freezes = freezes
         self._clock = clock
         self._offload = offload
         self._hold_seconds = hold
@@ -443,13 +447,17 @@ class Performer:
     async def _too_late(self, *publishing: Merge | Tag) -> str:
         """Why gates of time may say otherwise by now than when it was decided; "" where none may.
 
-        Somebody may have frozen the repository between the look and this (trap 29).
+        Somebody may have frozen the repository between the look and this (trap 29), and the
+        database may have been restored to a day before that: the dashboard is asked as well.
         """
         now = self._clock.now()
         if any(each.until is not None and now >= each.until for each in publishing):
             return OVER
-        log, _ = await self._store.proposals.remembered(self._repository_id, REPOSITORY)
-        frozen = {event.comment for event in log if isinstance(event, Frozen)}
+        try:
+            known = await self._freezes.recall()
+        except ForgeRefusedError as error:
+            return str(error)
+        frozen = {event.comment for event in known if isinstance(event, Frozen)}
         return FROZEN if any(frozen - each.freezes for each in publishing) else ""
 
     async def _keep(self, action: Keep | KeepFreezes) -> None:
@@ -460,11 +468,7 @@ class Performer:
                 me, action.number, action.log, action.written, action.gone
             )
             return
-        await self._store.proposals.keep(me, REPOSITORY, action.log)
-        newest = max(replay.order(event)[2] for event in action.log)
-        everything = Hint(everything=frozenset({f"freezes {newest}"}))
-        await self._store.queue.wake(keys.RepositoryKey(me), everything)
-        await self._store.queue.wake(keys.DashboardKey(me))
+        await self._freezes.keep(action.log)
 
     async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> ActionResult:
         """It is shown where people wait for the tag, and tried again after `/check`."""

@@ -234,22 +234,30 @@ class Frozen:
     until: datetime | None = None
     reason: str = ""
 
+    @property
+    def name(self) -> str:
+        """What a thaw names it by; one comment may freeze several folders."""
+        return f"{self.comment} {self.path}".rstrip()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thawed:
-    """A person lifted what was frozen before.
+    """A person lifted freezes, which are named: what nobody had judged by then stays frozen.
 
     Attributes:
         person: Login, as it was then.
         at: When.
-        comment: The `/thaw`.
-        path: What is lifted: the freezes of exactly this folder; None for all.
+        comment: The `/thaw`; 0 where many are summed up.
+        path: Of one by an older version of the bot, which names none: the freezes of exactly this
+            folder, as far as they are older; None for all.
+        lifts: Names of the freezes that it lifts; empty in one by an older version.
     """
 
     person: str
     at: datetime
     comment: int
     path: str | None = None
+    lifts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,6 +350,7 @@ _READ: Mapping[str, Callable[[Any], object]] = {
     "head": Sha,
     "why": Fall,
     "what": CommentLoss,
+    "lifts": tuple,
 }
 """Fields that JSON cannot hold as they are; all others are numbers, text and booleans."""
 
@@ -353,6 +362,8 @@ def encode(event: Event) -> dict[str, JSON]:
         value = getattr(event, name)
         if isinstance(value, datetime):
             said[name] = value.isoformat()
+        elif isinstance(value, tuple):
+            said[name] = [*value]
         elif value is not None:
             said[name] = str(value) if isinstance(value, str) else value
     return said

@@ -45,6 +45,9 @@ Word = Approval | TakenBack | Fell
 """What a person's approval hangs on: the last of these."""
 
 
+MOST_LIFTED = 8_000
+"""Characters for the names of freezes that were lifted: some five hundred."""
+
 MOST_ORDERED = 20_000
 """Events whose place is kept: each look sorts the logs of its proposals several times."""
 
@@ -121,13 +124,42 @@ def holds(log: Iterable[Event]) -> tuple[Held, ...]:
 
 def freezes(log: Iterable[Event]) -> tuple[Frozen, ...]:
     """Return the freezes that nobody lifted, oldest first; those that ended by themselves too."""
-    found: list[Frozen] = []
-    for event in sorted((e for e in log if isinstance(e, Frozen | Thawed)), key=order):
+    found: dict[str, Frozen] = {}
+    events = [e for e in log if isinstance(e, Frozen | Thawed)]
+    lifted = {name for e in events if isinstance(e, Thawed) for name in e.lifts}
+    for event in sorted(events, key=order):
         if isinstance(event, Frozen):
-            found.append(event)
-        else:
-            found = [e for e in found if event.path not in (None, e.path)]
-    return tuple(found)
+            found[event.name] = event
+        elif not event.lifts:  # by an older version
+            found = {n: e for n, e in found.items() if event.path not in (None, e.path)}
+    return tuple(each for name, each in found.items() if name not in lifted)
+
+
+def frozen_since(log: Iterable[Event], at: datetime) -> Log:
+    """Return what a log of freezes comes to at a moment, at a size that has an end.
+
+    What ended by itself is left out: every copy tells so. What was lifted stays lifted whatever
+    older copy it is united with; only of what was lifted longest ago this is forgotten, and then
+    somebody has to lift it again.
+    """
+    given = frozenset(e for e in log if isinstance(e, Frozen | Thawed))
+    there = freezes(given)
+    named = {e.name for e in given if isinstance(e, Frozen)} - {e.name for e in there}
+    named |= {name for e in given if isinstance(e, Thawed) for name in e.lifts}
+    room, lifts = MOST_LIFTED, list[str]()
+    for name in sorted(named, key=_newest_first):
+        room -= len(name) + 3
+        if room < 0:
+            break
+        lifts.append(name)
+    standing: set[Event] = {e for e in there if e.until is None or at < e.until}
+    if lifts:
+        standing.add(Thawed(person="", at=EVER, comment=0, lifts=tuple(sorted(lifts))))
+    return frozenset(standing)
+
+
+def _newest_first(name: str) -> tuple[int, str]:
+    return -int(name.partition(" ")[0]), name
 
 
 def rejection(log: Iterable[Event]) -> Rejected | None:

@@ -124,6 +124,16 @@ def _same(proposal: Proposal, at: datetime, now: Closure) -> bool:
 
 
 def _freezes(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]:
+    if facts.freezes_unread and proposal.content.touched and not _over(proposal):
+        return [
+            Gate(
+                name="freeze",
+                state=GateState.BLOCKED,
+                actual=texts.unread(facts.freezes_unread),
+                wanted=texts.UNREAD_WANTED,
+                who=texts.UNREAD_WHO,
+            )
+        ]
     frozen = _frozen(facts, proposal, remembered)
     if not frozen:
         return []

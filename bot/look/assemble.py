@@ -15,6 +15,7 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.extends import DefaultsNeededError
 from bot.forges.port import Forge, ForgeBusyError, ListedProposal, Repository
+from bot.freezes import Freezes
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
 from bot.look import content, releasing, rendering, updating
@@ -39,7 +40,6 @@ from lifecycle import effects, memory, names, releases
 from lifecycle.access import Person
 from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
-from lifecycle.events import REPOSITORY
 from lifecycle.facts.conversation import Comment
 from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
@@ -127,6 +127,7 @@ class Looker:
         record_keys: Keys that hidden records may be made with, newest first.
         login: Our own login, such as "porchbot[bot]".
         instance: Name of this bot in its markers: the summary of another one is not ours.
+        freezes: What is frozen in the repository.
         clock: The time that facts are read at, and that waiting is counted in.
         offload: Where git is read.
     """
@@ -141,6 +142,7 @@ class Looker:
         record_keys: Sequence[bytes],
         login: str,
         instance: str,
+        freezes: Freezes,
         *,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
@@ -156,6 +158,7 @@ class Looker:
         )
         self.keys = record_keys
         self._login = login
+        self._freezes = freezes
         self.clock = clock
         self.offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
@@ -353,8 +356,8 @@ class Looker:
         heads = (each.pull.head for each in state.relevant)
         shown = state.open_head or tip or next(heads, None)
         unasked = shown if state.relevant and state.open_head is None else None
-        (frozen, _), checks, refused, rendered_by_us, proposals = await asyncio.gather(
-            self.store.proposals.remembered(self.repository.id, REPOSITORY),
+        (frozen, unread), checks, refused, rendered_by_us, proposals = await asyncio.gather(
+            self._freezes.known(),
             self._asker.checks(unasked),
             self._push_refused(ref, tip),
             self.offload(reader.made_by_us, shown),
@@ -380,6 +383,7 @@ class Looker:
             rendered_by_us=rendered_by_us,
             push_refused=refused,
             freezes=frozen,
+            freezes_unread=unread,
         )
         if not state.relevant and same and tip is not None and facts.is_draft_branch:
             facts = await self._draft(look, facts, tip)

@@ -73,15 +73,20 @@ class DashboardHandler:
         self._looked.put(key.repository, (now, frozen))
         if await served.offload(branches.observes, served.mirror, served.repository.default_branch):
             return None
-        standing = timing.standing_freezes(frozen, served.clock.now())
-        overview = replace(await self._overview(served), frozen=standing)
         try:
-            if frozen or not overview.empty or await served.dashboard.find() is not None:
-                await served.dashboard.write(texts.TITLE, texts.dashboard(overview), frozen)
+            await self._write(served)
         except ForgeRefusedError as error:
             # Nobody waits for it; `porchbot doctor` names the permission.
             log.warning("dashboard not written", repository=str(key.repository), error=str(error))
         return None
+
+    async def _write(self, served: ServedRepository) -> None:
+        frozen, now = await served.freezes.recall(), served.clock.now()
+        standing = timing.standing_freezes(frozen, now)
+        overview = replace(await self._overview(served), frozen=standing)
+        if frozen or not overview.empty or await served.dashboard.find() is not None:
+            text = texts.dashboard(overview, served.dashboard.room(frozen, now))
+            await served.dashboard.write(texts.TITLE, text, frozen, now)
 
     async def _overview(self, served: ServedRepository) -> Overview:
         me, store = served.id, self._store

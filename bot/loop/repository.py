@@ -10,6 +10,7 @@ from bot import keys
 from bot.clock import Clock, Offload
 from bot.dashboard import Dashboard
 from bot.forges.port import Forge, ListedProposal, Repository
+from bot.freezes import Freezes
 from bot.git.port import Mirror
 from bot.look.assemble import Looker
 from bot.look.groups import GroupLooker
@@ -45,6 +46,7 @@ class ServedRepository:
         performer: Carries out actions.
         merged: Its merged proposals.
         dashboard: Its dashboard issue.
+        freezes: What is frozen in it.
         clock: For waiting, and for how old things are.
         offload: Where its mirror is read.
         echoes: What was done last.
@@ -61,6 +63,7 @@ class ServedRepository:
     performer: Performer
     merged: MergedList
     dashboard: Dashboard
+    freezes: Freezes
     clock: Clock
     offload: Offload
     echoes: Echoes = field(init=False)

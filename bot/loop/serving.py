@@ -11,6 +11,7 @@ from bot import keys
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.dashboard import Dashboard
 from bot.forges.port import Forge, ForgeMissingError, ForgeRefusedError, Forges, Repository
+from bot.freezes import Freezes
 from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
 from bot.look.assemble import Looker
 from bot.look.groups import GroupLooker
@@ -25,7 +26,6 @@ from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Adoption
 from lifecycle import names
-from lifecycle.events import REPOSITORY
 from lifecycle.identity import RepositoryId
 
 log = structlog.get_logger()
@@ -158,8 +158,10 @@ class Serving:
             adoption = await self._store.repositories.adoption(repository.id)
             if adoption is not None:
                 await self._store.repositories.rename(repository)
-            else:
-                await self._recall_freezes(repository.id, dashboard)
+            freezes = Freezes(repository.id, dashboard, self._store)
+            with suppress(ForgeRefusedError):  # looks say so, and publish nothing
+                await freezes.recall()
+            if adoption is None:
                 adoption = await self._adopt(repository, forge, mirror)
             me = await self._forges.identity()
             who = Signature(me.login, me.address)
@@ -172,6 +174,7 @@ class Serving:
                 self._keys,
                 me.login,
                 self._instance,
+                freezes,
                 clock=self._clock,
                 offload=self._offload,
             )
@@ -191,27 +194,19 @@ class Serving:
                     self._keys[0],
                     who,
                     self._instance,
+                    freezes,
                     clock=self._clock,
                     offload=self._offload,
                     signs=self._signs,
                 ),
                 MergedList(repository.id, repository.installed_at, forge, self._store.proposals),
                 dashboard,
+                freezes,
                 self._clock,
                 self._offload,
             )
             self._served.put(repository.id, served)
             return served
-
-    async def _recall_freezes(self, repository_id: RepositoryId, dashboard: Dashboard) -> None:
-        """Take what was frozen from the dashboard, before anything: the database may be new."""
-        try:
-            frozen = await dashboard.freezes()
-        except ForgeRefusedError as error:
-            log.warning("dashboard not read", repository=str(repository_id), error=str(error))
-            return
-        if frozen:
-            await self._store.proposals.keep(repository_id, REPOSITORY, frozen)
 
     async def _adopt(self, repository: Repository, forge: Forge, mirror: Mirror) -> Adoption:
         """Take what a repository is now as its baseline."""

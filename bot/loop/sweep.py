@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import structlog
 
 from bot import keys
-from bot.forges.port import ListedProposal
+from bot.forges.port import ForgeRefusedError, ListedProposal
 from bot.git.port import BRANCHES
 from bot.loop import branches, changed
 from bot.loop.dashboards import tell
@@ -88,6 +89,8 @@ async def sweep(
     """
     me = served.id
     served.looker.fetcher.forget()
+    with suppress(ForgeRefusedError):  # looks say so, and publish nothing
+        await served.freezes.recall()
     pulls, _ = await asyncio.gather(
         served.forge.open_proposals(),
         served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic()),

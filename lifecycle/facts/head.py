@@ -60,6 +60,8 @@ class Facts:
             and nothing passes.
         push_refused: The forge refused our last push to the branch at this head.
         freezes: What was frozen and thawed in the repository, as the database remembers it.
+        freezes_unread: Why more may be frozen: the dashboard issue, which tells as well, could not
+            be read since the bot was started; "" where it was.
     """
 
     repository: str
@@ -83,6 +85,7 @@ class Facts:
     crowded: bool = False
     push_refused: PushRefusal | None = None
     freezes: Log = frozenset()
+    freezes_unread: str = ""
 
     @property
     def open(self) -> tuple[Proposal, ...]:

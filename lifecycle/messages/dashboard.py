@@ -49,19 +49,26 @@ LONGEST_WAIT = 160
 _TITLE = 80
 
 
-def dashboard(overview: Overview) -> str:
-    """Return the text of the dashboard issue, at most `limits.TEXT` characters."""
+def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
+    """Return the text of the dashboard issue, at most `limits.TEXT` characters.
+
+    Args:
+        overview: What it tells.
+        room: Characters that there are for it, where there are fewer: what is frozen is told first.
+    """
+    room = min(room, limits.TEXT)
+    left = room / limits.TEXT
     proposed = [c for c in overview.changes if c.stage is not ListedStage.DRAFT]
     drafts = [c for c in overview.changes if c.stage is ListedStage.DRAFT]
     parts = [
         INTRODUCTION,
         _section("Frozen", (timing.frozen([each]) for each in overview.frozen), MOST_FROZEN),
-        _section("Proposals", map(_change, sorted(proposed, key=_urgent)), MOST_CHANGES)
+        _section("Proposals", map(_change, sorted(proposed, key=_urgent)), int(MOST_CHANGES * left))
         or NOTHING_PROPOSED,
-        _section("Drafts", map(_change, sorted(drafts, key=_urgent)), MOST_DRAFTS),
+        _section("Drafts", map(_change, sorted(drafts, key=_urgent)), int(MOST_DRAFTS * left)),
         _section("Deletion proposed", map(_deletion, sorted(overview.deletions)), MOST_DELETIONS),
     ]
-    room = limits.TEXT - sum(len(part) + 2 for part in parts)
+    room -= sum(len(part) + 2 for part in parts)
     listed = sorted(overview.packages, key=_notable)
     parts.append(_section("Packages", map(_package, listed), room))
     return "\n\n".join(part for part in parts if part)

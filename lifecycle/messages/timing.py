@@ -11,6 +11,11 @@ from lifecycle.windows import Window, WindowKind
 OPEN = "the windows let it be published now"
 WINDOW_WHO = "nobody: it goes on by itself then. Whoever may, can except it: `/override window`"
 FREEZE_WHO = "whoever may freeze. Whoever may, can except this proposal: `/override freeze`"
+UNREAD_WANTED = (
+    "that the bot can read it: the App needs the permission Issues (read and write), or the"
+    " repository no issues"
+)
+UNREAD_WHO = "an administrator of the repository, or nobody: the bot tries again by itself"
 NEVER_OVERRIDDEN = (
     "`/override` refused: it is for `window`, `freeze` and `check:<name>` of `publish.checks` only."
     " Approval, rendering and validation have no exceptions."
@@ -57,6 +62,11 @@ def frozen(freezes: Iterable[Frozen]) -> str:
         + f": {quote(each.reason)}"
         for each in freezes
     )
+
+
+def unread(error: str) -> str:
+    """Why nobody can tell what is frozen."""
+    return f"the dashboard issue, which keeps what is frozen, cannot be read: {quote(error)}"
 
 
 def thaw(freezes: Sequence[Frozen]) -> str:

@@ -2,9 +2,16 @@
 
 import asyncio
 import random
+from typing import cast
+
+import pytest
 
 from bot.dashboard import Dashboard
-from bot.forges.port import Repository
+from bot.forges.port import ForgeMissingError, Repository
+from bot.freezes import Freezes
+from bot.store.port import Store
+from lifecycle import limits
+from lifecycle.events import Frozen, Log
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.memory.clock import ManualClock
 from tests.memory.store import MemoryStore
@@ -29,10 +36,13 @@ class Stage:
         self.installation = self.forge.install(self.repo).id
         self.store = MemoryStore(self.clock)
         self.calls: list[str] = []
+        self.hidden = False
         self.forge.faults = self._noted
 
     def _noted(self, call: ForgeCall) -> None:
         self.calls.append(call.name)
+        if self.hidden:  # as a fresh token sees it
+            raise ForgeMissingError(call.name, "404 Not Found")
 
     async def bot(self, *keys: bytes, instance: str = "main", adopt: bool = True) -> Dashboard:
         number = RepositoryId(GITHUB, self.repo.id)
@@ -165,3 +175,58 @@ async def test_a_repository_without_issues_does_without() -> None:
     assert await after.write("Dashboard", "a") is None
     assert await after.find() is None
     assert stage.calls == []
+
+
+async def test_what_was_frozen_stays_written_whatever_the_database_lacks() -> None:
+    """The short-cut writes what the database knows, and that was restored to the day before."""
+    stage = Stage()
+    bot = await stage.bot()
+    freeze = Frozen(person="acme", at=stage.clock.now(), comment=9, reason="fire")
+    await bot.write("Dashboard", "one", frozenset({freeze}))
+
+    await bot.write("Dashboard", "two")
+
+    assert stage.issues == ["two"]
+    assert await bot.freezes() == {freeze}
+
+
+async def test_the_text_gives_way_to_what_is_frozen() -> None:
+    """Short-cuts refused: the record is cut, or the whole is too long to be written."""
+    stage = Stage()
+    bot = await stage.bot()
+    at = stage.clock.now()
+    log: Log = frozenset(
+        Frozen(person="acme", at=at, comment=number, reason="x" * 500) for number in range(60)
+    )
+
+    room = bot.room(log, at)
+    made = await bot.write("Dashboard", "word " * 12_000, log, at)
+
+    assert made is not None
+    assert room < 40_000
+    assert len(str(stage.repo.issues[made.number].body)) <= limits.COMMENT
+    assert await bot.freezes() == log
+
+
+async def test_issues_that_do_not_show_are_not_taken_for_no_freeze() -> None:
+    """The short-cut takes an answer of "missing" for a repository without a dashboard."""
+    stage = Stage()
+    bot = await stage.bot()
+    freeze = Frozen(person="acme", at=stage.clock.now(), comment=9, reason="fire")
+    await bot.write("Dashboard", "one", frozenset({freeze}))
+    number = RepositoryId(GITHUB, stage.repo.id)
+    freezes = Freezes(number, bot, cast(Store, stage.store))
+
+    stage.hidden = True
+    with pytest.raises(ForgeMissingError):
+        await bot.freezes()
+    log, unread = await freezes.known()
+    assert (log, unread != "") == (frozenset(), True)
+
+    stage.hidden = False
+    assert await freezes.known() == (frozenset({freeze}), "")
+    stage.calls.clear()
+    assert await freezes.known() == (frozenset({freeze}), "")
+    assert stage.calls == []  # a look asks nothing more
+    await freezes.recall()
+    assert stage.calls == ["issue"]

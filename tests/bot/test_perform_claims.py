@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from bot.forges.port import Forge
+from bot.freezes import Freezes
 from bot.git.port import Mirror, Signature
 from bot.look.assemble import Looked
 from bot.outcomes import ActionOutcome, Report
@@ -78,6 +79,7 @@ class Two:
         self.one, self.other = (
             Performer(
                 *(on_github(1), forge, mirror, MemoryRenderer(), store, b"k" * 32, who, "x"),
+                cast(Freezes, None),
                 clock=self.clock,
                 hold=0.01,
             )

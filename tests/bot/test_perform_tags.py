@@ -8,7 +8,9 @@ from typing import cast
 
 import pytest
 
-from bot.forges.port import AnnotatedTag, Forge, Tagged, TagOutcome
+from bot.dashboard import Dashboard
+from bot.forges.port import AnnotatedTag, Forge, ForgeRefusedError, Tagged, TagOutcome
+from bot.freezes import Freezes
 from bot.git.mirror import DiskMirror
 from bot.git.port import Signature
 from bot.look.assemble import Looked
@@ -40,6 +42,8 @@ class Ends:
     kept: dict[str, Revision] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     frozen: Log = frozenset()
+    on_dashboard: Log = frozenset()
+    unreadable: bool = False
 
     async def git_credentials(self) -> str:
         return TOKEN
@@ -62,6 +66,22 @@ class Ends:
     @property
     def proposals(self) -> "Ends":
         return self
+
+    @property
+    def queue(self) -> "Ends":
+        return self
+
+    async def wake(self, *_: object, **__: object) -> None:
+        """Looks are no part of this."""
+
+    async def freezes(self) -> Log:
+        if self.unreadable:
+            raise ForgeRefusedError("read an issue", "403 Forbidden")
+        return self.on_dashboard
+
+    async def keep(self, _: int, number: int, log: Log) -> None:
+        assert number == REPOSITORY
+        self.frozen |= log
 
     async def keep_revision(self, _: int, package: str, number: int, revision: Revision) -> None:
         self.kept[f"{package}/v{number}"] = revision
@@ -89,8 +109,10 @@ def performer(
     mirror.fetch(TOKEN)
     who = Signature("porchbot[bot]", "bot@forge.example")
     forge, store = cast(Forge, ends), cast(Store, ends)
+    freezes = Freezes(on_github(1), cast(Dashboard, ends), store)
     return Performer(
-        on_github(1), forge, mirror, MemoryRenderer(), store, b"k" * 32, who, "x", signs=signs
+        *(on_github(1), forge, mirror, MemoryRenderer(), store, b"k" * 32, who, "x", freezes),
+        signs=signs,
     ), mirror
 
 
@@ -231,6 +253,14 @@ async def test_no_tag_is_made_of_what_was_frozen_since_it_was_decided(
     tags = wanted(target, count)
 
     assert await tagged(performs, tags) is ActionOutcome.LOOK_AGAIN
+    assert not [ref for ref in remote.refs() if ref.startswith("refs/tags/")]
+
+    # The database was restored since: the dashboard alone tells, or nobody can tell.
+    ends.frozen, ends.unreadable = frozenset(), True
+    assert await tagged(performs, tags) is ActionOutcome.LOOK_AGAIN
+    ends.on_dashboard, ends.unreadable = frozenset({freeze}), False
+    assert await tagged(performs, tags) is ActionOutcome.LOOK_AGAIN
+    assert ends.frozen == {freeze}
     assert not [ref for ref in remote.refs() if ref.startswith("refs/tags/")]
 
     knowing = [replace(tag, freezes=frozenset({9})) for tag in tags]

@@ -9,14 +9,14 @@ from lifecycle import timing
 from lifecycle.actions import KeepFreezes, Merge, Reply, Tag
 from lifecycle.decide import conclude, decide
 from lifecycle.due import due
-from lifecycle.events import Frozen, Log, Thawed, decode, encode
+from lifecycle.events import Event, Frozen, Log, Thawed, decode, encode
 from lifecycle.facts.checks import CheckState, Outside, Required
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.judgement import Gate
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
-from lifecycle.replay import compact, freezes
+from lifecycle.replay import compact, freezes, frozen_since, pack
 from lifecycle.windows import Cron, Window, WindowKind
 from tests.lifecycle.samples import (
     APPROVER,
@@ -42,6 +42,10 @@ def frozen(path: str = "", *, until: datetime | None = None, number: int = 40) -
     return Frozen(
         person="owner", at=NOW - HOUR, comment=number, path=path, until=until, reason="fire"
     )
+
+
+def thawed(*names: str, number: int = 41) -> Thawed:
+    return Thawed(person="a", at=NOW, comment=number, lifts=names)
 
 
 def open_gates(found: Facts) -> dict[str, Gate]:
@@ -70,6 +74,13 @@ FREEZES: dict[str, tuple[Log, bool]] = {
     ),
     "thawed elsewhere": (
         frozenset({frozen(), Thawed(person="a", at=NOW, comment=41, path="net")}), True
+    ),
+    "thawed by its name": (frozenset({frozen(), thawed("40")}), False),
+    "thawed by its name, of another folder": (
+        frozenset({frozen("net"), frozen("apps"), thawed("40 apps")}), True
+    ),
+    "not seen by whoever thawed later": (
+        frozenset({frozen("net", number=39), frozen(number=40), thawed("39 net")}), True
     ),
 }  # fmt: skip
 
@@ -274,12 +285,55 @@ def test_what_a_merge_went_by_is_told_with_it() -> None:
 
 def test_freezes_and_exceptions_are_written_and_read_again() -> None:
     log: Log = frozenset(
-        {frozen("net", until=NOW), Thawed(person="a", at=NOW, comment=41, path="net")}
+        {frozen("net", until=NOW), Thawed(person="a", at=NOW, comment=41, path="net"), thawed("40")}
     )
 
     assert frozenset(decode(encode(e)) for e in log) == log
     assert freezes(compact(log) | log) == freezes(log) == ()
     assert freezes(compact(frozenset({frozen()}))) == (frozen(),)
+
+
+def test_a_thaw_names_the_freezes_that_were_judged() -> None:
+    """Short-cut refused: "all up to now", which lifts what another look still has to read."""
+    log: Log = frozenset({frozen("net", number=39), frozen("net", number=40), frozen("apps")})
+    proposal = changed(PROPOSAL, comments=(said(APPROVER, "/thaw net"),))
+
+    actions = decide(facts(proposal, freezes=log))
+
+    (kept,) = (a for a in actions if isinstance(a, KeepFreezes))
+    (event,) = kept.log
+    assert event == Thawed(
+        person="approver", at=NOW, comment=100, path="net", lifts=("39 net", "40 net")
+    )
+    unseen = Frozen(person="owner", at=NOW - HOUR, comment=90, path="net", reason="breach")
+    assert freezes(log | {event, unseen}) == (frozen("apps"), unseen)
+
+
+def test_what_is_remembered_of_freezes_has_an_end() -> None:
+    """Short-cut refused: everything that was ever frozen, until the issue cannot be written."""
+    log: set[Event] = {frozen("net", number=1), frozen("old", number=2, until=NOW)}
+    for number in range(3, 2000, 2):
+        log |= {frozen("a/folder", number=number), thawed(f"{number} a/folder", number=number + 1)}
+
+    kept = frozen_since(log, NOW)
+
+    assert len(str(pack(kept))) < 10_000
+    assert freezes(kept) == (frozen("net", number=1),)
+    assert frozen_since(kept, NOW) == kept
+    recent = frozen("a/folder", number=1999)
+    assert freezes(kept | {recent}) == freezes(kept)  # an old copy revives nothing
+    assert freezes(frozen_since(log | {thawed()}, NOW)) == ()  # as older versions wrote it
+
+
+def test_where_the_dashboard_cannot_be_read_nothing_is_published() -> None:
+    """Short-cut refused: what nobody can read is taken for empty."""
+    found = facts(APPROVED, freezes_unread="403 Forbidden")
+
+    assert not publishes(found)
+    gate = open_gates(found)["freeze"]
+    assert "cannot be read: 403 Forbidden" in gate.actual
+    assert "Issues" in gate.wanted
+    assert open_gates(facts(changed(APPROVED, touched=()), freezes_unread="403")) == {}
 
 
 def _gates(found: Facts) -> tuple[Gate, ...]:

@@ -79,7 +79,11 @@ def thaw(
         if refused := _refused(request, response, "thaw", each.path):
             return response.refuse(refused)
     thawed = Thawed(
-        person=comment.author.login, at=comment.at, comment=comment.id, path=command.path
+        person=comment.author.login,
+        at=comment.at,
+        comment=comment.id,
+        path=command.path,
+        lifts=tuple(sorted(each.name for each in lifted)),
     )
     return response.cause(thawed).say(texts.thawed(lifted))
 
