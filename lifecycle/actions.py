@@ -208,10 +208,11 @@ class SetCheck:
     def writes(self) -> Write:
         """See `Described`."""
         # What was written to one run says nothing of the next.
+        subject = ("check", self.head, self.name)
         if self.run is None:
             place = ("run", self.head, self.name, self.after)
-            return Write(place, (self.digest,), makes_after=self.after)
-        return Write(("check", self.head, self.name, self.run), (self.digest,))
+            return Write(place, (self.digest,), makes_after=self.after, subject=subject)
+        return Write((*subject, self.run), (self.digest,), subject=subject)
 
 
 @dataclass(frozen=True, slots=True)

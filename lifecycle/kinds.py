@@ -90,11 +90,13 @@ class Write:
         makes_after: Set where the forge makes a new one each time, on no condition: the newest that
             is there, 0 for none. Whoever asks for it claims that first, so that there is one
             (ADR 24).
+        subject: What people see it as, where that has several places: a check has many runs.
     """
 
     place: tuple[str | int, ...]
     value: tuple[str | int, ...] = ()
     makes_after: int | None = None
+    subject: tuple[str | int, ...] = ()
 
     @property
     def claim(self) -> str:

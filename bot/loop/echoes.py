@@ -19,6 +19,13 @@ MOST_DONE = 5_000
 MOST_WAITING = 2_000
 """Keys of a repository whose waits are counted; one that is forgotten begins anew."""
 
+MOST_EARLIER = 8
+"""Earlier values of a subject that are remembered."""
+
+GOES_BACK = 3.0
+"""Seconds after a write during which facts may be older than it. A decision on such facts that goes
+back to an earlier value is not believed yet; somebody who wants that waits so much longer."""
+
 FRESH_FOR = 60.0
 """Seconds for which an old answer may not show what was done: forges answer with facts that are
 seconds old, and a look on a busy machine takes some more."""
@@ -36,21 +43,37 @@ class Echoes:
         self._clock = clock
         # Wanted again at once, the forge's answer is old.
         self._done: Recent[Place, tuple[Write, float]] = Recent(MOST_DONE)
+        # The newest value of a subject is the last, and was written at that time.
+        self._values: Recent[Place, tuple[tuple[Place, ...], float]] = Recent(MOST_DONE)
         self._tries: Recent[str, int] = Recent(MOST_WAITING)
 
     def did(self, actions: Iterable[Action]) -> None:
         """Remember what was done."""
         now = self._clock.monotonic()
         for action in actions:
-            self._done.put(action.writes.place, (action.writes, now))
+            writes = action.writes
+            self._done.put(writes.place, (writes, now))
+            if writes.subject:
+                values, _ = self._values.get(writes.subject) or ((), now)
+                kept = (*(v for v in values if v != writes.value), writes.value)
+                self._values.put(writes.subject, (kept[-MOST_EARLIER:], now))
 
-    def is_stale(self, actions: Iterable[Action]) -> bool:
-        """Tell whether a decision repeats what was just done: the forge shows an older state."""
-        return any(self._is_echo(action) for action in actions)
+    def is_stale(self, actions: Iterable[Action], looked_at: float | None = None) -> bool:
+        """Tell whether a decision is built on facts that are older than what was just done.
+
+        It repeats that, or it goes back to what was shown before.
+
+        Args:
+            actions: The decision.
+            looked_at: When reading the facts began, by the monotonic clock; None for now.
+        """
+        at = self._clock.monotonic() if looked_at is None else looked_at
+        return any(self._is_echo(action) or self._goes_back(action, at) for action in actions)
 
     def forget(self) -> None:
         """Forget what was done: somebody asks for it again."""
         self._done.clear()
+        self._values.clear()
 
     def news(self, key: str) -> None:
         """Begin a key's waits anew: what follows on news may be shown late once more."""
@@ -80,3 +103,8 @@ class Echoes:
             return False
         done, at = self._done.get(action.writes.place) or (None, 0.0)
         return done == action.writes and self._clock.monotonic() - at <= FRESH_FOR
+
+    def _goes_back(self, action: Described, looked_at: float) -> bool:
+        """Tell whether an action writes an earlier value, on facts that may be as old as that."""
+        values, at = self._values.get(action.writes.subject) or ((), 0.0)
+        return action.writes.value in values[:-1] and looked_at <= at + GOES_BACK

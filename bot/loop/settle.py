@@ -143,6 +143,7 @@ class Settling:
         echoes = reconciler.echoes
         since = self._clock.monotonic() if since is None else since
         for _ in range(MOST_ROUNDS):
+            looked_at = self._clock.monotonic()
             with tracing.span("read the facts"):
                 looked = await reconciler.look(since)
             if isinstance(looked, Rest):
@@ -152,7 +153,7 @@ class Settling:
             if not actions:
                 metrics.DECISIONS.labels("settled").inc()
                 return (await reconciler.rest(looked)).after
-            if echoes.is_stale(actions):
+            if echoes.is_stale(actions, looked_at):
                 metrics.DECISIONS.labels("stale").inc()
                 return _when_stale(echoes, reconciler.waiting)
             echoes.news(reconciler.waiting)

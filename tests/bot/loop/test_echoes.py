@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.loop.echoes import FRESH_FOR, Echoes
+from bot.loop.echoes import FRESH_FOR, GOES_BACK, Echoes
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.names import Sha
@@ -26,14 +26,40 @@ REFUSED = replace(
 
 def test_a_check_made_anew_is_newer_than_what_was_written_to_the_old_run() -> None:
     """The short-cut has a place for each run: the merge after a refused one waited for 15 s."""
-    echoes = Echoes()
+    clock = ManualClock()
+    echoes = Echoes(clock)
     echoes.did([MERGING])
     assert echoes.is_stale([MERGING])
 
     echoes.did([REFUSED])
+    clock.seconds += GOES_BACK + 1
 
     assert echoes.is_stale([REFUSED])
     assert not echoes.is_stale([replace(MERGING, run=2)])
+
+
+def test_what_was_shown_before_is_not_shown_again_on_facts_as_old_as_that() -> None:
+    """The short-cut knows the last value of each run.
+
+    A look that had read the pull request before it was merged wrote "Publishing" over "Published",
+    as a new run, and the next one "Published" once more.
+    """
+    clock = ManualClock()
+    echoes = Echoes(clock)
+    published = replace(MERGING, digest="published")
+    echoes.did([MERGING])
+    echoes.did([published])
+    began = clock.monotonic()
+    again = replace(MERGING, status=Status.IN_PROGRESS, conclusion=None, run=None, after=1)
+
+    clock.seconds += 2 * GOES_BACK  # a slow look: what counts is when it began
+    assert echoes.is_stale([again], began)
+    assert not echoes.is_stale([replace(again, digest="never shown")], began)
+    assert not echoes.is_stale([replace(again, head=Sha("b" * 40))], began)
+
+    assert not echoes.is_stale([again], began + GOES_BACK + 1)  # it was taken back in truth
+    echoes.forget()
+    assert not echoes.is_stale([again], began)
 
 
 def test_what_was_made_is_not_made_again_when_it_was_changed_meanwhile() -> None:

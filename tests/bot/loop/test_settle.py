@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from bot.forges.port import ForgeRefusedError
-from bot.loop.echoes import Echoes
+from bot.loop.echoes import GOES_BACK, Echoes
 from bot.loop.proposal import ProposalReconciler
 from bot.loop.publishing import PublishingReconciler
 from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Rest, Settling
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from bot.store.hints import Hint, Rerun
 from bot.store.values import BEGAN, StoreError
-from lifecycle.actions import Action, AskPublish, Keep, Merge, React, Reaction, Reply
+from lifecycle.actions import Action, AskPublish, Keep, Merge, React, Reaction, Reply, SetCheck
+from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.facts.head import Facts
 from lifecycle.kinds import OF_BASE, OF_PROPOSAL, Look
 from lifecycle.names import Sha
@@ -36,6 +37,17 @@ MERGE = Merge(
     method=MergeMethod.MERGE,
     title="",
     message="",
+)
+CHECK = SetCheck(
+    head=Sha("a" * 40),
+    name="porchbot/publish",
+    status=Status.COMPLETED,
+    conclusion=Conclusion.SUCCESS,
+    title="",
+    summary="",
+    annotations=(),
+    digest="",
+    run=1,
 )
 REFUSED = ForgeRefusedError("write", "403: no")
 
@@ -60,10 +72,11 @@ class Script:
     looks: Set[Look] = frozenset(Look)
     performed: list[Sequence[Action]] = field(default_factory=list)
     since: list[float] = field(default_factory=list)
+    takes: float = 1.0
 
     async def look(self, since: float) -> Found | Rest:
         self.since.append(since)
-        self.clock.seconds += 1
+        self.clock.seconds += self.takes
         return self.found if self.decides else Rest(3.0)
 
     def decide(self, _: Found) -> Sequence[Action]:
@@ -91,6 +104,16 @@ class Script:
 async def settled(script: Script, store: MemoryStore | None = None) -> float | None:
     settling = Settling((store or MemoryStore(script.clock)).audit, clock=script.clock)
     return await settling.settle(script)
+
+
+async def test_facts_that_are_older_than_a_write_take_nothing_back() -> None:
+    """The short-cut asks when it was decided: a look that takes long reads what is old by then."""
+    shown, newer = replace(CHECK, digest="publishing"), replace(CHECK, digest="published")
+    script = Script([[shown], [newer], [replace(shown, run=None, after=1)]], takes=2 * GOES_BACK)
+    script.echoes = Echoes(script.clock)
+
+    assert await settled(script) == 1.0
+    assert script.performed == [[shown], [newer]]
 
 
 async def test_it_goes_on_until_nothing_is_decided() -> None:
