@@ -535,6 +535,30 @@ def read_package_ledger(data: bytes | None, path: str) -> frozenset[int] | Broke
     return frozenset(int(number) for number in found.revisions)
 
 
+def ledger_entry(
+    whole: bytes | None, own: bytes | None, package: str, revision: int
+) -> Withdrawn | BrokenPolicy | None:
+    """Return what the ledgers say of a revision; None for nothing.
+
+    Args:
+        whole: The older ledger of all packages; None where there is none.
+        own: That of the package; None where there is none.
+        package: Its path.
+        revision: Its number.
+    """
+    both = _read(Ledger, whole or b"", LEDGER)
+    alone = _read(PackageLedger, own or b"", package_ledger(package))
+    if isinstance(both, BrokenPolicy):
+        return both
+    if isinstance(alone, BrokenPolicy):
+        return alone
+    entries = [
+        found.get(str(revision)) for found in (both.revisions.get(package, {}), alone.revisions)
+    ]
+    said = [entry for entry in entries if entry is not None]
+    return next((e for e in said if e.state == "withdrawn"), said[0] if said else None)
+
+
 MOST_KEPT = 16 * 1024
 """Bytes of a file with rules that is kept as read: each look reads those of several commits, which
 mostly are the same text."""

@@ -498,8 +498,7 @@ class Performer:
             return [self._write_tag(git, tag) for tag in tags]
 
     def _write_tag(self, git: History, tag: Tag) -> AnnotatedTag:
-        # The time of the merge, not that of this try: what was written before is found again.
-        name, at, text = names.tag_name(tag.ref), git.commit(tag.target).time, self._marked(tag)
+        name, at, text = names.tag_name(tag.ref), tag.at, self._marked(tag)
         if self._signs is not None:
             text = signed.with_provenance(text, tag.provenance, self._signs, name)
             text += self._signs.sign(write.tag(name, tag.target, self._who, at, text))

@@ -529,6 +529,8 @@ class Tag:
         ref: Full name, such as "refs/tags/net/core/v5".
         target: The merge result.
         tree: The package's tree at it.
+        at: When the forge merged it, which the tag gets as its time: the same at each try, and no
+            time that somebody wrote into a commit.
         number: The proposal.
         message: Package, revision, proposal, approvers, tree and function versions; without the
             mark that makes it ours, which is added with the key.
@@ -549,6 +551,7 @@ class Tag:
     ref: Ref
     target: Sha
     tree: str
+    at: datetime
     number: int
     message: str
     approvers: tuple[str, ...] = ()

@@ -382,7 +382,7 @@ def _merge(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
 
 def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
     p = one.proposal
-    if p.place.merge_commit is None:
+    if p.place.merge_commit is None or p.place.merged_at is None:
         return []  # asking would only be answered with the same question
     if not publishing:
         return (
@@ -395,6 +395,7 @@ def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
             ref=names.tag(t.package, t.revision),
             target=p.place.merge_commit,
             tree=t.tree,
+            at=p.place.merged_at,
             number=p.place.number,
             message=commits.tag_message(
                 facts.repository, p, t, _approvers(one), _versions(p.verdicts, t.package)

@@ -2,16 +2,18 @@
 
 import json
 import re
-import subprocess
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bot.cli.disk import clone
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure, StrictCommand
-from bot.git.process import execute, users_environment
+from bot.config import Withdrawn
+from bot.git.process import users_environment
 from bot.signing import allowed
 from bot.signing.allowed import Signer
 from bot.signing.tags import Attested, ForgedError, check
@@ -20,6 +22,7 @@ from lifecycle import names
 MOST_BYTES = 1024**2
 """Bytes of a tag that are read; ours have a few thousand."""
 
+_REPOSITORY = re.compile(r"[^/:\s]+/[^/:\s]+|[a-z]+:[0-9]+", re.ASCII)
 _REVISION = re.compile(r"(.*)@(v[1-9][0-9]*)", re.ASCII)
 
 
@@ -33,6 +36,9 @@ _REVISION = re.compile(r"(.*)@(v[1-9][0-9]*)", re.ASCII)
     # Verify a package at the root of the repository with the file that git knows already.
     $ git config gpg.ssh.allowedSignersFile ~/.config/git/allowed_signers
     $ porchbot verify @v3
+
+    # Verify in a repository that is no clone of the forge's, such as a mirror or an archive.
+    $ porchbot verify net/core@v5 --repo mirror.git --repository acme/blueprints
     """,
 )
 @click.argument("revision", metavar="PACKAGE@vN")
@@ -48,37 +54,73 @@ _REVISION = re.compile(r"(.*)@(v[1-9][0-9]*)", re.ASCII)
     default=Path(),
     help="The repository, with its tags fetched. Default: the one around this folder.",
 )
+@click.option(
+    "--repository",
+    metavar="OWNER/NAME",
+    default="",
+    help="Where the revision has to have been published, by name, or by the id that provenance has,"
+    " such as github:42. Default: what the remote `origin` names.",
+)
 @click.option("--json", "as_json", is_flag=True, help="What is attested, as JSON.")
-def verify(revision: str, file: Path | None, repo: Path, as_json: bool) -> None:
+def verify(revision: str, file: Path | None, repo: Path, repository: str, as_json: bool) -> None:
     """Verify the signature of a revision's tag, and the provenance in it.
 
-    Prints who approved the revision, which functions made it, and what each gate wanted and found.
-    Ends with 1 where anything does not hold. Nothing is asked of the forge or of the bot: take the
-    file of allowed signers from the bot once, and keep it.
+    Prints where it was published, who approved it, which functions made it, and what each gate
+    wanted and found. Ends with 1 where anything does not hold, or where the ledger of a publish
+    branch, as it was fetched last, says that the revision was withdrawn. Nothing is asked of the
+    forge or of the bot: take the file of allowed signers from the bot once, and keep it.
     """
     found = _REVISION.fullmatch(revision)
     tag = names.spelled(found[1], int(found[2][1:])) if found else ""
     if found is None or names.parse_tag(names.tag_ref(tag)) is None:
         raise click.UsageError(f"{revision!r} is no revision. Write PACKAGE@vN: net/core@v5.")
     folder = repo.absolute()
-    signers = _signers(folder, file)
+    signers, expected = _signers(folder, file), _expected(folder, repository)
     with closing(RepositoryTrees(folder, users_environment())) as git:
-        held = git.named(names.tag_ref(tag), MOST_BYTES)
-        if held is None:
-            raise CommandFailure(
-                f"there is no tag {tag} in {folder}. Fetch it: `git fetch --tags`, or see which"
-                " revisions there are: `git tag --list`"
-            )
-        if held.kind != "tag":
-            raise CommandFailure(
-                f"tag {tag} is a mere name of a {held.kind}: nobody signed it. porchbot makes"
-                " annotated tags; do not use this one"
-            )
         try:
-            attested = check(tag, held.data, signers, lambda commit: git.tree(commit, found[1]))
+            data = _tag(git, folder, tag)
+            attested = check(tag, data, signers, lambda at: git.tree(at, found[1]), expected)
         except ForgedError as error:
             raise CommandFailure(str(error).removesuffix(".")) from error
-    click.echo(json.dumps(attested.predicate, indent=2) if as_json else _told(revision, attested))
+        base = _part(attested.predicate, "base", "ref")
+        branches, entry = clone.ledger(git, base, found[1], int(found[2][1:]))
+    if entry is not None and entry.state == "withdrawn":
+        raise CommandFailure(
+            f"{revision} was published, and withdrawn since: {click.unstyle(entry.reason)}."
+            " Use another revision: `git tag --list`"
+        )
+    said = attested.predicate
+    click.echo(json.dumps(said, indent=2) if as_json else _told(revision, attested))
+    if not as_json:
+        click.echo(_ledger(branches, entry))
+
+
+def _tag(git: RepositoryTrees, folder: Path, tag: str) -> bytes:
+    held = git.named(names.tag_ref(tag), MOST_BYTES)
+    if held is None:
+        raise CommandFailure(
+            f"there is no tag {tag} in {folder}. Fetch it: `git fetch --tags`, or see which"
+            " revisions there are: `git tag --list`"
+        )
+    if held.kind != "tag":
+        raise CommandFailure(
+            f"tag {tag} is a mere name of a {held.kind}: nobody signed it. porchbot makes"
+            " annotated tags; do not use this one"
+        )
+    return held.data
+
+
+def _expected(folder: Path, given: str) -> str:
+    """Where the revision has to have been published."""
+    expected = given or clone.repository(folder)
+    if not expected:
+        raise CommandFailure(
+            f"nothing says of which repository {folder} is a clone. Name the repository that the"
+            " revision has to be of: --repository OWNER/NAME"
+        )
+    if not _REPOSITORY.fullmatch(expected):
+        raise click.UsageError(f"{expected!r} is no repository. Write OWNER/NAME: acme/blueprints.")
+    return expected
 
 
 def _signers(folder: Path, file: Path | None) -> tuple[Signer, ...]:
@@ -97,27 +139,20 @@ def _signers(folder: Path, file: Path | None) -> tuple[Signer, ...]:
 
 def _configured(folder: Path) -> Path:
     """The file that git is configured to use."""
-    try:
-        said: subprocess.CompletedProcess[str] = execute(
-            ["config", "--type=path", "--get", "gpg.ssh.allowedSignersFile"],
-            folder,
-            users_environment(),
-        )
-    except FileNotFoundError as error:
-        raise CommandFailure("git is not installed. Install git") from error
-    if said.returncode or not said.stdout.strip():
+    named = clone.said(folder, "config", "--type=path", "--get", "gpg.ssh.allowedSignersFile")
+    if not named:
         raise CommandFailure(
             "no file says whose keys count. Take the one that the bot publishes at"
             " /allowed_signers, and name it with --allowed-signers"
         )
-    return folder / said.stdout.removesuffix("\n")
+    return folder / named
 
 
 def _told(revision: str, attested: Attested) -> str:
     """What is attested, for people."""
     said = attested.predicate
     lines = [
-        f"{revision} is what porchbot published.",
+        f"{revision} is what porchbot published in {_part(said, 'repository', 'name')}.",
         f"  signed by   {attested.signer} ({attested.key.fingerprint})",
         f"  commit      {attested.commit}",
         f"  tree        {said['tree']}",
@@ -135,6 +170,16 @@ def _told(revision: str, attested: Attested) -> str:
         for each in said.get("gates", [])
     ]
     return "\n".join(click.unstyle(line) for line in lines)
+
+
+def _ledger(branches: Sequence[str], entry: Withdrawn | None) -> str:
+    """What the ledger says, for people; withdrawn it is not."""
+    where = f" ({', '.join(branches)})" if branches else ""
+    if entry is not None:
+        return f"  ledger      deprecated: {click.unstyle(entry.reason)}{where}"
+    if not branches:
+        return "  ledger      unknown: no branch was fetched, so it may have been withdrawn"
+    return f"  ledger      not withdrawn{where}"
 
 
 def _approvers(said: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ threads. Commits and trees are named by their full ids, and refs by their full n
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
@@ -127,11 +127,6 @@ class Commit:
     author: str = ""
     committed: int = 0
     cut: bool = False
-
-    @property
-    def time(self) -> datetime:
-        """When it was made, in UTC."""
-        return datetime.fromtimestamp(self.committed, UTC)
 
 
 @dataclass(frozen=True, slots=True)

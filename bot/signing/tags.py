@@ -23,7 +23,9 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 BEGIN, END = "-----BEGIN PORCHBOT PROVENANCE-----", "-----END PORCHBOT PROVENANCE-----"
 
 _PROVENANCE = re.compile(rf"^{BEGIN}\n([^\n]*)\n{END}$", re.MULTILINE)
-_HEADERS = re.compile(rb"object ([0-9a-f]{40,64})\ntype (\w+)\ntag ([^\n]*)\ntagger [^\n]*> (\d+) ")
+_HEADERS = re.compile(
+    rb"object ([0-9a-f]{40,64})\ntype (\w+)\ntag ([^\n]*)\ntagger [^\n]*> (-?\d+) "
+)
 
 
 class ForgedError(Exception):
@@ -71,7 +73,7 @@ def with_provenance(message: str, predicate: Mapping[str, JSON], key: SigningKey
 
 
 def check(
-    name: str, data: bytes, signers: Sequence[Signer], tree: Callable[[str], str]
+    name: str, data: bytes, signers: Sequence[Signer], tree: Callable[[str], str], repository: str
 ) -> Attested:
     """Check the signature and the provenance of a tag.
 
@@ -80,6 +82,8 @@ def check(
         data: The tag object.
         signers: Who may sign.
         tree: Gives the package's tree at a commit; "" where there is none.
+        repository: Which repository it has to be of: OWNER/NAME, or the identity that the
+            provenance has of it, such as "github:42". A fork has the same commits and trees.
 
     Raises:
         ForgedError: Something does not hold.
@@ -92,9 +96,18 @@ def check(
         raise ForgedError(f"tag {name} is the tag {called} under another name", _REPORT)
     if kind != "commit":
         raise ForgedError(f"tag {name} is of a {kind}, and has to be of a commit", _REPORT)
-    signer = _signed_by(name, data, signers, datetime.fromtimestamp(int(at), UTC))
+    signer = _signed_by(name, data, signers, _time(name, at))
     predicate = _attested(name, data, signer.key, commit, tree)
+    _of_repository(name, predicate.get("repository"), repository)
     return Attested(signer.principals, signer.key, commit, predicate)
+
+
+def _time(name: str, seconds: str) -> datetime:
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError) as error:  # by platform and by size
+        problem = f"tag {name} has a time that is none: {_shown(seconds)}"
+        raise ForgedError(problem, _REPORT) from error
 
 
 _REPORT = "Do not use it, and tell whoever administers the repository"
@@ -164,6 +177,21 @@ def _attested(
     if statement.get("subject") != [{"name": name, "digest": _digests(predicate)}]:
         raise ForgedError(f"provenance of {name}: its subject is another one", _REPORT)
     return predicate
+
+
+def _of_repository(name: str, said: object, wanted: str) -> None:
+    """Refuse what was published in another repository; forges' names know no upper case."""
+    of = said if isinstance(said, dict) else {}
+    found = str(of.get("id" if ":" in wanted else "name", ""))
+    if found.lower() != wanted.lower():
+        raise ForgedError(
+            f"tag {name} was published in {found[:100] or _UNNAMED}, and not in {wanted}",
+            "Do not use it: a fork has the same commits. If the repository only had another name"
+            " then, give that name with --repository",
+        )
+
+
+_UNNAMED = "a repository that it does not name"
 
 
 def _digests(predicate: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,8 @@ from tests.bot.signing.signed import KEY
 from tests.ids import on_github
 from tests.memory.renderer import MemoryRenderer
 
+MERGED = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
 
 @dataclass
 class Ends:
@@ -130,6 +132,7 @@ def wanted(target: str, count: int) -> list[Tag]:
             ref=Ref(f"refs/tags/net/p{i}/v1"),
             target=Sha(target),
             tree="t" * 40,
+            at=MERGED,
             number=7,
             message=f"net/p{i} v1\n",
         )
@@ -161,8 +164,10 @@ async def test_few_tags_are_made_without_being_told_of_all(
 
 
 async def test_a_tag_is_the_same_object_at_each_try(remote: Remote, tmp_path: Path) -> None:
-    """The short-cut writes the present time: each try leaves one more object behind."""
-    target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=1_700_000_000)
+    """Two short-cuts: the present time, by which each try leaves one more object behind, and that
+    of the merge commit, which whoever pushes it chooses.
+    """
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=99_999_999_999)
     ends = Ends(remote, TagOutcome.TAKEN)
     performs, _ = performer(ends, tmp_path)
 
@@ -170,7 +175,7 @@ async def test_a_tag_is_the_same_object_at_each_try(remote: Remote, tmp_path: Pa
         assert await tagged(performs, wanted(target, 1)) is ActionOutcome.LOOK_AGAIN
     first, second = ends.asked
     assert first == second
-    assert first.at.timestamp() == 1_700_000_000
+    assert first.at == MERGED
 
 
 async def test_what_the_forge_would_write_otherwise_is_pushed(
@@ -208,7 +213,13 @@ async def test_tags_made_through_the_api_and_by_push_are_signed_alike(
     made = [
         replace(
             tag,
-            provenance={"package": f"net/p{i}", "revision": 1, "commit": target, "tree": tag.tree},
+            provenance={
+                "repository": {"name": "acme/blueprints", "id": "github:1"},
+                "package": f"net/p{i}",
+                "revision": 1,
+                "commit": target,
+                "tree": tag.tree,
+            },
         )
         for i, tag in enumerate(wanted(target, count))
     ]
@@ -217,7 +228,7 @@ async def test_tags_made_through_the_api_and_by_push_are_signed_alike(
     signers = allowed.read(allowed.write("porchbot", [KEY.public]))
     for i, tag in enumerate(made):
         data = remote.git("cat-file", "tag", f"net/p{i}/v1").encode() + b"\n"
-        held = signed_tags.check(f"net/p{i}/v1", data, signers, lambda _: "t" * 40)
+        held = signed_tags.check(f"net/p{i}/v1", data, signers, lambda _: "t" * 40, "github:1")
         assert held.predicate == tag.provenance
         with mirror.open() as git:  # our own record stands in it as before
             text = git.tag_message(remote.refs()[tag.ref], target) or ""

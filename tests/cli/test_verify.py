@@ -37,7 +37,7 @@ def test_what_the_bot_published_verifies_and_says_why(made: SignedRepository) ->
 
     assert done.exit_code == 0, done.output
     assert done.output == (
-        "net/core@v5 is what porchbot published.\n"
+        "net/core@v5 is what porchbot published in acme/blueprints.\n"
         f"  signed by   porchbot ({KEY.public.fingerprint})\n"
         f"  commit      {made.commit}\n"
         f"  tree        {made.tree}\n"
@@ -46,6 +46,7 @@ def test_what_the_bot_published_verifies_and_says_why(made: SignedRepository) ->
         "  approved by ann\n"
         "  function    set-labels:v0.2 (pipeline) sha256:1\n"
         "  gate        approved: 1 of 1 (wanted: 1 from role:write)\n"
+        "  ledger      not withdrawn (HEAD, main)\n"
     )
     stated = verified(made, "--json", "--allowed-signers", str(made.signers()))
     assert json.loads(stated.output) == made.predicate()
@@ -152,6 +153,14 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
         lambda m: m.tag(m.data(commit="c" * 40)),
         f"its commit is {'c' * 40}",
     ),
+    "provenance of a fork's revision": (
+        lambda m: m.tag(m.data(repository={"name": "evil/blueprints", "id": "github:66"})),
+        "tag net/core/v5 was published in evil/blueprints, and not in acme/blueprints",
+    ),
+    "provenance of no repository": (
+        lambda m: m.tag(m.data(repository="acme/blueprints")),
+        "was published in a repository that it does not name, and not in acme/blueprints",
+    ),
     "provenance of another tree": (lambda m: m.tag(m.data(tree=m.other_tree)), "its tree is"),
 }
 
@@ -206,6 +215,125 @@ def test_only_revisions_can_be_verified(made: SignedRepository) -> None:
         done = verified(made, revision=revision)
         assert done.exit_code == 1, revision
         assert "is no revision. Write PACKAGE@vN" in done.output
+
+
+def test_the_repository_is_told_or_that_of_the_remote(made: SignedRepository) -> None:
+    """The short-cut asks of which repository nobody: the revision of a fork, where its owner alone
+    approves, is "what porchbot published" in a clone of the original.
+    """
+    made.tag(made.data())
+    signers = ("--allowed-signers", str(made.signers()))
+    for told, passes in (
+        ("acme/blueprints", True),
+        ("Acme/Blueprints", True),
+        ("github:42", True),
+        ("evil/blueprints", False),
+        ("github:66", False),
+        ("blueprints", False),
+    ):
+        done = verified(made, *signers, "--repository", told)
+        assert (done.exit_code == 0) is passes, (told, done.output)
+    assert "Write OWNER/NAME: acme/blueprints" in done.output
+
+    for address, passes in (
+        ("git@forge.example:acme/blueprints.git", True),
+        ("ssh://git@forge.example:22/acme/blueprints", True),
+        ("https://forge.example/acme/blueprints/", True),
+        ("https://forge.example/evil/blueprints", False),
+        ("https://forge.example/acme/blueprints/evil/other", False),
+        ("/srv/acme/blueprints", False),
+        ("file:///srv/acme/blueprints", False),
+        ("file://disk/acme/blueprints", False),
+        ("../acme/blueprints", False),
+    ):
+        made.git("remote", "set-url", "origin", address)
+        try:
+            done = verified(made, *signers)
+        finally:
+            made.git("remote", "set-url", "origin", "https://forge.example/acme/blueprints.git")
+        assert (done.exit_code == 0) is passes, (address, done.output)
+    assert "Name the repository that the revision has to be of: --repository OWNER/NAME" in (
+        done.output
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wanted"),
+    [
+        ("99999999999999999", "has a time that is none: 99999999999999999"),
+        ("9" * 5000, f"has a time that is none: {'9' * 100}. Do not use it"),
+        ("-99999999999999", "has a time that is none: -99999999999999"),
+        ("-5", ""),
+        ("later", "is not written as git writes tags"),
+    ],
+)
+def test_a_time_that_is_none_is_told_in_words(
+    made: SignedRepository, seconds: str, wanted: str
+) -> None:
+    """The short-cut takes any number for a time, and ends in a traceback."""
+    made.tag(made.data(seconds=seconds))
+    done = verified(made)
+
+    assert (done.exit_code == 0) is not bool(wanted)
+    assert wanted in done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
+LEDGERS = {
+    "nothing of it": ("revisions: {v4: {state: withdrawn, reason: wrong}}", True, "not withdrawn"),
+    "withdrawn": (
+        "revisions: {v5: {state: withdrawn, reason: leaks a password}}",
+        False,
+        "net/core@v5 was published, and withdrawn since: leaks a password. Use another revision",
+    ),
+    "deprecated": (
+        "revisions: {v5: {state: deprecated, reason: use v6}}",
+        True,
+        "  ledger      deprecated: use v6",
+    ),
+    "broken": ("revisions: {v5: yes}", False, ".porchbot/ledger/net/core.yaml"),
+}
+
+
+@pytest.mark.parametrize("told", LEDGERS)
+def test_the_ledger_of_the_publish_branches_is_read(tmp_path: Path, told: str) -> None:
+    """The short-cut reads the tag alone: one that was withdrawn, and pushed again, verifies.
+
+    Each place counts: the older ledger, that of the package, the branch it was merged to, the
+    default branch of the remote.
+    """
+    text, passes, wanted = LEDGERS[told]
+    older = "revisions: {net/core: " + text.removeprefix("revisions: ") + "}"
+    for ref, path, said in (
+        ("refs/heads/main", ".porchbot/ledger/net/core.yaml", text),
+        ("refs/remotes/origin/main", ".porchbot/ledger/net/core.yaml", text),
+        ("refs/remotes/origin/HEAD", ".porchbot/ledger.yaml", older),
+    ):
+        clone = repository(tmp_path / ref.replace("/", "-"))
+        clone.tag(clone.data())
+        (clone.folder / path).parent.mkdir(parents=True)
+        (clone.folder / path).write_text(said)
+        clone.git("add", ".porchbot")
+        clone.git("commit", "--quiet", "-m", "ledger")
+        if ref != "refs/heads/main":
+            clone.git("update-ref", "refs/remotes/origin/main", clone.commit)
+            clone.git("update-ref", ref, "HEAD")
+            clone.git("reset", "--quiet", "--hard", clone.commit)
+        done = verified(clone)
+
+        assert (done.exit_code == 0) is passes, (ref, done.output)
+        expected = path if told == "broken" else wanted
+        assert expected in done.output, ref
+
+
+def test_without_a_branch_nobody_knows_of_the_ledger(tmp_path: Path) -> None:
+    """The short-cut says nothing: who took the tag alone believes that it was not withdrawn."""
+    clone = repository(tmp_path / "tags-only")
+    clone.tag(clone.data())
+    clone.git("symbolic-ref", "HEAD", "refs/heads/none")
+    clone.git("update-ref", "-d", "refs/heads/main")
+
+    assert "ledger      unknown: no branch was fetched" in verified(clone).output
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="git verifies with ssh-keygen")

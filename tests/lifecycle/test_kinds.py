@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
@@ -140,7 +141,14 @@ MERGE = Merge(
     title="",
     message="",
 )
-TAG = Tag(ref=Ref("refs/tags/net/v1"), target=Sha("a" * 40), tree="t", number=7, message="")
+TAG = Tag(
+    ref=Ref("refs/tags/net/v1"),
+    target=Sha("a" * 40),
+    tree="t",
+    at=datetime(2026, 1, 1, tzinfo=UTC),
+    number=7,
+    message="",
+)
 UNAPPROVED = Reply(7, "Your approval is taken back.", {})
 
 

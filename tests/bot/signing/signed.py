@@ -60,11 +60,15 @@ class SignedRepository:
         name: str = "net/core/v5",
         key: SigningKey | None = KEY,
         states: SigningKey = KEY,
+        seconds: str = "",
         **changes: Any,
     ) -> bytes:
-        """A tag object: by whom it is signed, and by whom what it states."""
+        """A tag object: by whom it is signed, and by whom what it states; at another time."""
         text = tags.with_provenance("net/core v5\n", self.predicate(**changes), states, name)
         unsigned = write.tag(name, self.commit, WHO, AT, text)
+        if seconds:
+            at = str(int(AT.timestamp())).encode()
+            unsigned = unsigned.replace(at, seconds.encode(), 1)
         return unsigned + (key.sign(unsigned).encode() if key else b"")
 
     def tag(self, data: bytes, name: str = "net/core/v5") -> None:
@@ -101,10 +105,11 @@ def run(folder: Path, *arguments: str, data: bytes = b"") -> str:
 def repository(folder: Path) -> SignedRepository:
     """Make a repository; it has no tag yet."""
     folder.mkdir()
-    run(folder, "init", "--quiet", ".")
+    run(folder, "init", "--quiet", "--initial-branch=main", ".")
     for package in ("net/core", "net/edge"):
         (folder / package).mkdir(parents=True)
         (folder / package / "Kptfile").write_text(f"# {package}\n")
+    run(folder, "remote", "add", "origin", "https://forge.example/acme/blueprints.git")
     run(folder, "add", ".")
     run(folder, "commit", "--quiet", "-m", "packages")
     commit, tree, other = (

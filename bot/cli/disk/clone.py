@@ -1,0 +1,91 @@
+"""A clone of a repository: which one it is of, and what its branches say of a revision."""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot import config
+from bot.cli.disk.git_objects import RepositoryTrees
+from bot.cli.dropin import CommandFailure
+from bot.config import LEDGER, Withdrawn
+from bot.git.process import execute, users_environment
+from lifecycle import names
+from lifecycle.policy import BrokenPolicy
+
+ORIGIN = "origin"
+
+_NAME = r"(?P<name>[^/:\s]+/[^/:\s]+?)(?:\.git)?/?"
+_ADDRESS = re.compile(rf"(?:(?!file:)[a-z+]+://[^/\s]+/|[^/\s]+:(?!//))(?:[^\s]*/)?{_NAME}")
+"""An address of a repository at a forge, and no path on this disk."""
+
+
+def said(folder: Path, *arguments: str) -> str:
+    """Return what git says in a folder, "" where it refuses.
+
+    Raises:
+        CommandFailure: There is no git.
+    """
+    try:
+        done: subprocess.CompletedProcess[str] = execute(arguments, folder, users_environment())
+    except FileNotFoundError as error:
+        raise CommandFailure("git is not installed. Install git") from error
+    return "" if done.returncode else done.stdout.strip()
+
+
+def name_in(address: str) -> str:
+    """Return OWNER/NAME of the repository that an address is of; "" where it tells none."""
+    found = _ADDRESS.fullmatch(address)
+    return found["name"] if found else ""
+
+
+def repository(folder: Path) -> str:
+    """Return OWNER/NAME of the repository that a folder is a clone of; "" where nothing tells."""
+    return name_in(said(folder, "remote", "get-url", ORIGIN))
+
+
+def ledger(
+    git: RepositoryTrees, base: str, package: str, revision: int
+) -> tuple[Sequence[str], Withdrawn | None]:
+    """Read what the ledgers of the publish branches say of a revision.
+
+    What was fetched last counts: the default branch of the remote and the branch that the revision
+    was merged to, else these branches of the repository itself. "withdrawn" on any one counts.
+
+    Args:
+        git: Reads the clone.
+        base: The branch that the revision was merged to, such as "main".
+        package: Its path.
+        revision: Its number.
+
+    Returns:
+        The branches that were read, as people know them, and what is said.
+
+    Raises:
+        CommandFailure: A ledger cannot be read.
+    """
+    remote = (f"refs/remotes/{ORIGIN}/HEAD", f"refs/remotes/{ORIGIN}/{base}")
+    here = ("HEAD", names.branch_ref(base))
+    found = {ref: git.commit(ref) for ref in remote} if git.commit(remote[1]) else {}
+    found = found or {ref: git.commit(ref) for ref in here}
+    read = {ref: commit for ref, commit in found.items() if commit}
+    entries = [_entry(git, commit, package, revision) for commit in dict.fromkeys(read.values())]
+    told = sorted((e for e in entries if e is not None), key=lambda each: each.state)
+    shown = [names.branch_name(ref).removeprefix("refs/remotes/") for ref in read]
+    return shown, told[-1] if told else None
+
+
+def _entry(git: RepositoryTrees, commit: str, package: str, revision: int) -> Withdrawn | None:
+    paths = (LEDGER, config.package_ledger(package))
+    files = [config.fetch(git.blob, commit, path) if path else None for path in paths]
+    for path, data in zip(paths, files, strict=True):
+        if data is None and path and git.entry(commit, path):
+            raise CommandFailure(
+                f"{path} is no regular file at {commit[:12]}. Tell whoever"
+                " administers the repository"
+            )
+    found = config.ledger_entry(files[0], files[1], package, revision)
+    if isinstance(found, BrokenPolicy):
+        problem = found.problems[0]
+        raise CommandFailure(f"{problem.place}: {problem.problem}. {problem.fix}")
+    return found
