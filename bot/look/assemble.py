@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.extends import DefaultsNeededError
-from bot.forges.port import Forge, ForgeBusyError, ListedProposal, Repository
+from bot.forges.port import Forge, ListedProposal, Repository
 from bot.freezes import Freezes
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
@@ -107,10 +106,6 @@ class _Look:
     told: frozenset[str] | None = None
 
 
-MOST_DEFAULTS = 32
-"""Files that the rules of one look extend: those of its bases and heads, three each at most."""
-
-
 MOST_COMPARED = 5
 """Revisions that one look compares with; whoever can read may ask."""
 
@@ -167,7 +162,7 @@ class Looker:
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._patience = Patience(clock)
         self._gains = Gains(renderer, offload)
-        self._defaults = ExtendedFiles(repository.owner, forge, clock)
+        self.extended = ExtendedFiles(repository.owner, forge, clock)
         self._what_if = WhatIf(repository, forge, clock, offload)
 
     async def look(
@@ -188,23 +183,20 @@ class Looker:
 
         As `_look`.
         """
-        for _ in range(MOST_DEFAULTS):
-            try:
-                return await self._look(
-                    head,
-                    adoption,
-                    numbers,
-                    rerun=rerun,
-                    heads=heads,
-                    publishing=publishing,
-                    since=since,
-                    alone=alone,
-                    begun=begun,
-                    pressed=pressed,
-                )
-            except DefaultsNeededError as needed:
-                await self._defaults.fetch(needed.reference)
-        raise ForgeBusyError("read the defaults of the organisation", "they are too many at once")
+        return await self.extended.fetched(
+            lambda: self._look(
+                head,
+                adoption,
+                numbers,
+                rerun=rerun,
+                heads=heads,
+                publishing=publishing,
+                since=since,
+                alone=alone,
+                begun=begun,
+                pressed=pressed,
+            )
+        )
 
     async def _look(
         self,
@@ -246,7 +238,7 @@ class Looker:
         await self.fetcher.fetch(Scope(frozenset(bases)), began)
         credentials = await self.forge.git_credentials()
         with await self.offload(self.mirror.open, credentials, began) as git:
-            reader = self._reader(git, adoption)
+            reader = self.reader(git, adoption)
             tags = reader.tags
             shown = any(run.ours for run in state.checks)
             look = _Look(
@@ -281,7 +273,13 @@ class Looker:
         facts = replace(looked.facts, others=others or (), crowded=crowded, proposals=proposals)
         return replace(looked, facts=facts, news=news | more)
 
-    def _reader(self, git: History, adoption: Adoption) -> MirrorReader:
+    def reader(self, git: History, adoption: Adoption) -> MirrorReader:
+        """What every look at the repository reads git with.
+
+        Args:
+            git: Its mirror, opened.
+            adoption: What the repository was when the bot first saw it.
+        """
         return MirrorReader(
             git=git,
             repository_id=self.repository.id,
@@ -289,7 +287,7 @@ class Looker:
             keys=self.keys,
             tags=Tags(git, self.repository.id, self.keys, {}, adoption.tags),
             baseline=adoption.heads,
-            defaults=self._defaults.get,
+            defaults=self.extended.get,
             address=self.repository.clone_url,
         )
 
@@ -308,7 +306,7 @@ class Looker:
         await self.fetcher.fetch(Scope(bases), since)
         credentials = await self.forge.git_credentials()
         with await self.offload(self.mirror.open, credentials, since) as git:
-            look = _Look(head, state, adoption, self._reader(git, adoption), since, since)
+            look = _Look(head, state, adoption, self.reader(git, adoption), since, since)
             now = await self._put_together(look)
             told = frozenset(slug for p in now.facts.proposals for slug in p.people.teams)
             then = await self._put_together(replace(look, rules=rules, told=told))

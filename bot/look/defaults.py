@@ -1,5 +1,8 @@
 """Fetches the files that rules extend: each once, as what it pins never changes (`bot.extends`)."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 from bot.clock import Clock
 from bot.config import CONFIG
 from bot.extends import KEY, MOST_BYTES, DefaultsNeededError, Reference
@@ -8,8 +11,13 @@ from cadlib.errors import Place
 from lifecycle.messages import configuration as texts
 from lifecycle.policy import BrokenPolicy, ConfigurationProblem
 
+T = TypeVar("T")
+
 AGAIN = 60.0
 """Seconds after which what could not be read is asked for again."""
+
+MOST_DEFAULTS = 32
+"""Files that the rules of one look extend: those of its bases and heads, three each at most."""
 
 MOST_KEPT = 50
 """Files; a proposal of anybody may name one."""
@@ -55,6 +63,22 @@ class ExtendedFiles:
             del self._found[next(iter(self._found))]
         self._found.pop(reference, None)
         self._found[reference] = (self._clock.monotonic(), found)
+
+    async def fetched(self, look: Callable[[], Awaitable[T]]) -> T:
+        """Look, and look again until nothing that rules extend is missing.
+
+        Args:
+            look: Reads rules by `get`.
+
+        Raises:
+            ForgeBusyError: Trying again may help.
+        """
+        for _ in range(MOST_DEFAULTS):
+            try:
+                return await look()
+            except DefaultsNeededError as needed:
+                await self.fetch(needed.reference)
+        raise ForgeBusyError("read the defaults of the organisation", "they are too many at once")
 
     async def _read(self, reference: Reference) -> bytes | BrokenPolicy:
         shown = reference.shown

@@ -9,7 +9,6 @@ from bot.git.port import Scope
 from bot.look import content, rendering
 from bot.look.assemble import Looked, Looker
 from bot.look.reader import Basis, MirrorReader
-from bot.look.tags import Tags
 from bot.store.values import Adoption
 from lifecycle import names
 from lifecycle.facts.checks import PUBLISH, CheckRun, Conclusion
@@ -44,12 +43,12 @@ class GroupLooker:
     """
 
     def __init__(self, looker: Looker) -> None:
+        self._looker = looker
         self._repository = looker.repository
         self._forge = looker.forge
         self._mirror = looker.mirror
         self._renderer = looker.renderer
         self._fetcher = looker.fetcher
-        self._keys = looker.keys
         self._clock = looker.clock
         self._offload = looker.offload
 
@@ -64,6 +63,13 @@ class GroupLooker:
             since: By the monotonic clock; git as it was fetched after that will do.
             rerun: Somebody pressed Re-run.
         """
+        return await self._looker.extended.fetched(
+            lambda: self._look(branch, adoption, since, rerun=rerun)
+        )
+
+    async def _look(
+        self, branch: str, adoption: Adoption, since: float, *, rerun: bool
+    ) -> LookedGroup | None:
         read, named = self._clock.monotonic(), names.group_of(branch)
         if named is None:
             return None
@@ -80,15 +86,7 @@ class GroupLooker:
             head, base = (git.ref(names.branch_ref(each)) for each in (branch, base_ref))
             if head is None or base is None:
                 return None
-            reader = MirrorReader(
-                git=git,
-                repository_id=self._repository.id,
-                default_branch=default,
-                keys=self._keys,
-                tags=Tags(git, self._repository.id, self._keys, {}, adoption.tags),
-                baseline=adoption.heads,
-                address=self._repository.clone_url,
-            )
+            reader = self._looker.reader(git, adoption)
             runs, there = await asyncio.gather(
                 self._forge.checks(head), self._forge.checks(pull.head)
             )

@@ -10,11 +10,12 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 
-from bot import config
+import structlog
+
+from bot.extends import DefaultsNeededError, Reference
 from bot.forges.port import ListedProposal
 from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
@@ -26,6 +27,8 @@ from lifecycle import names
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha, looks_like_revision
 from lifecycle.policy import Policy
+
+log = structlog.get_logger()
 
 LATE = timedelta(minutes=1)
 """How long after a change it is looked at once more: lists of forges may be ahead of the rest."""
@@ -59,12 +62,16 @@ class Surroundings:
         default: The default branch.
         packages: Open proposal to the packages that it changes.
         tags: Package to a digest of its tags.
+        files: Reads files with rules.
+        needed: Is given what rules extend and was not fetched yet.
     """
 
     git: History
     default: str
     packages: Mapping[int, frozenset[str]]
     tags: Mapping[str, str]
+    files: rules.Blob
+    needed: set[Reference] = field(default_factory=set)
 
     def of(self, pull: ListedProposal) -> list[object]:
         """What a look at a pull request may find changed, beside itself."""
@@ -89,10 +96,15 @@ class Surroundings:
         """Whether changes of a branch are published without anybody's approval."""
         default = None if branch == self.default else self._tip(self.default)
         try:
-            files = partial(config.fetch, self.git.blob)
-            found = rules.of_base(files, self._tip(branch), branch, default)
+            found = rules.of_base(self.files, self._tip(branch), branch, default)
+        except DefaultsNeededError as needed:
+            self.needed.add(needed.reference)
+            return False
         except (MissingObjectError, ObjectTooLargeError):
             return False  # nothing is published by rules that cannot be read
+        except Exception as error:  # anybody may push such rules: the sweep of the others goes on
+            log.error("rules cannot be read", branch=branch, error=str(error), exc_info=True)
+            return False
         return isinstance(found.policy, Policy) and found.policy.approve.require == 0
 
     def _tip(self, branch: str) -> str:

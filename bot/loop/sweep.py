@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 import structlog
 
 from bot import keys
-from bot.forges.port import ForgeRefusedError, ListedProposal
+from bot.extends import MOST_FILES, Reference
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, ListedProposal
 from bot.git.port import BRANCHES
+from bot.look.defaults import MOST_DEFAULTS
 from bot.loop import branches, changed
 from bot.loop.dashboards import tell
 from bot.loop.merged import OVERLAP
@@ -103,7 +105,7 @@ async def sweep(
         store.sweeps.known(me),
         store.sweeps.approved(me, [p.number for p in pulls]),
     )
-    seen, bases = await served.offload(_see, served, pulls, packages, tags)
+    seen, bases = await _seen(served, pulls, packages, tags)
     refused = await store.proposals.forget_push_refusals(me)  # rules change
     anyhow = {key for key in seen if everything or key.ref in refused} | {
         served.key_of(p) for p in pulls if p.number in approved
@@ -153,19 +155,50 @@ async def _look_at_closed(
     return {str(key): listed[key].isoformat() for key in news}, [str(key) for key in listed]
 
 
-def _see(
+async def _seen(
     served: ServedRepository,
     pulls: Sequence[ListedProposal],
     packages: Mapping[int, frozenset[str]],
     tags: Mapping[str, Sha],
 ) -> tuple[dict[keys.ProposalKey, changed.BranchState], set[str]]:
-    """Key of each head branch to what is seen of it, and the branches that are published from."""
+    """Key of each head branch to what is seen of it, and the branches that are published from.
+
+    What rules extend is fetched between; of rules that stay unread nothing is known, and the sweep
+    of everything else goes on.
+    """
+    for _ in range(MOST_FILES):
+        needed: set[Reference] = set()
+        found = await served.offload(_see, served, pulls, packages, tags, needed)
+        for reference in sorted(needed, key=str)[:MOST_DEFAULTS]:
+            try:
+                await served.looker.extended.fetch(reference)
+            except ForgeBusyError as error:
+                log.warning("defaults not read", reference=reference.shown, error=str(error))
+        if not needed:
+            return found
+    return await served.offload(_see, served, pulls, packages, tags, needed)
+
+
+def _see(
+    served: ServedRepository,
+    pulls: Sequence[ListedProposal],
+    packages: Mapping[int, frozenset[str]],
+    tags: Mapping[str, Sha],
+    needed: set[Reference],
+) -> tuple[dict[keys.ProposalKey, changed.BranchState], set[str]]:
     default = served.repository.default_branch
     there = branches.drafts(served.mirror).items()
     drafts = {ref: sha for ref, sha in there if served.adoption.drafts.get(ref) != sha}
     digests = changed.tags_of(frozenset().union(*packages.values()), tags)
     with served.mirror.open() as git:
-        around = changed.Surroundings(git=git, default=default, packages=packages, tags=digests)
+        around = changed.Surroundings(
+            git=git,
+            default=default,
+            packages=packages,
+            tags=digests,
+            files=served.looker.reader(git, served.adoption).file,
+            needed=needed,
+        )
         seen = changed.see(served.id, pulls, drafts, around)
     return seen, branches.published_from(served.mirror, default)
 

@@ -1,11 +1,26 @@
 """`extends:` at work: defaults that the organisation keeps, at a commit that somebody pinned."""
 
+from datetime import timedelta
 from typing import Any
 
+from bot.sandbox.records.protection import QueueRule
+from tests.stories.people import wait_for
 from tests.stories.world import CONFIG, Staging, World, package
 
 BRANCH = "drafts/net/core/w"
 STRICT = CONFIG.replace("require: 1", "require: 2")
+
+
+def _extending(stage: World, text: str) -> str:
+    """The organisation's repository with a file of defaults; a reference to it."""
+    organisation = stage.forge.state.add_repository("acme", ".porchbot")
+    stage.forge.state.add_member(organisation, "owner", "admin")
+    return f"acme/.porchbot@{_publishes(stage, 'defaults.yaml', text)}:defaults.yaml"
+
+
+def minutes_pass(stage: World, minutes: int) -> None:
+    until = stage.forge.state.clock() + timedelta(minutes=minutes)
+    wait_for("time to pass", lambda: stage.forge.state.clock() > until or None, 60 * minutes + 60)
 
 
 def _publishes(stage: World, path: str, text: str, branch: str = "main") -> str:
@@ -51,3 +66,45 @@ def test_the_organisations_defaults_judge_and_a_stray_commit_does_not(staged: St
             run = stage.author.checks(head)["porchbot/publish"]
             assert (run.conclusion, told in str(run.output.summary)) == ("failure", True), reference
         assert stage.author.tags() == {}
+
+
+def test_a_merge_queue_judges_by_what_the_organisation_keeps(staged: Staging) -> None:
+    """The short-cut reads rules for groups in a way of its own: what they extend is never there."""
+    with staged("version: 1\n") as stage:
+        rules = _extending(stage, CONFIG)
+        stage.owner.pushes("main", {".porchbot.yaml": f"version: 1\nextends: {rules}\n"})
+        with stage.forge.state.lock:
+            checks = [("porchbot/publish", stage.app.id)]
+            stage.repository.rulesets.clear()
+            stage.forge.state.rules.add(
+                stage.repository, merge_queue=QueueRule(), required_checks=checks
+            )
+        stage.start_bot()
+        stage.rests()
+        number = stage.proposes(BRANCH, package("net/core"))
+        stage.approver.says(number, "/approve")
+        stage.author.waits_for_tag("net/core/v1")
+
+
+def test_a_sweep_looks_at_what_the_defaults_let_through_alone(staged: Staging) -> None:
+    """The short-cut reads no defaults in a sweep: what nobody approves waits for a day."""
+    free = CONFIG.replace('{require: 1, from: ["role:maintain"]}', "{require: 0, self: true}")
+    with staged("version: 1\n") as stage:
+        rules = _extending(stage, f"{free}publish:\n  checks: [scan]\n")
+        stage.owner.pushes("main", {".porchbot.yaml": f"version: 1\nextends: {rules}\n"})
+        stage.start_bot()
+        stage.rests()
+        number = stage.proposes(BRANCH, package("net/core"))
+        head = stage.author.pull(number).head.sha
+        for _ in range(2):  # of what changed lately, a sweep has everything looked at
+            minutes_pass(stage, 3)
+            stage.wake(f"github:{stage.repository.id}:repository")
+            stage.rests()
+        assert stage.author.tags() == {}
+        stage.stop_bot()
+        for event in ("status", "check_run", "check_suite"):
+            stage.forge.faults.hooks.drop(event, None)
+        stage.owner.repository.get_commit(head).create_status("success", context="scan")
+
+        stage.start_bot()
+        stage.author.waits_for_tag("net/core/v1")

@@ -3,17 +3,22 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import cast
 
 import pytest
 
+from bot import config
+from bot.extends import DefaultsNeededError, Reference
 from bot.forges.port import ListedProposal
 from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
+from bot.look.rules import Blob
 from bot.loop.changed import DAY, LATE, BranchState, Surroundings, see, tags_of, to_look_at
 from bot.store.values import Swept
 from lifecycle.access import Person
 from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy
 from tests.ids import FIRST
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -66,10 +71,13 @@ def _around(
     branches: Mapping[str, Mapping[str, str]] = BRANCHES,
     packages: frozenset[str] = frozenset({"net/core"}),
     tags: Mapping[str, Sha] | None = None,
+    files: Blob | None = None,
 ) -> Surroundings:
+    git = cast(History, _Git(branches))
     return Surroundings(
-        git=cast(History, _Git(branches)),
+        git=git,
         default="main",
+        files=files or partial(config.fetch, git.blob),
         packages={7: packages} if packages else {},
         tags=tags_of({"net/core"}, tags or {}),
     )
@@ -182,6 +190,36 @@ def test_what_waits_for_nobodys_approval_is_looked_at_by_each_sweep(
     assert seen[KEY].unattended is unattended
     known = {str(KEY): Swept(seen[KEY].state, 600)}
     assert bool(to_look_at(seen, known, set(), NOW)) is unattended
+
+
+def test_rules_that_extend_others_are_read_with_them() -> None:
+    """The short-cut reads what is extended as a file of the repository: it is never found."""
+    reference = f"acme/.porchbot@{'a' * 40}:defaults.yaml"
+    both = {each: {".porchbot.yaml": f"version: 1\nextends: {reference}\n"} for each in BRANCHES}
+    there = dict[Reference, bytes]()
+
+    def files(at: str, path: str) -> bytes | BrokenPolicy | None:
+        if "@" not in at:
+            return both[at].get(path, "").encode() or None
+        wanted = Reference("acme", ".porchbot", at.rpartition("@")[2], path)
+        if wanted not in there:
+            raise DefaultsNeededError(wanted)
+        return there[wanted]
+
+    around = _around(both, files=files)
+    assert not see(FIRST, [PULL], {}, around)[KEY].unattended
+    assert [str(each) for each in around.needed] == [reference]
+    there |= dict.fromkeys(around.needed, NOBODY.encode())
+    assert see(FIRST, [PULL], {}, _around(both, files=files))[KEY].unattended
+
+
+def test_rules_that_break_their_reader_leave_the_sweep_of_the_others_alone() -> None:
+    """Short-cut refused: the errors that reading is known for; a branch of anybody stops it all."""
+
+    def files(at: str, _path: str) -> bytes | BrokenPolicy | None:
+        raise OverflowError(at)
+
+    assert not see(FIRST, [PULL], {}, _around(files=files))[KEY].unattended
 
 
 def test_drafts_and_proposals_of_one_branch_are_seen_together() -> None:
