@@ -64,10 +64,12 @@ def test_what_was_shown_before_is_not_shown_again_on_facts_as_old_as_that() -> N
 
 def test_what_was_made_is_not_made_again_when_it_was_changed_meanwhile() -> None:
     """The short-cut remembers a check by its name: an old answer without any run makes a second."""
-    echoes = Echoes()
+    clock = ManualClock()
+    echoes = Echoes(clock)
     made = replace(REFUSED, after=0)
     echoes.did([made])
     echoes.did([MERGING])
+    clock.seconds += GOES_BACK + 1
 
     assert echoes.is_stale([made])
 
