@@ -9,7 +9,7 @@ committed, one approval by somebody with write access who is not an author
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 
@@ -239,6 +239,8 @@ class Policy:
         calendars: When packages are published; of several, each has to be open.
         release: A release is made of each tag.
         labels: Stage to the label that mirrors it, "" for none; empty for no labels at all.
+        above: The configuration of the default branch, where this is another branch's: of each
+            rule the stricter one counts, so ask `rule`. None for the default branch itself.
     """
 
     version: int = 1
@@ -261,23 +263,49 @@ class Policy:
     release: bool = False
     allow: tuple[tuple[str, ...], ...] = ()
     labels: Mapping[ShownStage, str] = field(default_factory=lambda: LABELS)
+    above: "Policy | None" = None
 
     @property
     def branches(self) -> frozenset[str]:
         """Branches that packages are published from, beside the default branch."""
         return frozenset(root.branch for root in self.roots if root.branch)
 
+    @property
+    def folders(self) -> frozenset[str]:
+        """Folders with rules of their own, of both configurations where two hold."""
+        beyond = self.above.folders if self.above else frozenset()
+        return beyond | {each.directory for each in self.paths}
+
+    @property
+    def told(self) -> tuple[AccessRule, ...]:
+        """All rules that are written down, wherever they hold; of both configurations."""
+        inner = (*(p.rules for p in self.paths), *(u.rules for u in self.upstreams))
+        places = (self.access, *inner)
+        found = [self.approve, *(rule for rules in places for rule in rules.values())]
+        if self.configure is not None:
+            found.append(self.configure)
+        return (*(self.above.told if self.above else ()), *found)
+
     def rule(self, action: AccessAction, package: str = "", upstream: str = "") -> AccessRule:
         """Return the rule of an action.
 
         The innermost folder's counts, then that of the upstream, then the repository's, then what
-        holds without any.
+        holds without any. Where two configurations hold, each is asked by itself, and the stricter
+        of their answers is the rule: a table made of both would let a rule of one win over another
+        place's of the other.
 
         Args:
             action: Which one.
             package: Path of the package that it is about; "" for the root package, or for none.
             upstream: Where something comes from; "" for nowhere.
         """
+        own = self._told(action, package, upstream)
+        if self.above is None:
+            return own
+        return _stricter(self.above.rule(action, package, upstream), own)
+
+    def _told(self, action: AccessAction, package: str, upstream: str) -> AccessRule:
+        """The rule by this configuration alone."""
         inner = sorted(self.paths, key=lambda each: -len(each.directory))
         found = [each.rules for each in inner if each.holds(package)]
         beside = sorted(self.upstreams, key=lambda each: -len(each.upstream))
@@ -287,7 +315,7 @@ class Policy:
             found.append({AccessAction.CONFIGURE: self.configure})
         told = next((rules[action] for rules in found if action in rules), None)
         if told is None and action in APPROVING:
-            approve = self.rule(AccessAction.APPROVE, package)
+            approve = self._told(AccessAction.APPROVE, package, "")
             return AccessRule(max(1, approve.require), approve.sources)
         return told or DEFAULTS[action]
 
@@ -302,17 +330,23 @@ class Policy:
         judging: list[object] = [
             [_judging(f) for f in self.mutators],
             [_judging(f) for f in self.validators],
-            *_asked(self.approve),
+            *_approving(self),
         ]
-        inner = {
-            each.directory: _asked(each.rules[AccessAction.APPROVE])
-            for each in self.paths
-            if AccessAction.APPROVE in each.rules
-        }
-        judging += [inner] if inner else []
         if self.allow:
             judging.append([sorted(patterns) for patterns in self.allow])
+        if self.above is not None:
+            judging.append(_approving(self.above))
         return hashlib.sha256(json.dumps(judging, sort_keys=True).encode()).hexdigest()
+
+
+def _approving(policy: Policy) -> list[object]:
+    """Who approves packages by one configuration, for the digest."""
+    inner = {
+        each.directory: _asked(each.rules[AccessAction.APPROVE])
+        for each in policy.paths
+        if AccessAction.APPROVE in each.rules
+    }
+    return [*_asked(policy.approve), *([inner] if inner else [])]
 
 
 def _asked(rule: AccessRule) -> list[object]:
@@ -339,79 +373,43 @@ def configuring(policy: "Policy | BrokenPolicy") -> Policy:
     """
     if isinstance(policy, BrokenPolicy):
         return Policy(approve=AccessRule(1, (RoleSource(Role.ADMIN),)))
+    above = None if policy.above is None else configuring(policy.above)
     rule = policy.configure or policy.approve
     # Rules of folders are about packages; the configuration is the repository's.
-    return replace(policy, approve=AccessRule(max(1, rule.require), rule.sources), paths=())
+    approve = AccessRule(max(1, rule.require), rule.sources)
+    return replace(policy, approve=approve, paths=(), above=above)
 
 
 def united(above: Policy, own: Policy) -> Policy:
     """Return the union of two configurations, the stricter of both in each rule.
 
     Whoever makes a branch writes the file there, so that it can add to what the default branch
-    asks for and take nothing away (ADR 19). Where packages live, and whether the bot only observes,
-    is the default branch's word.
+    asks for and take nothing away (ADR 19). Where packages live, which words are commands and
+    labels, and whether the bot only observes, is the default branch's word; what the bot does
+    unasked it does where both say so.
 
     Args:
         above: The configuration of the default branch.
         own: The configuration of the branch itself.
     """
-    configures = above.configure or own.configure
+    commits = own.render is above.render is RenderMode.COMMIT
+    updates = own.update is above.update is UpdateMode.AUTO
     return replace(
         own,
+        above=above,
         roots=above.roots,
         observe=above.observe,
-        auto_merge=above.auto_merge and own.auto_merge,
         aliases=above.aliases,
+        labels=above.labels,
+        auto_merge=above.auto_merge and own.auto_merge,
+        release=above.release and own.release,
+        render=RenderMode.COMMIT if commits else RenderMode.CHECK,
+        update=UpdateMode.AUTO if updates else UpdateMode.MANUAL,
         mutators=_with(above.mutators, own.mutators),
         validators=_with(above.validators, own.validators),
-        approve=_stricter(above.approve, own.approve),
         calendars=tuple(dict.fromkeys((*above.calendars, *own.calendars))),
         checks=tuple(dict.fromkeys((*above.checks, *own.checks))),
         allow=tuple(dict.fromkeys((*above.allow, *own.allow))),
-        configure=(
-            _stricter(configuring(above).approve, configuring(own).approve) if configures else None
-        ),
-        access=_united_rules(above, own, [*above.access, *own.access]),
-        paths=_united_paths(above, own),
-        upstreams=_united_upstreams(above, own),
-    )
-
-
-def _united_rules(
-    above: Policy,
-    own: Policy,
-    actions: Iterable[AccessAction],
-    package: str = "",
-    upstream: str = "",
-) -> Rules:
-    """The stricter of both rules of each action at one place."""
-    return {
-        action: _stricter(
-            above.rule(action, package, upstream), own.rule(action, package, upstream)
-        )
-        for action in actions
-    }
-
-
-def _united_paths(above: Policy, own: Policy) -> tuple[PathAccess, ...]:
-    listed = [*above.paths, *own.paths]
-    places: dict[str, set[AccessAction]] = {each.directory: set() for each in listed}
-    for each in listed:
-        places[each.directory] |= set(each.rules)
-    return tuple(
-        PathAccess(directory, _united_rules(above, own, sorted(places[directory]), directory))
-        for directory in sorted(places)
-    )
-
-
-def _united_upstreams(above: Policy, own: Policy) -> tuple[UpstreamAccess, ...]:
-    listed = [*above.upstreams, *own.upstreams]
-    places: dict[str, set[AccessAction]] = {each.upstream: set() for each in listed}
-    for each in listed:
-        places[each.upstream] |= set(each.rules)
-    return tuple(
-        UpstreamAccess(text, _united_rules(above, own, sorted(places[text]), upstream=text))
-        for text in sorted(places)
     )
 
 

@@ -5,7 +5,7 @@ says in words, and the evidence of every gate: what was wanted, and what was so.
 who signs it is the bot's affair.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched
@@ -14,6 +14,7 @@ from lifecycle.facts.verdicts import FunctionVersion, Verdict
 from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.messages import evidence
 from lifecycle.messages.markdown import one_line
+from lifecycle.needs import Need
 from lifecycle.records import JSON
 
 PREDICATE = "https://github.com/porchbot/porchbot/provenance/v1"
@@ -37,9 +38,10 @@ def predicate(
         touched: The package.
         judged: The gates as they stood for the merge result.
     """
-    place, policy = proposal.place, proposal.rules.policy
+    place = proposal.place
     verdict = next((v for v in proposal.verdicts if v.package == touched.package), None)
     approvals = judged.approvals.counted if judged.approvals else ()
+    needs = judged.approvals.needs if judged.approvals else ()
     return {
         "repository": {"name": facts.repository, "id": str(facts.repository_id)},
         "package": touched.package,
@@ -54,7 +56,7 @@ def predicate(
             {"login": a.person, "head": str(a.head), "at": a.at.isoformat()} for a in approvals
         ],
         **_functions(verdict),
-        "gates": [_evidence(gate, policy) for gate in judged.gates],
+        "gates": [_evidence(gate, needs) for gate in judged.gates],
     }
 
 
@@ -68,11 +70,11 @@ def _functions(verdict: Verdict | None) -> dict[str, JSON]:
     return {"functions": listed} | ({"functionsLeftOut": left} if left else {})
 
 
-def _evidence(gate: Gate, policy: object) -> JSON:
+def _evidence(gate: Gate, needs: Sequence[Need]) -> JSON:
     return {
         "name": one_line(gate.name),
         "holds": gate.state is GateState.HOLDS,
-        "wanted": _clipped(gate.wanted or evidence.wanted(gate.name, policy)),
+        "wanted": _clipped(gate.wanted or evidence.wanted(gate.name, needs)),
         "actual": _clipped(gate.actual),
     }
 

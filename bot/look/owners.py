@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bot.look.reader import Basis, MirrorReader
 from lifecycle import names, owners
-from lifecycle.access import AccessAction, OwnersSource, Unreadable, parts
+from lifecycle.access import OwnersSource, Unreadable, parts
 from lifecycle.facts.packages import Touched
 from lifecycle.names import Sha
 from lifecycle.owners import Owned
-from lifecycle.policy import BrokenPolicy, Policy, configuring
+from lifecycle.policy import BrokenPolicy, Policy
 
 
 def of(
@@ -51,13 +51,8 @@ def of(
 
 
 def named(policy: Policy | BrokenPolicy) -> bool:
-    """Tell whether a rule of approvals names code owners."""
-    rules = [configuring(policy).approve]
-    if isinstance(policy, Policy):
-        places = [policy.access, *(each.rules for each in policy.paths)]
-        approvals = (AccessAction.APPROVE, AccessAction.DELETE)
-        inner = [each.get(action) for each in places for action in approvals]
-        rules += [rule for rule in (policy.approve, *inner) if rule is not None]
+    """Tell whether a rule names code owners, of whichever action."""
+    rules = policy.told if isinstance(policy, Policy) else ()
     sources = (part for rule in rules for source in rule.sources for part in parts(source))
     return any(isinstance(source, OwnersSource) for source in sources)
 

@@ -24,6 +24,7 @@ from bot.look.fetching import folders
 from bot.look.reader import RULES
 from bot.store.values import Swept
 from lifecycle import names
+from lifecycle.access import AccessAction
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha, looks_like_revision
 from lifecycle.policy import Policy
@@ -105,7 +106,11 @@ class Surroundings:
         except Exception as error:  # anybody may push such rules: the sweep of the others goes on
             log.error("rules cannot be read", branch=branch, error=str(error), exc_info=True)
             return False
-        return isinstance(found.policy, Policy) and found.policy.approve.require == 0
+        policy = found.policy
+        if not isinstance(policy, Policy):
+            return False
+        places = ("", *policy.folders)
+        return any(policy.rule(AccessAction.APPROVE, place).require == 0 for place in places)
 
     def _tip(self, branch: str) -> str:
         return self.git.ref(names.branch_ref(branch)) or ""

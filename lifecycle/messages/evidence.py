@@ -1,9 +1,10 @@
 """Texts of the evidence in a tag: what each gate asked for, told also of those that hold."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from lifecycle.access import Source
 from lifecycle.messages import gates as texts
-from lifecycle.policy import Policy
+from lifecycle.needs import Need
 
 _WANTED: Mapping[str, str] = {
     "proposed": "a pull request that is ready for review",
@@ -20,17 +21,32 @@ _WANTED: Mapping[str, str] = {
 """Name of a gate to what it asks for, where the gate itself says so only while it does not hold."""
 
 
-def wanted(name: str, policy: object) -> str:
+def wanted(name: str, needs: Sequence[Need]) -> str:
     """What a gate asks for that holds; its name where that says enough.
 
     Args:
         name: Of the gate.
-        policy: The rules that judged.
+        needs: The rules that approvals had to meet; those of folders, and of both configurations
+            where two hold.
     """
-    if name == texts.APPROVED and isinstance(policy, Policy):
-        rule = policy.approve
-        sources = ", ".join(source.spelling for source in rule.sources)
-        return f"{rule.require} from {sources}" + (", authors too" if rule.self_allowed else "")
+    if name == texts.APPROVED and needs:
+        several = len(needs) > 1
+        return "; ".join((f"{_places(each)}: " if several else "") + _need(each) for each in needs)
     if name.startswith(texts.CHECK):
         return texts.CHECK_WANTED
     return _WANTED.get(name, name)
+
+
+def _places(need: Need) -> str:
+    return ", ".join(place or "." for place in need.packages)
+
+
+def _need(need: Need) -> str:
+    if need.automatic:
+        return f"nobody, of patch-level changes by {_spelled(need.rule.automatic)}"
+    authors = ", authors too" if need.rule.self_allowed else ""
+    return f"{need.needed} from {_spelled(need.rule.sources)}{authors}"
+
+
+def _spelled(sources: Iterable[Source]) -> str:
+    return ", ".join(source.spelling for source in sources)

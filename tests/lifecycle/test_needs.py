@@ -21,7 +21,7 @@ from lifecycle.approvals import Fallen, approvals_of
 from lifecycle.commands.answers import pending
 from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
-from lifecycle.messages import summary
+from lifecycle.messages import evidence, summary
 from lifecycle.owners import Owned
 from lifecycle.policy import AccessRule, PathAccess, Policy
 from tests.lifecycle.samples import CORE, FACTS, PROPOSAL, approved_by, changed, said
@@ -71,6 +71,27 @@ def test_an_approval_of_one_package_counts_for_no_other() -> None:
         "  - ✅ `net/core`: 1 of 1, from write access.",
         "    - ✅ `ann` counts: write access.",
     ]
+
+
+def test_the_evidence_of_approvals_names_the_rules_that_they_met() -> None:
+    """Short-cut refused: the repository's rule is attested, whatever a folder's asked for."""
+    sre = AccessRule(2, (TeamSource("sre"),), automatic=(AppSource("renovate"),))
+    made = changed(
+        PROPOSAL,
+        touched=(CORE, EDGE),
+        policy=Policy(paths=(PathAccess("net/edge", {AccessAction.APPROVE: sre}),)),
+    )
+    assert isinstance(made.rules.policy, Policy)
+    found = needs.needs_of(made, made.rules.policy, rules=False)
+
+    assert evidence.wanted("approved", found) == (
+        "net/core: 1 from role:write; net/edge: 2 from team:sre"
+    )
+    assert evidence.wanted("approved", found[:1]) == "1 from role:write"
+    by_itself = replace(found[1], automatic=True, needed=0)
+    assert evidence.wanted("approved", [by_itself]) == (
+        "nobody, of patch-level changes by app:renovate"
+    )
 
 
 OWNED = (Owned(("net/core/a",), 3, ("@acme/net", "@bob")), Owned(("net/core/z",), 1, ("@cid",)))

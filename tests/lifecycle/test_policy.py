@@ -1,11 +1,27 @@
 """The configuration as values, and which parts of it an approval binds to."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cadlib.errors import Place
-from lifecycle.access import Role, RoleSource, UserSource
+from lifecycle.access import (
+    AccessAction,
+    AppSource,
+    AuthorSource,
+    Known,
+    OwnersSource,
+    Person,
+    Role,
+    RoleSource,
+    Standing,
+    Team,
+    TeamSource,
+    UserSource,
+)
 from lifecycle.policy import (
     AccessRule,
     BrokenPolicy,
@@ -13,9 +29,15 @@ from lifecycle.policy import (
     GuardrailFunction,
     MergeMethod,
     Mode,
+    PathAccess,
     Policy,
     RenderMode,
     Root,
+    ShownStage,
+    UpdateMode,
+    UpstreamAccess,
+    configuring,
+    united,
 )
 
 LABELS = GuardrailFunction(image="set-labels:v0.2", config_map={"owner": "network"})
@@ -108,3 +130,128 @@ def test_a_problem_says_where_what_and_what_to_do() -> None:
         ".porchbot.yaml:3, render: 'yes' is not a render mode. Write commit or check."
     )
     assert BrokenPolicy((problem,)).problems == (problem,)
+
+
+FOLDERS, UPSTREAMS = ("net", "net/core", "net/core/a"), ("x/", "x/y")
+SOURCES = (
+    RoleSource(Role.READ), RoleSource(Role.WRITE), RoleSource(Role.ADMIN), UserSource("ann"),
+    TeamSource("leads"), OwnersSource(), AuthorSource(), AppSource("renovate"),
+)  # fmt: skip
+RULE = st.builds(
+    AccessRule,
+    require=st.integers(0, 2),
+    sources=st.lists(st.sampled_from(SOURCES), min_size=1, max_size=2).map(tuple),
+    self_allowed=st.booleans(),
+    automatic=st.sampled_from([(), (AppSource("renovate"),)]),
+)
+RULES = st.dictionaries(st.sampled_from(AccessAction), RULE, max_size=3)
+POLICY = st.builds(
+    Policy,
+    approve=RULE,
+    configure=st.none() | RULE,
+    access=RULES,
+    paths=st.dictionaries(st.sampled_from(FOLDERS), RULES, max_size=2).map(
+        lambda found: tuple(PathAccess(*each) for each in found.items())
+    ),
+    upstreams=st.dictionaries(st.sampled_from(UPSTREAMS), RULES, max_size=2).map(
+        lambda found: tuple(UpstreamAccess(*each) for each in found.items())
+    ),
+)
+PEOPLE = [
+    Standing(
+        person=Person(1, login, bot=login.endswith("]")), role=role, author=mark, owner=owner,
+        teams={"leads": Team(frozenset({"ann"} if mark else {"bob"}))},
+    )
+    for login, role, mark, owner in product(
+        ("ann", "bob", "renovate[bot]"), (Role.READ, Role.WRITE, Role.ADMIN), (True, False),
+        (Known.YES, Known.NO),
+    )
+]  # fmt: skip
+
+
+def meant(rule: AccessRule) -> set[int]:
+    """Whom a rule names, by their place in `PEOPLE`."""
+    return {
+        place
+        for place, who in enumerate(PEOPLE)
+        if any(source.covers(who) is Known.YES for source in rule.sources)
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    above=POLICY,
+    own=POLICY,
+    action=st.sampled_from(AccessAction),
+    package=st.sampled_from(("", "net", "net/core", "net/core/a/b", "apps")),
+    upstream=st.sampled_from(("", "x/y", "x/z")),
+)
+def test_no_rule_of_a_union_is_weaker_than_either_configuration(
+    above: Policy, own: Policy, action: AccessAction, package: str, upstream: str
+) -> None:
+    """Short-cut refused: one table made of both, place by place.
+
+    A rule that only the branch's own file writes, further out or beside, is then found before what
+    the default branch's file comes to at that package.
+    """
+    found = united(above, own).rule(action, package, upstream)
+
+    for each in (above.rule(action, package, upstream), own.rule(action, package, upstream)):
+        assert found.require >= each.require
+        assert found.self_allowed <= each.self_allowed
+        assert set(found.automatic) <= set(each.automatic)
+        assert meant(found) <= meant(each)
+    rules, mine = (configuring(p).rule(AccessAction.APPROVE) for p in (united(above, own), above))
+    assert rules.require >= mine.require >= 1
+    assert meant(rules) <= meant(mine)
+
+
+LEADS = AccessRule(2, (TeamSource("net-leads"),))
+ANYBODY = AccessRule(1, (RoleSource(Role.READ),))
+
+
+@pytest.mark.parametrize("action", [AccessAction.DELETE, AccessAction.OVERRIDE])
+def test_what_follows_from_a_folders_rule_is_not_overruled_from_the_top(
+    action: AccessAction,
+) -> None:
+    """Short-cut refused: the union of both top-level tables, found before what `net` implies."""
+    above = Policy(paths=(PathAccess("net", {AccessAction.APPROVE: LEADS}),))
+
+    both = united(above, Policy(access={action: ANYBODY}))
+
+    assert both.rule(action, "net/core").require == 2
+    assert both.rule(action, "net/core").sources[0].spelling == "role:read and team:net-leads"
+
+
+ACTING: dict[str, tuple[Policy, Policy]] = {
+    "labels of another bot": (
+        Policy(labels={ShownStage.DRAFT: "ok-to-deploy"}), Policy()
+    ),
+    "labels at all": (Policy(), Policy(labels={})),
+    "releases": (Policy(release=True), Policy()),
+    "renderings committed": (Policy(), Policy(render=RenderMode.CHECK)),
+    "merges of the base, unasked": (Policy(update=UpdateMode.AUTO), Policy()),
+    "merges without being asked": (Policy(), Policy(auto_merge=False)),
+    "commands": (Policy(aliases={"nack": "reject"}), Policy()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("own", "above"), ACTING.values(), ids=ACTING)
+def test_a_branchs_own_file_lets_the_bot_do_nothing_more(own: Policy, above: Policy) -> None:
+    """Short-cut refused: what the bot does unasked is the word of whoever makes the branch."""
+    both = united(above, own)
+
+    acting = [
+        (p.labels, p.release, p.render, p.update, p.auto_merge, p.aliases) for p in (both, above)
+    ]
+    assert acting[0] == acting[1]
+
+
+def test_the_digest_of_a_union_tells_who_approves_by_either() -> None:
+    """Short-cut refused: the digest of the branch's own rules: the other's change is not seen."""
+    above, own = Policy(), Policy(approve=LEADS)
+    stricter = replace(above, paths=(PathAccess("net", {AccessAction.APPROVE: LEADS}),))
+
+    assert united(above, own).digest != united(stricter, own).digest
+    assert united(above, own).digest != united(replace(above, approve=LEADS), own).digest
+    assert united(above, own).digest == united(replace(above, release=True), own).digest

@@ -5,7 +5,7 @@ import pytest
 from bot.config import CONFIG
 from bot.look import rules
 from lifecycle.access import AccessAction, Role, RoleSource, Source, UserSource
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import BrokenPolicy, Policy, configuring
 
 ABOVE = """\
 packages: [{directory: net, branch: main}, {directory: net, branch: release}]
@@ -52,11 +52,12 @@ def test_another_branch_adds_to_the_rules_of_the_default_one_and_takes_nothing_a
     policy = of_release(own).policy
 
     assert isinstance(policy, Policy)
-    assert policy.approve.require == require
-    assert {source.spelling for source in policy.approve.sources} == {
+    approve = policy.rule(AccessAction.APPROVE)
+    assert approve.require == require
+    assert {source.spelling for source in approve.sources} == {
         source.spelling for source in sources
     }
-    assert not policy.approve.self_allowed
+    assert not approve.self_allowed
     assert [f.image for f in policy.mutators] == ["set-labels:v0.2"]
     assert [f.image for f in policy.validators][:1] == ["kubeconform:v0.1"]
     assert [root.directory for root in policy.roots] == ["net", "net"]
@@ -69,11 +70,10 @@ def test_guardrails_and_approvers_of_the_rules_are_those_of_both() -> None:
     assert isinstance(loose, Policy)
 
     assert [f.image for f in strict.validators] == ["kubeconform:v0.1", "gatekeeper:v0.2"]
-    assert strict.configure is not None
-    assert strict.configure.sources == (RoleSource(Role.ADMIN),)
-    assert loose.configure is not None
-    assert loose.configure.sources == loose.approve.sources
-    assert of_release(None).policy.configure is None  # type: ignore[union-attr] # it is read
+    rule = configuring(strict).rule(AccessAction.APPROVE)
+    assert {source.spelling for source in rule.sources} == {"role:admin"}
+    rule = configuring(loose).rule(AccessAction.APPROVE)
+    assert rule.sources == loose.rule(AccessAction.APPROVE).sources
 
 
 def test_a_broken_file_on_either_branch_is_broken() -> None:
