@@ -98,6 +98,18 @@ def spelled(package: str, revision: int) -> str:
     return f"{package}/v{revision}" if package else f"v{revision}"
 
 
+def shown(package: str, revision: int) -> str:
+    """Spell a revision for people and on command lines: "net/core@v5", "@v3" at the root."""
+    return f"{package}@v{revision}"
+
+
+def parse_shown(text: str) -> tuple[str, int] | None:
+    """Read a revision as `shown` spells it; None for anything else."""
+    package, at, last = text.rpartition("@")
+    found = _REVISION.fullmatch(last) if at else None
+    return parse_tag(tag_ref(spelled(package, int(found[1])))) if found else None
+
+
 def parse_tag(ref: str) -> tuple[str, int] | None:
     """Read a release tag: package and revision; None for any other ref, in full spelling only."""
     if not is_tag(ref) or fault(ref):

@@ -23,7 +23,6 @@ MOST_BYTES = 1024**2
 """Bytes of a tag that are read; ours have a few thousand."""
 
 _REPOSITORY = re.compile(r"[^/:\s]+/[^/:\s]+|[a-z]+:[0-9]+", re.ASCII)
-_REVISION = re.compile(r"(.*)@(v[1-9][0-9]*)", re.ASCII)
 
 
 @click.command(
@@ -70,20 +69,20 @@ def verify(revision: str, file: Path | None, repo: Path, repository: str, as_jso
     branch, as it was fetched last, says that the revision was withdrawn. Nothing is asked of the
     forge or of the bot: take the file of allowed signers from the bot once, and keep it.
     """
-    found = _REVISION.fullmatch(revision)
-    tag = names.spelled(found[1], int(found[2][1:])) if found else ""
-    if found is None or names.parse_tag(names.tag_ref(tag)) is None:
+    found = names.parse_shown(revision)
+    if found is None:
         raise click.UsageError(f"{revision!r} is no revision. Write PACKAGE@vN: net/core@v5.")
-    folder = repo.absolute()
+    package, number = found
+    tag, folder = names.spelled(package, number), repo.absolute()
     signers, expected = _signers(folder, file), _expected(folder, repository)
     with closing(RepositoryTrees(folder, users_environment())) as git:
         try:
             data = _tag(git, folder, tag)
-            attested = check(tag, data, signers, lambda at: git.tree(at, found[1]), expected)
+            attested = check(tag, data, signers, lambda at: git.tree(at, package), expected)
         except ForgedError as error:
             raise CommandFailure(str(error).removesuffix(".")) from error
         base = _part(attested.predicate, "base", "ref")
-        branches, entry = clone.ledger(git, base, found[1], int(found[2][1:]))
+        branches, entry = clone.ledger(git, base, package, number)
     if entry is not None and entry.state == "withdrawn":
         raise CommandFailure(
             f"{revision} was published, and withdrawn since: {click.unstyle(entry.reason)}."

@@ -7,6 +7,7 @@ from bot.clock import Offload
 from bot.forges.port import Forge
 from bot.look.reader import MirrorReader
 from bot.render.port import Renderer
+from bot.signing import tags as signed
 from lifecycle import names
 from lifecycle.facts.packages import ReleaseNotes, Touched
 from lifecycle.facts.proposal import ProposalPlace
@@ -45,6 +46,7 @@ async def notes(
             before=before,
             changes=await renderer.changes(reader.git, tree, t.tree),
             message=message,
+            signed=signed.verifiable(message),
         )
 
     return tuple(await asyncio.gather(*map(one, due)))

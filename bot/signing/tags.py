@@ -72,6 +72,11 @@ def with_provenance(message: str, predicate: Mapping[str, JSON], key: SigningKey
     return f"{message.rstrip()}\n\n{BEGIN}\n{dsse.seal(statement, key)}\n{END}\n"
 
 
+def verifiable(message: str) -> bool:
+    """Tell whether a tag's message has what is verified; whether that holds is not looked at."""
+    return ssh.BEGIN in message and len(_PROVENANCE.findall(message)) == 1
+
+
 def check(
     name: str, data: bytes, signers: Sequence[Signer], tree: Callable[[str], str], repository: str
 ) -> Attested:

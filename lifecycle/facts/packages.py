@@ -109,6 +109,7 @@ class ReleaseNotes:
         before: Number of our newest revision before it; 0 for none.
         changes: What differs from that one, by resource and field.
         message: Text of the tag, which says who approved it and which functions judged it.
+        signed: The tag can be verified: it has a signature and provenance.
     """
 
     tag: str
@@ -118,6 +119,7 @@ class ReleaseNotes:
     before: int = 0
     changes: tuple[Change, ...] = ()
     message: str = ""
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,15 @@ Who and by what is read out of the tag, which keeps it: a release may be made lo
 
 from collections.abc import Sequence
 
-from lifecycle import limits
+from lifecycle import limits, names
 from lifecycle.facts.packages import ReleaseNotes
-from lifecycle.messages.markdown import code, number, one_line, people, shell
+from lifecycle.messages.markdown import code, fenced, number, one_line, people, shell
 
 MOST_CHANGES = 200
 """Changes that are listed: a release has a page of its own."""
+
+KEYS = "porchbot.signers"
+"""The file with the bot's keys, as the documentation calls it."""
 
 _NOBODY = "nobody needed to"
 
@@ -37,10 +40,24 @@ def notes(proposal: int, release: ReleaseNotes) -> str:
         if functions
         else "",
     ]
-    verify = shell("porchbot", "verify", f"{release.package or '.'}@v{release.revision}")
-    last = f"Check the tag and what was approved with {code(verify)}."
     text = "\n\n".join(part for part in parts if part)
+    if not release.signed:
+        return text[: limits.TEXT]
+    last = _verification(release)
     return f"{text[: limits.TEXT - len(last) - 2]}\n\n{last}"
+
+
+def _verification(release: ReleaseNotes) -> str:
+    """The commands as they can be pasted; a test does so."""
+    tag = names.tag_ref(names.spelled(release.package, release.revision))
+    fetch = shell("git", "fetch", "origin", f"{tag}:{tag}")
+    revision = names.shown(release.package, release.revision)
+    verify = shell("porchbot", "verify", revision, "--allowed-signers", KEYS)
+    return (
+        f"### Verification\n\nSave the keys that the bot publishes at {code('/allowed_signers')} as"
+        f" {code(KEYS)}, and run this in a clone of the repository:\n\n"
+        + fenced(f"{fetch}\n{verify}", "shell")
+    )
 
 
 def _said(release: ReleaseNotes, key: str) -> list[str]:

@@ -33,15 +33,18 @@ def said(folder: Path, *arguments: str) -> str:
     return "" if done.returncode else done.stdout.strip()
 
 
-def name_in(address: str) -> str:
+def _name_in(address: str) -> str:
     """Return OWNER/NAME of the repository that an address is of; "" where it tells none."""
     found = _ADDRESS.fullmatch(address)
     return found["name"] if found else ""
 
 
 def repository(folder: Path) -> str:
-    """Return OWNER/NAME of the repository that a folder is a clone of; "" where nothing tells."""
-    return name_in(said(folder, "remote", "get-url", ORIGIN))
+    """Return OWNER/NAME of the repository that a folder is a clone of; "" where nothing tells.
+
+    The address goes by as it was given: what git replaces in it (`insteadOf`) may be a path.
+    """
+    return _name_in(said(folder, "config", "--get", f"remote.{ORIGIN}.url"))
 
 
 def ledger(
