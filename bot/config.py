@@ -37,6 +37,7 @@ from lifecycle.access import (
     AccessAction,
 )
 from lifecycle.commands.table import TABLE
+from lifecycle.ledger import Entries, Ledger, LedgerEntry, ListedState
 from lifecycle.messages import configuration as texts
 from lifecycle.messages import naming
 from lifecycle.policy import (
@@ -386,11 +387,17 @@ def _selector(selector: Selector) -> values.Selector:
     return values.Selector(**selector.model_dump())
 
 
-class Withdrawn(Strict):
+class Listed(Strict):
     """Why a revision is no longer to be used."""
 
     state: Literal["withdrawn", "deprecated"]
     reason: Annotated[str, Field(min_length=1, max_length=500)]
+    tag: Annotated[str, Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$")] = ""
+    """Object of the tag that is withdrawn with it; left out: the tag that porchbot made."""
+
+    def entry(self) -> LedgerEntry:
+        """As the bot knows it."""
+        return LedgerEntry(ListedState(self.state), self.reason, self.tag)
 
 
 def _package(text: str) -> str:
@@ -406,7 +413,7 @@ def _revision(text: str) -> str:
     return text.removeprefix("v")
 
 
-class Ledger(Strict):
+class WholeLedger(Strict):
     """What porchbot reads from `.porchbot/ledger.yaml` on the publish branch."""
 
     version: Annotated[int, Field(ge=1, le=1)] = 1
@@ -414,7 +421,7 @@ class Ledger(Strict):
 
     revisions: dict[
         Annotated[str, AfterValidator(_package)],
-        dict[Annotated[str, AfterValidator(_revision)], Withdrawn],
+        dict[Annotated[str, AfterValidator(_revision)], Listed],
     ] = Field(default={})
     """Package, then number, then why: these numbers stay used for ever."""
 
@@ -425,7 +432,7 @@ class PackageLedger(Strict):
     version: Annotated[int, Field(ge=1, le=1)] = 1
     """Version of this format."""
 
-    revisions: dict[Annotated[str, AfterValidator(_revision)], Withdrawn] = Field(default={})
+    revisions: dict[Annotated[str, AfterValidator(_revision)], Listed] = Field(default={})
     """Number, then why: these numbers stay used for ever."""
 
 
@@ -494,10 +501,8 @@ def _not_extended(problem: tuple[str, str], path: str, observes: bool) -> Broken
     return BrokenPolicy((ConfigurationProblem(place, *problem),), observe=observes)
 
 
-def read_ledger(
-    data: bytes | None, *, path: str = LEDGER
-) -> Mapping[str, frozenset[int]] | BrokenPolicy:
-    """Read the ledger: package to the revisions whose numbers stay used without a tag.
+def read_ledger(data: bytes | None, *, path: str = LEDGER) -> Ledger | BrokenPolicy:
+    """Read the ledger: package to the revisions whose numbers stay used, and why.
 
     Args:
         data: The file at the publish branch; None when there is none.
@@ -508,13 +513,10 @@ def read_ledger(
     """
     if not data:
         return {}
-    found = _read(Ledger, data, path)
+    found = _read(WholeLedger, data, path)
     if isinstance(found, BrokenPolicy):
         return found
-    return {
-        package: frozenset(int(number) for number in numbers)
-        for package, numbers in found.revisions.items()
-    }
+    return {package: _entries(numbers) for package, numbers in found.revisions.items()}
 
 
 def package_ledger(package: str) -> str:
@@ -522,8 +524,14 @@ def package_ledger(package: str) -> str:
     return f"{LEDGERS}/{package}.yaml" if package else ""
 
 
-def read_package_ledger(data: bytes | None, path: str) -> frozenset[int] | BrokenPolicy:
-    """Read the ledger of one package: the numbers that stay used without a tag.
+def ledger_package(path: str) -> str | None:
+    """The package whose ledger a file is; None for any other file."""
+    inside = path.startswith(f"{LEDGERS}/") and path.endswith(".yaml")
+    return path.removeprefix(f"{LEDGERS}/").removesuffix(".yaml") if inside else None
+
+
+def read_package_ledger(data: bytes | None, path: str) -> Entries | BrokenPolicy:
+    """Read the ledger of one package: the numbers that stay used, and why.
 
     Args:
         data: The file at the publish branch; None when there is none.
@@ -532,7 +540,11 @@ def read_package_ledger(data: bytes | None, path: str) -> frozenset[int] | Broke
     found = _read(PackageLedger, data, path) if data else PackageLedger()
     if isinstance(found, BrokenPolicy):
         return found
-    return frozenset(int(number) for number in found.revisions)
+    return _entries(found.revisions)
+
+
+def _entries(listed: Mapping[str, Listed]) -> Entries:
+    return {int(number): each.entry() for number, each in listed.items()}
 
 
 def ledger_entry(

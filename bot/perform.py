@@ -43,6 +43,7 @@ from lifecycle.actions import (
     Action,
     AskPublish,
     DeleteBranch,
+    DeleteTag,
     Dequeue,
     Forget,
     Keep,
@@ -264,6 +265,8 @@ class Performer:
                 return await self._merge(action, looked)
             case Tag():
                 return await self._tag([action], report)
+            case DeleteTag():
+                return await self._delete_tag(action)
             case DeleteBranch(head_ref, head):
                 return await self._push_branch(head_ref, head, "")
             case _:
@@ -444,7 +447,16 @@ class Performer:
             await self._keep_revisions([tag for tag, _ in left], tags)
         return came
 
-    async def _too_late(self, *publishing: Merge | Tag) -> str:
+    async def _delete_tag(self, action: DeleteTag) -> ActionResult:
+        """Delete the tag of a withdrawn revision; one that names something else stays."""
+        if late := await self._too_late(action):
+            return ActionResult(ActionOutcome.LOOK_AGAIN, late)
+        try:
+            return await self._push([RefUpdate(action.ref, action.object, "")])
+        except GitRefusedError as error:
+            return await self._tags_refused([action], str(error))
+
+    async def _too_late(self, *publishing: Merge | Tag | DeleteTag) -> str:
         """Why gates of time may say otherwise by now than when it was decided; "" where none may.
 
         Somebody may have frozen the repository between the look and this (trap 29), and the
@@ -470,7 +482,7 @@ class Performer:
             return
         await self._freezes.keep(action.log)
 
-    async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> ActionResult:
+    async def _tags_refused(self, tags: Sequence[Tag | DeleteTag], reason: str) -> ActionResult:
         """It is shown where people wait for the tag, and tried again after `/check`."""
         for tag in tags:
             await self._store.proposals.refuse(

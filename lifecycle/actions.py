@@ -566,6 +566,42 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTag:
+    """Delete the tag of a withdrawn revision, only while it names `object`.
+
+    Attributes:
+        ref: Full name, such as "refs/tags/net/core/v3".
+        object: What it names, as was approved.
+        number: The proposal that withdrew the revision.
+        target: The merge result of that.
+        approvers: Logins of those whose approvals count.
+        until: As in `Merge`.
+        freezes: As in `Merge`.
+    """
+
+    KIND: ClassVar[Kind] = Kind(
+        name="DeleteTag",
+        repeat=Repeat.NOTICED,
+        look=Look.BASE,
+        order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.FIRST,
+    )
+
+    ref: Ref
+    object: Sha
+    number: int
+    target: Sha
+    approvers: tuple[str, ...] = ()
+    until: datetime | None = None
+    freezes: frozenset[int] = frozenset()
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("tag", self.ref), ("", self.object))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MakeRelease:
     """Make a release of a tag, only if it has none.
 
@@ -632,6 +668,7 @@ Action = (
     | Merge
     | Dequeue
     | Tag
+    | DeleteTag
     | MakeRelease
     | DeleteBranch
 )
@@ -651,5 +688,5 @@ def for_publishing(actions: Iterable[Action], number: int) -> list[Action]:
     if any(action.KIND.look is Look.PROPOSAL_FIRST for action in actions):
         return []
     about = [a for a in actions if a.KIND.look in OF_BASE]
-    about = [a for a in about if not isinstance(a, Merge | Tag) or a.number == number]
+    about = [a for a in about if not isinstance(a, Merge | Tag | DeleteTag) or a.number == number]
     return about if any(a.KIND.look is Look.BASE for a in about) else []

@@ -7,7 +7,7 @@ from lifecycle.actions import Action, KeepFreezes
 from lifecycle.approvals import bind, fell
 from lifecycle.checks import was_observed
 from lifecycle.commands import answers
-from lifecycle.events import Answered, FirstSeen, PackagePublished
+from lifecycle.events import Answered, FirstSeen, LedgerKept, PackagePublished
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
@@ -57,13 +57,8 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
         judgement = replace(judgement, gates=(*judgement.gates, _record_full()))
     mended = upkeep.mend(proposal, remembered, found, facts.repository_id)
     after = answered.proposal
-    if (
-        after.content.removal
-        and after.place.merge_commit
-        and not after.once_published
-        and judgement.holds
-    ):
-        kept = kept.adding(*_removed(after))
+    if after.place.merge_commit and not after.once_published and judgement.holds:
+        kept = kept.adding(*_removed(after), *_listed(after))
         after = _recall_tags(after, kept)
     return Assessed(
         after,
@@ -94,6 +89,17 @@ def _removed(proposal: Proposal) -> list[PackagePublished]:
     return [
         PackagePublished(package=t.package, revision=0, commit=commit, tag="")
         for t in proposal.content.touched
+        if proposal.content.untagged
+    ]
+
+
+def _listed(proposal: Proposal) -> list[LedgerKept]:
+    """Entries that a merge wrote with every gate, once the tags that go with them are gone."""
+    commit = str(proposal.place.merge_commit)
+    return [
+        LedgerKept(package=each.package, revision=each.revision, commit=commit)
+        for each in proposal.content.ledger
+        if not each.goes
     ]
 
 
@@ -124,7 +130,16 @@ def _recall_tags(proposal: Proposal, remembered: Memory) -> Proposal:
         else t
         for t in proposal.content.touched
     )
-    return replace(proposal, content=replace(proposal.content, touched=touched))
+    kept = {
+        (e.package, e.revision)
+        for e in remembered.log
+        if isinstance(e, LedgerKept) and e.commit == str(proposal.place.merge_commit)
+    }
+    ledger = tuple(
+        replace(each, done=(each.package, each.revision) in kept)
+        for each in proposal.content.ledger
+    )
+    return replace(proposal, content=replace(proposal.content, touched=touched, ledger=ledger))
 
 
 def _recalled(published: PackagePublished, now: Tagging) -> Tagging:

@@ -183,13 +183,13 @@ def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> lis
 def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, CheckContent]:
     if (
         proposal.content.configures
-        and not proposal.content.touched
+        and not proposal.content.publishes
         and not proposal.content.configuration
     ):
         return {PUBLISH: _rules(proposal, judgement)}
     if isinstance(proposal.rules.policy, BrokenPolicy):
         return {PUBLISH: contents.broken_base(proposal.rules.policy)}
-    if not proposal.content.touched:
+    if not proposal.content.publishes:
         return {PUBLISH: _untouched(proposal)}
     rendered = contents.rendering(
         proposal.verdicts, proposal.rules.policy, settles=not facts.rendered_by_us

@@ -25,6 +25,7 @@ from lifecycle.actions import (
     Action,
     AskPublish,
     DeleteBranch,
+    DeleteTag,
     Dequeue,
     Merge,
     OpenProposal,
@@ -47,6 +48,7 @@ from lifecycle.messages import checks as checks_texts
 from lifecycle.messages import commits, summary
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import notices as notice_texts
+from lifecycle.names import Sha
 from lifecycle.notices import notices
 from lifecycle.policy import MergeMethod, Policy, RenderMode, UpdateMode
 from lifecycle.records import trailer
@@ -315,14 +317,14 @@ def _show_checks(facts: Facts, judged: list[Assessed]) -> list[Action]:
 def _waits_for_publishing(action: SetCheck, judged: list[Assessed]) -> bool:
     """While every gate holds, `porchbot/publish` is the publishing look's to write."""
     return action.name == PUBLISH and any(
-        one.judgement.holds and not one.proposal.place.closed and one.proposal.content.touched
+        one.judgement.holds and not one.proposal.place.closed and one.proposal.content.publishes
         for one in judged
     )
 
 
 def _advance(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
     p = one.proposal
-    if not p.content.touched:
+    if not p.content.publishes:
         return _say(facts, one) if p.content.configures and not p.place.closed else []
     match p.stage:
         case Stage.DRAFT:
@@ -336,7 +338,8 @@ def _advance(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
         case Stage.MERGED:
             if not one.judgement.holds:
                 return [*_report(facts, one), *_say(facts, one)]
-            return [*_remember(facts, [one]), *_tag(facts, one, publishing=publishing)]
+            tags = _tag(facts, one, publishing=publishing)
+            return [*_remember(facts, [one]), *tags, *(_untag(facts, one) if publishing else [])]
         case Stage.PUBLISHED:
             return [*_finish_check(facts, p), *_say(facts, one), *_delete_branch(facts, p)]
         case Stage.CLOSED:
@@ -407,6 +410,26 @@ def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
         )
         for t in p.content.touched
         if not t.tagged and not t.removed
+    ]
+
+
+def _untag(facts: Facts, one: Assessed) -> list[Action]:
+    """The tags of what a merged proposal withdraws."""
+    p = one.proposal
+    if p.place.merge_commit is None:
+        return []
+    return [
+        DeleteTag(
+            ref=names.tag_ref(each.name),
+            object=Sha(each.tag),
+            number=p.place.number,
+            target=p.place.merge_commit,
+            approvers=_approvers(one),
+            until=timing.changes(facts, p, one.memory),
+            freezes=timing.known(facts, one.memory),
+        )
+        for each in p.content.withdrawals
+        if each.goes and not each.done
     ]
 
 

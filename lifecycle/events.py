@@ -189,6 +189,21 @@ class PackagePublished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerKept:
+    """An entry that a merge wrote into the ledger was approved, and a tag that goes is gone.
+
+    Attributes:
+        package: Path of the package.
+        revision: Number of the revision.
+        commit: The merge result.
+    """
+
+    package: str
+    revision: int
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noticed:
     """People were told of something that happened to their proposal."""
 
@@ -298,6 +313,7 @@ Event = (
     | Rejected
     | Reported
     | PackagePublished
+    | LedgerKept
     | Noticed
     | Tampered
     | Frozen
@@ -335,6 +351,7 @@ _KINDS: Mapping[str, type[Any]] = {
     "rejected": Rejected,
     "reported": Reported,
     "tagged": PackagePublished,
+    "ledger": LedgerKept,
     "noticed": Noticed,
     "tampered": Tampered,
     "frozen": Frozen,

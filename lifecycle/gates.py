@@ -21,7 +21,7 @@ from lifecycle.leaves import leaves
 from lifecycle.memory import Memory
 from lifecycle.messages import gates as texts
 from lifecycle.messages import reviews, updates
-from lifecycle.messages.markdown import people
+from lifecycle.messages.markdown import code, name, people
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 
 
@@ -33,7 +33,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
         proposal: One of its proposals.
         remembered: What our comments and the database remember.
     """
-    if proposal.content.configures and not proposal.content.touched and not proposal.place.merged:
+    if proposal.content.configures and not proposal.content.publishes and not proposal.place.merged:
         return _rules_changed(facts, proposal, remembered)
     if isinstance(proposal.rules.policy, BrokenPolicy):
         gate = Gate(
@@ -110,9 +110,10 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
 
 def _unused(proposal: Proposal) -> list[Gate]:
     """What is removed is no upstream of what stays; no gate where nothing is removed."""
-    removed = [t for t in proposal.content.touched if t.removed]
-    used = [(t.package, t.used_by) for t in removed if t.used_by]
-    if not removed:
+    going = [(name(t.package), t.used_by) for t in proposal.content.touched if t.removed]
+    going += [(code(each.name), each.used_by) for each in proposal.content.withdrawals]
+    used = [each for each in going if each[1]]
+    if not going:
         return []
     if not used:
         return [Gate(name="unused", state=GateState.HOLDS, actual=texts.IS_UNUSED)]
@@ -397,14 +398,26 @@ def _taggable(proposal: Proposal) -> list[Gate]:
         for t in remaining
         if t.tagging.lost or t.tagging.clash
     ]
+    gates += [
+        Gate(
+            name=f"tag {each.name}",
+            state=GateState.BLOCKED,
+            actual=texts.tag_stays(each),
+            wanted=texts.tag_named(each),
+            who=texts.TAG_WHO,
+        )
+        for each in proposal.content.withdrawals
+        if each.stuck and not each.done
+    ]
     wait = proposal.merging.wait
     if proposal.place.merged and wait is not None and not proposal.once_published:
+        going = any(each.goes for each in proposal.content.ledger)
         gates.append(
             Gate(
                 name="tag",
                 state=GateState.BLOCKED,
                 actual=texts.tag_refused(wait.reason),
-                wanted=texts.TAG_ALLOWED,
+                wanted=texts.TAG_DELETABLE if going else texts.TAG_ALLOWED,
                 who=texts.MERGE_WHO,
             )
         )

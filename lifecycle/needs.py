@@ -66,10 +66,10 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
         policy: The rules.
         rules: It is about the change of the rules, and not about the packages.
     """
-    touched = {t.package: approving(t) for t in proposal.content.touched}
     found: dict[tuple[object, ...], Need] = {}
-    places = {owners.RULES: AccessAction.APPROVE} if rules or not touched else touched
-    for package, action in places.items():
+    by_rules = rules or not proposal.content.publishes
+    places = [(owners.RULES, AccessAction.APPROVE)] if by_rules else approved(proposal)
+    for package, action in places:
         rule = policy.rule(action, package)
         uncertain = not proposal.people.authors_known and not rule.self_allowed
         needed = max(rule.require, int(proposal.content.surprising)) + uncertain
@@ -92,8 +92,16 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
     return list(found.values())
 
 
-def approving(touched: Touched) -> AccessAction:
-    """Return what approving a package means: its change, or its removal, which has its own rule."""
+def approved(proposal: Proposal) -> list[tuple[str, AccessAction]]:
+    """Return what is to be approved: packages, and what approving means there.
+
+    A removal has its own rule, and so have the withdrawal of a revision and its deprecation.
+    """
+    found = [(t.package, _approving(t)) for t in proposal.content.touched]
+    return list(dict.fromkeys([*found, *((c.package, c.action) for c in proposal.content.ledger)]))
+
+
+def _approving(touched: Touched) -> AccessAction:
     return AccessAction.DELETE if touched.removed else AccessAction.APPROVE
 
 
@@ -103,7 +111,7 @@ def teams(proposal: Proposal) -> tuple[str, ...]:
     Those of code owners are among them where rules name code owners.
     """
     policy = proposal.rules.policy
-    places = [t.package for t in proposal.content.touched]
+    places = sorted({package for package, _ in approved(proposal)})
     rules = [configuring(policy).rule(AccessAction.APPROVE)] if proposal.content.configures else []
     if isinstance(policy, Policy):
         rules += [policy.rule(action, place) for action in AccessAction for place in places or [""]]

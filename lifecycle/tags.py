@@ -6,7 +6,8 @@ Rules (docs/design.md, "Release tags"):
 2. Every integer tag of a package uses up its number, and so does every number in the ledger and in
    the index.
 3. A tag that we made and that is gone or replaced is not made again: its number stays with its
-   commit. It is reported, unless the ledger says that the revision was withdrawn.
+   commit. It is reported, unless the ledger says that the revision was withdrawn; then it is
+   reported where the tag is there.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ class TagLoss(StrEnum):
 
     GONE = "gone"
     REPLACED = "replaced"
+    RETURNED = "returned"
+    """It is there, though the revision was withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Tagging:
         clash: Full name of a ref beside which git cannot hold the tag; "" when there is room.
         foreign: Tags without our record: on the merge result; before a merge the newest tag.
         missing: Names of tags of earlier revisions that we made, and that are gone or replaced.
-        listed: Numbers of the package in the ledger: their tags may be gone.
+        listed: Numbers of the package that the ledger lists as withdrawn: their tags may be gone.
         within: A later proposal published the merge result with its own, under this number: which
             one, such as "#12", or "" where that is not known; None when none did.
     """

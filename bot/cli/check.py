@@ -96,7 +96,7 @@ def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
         tags = tree.tags()
         units = names.changed_units(differs, held.policy, base.branch, base.default_branch, tags)
         trees = {package: differs[package] for package in sorted(units)}
-        ledger = {p: rules.listed(tree.blob, base.commit, p, held) for p in trees}
+        ledger = {p: rules.listed(tree.blob, base.commit, p) for p in trees}
         for numbers in ledger.values():
             if isinstance(numbers, BrokenPolicy):
                 return _tell_broken(numbers)

@@ -474,7 +474,7 @@ class Looker:
             rules = await self.offload(reader.rules, held.rules, pull.base_ref)
             runs = effects.running(read.policy, rules.policy)
         reviews = await self.offload(
-            content.reviews, reader, state.conversation.reviews, read.content.touched, basis.base
+            content.reviews, reader, state.conversation.reviews, read.content, basis.base
         )
         proposal = Proposal(
             place=_place(pull, basis),

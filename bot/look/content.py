@@ -1,6 +1,8 @@
 """Compares a proposal's head with its base: packages touched, what a merge would do, rules changed.
 
 Everything here works on one opened mirror and asks nobody else; it may run in a thread.
+
+Longer than 400 lines: one comparison, question by question.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,14 +11,17 @@ from functools import cached_property
 
 from bot.config import CONFIG, FOLDER
 from bot.forges.port import NativeReview
-from bot.look import outside, owners, rules, upstreams
+from bot.look import ledgers, outside, owners, rules, upstreams
+from bot.look.ledgers import LedgerDifference
 from bot.look.reader import Basis, MirrorReader
 from bot.look.rules import BaseRules
 from cadlib.findings import Finding
+from lifecycle import ledger as ledger_
 from lifecycle import merges, names
 from lifecycle import owners as places
 from lifecycle.facts.conversation import Review
 from lifecycle.facts.packages import Content, Touched, Unpublished
+from lifecycle.ledger import Entries
 from lifecycle.merges import Effect
 from lifecycle.messages import naming
 from lifecycle.names import Sha
@@ -73,11 +78,18 @@ def read(
 def reviews(
     reader: MirrorReader,
     native: Sequence[NativeReview],
-    touched: Sequence[Touched],
+    content: Content,
     base: Sha | None,
 ) -> tuple[Review, ...]:
     """Native reviews with the trees, and the digest of other files, that they looked at."""
-    git = reader.git
+    git, touched = reader.git, content.touched
+
+    def trees(head: Sha) -> Mapping[str, str]:
+        origin = reader.origin(head, base)
+        files = git.difference(origin, head).files if content.ledger else ()
+        changes = ledgers.difference(reader.file, origin, head, files).changes
+        found = {t.package: git.package(head, t.package) for t in touched}
+        return {**found, **ledger_.bound(changes)}
 
     def review(each: NativeReview) -> Review:
         there = bool(each.head) and git.has(each.head)
@@ -86,9 +98,7 @@ def reviews(
             author=each.author,
             state=each.state,
             head=each.head,
-            trees={t.package: git.package(each.head, t.package) for t in touched}
-            if there
-            else None,
+            trees=trees(each.head) if there else None,
             beside=(
                 outside.digest(git, reader.origin(each.head, base), each.head, touched)
                 if there
@@ -139,8 +149,11 @@ class _Comparison:
             touched=touched,
             effect=effect,
             beside=outside.digest(git, self.origin, self.head, touched),
+            ledger=self._listing,
             configuration=(
                 *rules.problems(self.reader.file, self.head, self.origin),
+                *self._ledger.broken,
+                *ledgers.problems(self._listing),
                 *naming.problems([t.package for t in touched if t.head_tree]),
                 *self._alike(touched),
                 *naming.used_up([(t.package, t.revision) for t in touched]),
@@ -151,9 +164,15 @@ class _Comparison:
             doubt=self.basis.doubt,
             origin=self.origin,
         )
-        changed = git.difference(self.origin, self.head).files
+        listed = {each.package for each in self._listing}
+        places = {*(t.package for t in touched), *listed}
+        changed = {
+            **git.difference(self.origin, self.head).files,
+            # Who owns a package has a say in what becomes of its revisions.
+            **dict.fromkeys((f"{p}/Kptfile".lstrip("/") for p in listed), ""),
+        }
         policy = self.broken[0] if self.broken else self.rules.policy
-        owned = owners.of(self.reader, self.base_ref, self.basis, policy, touched, changed)
+        owned = owners.of(self.reader, self.base_ref, self.basis, policy, sorted(places), changed)
         return PullContent(content=found, policy=policy, owners=owned)
 
     def _touched(self) -> tuple[Touched, ...]:
@@ -176,11 +195,35 @@ class _Comparison:
             for t in found
         )
 
-    def _listed(self, package: str) -> frozenset[int]:
-        found = rules.listed(self.reader.file, self.basis.rules, package, self.rules)
-        if isinstance(found, BrokenPolicy):
-            self.broken.append(found)
-            return frozenset()
+    @cached_property
+    def _ledger(self) -> LedgerDifference:
+        """What it does to the ledger; after a merge, what that did."""
+        if not self.rules.published:
+            return LedgerDifference()
+        before, after = self.origin, self.head
+        if self.basis.merge is not None:
+            before, after = self.basis.base or Sha(""), self.basis.merge
+        files = self.reader.git.difference(before, after).files
+        return ledgers.difference(self.reader.file, before, after, files)
+
+    @cached_property
+    def _listing(self) -> tuple[ledger_.LedgerChange, ...]:
+        """The same, with how the revisions stand."""
+        if not self._ledger.changes:
+            return ()
+        base = None if self.basis.merge is not None else self.basis.base
+        left = self.basis.merge or self.head
+        changed = self.reader.git.difference(self.origin, self.head).packages
+        return ledgers.told(self.reader, self._ledger.changes, left, base, changed)
+
+    def _listed(self, package: str) -> Entries:
+        found: Entries = {}
+        for at in self.reader.ledgers(self.base_ref, self.basis):
+            there = rules.listed(self.reader.file, at, package)
+            if isinstance(there, BrokenPolicy):
+                self.broken.append(there)
+                return {}
+            found = rules.both(found, there)
         return found
 
     def _used(self, found: Sequence[Touched]) -> Mapping[str, tuple[str, ...]]:
@@ -289,12 +332,30 @@ class _Comparison:
         makes every commit anew, so that one that only takes back another can take back the base's.
         """
         git, base = self.reader.git, self.basis.base
-        paths = self._judging
-        if self._differs(paths) or any(_is_rule(path, paths) for path in effect.files):
+        paths, told = self._judging, self._ledger.paths
+        files = set(git.difference(self.origin, self.head).files)
+        if self.basis.merge is not None:
+            files |= set(git.difference(base or "", self.basis.merge).files)
+        others = files | set(effect.files)
+        if any(_is_rule(path, paths) for path in others - told | set(effect.files)):
             return True
         if self.basis.merge is not None or base is None:
             return False
+        if told and self._says_itself(told):
+            return False
         return git.changed_within(base, self.head, paths)
+
+    def _says_itself(self, told: frozenset[str]) -> bool:
+        """Whether no commit changes more rules than entries of the ledger that are told anyway."""
+        git, before = self.reader.git, self.origin
+        for commit in git.first_parents(self.head, self.origin):
+            files = git.difference(before, commit.sha).files
+            if commit.parents != (before,) or any(
+                _is_rule(path, self._judging) for path in set(files) - told
+            ):
+                return False
+            before = commit.sha
+        return before == self.head
 
     @cached_property
     def _judging(self) -> tuple[str, ...]:

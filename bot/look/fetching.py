@@ -117,7 +117,7 @@ class Fetcher:
             basis: What it is compared with.
             since: By the monotonic clock; what was fetched after that will do.
         """
-        others = await self._offload(reader.branches, base_ref, basis)
+        others = await self._offload(reader.publishing, base_ref, basis)
         await self.fetch(Scope(others), since)
         packages = await self._offload(reader.packages, head, base_ref, basis)
         await self._learn(reader.tags, packages, since)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from bot.look.reader import Basis, MirrorReader
 from lifecycle import names, owners
 from lifecycle.access import OwnersSource, Unreadable, parts
-from lifecycle.facts.packages import Touched
 from lifecycle.names import Sha
 from lifecycle.owners import Owned
 from lifecycle.policy import BrokenPolicy, Policy
@@ -16,7 +15,7 @@ def of(
     base_ref: str,
     basis: Basis,
     policy: Policy | BrokenPolicy,
-    touched: Sequence[Touched],
+    places: Sequence[str],
     changed: Iterable[str],
 ) -> Mapping[str, tuple[Owned, ...]]:
     """Return the files that a proposal changes by their owners, for each package that it touches.
@@ -29,13 +28,12 @@ def of(
         base_ref: Name of the base branch.
         basis: What the proposal is compared with.
         policy: What judges it.
-        touched: The packages.
+        places: The packages.
         changed: Paths that differ.
 
     Returns:
         Nothing where no rule names code owners; under `owners.RULES` the other files.
     """
-    places = [t.package for t in touched]
     if not named(policy):
         return {}
     commits = {basis.rules}

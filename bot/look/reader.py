@@ -184,7 +184,21 @@ class MirrorReader:
         held = self.rules(basis.rules, base_ref)
         if held.published or basis.merge:
             return frozenset()
-        return frozenset({self.default_branch, *held.branches})
+        return self.publishing(base_ref, basis)
+
+    def publishing(self, base_ref: str, basis: Basis) -> frozenset[str]:
+        """Branches that packages are published from, beside the base: their ledgers count too."""
+        held = self.rules(basis.rules, base_ref)
+        return frozenset({self.default_branch, *held.branches}) - {base_ref}
+
+    def ledgers(self, base_ref: str, basis: Basis) -> tuple[Sha, ...]:
+        """Commits whose ledgers count for the next number: of the rules, and of every branch.
+
+        A number that was withdrawn on one branch is free on none.
+        """
+        refs = (base_ref, *sorted(self.publishing(base_ref, basis)))
+        tips = (self.git.ref(names.branch_ref(ref)) for ref in refs)
+        return tuple(dict.fromkeys([basis.rules, *(tip for tip in tips if tip)]))
 
     def packages(self, head: Sha, base_ref: str, basis: Basis) -> set[str]:
         """Packages whose tags count for a proposal: it changes them, or merging it would."""
@@ -195,9 +209,16 @@ class MirrorReader:
         return {package for each in bases for package in self._differing(head, each)}
 
     def _differing(self, head: Sha, basis: Basis) -> set[str]:
-        found = {*self.git.difference(self.origin(head, basis.base), head).packages}
+        origin = self.origin(head, basis.base)
+        differs: list[tuple[Difference, tuple[Sha, ...]]] = [
+            (self.git.difference(origin, head), (origin, head))
+        ]
         if basis.merge is not None:
-            found |= self.git.difference(basis.base or "", basis.merge).packages.keys()
+            merged = self.git.difference(basis.base or "", basis.merge)
+            differs.append((merged, (Sha(basis.base or ""), basis.merge)))
         elif basis.base is not None:
-            found |= self.git.merged(basis.base, head).difference.packages.keys()
+            differs.append((self.git.merged(basis.base, head).difference, ()))
+        found: set[str] = set()
+        for each, commits in differs:
+            found |= {*each.packages, *rules.listed_packages(self.file, commits, each.files)}
         return found

@@ -12,6 +12,7 @@ from bot.config import CONFIG, LEDGER
 from bot.extends import KEY, Reference
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
+from lifecycle.ledger import Entries, Ledger, withdrawn
 from lifecycle.messages import configuration as texts
 from lifecycle.policy import (
     BrokenPolicy,
@@ -32,13 +33,11 @@ class BaseRules:
 
     Attributes:
         policy: Its configuration, united with that of the default branch.
-        ledger: Package to the revisions whose numbers stay used without a tag.
         published: Packages are published from this branch.
         branches: Other branches that they are published from, beside the default branch.
     """
 
     policy: Policy | BrokenPolicy
-    ledger: Mapping[str, frozenset[int]]
     published: bool
     branches: frozenset[str] = frozenset()
 
@@ -65,27 +64,70 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> BaseRule
     ledger = _ledger(blob, at)
     if isinstance(ledger, BrokenPolicy):
         # Without the ledger the next number cannot be told: nothing is published.
-        policy, ledger = ledger, {}
+        policy = ledger
     if not isinstance(above, Policy):
-        return BaseRules(policy, ledger, published=True)
-    return BaseRules(policy, ledger, base_ref in above.branches, above.branches - {base_ref})
+        own = policy.branches if above is None and isinstance(policy, Policy) else frozenset()
+        return BaseRules(policy, published=True, branches=own - {base_ref})
+    return BaseRules(policy, base_ref in above.branches, above.branches - {base_ref})
 
 
-def listed(blob: Blob, at: str, package: str, held: BaseRules) -> frozenset[int] | BrokenPolicy:
-    """Return the numbers of a package that stay used without a tag, by both kinds of ledger.
+def listed(blob: Blob, at: str, package: str) -> Entries | BrokenPolicy:
+    """Return what the ledger says of a package's revisions at a commit, in both of its forms.
+
+    Where both list a revision, a withdrawal counts.
 
     Args:
         blob: Reads files.
-        at: The commit whose rules hold.
+        at: The commit; "" for none.
         package: Its path.
-        held: The rules at that commit.
     """
     path = config.package_ledger(package)
     data = blob(at, path) if path and at else None
+    own = data if isinstance(data, BrokenPolicy) else config.read_package_ledger(data, path)
+    older = _ledger(blob, at) if at else {}
+    if isinstance(own, BrokenPolicy):
+        return own
+    return older if isinstance(older, BrokenPolicy) else both(older.get(package, {}), own)
+
+
+def file_of_ledger(blob: Blob, at: str, path: str) -> Ledger | BrokenPolicy:
+    """Return what one file of the ledger says, package to entries; of either form.
+
+    Args:
+        blob: Reads files.
+        at: A commit; "" for none.
+        path: The file.
+    """
+    if path == LEDGER:
+        return _ledger(blob, at) if at else {}
+    data = blob(at, path) if at else None
     found = data if isinstance(data, BrokenPolicy) else config.read_package_ledger(data, path)
-    if isinstance(found, BrokenPolicy):
-        return found
-    return held.ledger.get(package, frozenset()) | found
+    return found if isinstance(found, BrokenPolicy) else {config.ledger_package(path) or "": found}
+
+
+def listed_packages(blob: Blob, commits: Iterable[str], files: Iterable[str]) -> set[str]:
+    """Return the packages of whose revisions a change may say something in the ledger.
+
+    Args:
+        blob: Reads files.
+        commits: What is compared.
+        files: Paths that differ.
+    """
+    found: set[str] = set()
+    for path in files:
+        if path == LEDGER:
+            for at in commits:
+                there = _ledger(blob, at) if at else {}
+                found |= set() if isinstance(there, BrokenPolicy) else set(there)
+        elif package := config.ledger_package(path):
+            found.add(package)
+    return found
+
+
+def both(one: Entries, other: Entries) -> Entries:
+    """Return the entries of two ledgers; where both list a revision, a withdrawal counts."""
+    gone = withdrawn(one)
+    return {**one, **{n: each for n, each in other.items() if n not in gone}}
 
 
 def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:
@@ -101,6 +143,11 @@ def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:
         read.append(_policy(blob, head))
     if not origin or blob(head, LEDGER) != blob(origin, LEDGER):
         read.append(_ledger(blob, head))
+    return findings(*read)
+
+
+def findings(*read: object) -> tuple[Finding, ...]:
+    """Return the problems of files with rules, as those of a change."""
     return tuple(
         Finding(message=p.problem, severity=Severity.ERROR, place=p.place, fix=p.fix)
         for each in read
@@ -166,6 +213,6 @@ def _defaults(blob: Blob, reference: Reference) -> bytes | BrokenPolicy:
     return BrokenPolicy((ConfigurationProblem(Place(CONFIG, None, KEY), *problem),))
 
 
-def _ledger(blob: Blob, at: str) -> Mapping[str, frozenset[int]] | BrokenPolicy:
+def _ledger(blob: Blob, at: str) -> Ledger | BrokenPolicy:
     found = blob(at, LEDGER)
     return found if isinstance(found, BrokenPolicy) else config.read_ledger(found)

@@ -10,6 +10,8 @@ from bot.git.port import History, Refs
 from bot.store.values import Revision
 from lifecycle import names, records
 from lifecycle.identity import RepositoryId
+from lifecycle.ledger import Entries
+from lifecycle.ledger import withdrawn as withdrawn_in
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Tagging, TagLoss
 
@@ -53,7 +55,7 @@ class Tags:
         return [p for p in packages if not self.refs([p])]
 
     def tagging(
-        self, package: str, merge: Sha | None, *, removed: bool, listed: Iterable[int]
+        self, package: str, merge: Sha | None, *, removed: bool, listed: Entries
     ) -> Tagging:
         """How a package stands with its tags.
 
@@ -61,33 +63,43 @@ class Tags:
             package: Its path.
             merge: The merge result; None before the merge.
             removed: There is nothing of it to tag.
-            listed: Its numbers in the ledger: their tags may be gone.
+            listed: What the ledger says of its revisions.
         """
-        ledger = frozenset(listed)
+        gone = withdrawn_in(listed)
         numbers = self._of(package)
         if merge is not None:
             for number in reversed(numbers):
                 if self._at(package, number) == merge and self._is_ours(package, number):
                     made = self.ours[package, number].tag
                     foreign = self._foreign_at(package, merge)
+                    if number in gone:
+                        return Tagging(number, lost=TagLoss.RETURNED, tag=made)
                     return Tagging(number, tagged=True, tag=made, foreign=foreign)
             for number, revision in self.used.get(package, {}).items():
                 if revision.target == merge:
-                    return self._was(package, number, revision, withdrawn=number in ledger)
+                    return self._was(package, number, revision, withdrawn=number in gone)
             later = None if removed else self._later(package, merge)
             if later is not None:
                 return later
         if removed:
             return Tagging(0)
-        highest = [*numbers[-1:], *ledger, *self.used.get(package, ())]
-        number = max([0, *highest]) + 1
+        number = max(self.highest(package), *listed, 0) + 1
         return Tagging(
             number,
             clash=names.clash(_ref(package, number), {*self.refs([package]), *self.above}) or "",
             foreign=self._foreign_at(package, merge) if merge else self._foreign_last(package),
-            missing=() if merge else self._missing(package, ledger),
-            listed=ledger,
+            missing=() if merge else self._missing(package, gone),
+            listed=gone,
         )
+
+    def highest(self, package: str) -> int:
+        """The highest number of a package that a tag or the index knows; 0 for none."""
+        return max(0, *self._of(package)[-1:], *self.used.get(package, ()), 0)
+
+    def standing(self, package: str, number: int) -> tuple[str, bool]:
+        """The object that a revision's tag names, "" for none, and whether the tag is ours."""
+        named = self._named(package, number)
+        return (str(named[0]), self._is_ours(package, number)) if named else ("", False)
 
     def commit(self, package: str, number: int) -> Sha | None:
         """The commit of a revision, ours or not; None where there is none, or git lacks it."""
@@ -133,6 +145,8 @@ class Tags:
 
     def _was(self, package: str, number: int, known: Revision, *, withdrawn: bool) -> Tagging:
         """What became of a tag that we made, and that is not there as we made it."""
+        if withdrawn and self._named(package, number):
+            return Tagging(number, lost=TagLoss.RETURNED, tag=known.tag)
         if withdrawn:
             return Tagging(number, tagged=True, withdrawn=True)
         return Tagging(number, lost=self._lost(package, number), tag=known.tag)
@@ -140,7 +154,7 @@ class Tags:
     def _lost(self, package: str, number: int) -> TagLoss:
         return TagLoss.REPLACED if self._named(package, number) else TagLoss.GONE
 
-    def _missing(self, package: str, ledger: frozenset[int]) -> tuple[str, ...]:
+    def _missing(self, package: str, gone: frozenset[int]) -> tuple[str, ...]:
         """Earlier revisions that we published, and whose tags are gone or replaced."""
         found = []
         for number, known in sorted(self.used.get(package, {}).items()):
@@ -148,7 +162,7 @@ class Tags:
             same = here is not None and (
                 here[0] == known.tag if known.tag else here[1] == known.target
             )
-            if not same and number not in ledger:
+            if not same and number not in gone:
                 found.append(names.spelled(package, number))
         return tuple(found)
 

@@ -1,7 +1,7 @@
 """Which packages of a commit have others of the same repository as upstream.
 
-Read only where a proposal removes packages. A Kptfile is parsed only where it names the repository,
-and up to `MOST_BYTES`: of thousands hardly any is.
+Read only where a proposal removes packages or withdraws revisions. A Kptfile is parsed only where
+it names the repository, and up to `MOST_BYTES`: of thousands hardly any is.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from bot.git.port import History
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader
+from cadlib.kptfile.values import GitRef
+from lifecycle import names
 
 MOST_BYTES = 256 * 1024
 """Of a Kptfile: a hundred times the largest real one."""
@@ -31,18 +33,48 @@ def users(
         Removed package to the packages that use it, sorted; none is missing.
     """
     found: dict[str, list[str]] = {package: [] for package in removed}
+    for package, each in _named(git, commit, address):
+        folder = each.directory.removeprefix("./").strip("/")
+        for gone in removed:
+            if _within(folder, gone) and package not in found[gone]:
+                found[gone].append(package)
+    return {package: tuple(by) for package, by in found.items()}
+
+
+def users_of(
+    git: History, commit: str, address: str, revisions: Collection[tuple[str, int]]
+) -> Mapping[tuple[str, int], tuple[str, ...]]:
+    """Return the packages that have a revision as upstream, told by the tag that they name.
+
+    Args:
+        git: Where the trees are.
+        commit: What is looked at.
+        address: Where git reaches the repository.
+        revisions: Packages and numbers.
+
+    Returns:
+        Revision to the packages that use it, sorted; none is missing.
+    """
+    found: dict[tuple[str, int], list[str]] = {revision: [] for revision in revisions}
+    if not revisions:
+        return {}
+    for package, each in _named(git, commit, address):
+        ref = each.ref if names.is_tag(each.ref) else names.tag_ref(each.ref)
+        for revision, by in found.items():
+            if ref == names.tag_ref(names.spelled(*revision)) and package not in by:
+                by.append(package)
+    return {revision: tuple(by) for revision, by in found.items()}
+
+
+def _named(git: History, commit: str, address: str) -> Iterable[tuple[str, GitRef]]:
+    """The upstreams of packages that lie in this repository, in the order of the packages."""
     here = place(address)
     named = here.rpartition("/")[2].encode()
     for package, (_, tree) in sorted(git.difference("", commit).packages.items()):
         file = f"{package}/Kptfile".lstrip("/")
         data = git.blob(commit, file, MOST_BYTES) if tree and here else None
-        if data is None or named not in data.lower():
-            continue
-        for each in _upstreams(data, file, here):
-            for gone in removed:
-                if _within(each, gone) and package not in found[gone]:
-                    found[gone].append(package)
-    return {package: tuple(by) for package, by in found.items()}
+        if data is not None and named in data.lower():
+            yield from ((package, each) for each in _upstreams(data, file, here))
 
 
 def place(address: str) -> str:
@@ -55,15 +87,15 @@ def place(address: str) -> str:
     return text.rstrip("/").removesuffix(".git")
 
 
-def _upstreams(data: bytes, file: str, here: str) -> Iterable[str]:
-    """Folders in this repository that a Kptfile names as upstream."""
+def _upstreams(data: bytes, file: str, here: str) -> Iterable[GitRef]:
+    """Places in this repository that a Kptfile names as upstream."""
     try:
         kptfile = reader.read(data, file)
     except PackageError:
         return  # it is no package that anybody could bring up to date
     for git in (kptfile.upstream, kptfile.upstream_lock):
         if git is not None and place(git.repo) == here:
-            yield git.directory.removeprefix("./").strip("/")
+            yield git
 
 
 def _within(folder: str, package: str) -> bool:

@@ -6,7 +6,7 @@ from lifecycle import owners
 from lifecycle.access import AccessAction
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec
 from lifecycle.messages import answers as texts
-from lifecycle.needs import approving
+from lifecycle.needs import approved
 from lifecycle.policy import BrokenPolicy, Policy, configuring
 from lifecycle.rights import (
     REPOSITORY,
@@ -53,8 +53,8 @@ def verdict(request: CommandRequest, response: CommandResponse, row: CommandSpec
     if row.action is not AccessAction.APPROVE:
         return _authorise(request, response, row, Target(packages), rules)
     found = [
-        _authorise(request, response, row, Target((t.package,)), rules, approving(t))
-        for t in p.content.touched
+        _authorise(request, response, row, Target((package,)), rules, action)
+        for package, action in approved(p)
     ]
     if p.content.configures:
         changed = configuring(p.rules.policy)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from cadlib.diff.changes import Change
 from cadlib.findings import Finding
 from lifecycle.events import content
+from lifecycle.ledger import LedgerChange, bound
 from lifecycle.merges import Effect, UnknownRules
 from lifecycle.tags import Tagging
 
@@ -128,11 +129,13 @@ class Content:
 
     Attributes:
         touched: Packages touched, sorted by path.
+        ledger: Revisions that it withdraws or deprecates, and what else it does to the ledger.
         effect: What merging it would do beside what it shows; nothing once merged.
         beside: Digest of what the head changes outside of the packages; "" for nothing.
         configuration: Findings about the configuration file as the proposal changes it.
         configuration_changed: It changes `.porchbot.yaml` itself.
-        configures: It changes `.porchbot.yaml` or the ledger of a branch that is published from.
+        configures: It changes what judges proposals on a branch that is published from: the
+            configuration, or anything beside it but entries of the ledger.
         elsewhere: Branches that packages are published from, where this head would have to be
             approved; told where its base is none of them, sorted.
         doubt: Why the rules at the time of the merge cannot be told; None when they can.
@@ -142,6 +145,7 @@ class Content:
     """
 
     touched: tuple[Touched, ...]
+    ledger: tuple[LedgerChange, ...] = ()
     effect: Effect = field(default_factory=Effect)
     beside: str = ""
     configuration: tuple[Finding, ...] = ()
@@ -155,22 +159,37 @@ class Content:
     @property
     def approvable(self) -> bool:
         """There is something to approve here: packages, or the rules that judge them."""
-        return bool(self.touched) or self.configures
+        return self.publishes or self.configures
+
+    @property
+    def publishes(self) -> bool:
+        """The bot merges it, and has something to do then: packages, or entries of the ledger."""
+        return bool(self.touched or self.ledger)
 
     @property
     def tagged(self) -> bool:
-        """Every package that remains carries our tag."""
-        return all(t.tagged for t in self._telling)
+        """Every package that remains carries our tag, and what is withdrawn is gone."""
+        return all(t.tagged for t in self._telling) and all(c.done for c in self.ledger)
 
     @property
     def done(self) -> bool:
         """Every package that remains was published; a tag may be lost since."""
-        return all(t.done for t in self._telling)
+        return all(t.done for t in self._telling) and all(c.done for c in self.ledger)
+
+    @property
+    def untagged(self) -> bool:
+        """It leaves no package to tag: our record alone tells that it was judged."""
+        return self.publishes and all(t.removed for t in self.touched)
 
     @property
     def removal(self) -> bool:
-        """It removes packages and leaves none to tag: our record alone tells that it was judged."""
-        return bool(self.touched) and all(t.removed for t in self.touched)
+        """It is a deletion proposal: it removes packages or withdraws revisions, and tags none."""
+        return self.untagged and bool(self.touched or self.withdrawals)
+
+    @property
+    def withdrawals(self) -> tuple[LedgerChange, ...]:
+        """The revisions that it withdraws."""
+        return tuple(each for each in self.ledger if each.withdraws)
 
     @property
     def _telling(self) -> tuple[Touched, ...]:
@@ -185,12 +204,12 @@ class Content:
     @property
     def trees(self) -> Mapping[str, str]:
         """Package to tree at what would be tagged: what an approval binds to."""
-        return {t.package: t.tree for t in self.touched}
+        return {**{t.package: t.tree for t in self.touched}, **bound(self.ledger)}
 
     @property
     def head_trees(self) -> Mapping[str, str]:
         """Package to tree at the proposal's head."""
-        return {t.package: t.head_tree for t in self.touched}
+        return {**{t.package: t.head_tree for t in self.touched}, **bound(self.ledger)}
 
     @property
     def unpublished(self) -> str:

@@ -11,6 +11,7 @@ from lifecycle.messages.markdown import (
     number,
     one_line,
     plain_line,
+    revisions,
 )
 
 
@@ -61,6 +62,8 @@ def merge_title(proposal: Proposal) -> str:
         for t in proposal.content.touched
         if not t.removed
     )
+    if not shown and proposal.content.ledger:
+        return committed(f"{revisions(proposal)} (#{proposal.place.number})"[:200])
     return (
         f"Publish {shown} (#{proposal.place.number})"
         if shown

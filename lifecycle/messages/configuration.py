@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from cadlib.errors import Place
+from cadlib.findings import Finding, Severity
+from lifecycle.ledger import LedgerChange
 
 Problem = tuple[str, str]
 """What is wrong, and what to do; neither with a full stop."""
@@ -247,6 +249,22 @@ def package(text: str) -> Problem:
 def revision(text: str) -> Problem:
     """A key of a package in the ledger that is no revision."""
     return f"{text!r} is not a revision", "Write its number, such as 5"
+
+
+def ledger_change(change: LedgerChange) -> Finding | None:
+    """What no approval lets pass of a change of the ledger; None for nothing."""
+    if change.frees:
+        message = (
+            f"{change.name} was withdrawn: its entry in the ledger stays as it is, so that the"
+            " number is never given again"
+        )
+        fix = "Put the entry back as it was"
+    elif not change.known:
+        message = f"{change.name} was never published: listing it would skip its number"
+        fix = "Leave the entry out"
+    else:
+        return None
+    return Finding(message=message, severity=Severity.ERROR, place=Place(change.path), fix=fix)
 
 
 def alias(text: str) -> Problem:

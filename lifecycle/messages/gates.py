@@ -13,6 +13,7 @@ from lifecycle.facts.head import MOST_SHARED, PushRefusal
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.verdicts import Readiness, Verdict
+from lifecycle.ledger import LedgerChange
 from lifecycle.merges import Effect
 from lifecycle.messages import rights
 from lifecycle.messages.markdown import (
@@ -83,6 +84,10 @@ CHECK_WANTED = "success"
 MERGE_WHO = "somebody who may change the branch rules, or the author"
 TAG_WHO = "somebody who may push and delete tags"
 TAG_ALLOWED = "a rule for tags that lets the bot make them; then comment `/check`"
+TAG_DELETABLE = (
+    "a rule for tags that lets the bot delete them: *Settings → Rules → Rulesets*, the bot's App in"
+    " the bypass list of each ruleset that restricts deletions of these tags; then comment `/check`"
+)
 SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
 SAME_HEAD_WHO = "the author"
 CROWDED = f"More than {MOST_SHARED} other proposals share this commit"
@@ -138,6 +143,7 @@ FALLEN: Mapping[Fallen, str] = {
 _LOST: Mapping[TagLoss, str] = {
     TagLoss.GONE: "gone",
     TagLoss.REPLACED: "replaced by one without porchbot's record",
+    TagLoss.RETURNED: "there, although the revision was withdrawn",
 }
 
 
@@ -280,8 +286,7 @@ def approvals_who(standing: Approvals, authors: Iterable[str]) -> str:
 def used_by(found: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Which packages have as upstream what is removed."""
     return "; ".join(
-        f"{name(package)} is the upstream of {names(users)}"
-        for package, users in found[:MOST_LISTED]
+        f"{what} is the upstream of {names(users)}" for what, users in found[:MOST_LISTED]
     )
 
 
@@ -388,9 +393,30 @@ def tag_restored(touched: Touched) -> str:
     """How to bring a tag back, or to say that it is gone for good."""
     ref = names_.tag_ref(names_.spelled(touched.package, touched.revision))
     made = touched.tagging.tag
+    if touched.tagging.lost is TagLoss.RETURNED:
+        return f"no such tag: {code(shell('git', 'push', 'origin', f':{ref}'))}"
     push = code(shell("git", "push", "--force", "origin", f"{made}:{ref}"))
     again = f": {push}" if made else ""
-    return f"the tag as it was{again}; or the revision withdrawn in `.porchbot/ledger.yaml`"
+    return f"the tag as it was{again}; or the revision withdrawn, by `/delete`"
+
+
+def tag_stays(change: LedgerChange) -> str:
+    """A tag that is not the one that is to go with its revision."""
+    named = change.after.tag if change.after else ""
+    what = code(change.name)
+    if named:
+        return f"{what} names {code(change.tag)}, and the ledger withdraws {code(named)}"
+    return f"{what} was not made by porchbot for this revision"
+
+
+def tag_named(change: LedgerChange) -> str:
+    """How to say which tag goes."""
+    ref = names_.tag_ref(change.name)
+    gone = code(shell("git", "push", f"--force-with-lease={ref}:{change.tag}", "origin", f":{ref}"))
+    return (
+        f"no such tag, if it is to go: {gone}; or the entry of {code(change.path)} with"
+        f" {code(f'tag: {change.tag}')}"
+    )
 
 
 def _tag(ref: str) -> str:

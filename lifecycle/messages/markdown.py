@@ -12,6 +12,7 @@ from cadlib.diff.changes import Change
 from lifecycle import spelling
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
+from lifecycle.ledger import LedgerChange, ListedState
 
 MOST_LISTED = 30
 """Rows of one list in a comment or check; the rest is counted. Keeps a summary far below
@@ -70,9 +71,23 @@ def revisions(proposal: Proposal) -> str:
         f"{one_line(t.package) or 'root package'} " + ("removed" if t.removed else f"v{t.revision}")
         for t in proposal.content.touched
     ]
+    shown += [
+        f"{one_line(each.package) or 'root package'} v{each.revision} {listed(each)}"
+        for each in proposal.content.ledger
+    ]
     more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
     rules = "a change of the rules" if proposal.content.configures else "nothing"
     return ", ".join(shown[:3]) + more or rules
+
+
+def listed(change: LedgerChange) -> str:
+    """What becomes of a revision by a change of the ledger, in a word."""
+    if change.withdraws:
+        return "withdrawn"
+    if change.restores:
+        return "no longer deprecated"
+    deprecates = change.after is not None and change.after.state is ListedState.DEPRECATED
+    return "deprecated" if deprecates and not change.frees else "listed otherwise"
 
 
 def name(package: str) -> str:

@@ -11,9 +11,10 @@ from lifecycle.messages import gates
 from lifecycle.messages.markdown import (
     code,
     name,
-    names,
     number,
     person,
+    quote,
+    revisions,
 )
 
 if TYPE_CHECKING:
@@ -104,11 +105,11 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
         changed.append(f"- {_UNKNOWN_RULES[proposal.content.doubt]}")
     what, why = (
         (
-            "**Merged, not approved**: the removal of",
-            "A removal is approved like any change. `/approve` here approves it as it is; to take"
-            " it back, press *Revert*.",
+            "**Merged, not approved**:",
+            "What is removed, withdrawn or deprecated is approved like any change. `/approve` here"
+            " approves it as it is; to take a removal back, press *Revert*.",
         )
-        if proposal.content.removal
+        if proposal.content.untagged
         else (
             "**Merged, not published**:",
             "Nothing is tagged that was not approved at exactly this content. `/approve` here"
@@ -116,7 +117,7 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
         )
     )
     return (
-        f"{what} {names(t.package for t in proposal.content.touched)} at"
+        f"{what} {quote(revisions(proposal))} at"
         f" {code(str(proposal.place.merge_commit)[:10])}.\n\n"
         + "\n".join([*changed, *(f"- {gate.name}: {gate.actual}" for gate in judgement.open)])
         + f"\n\n{why}"

@@ -14,6 +14,7 @@ from lifecycle.facts.checks import PUBLISH
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.facts.proposal import Proposal, Stage
+from lifecycle.ledger import LedgerChange
 from lifecycle.messages import checks
 from lifecycle.messages import gates as texts
 from lifecycle.messages.findings import findings, severity_first
@@ -25,6 +26,7 @@ from lifecycle.messages.markdown import (
     code,
     every,
     label,
+    listed,
     name,
     number,
     person,
@@ -181,17 +183,20 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
         case Stage.DRAFT:
             return f"Draft of {what}"
         case Stage.PROPOSED if judgement.holds:
-            return f"{what} is being published"
+            return f"{what} is being {'merged' if proposal.content.untagged else 'published'}"
+        case Stage.PROPOSED if proposal.content.removal:
+            return f"Deletion proposed: {what}"
         case Stage.PROPOSED:
             return f"{what} is proposed"
         case Stage.MERGED if proposal.once_published:
             return f"Published, and not tagged any more: {what}"
         case Stage.MERGED:
-            return f"Merged, not {'approved' if proposal.content.removal else 'published'}: {what}"
+            return f"Merged, not {'approved' if proposal.content.untagged else 'published'}: {what}"
         case Stage.PUBLISHED if any(t.tagging.within is not None for t in proposal.content.touched):
             return f"Merged, not published by itself: its content is in {what}"
         case Stage.PUBLISHED:
-            return f"Published {what}"
+            done = proposal.content.ledger and proposal.content.untagged
+            return f"{'Done:' if done else 'Published'} {what}"
         case Stage.CLOSED:
             return f"Closed: {what}"
 
@@ -210,17 +215,43 @@ def _unenforced(proposal: Proposal) -> str:
 
 
 def _packages(proposal: Proposal) -> str:
+    listed = _listed(proposal)
     if not proposal.content.touched:
-        return ""
+        return listed
+    gone = {each.package for each in proposal.content.withdrawals}
     rows = [
         f"- {name(t.package)}: "
-        + ("removed; its revisions and tags stay" if t.removed else f"v{t.revision}{_aside(t)}")
+        + (_removed(t.package in gone) if t.removed else f"v{t.revision}{_aside(t)}")
         + ("" if proposal.place.closed else also_changed(t.also))
         for t in proposal.content.touched
     ]
     shown = ["**Packages**", "", *rows[:MOST_LISTED]]
-    rest = (_rest(proposal, limits.TEXT // 3), _adopted(proposal))
+    rest = (_rest(proposal, limits.TEXT // 3), _adopted(proposal), listed)
     return "\n\n".join(["\n".join(shown), *(part for part in rest if part)])
+
+
+def _removed(withdrawn: bool) -> str:
+    if withdrawn:
+        return "removed; of its revisions those below go as well"
+    return "removed; its revisions and tags stay"
+
+
+def _listed(proposal: Proposal) -> str:
+    """What becomes of revisions by the ledger, with the reason and the tag that goes."""
+    rows = [_entry(each) for each in proposal.content.ledger]
+    if not rows:
+        return ""
+    return "\n".join(["**Revisions**", "", *some_lines(rows)])
+
+
+def _entry(change: LedgerChange) -> str:
+    said = f"{code(change.name)}: {listed(change)}"
+    if change.withdraws and change.goes and not change.done:
+        said += f"; its tag {code(change.tag[:10])} is deleted once this is merged and approved"
+    elif change.withdraws and not change.tag:
+        said += "; it has no tag" if not change.done else "; its tag is deleted"
+    reason = change.after.reason if change.after else ""
+    return f"{said}. {quote(reason)}" if reason else said
 
 
 def _rest(proposal: Proposal, most: int) -> str:

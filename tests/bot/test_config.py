@@ -28,6 +28,7 @@ from lifecycle.access import (
     TeamSource,
     UserSource,
 )
+from lifecycle.ledger import LedgerEntry, ListedState
 from lifecycle.policy import (
     AccessRule,
     BrokenPolicy,
@@ -533,12 +534,19 @@ revisions:
     5: {state: withdrawn, reason: wrong peers}
     v7: {state: deprecated, reason: "use v8"}
   .:
-    "1": {state: withdrawn, reason: never worked}
-"""
+    "1": {state: withdrawn, reason: never worked, tag: TAG}
+""".replace("TAG", "a" * 40)
 
 
 def test_the_ledger_keeps_numbers_used() -> None:
-    expected = {"net/core": frozenset({5, 7}), "": frozenset({1})}
+    withdrawn, deprecated = ListedState.WITHDRAWN, ListedState.DEPRECATED
+    expected = {
+        "net/core": {
+            5: LedgerEntry(withdrawn, "wrong peers"),
+            7: LedgerEntry(deprecated, "use v8"),
+        },
+        "": {1: LedgerEntry(withdrawn, "never worked", "a" * 40)},
+    }
 
     assert config.read_ledger(LEDGER.encode()) == expected
     assert config.read_ledger(None) == {}
@@ -573,7 +581,7 @@ BROKEN_LEDGERS: dict[str, tuple[str, str]] = {
     "an unknown key below": (
         "revisions: {net: {5: {state: withdrawn, reason: x, by: ann}}}\n",
         ".porchbot/ledger.yaml:1, revisions.net.5.by: the key 'by' is unknown."
-        " Leave it out; known are reason, state.",
+        " Leave it out; known are reason, state, tag.",
     ),
 }
 
@@ -626,8 +634,13 @@ def test_the_ledger_of_one_package_is_a_file_of_its_own() -> None:
     assert config.package_ledger("") == ""
 
     text = b"revisions: {3: {state: withdrawn, reason: broken}, v5: {state: deprecated, reason: x}}"
-    assert config.read_package_ledger(text, path) == frozenset({3, 5})
-    assert config.read_package_ledger(None, path) == frozenset()
+    assert config.read_package_ledger(text, path) == {
+        3: LedgerEntry(ListedState.WITHDRAWN, "broken"),
+        5: LedgerEntry(ListedState.DEPRECATED, "x"),
+    }
+    assert config.read_package_ledger(None, path) == {}
+    assert config.ledger_package(path) == "net/core"
+    assert config.ledger_package(config.LEDGER) is None
     for broken in (b"revisions: {net: {5: {state: withdrawn, reason: x}}}", b"revisions: {3: x}"):
         assert isinstance(config.read_package_ledger(broken, path), BrokenPolicy)
 

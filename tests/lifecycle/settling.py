@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from lifecycle import actions as a
+from lifecycle import names
 from lifecycle.decide import decide
 from lifecycle.events import Log, Tampered
 from lifecycle.facts.checks import CheckRun
@@ -55,7 +56,11 @@ def settled(
     return replace(facts, rerun=rerun)
 
 
-def _shown(proposal: Proposal, action: a.SetDraft | a.SetLabels | a.MakeRelease) -> Proposal:
+def _shown(
+    proposal: Proposal, action: a.SetDraft | a.SetLabels | a.MakeRelease | a.DeleteTag
+) -> Proposal:
+    if isinstance(action, a.DeleteTag):
+        return _gone(proposal, action)
     if isinstance(action, a.SetDraft):
         return changed(proposal, draft=action.draft)
     if isinstance(action, a.MakeRelease):
@@ -63,6 +68,15 @@ def _shown(proposal: Proposal, action: a.SetDraft | a.SetLabels | a.MakeRelease)
         return replace(proposal, releases=tuple(made))
     there = proposal.place.labels or frozenset()
     return changed(proposal, labels=there - {*action.remove} | {*action.add})
+
+
+def _gone(proposal: Proposal, action: a.DeleteTag) -> Proposal:
+    found = proposal.content
+    ledger = (
+        replace(each, tag="") if names.tag_ref(each.name) == action.ref else each
+        for each in found.ledger
+    )
+    return replace(proposal, content=replace(found, ledger=tuple(ledger)))
 
 
 def _one(facts: Facts, action: a.Action) -> Facts:
@@ -94,7 +108,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             )
         case a.Restore() | a.KeepFreezes() | a.Keep() | a.RemoveDouble() | a.Suggest():
             return _upkeep(facts, action)
-        case a.SetDraft() | a.SetLabels() | a.MakeRelease():
+        case a.SetDraft() | a.SetLabels() | a.MakeRelease() | a.DeleteTag():
             return _each(facts, action.number, lambda p: _shown(p, action))
         case a.AskPublish(number=number):
             return _each(facts, number, lambda p: changed(p, queued=True))

@@ -116,6 +116,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
         "Merge",
         "Dequeue",
         "Tag",
+        "DeleteTag",
         "MakeRelease",
         "DeleteBranch",
     ]

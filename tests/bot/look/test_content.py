@@ -19,6 +19,7 @@ from bot.look.tags import Tags
 from bot.store.values import Revision
 from lifecycle import records
 from lifecycle.facts.packages import Touched, Unpublished
+from lifecycle.ledger import LedgerEntry, ListedState
 from lifecycle.merges import Effect
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Tagging, TagLoss
@@ -367,7 +368,7 @@ def tagging(remote: Remote, merge: str, **used: Revision) -> Tagging:
         tags = reader(git, {"net/core": known}).tags
         tags.above |= {f"refs/tags/{f}" for f in ("net", "net/core") if git.ref(f"refs/tags/{f}")}
         merged = Sha(merge) if merge else None
-        return tags.tagging("net/core", merged, removed=False, listed=())
+        return tags.tagging("net/core", merged, removed=False, listed={})
 
 
 def test_only_a_tag_with_our_record_for_exactly_this_revision_is_ours(remote: Remote) -> None:
@@ -436,11 +437,12 @@ def test_what_became_of_a_tag_that_we_made(remote: Remote) -> None:
 
 def test_a_revision_that_was_withdrawn_misses_no_tag(remote: Remote) -> None:
     """Fails when a tag that the ledger lets go is reported for ever."""
+    gone = {5: LedgerEntry(ListedState.WITHDRAWN, "broken")}
     merge = remote.commit(CORE)
     with opened(remote) as git:
         tags = reader(git, {"net/core": {5: Revision(merge, "t", 7)}}).tags
-        found = tags.tagging("net/core", Sha(merge), removed=False, listed=[5])
-        following = tags.tagging("net/core", None, removed=False, listed=[5])
+        found = tags.tagging("net/core", Sha(merge), removed=False, listed=gone)
+        following = tags.tagging("net/core", None, removed=False, listed=gone)
 
     assert (found.tagged, found.withdrawn, found.lost) == (True, True, None)
     assert following.missing == ()

@@ -93,7 +93,7 @@ async def look(fetcher: Fetcher, mirror: DiskMirror, base: str = "main") -> Tags
         basis = Basis(rules=tip or Sha(""), base=tip)
         await fetcher.fetch_related(reader, head or Sha(""), base, basis, since)
         for package in tags.packages:
-            tags.tagging(package, None, removed=False, listed=())
+            tags.tagging(package, None, removed=False, listed={})
     fetcher.saw(1, HEAD, [base], tags.packages)
     return tags
 
@@ -133,7 +133,7 @@ async def test_a_tag_that_another_replica_made_meanwhile_is_not_gone(
 
     ends.meanwhile = tagged
     tags = await look(fetcher, mirror)
-    assert tags.tagging("net/core", None, removed=False, listed=()).missing == ()
+    assert tags.tagging("net/core", None, removed=False, listed={}).missing == ()
     remote.requests.clear()
     await look(fetcher, mirror)
     assert len(remote.requests) == 1  # what is there is fetched once
@@ -141,7 +141,7 @@ async def test_a_tag_that_another_replica_made_meanwhile_is_not_gone(
     remote.git("update-ref", "-d", "refs/tags/net/core/v1")
     ends.meanwhile = lambda: None
     tags = await look(fetcher, mirror)
-    assert tags.tagging("net/core", None, removed=False, listed=()).missing == ("net/core/v1",)
+    assert tags.tagging("net/core", None, removed=False, listed={}).missing == ("net/core/v1",)
 
 
 async def test_a_tag_where_a_folder_must_be_is_asked_for_once(
@@ -154,7 +154,7 @@ async def test_a_tag_where_a_folder_must_be_is_asked_for_once(
     ends.tags = {"net"}
 
     tags = await look(fetcher, mirror)
-    assert tags.tagging("net/core", None, removed=False, listed=()).clash == "refs/tags/net"
+    assert tags.tagging("net/core", None, removed=False, listed={}).clash == "refs/tags/net"
     assert ends.asked == ["net", "net/core"]
     ends.tags = set()
     await look(fetcher, mirror)

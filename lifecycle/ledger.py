@@ -1,0 +1,145 @@
+"""The ledger: revisions that were withdrawn or deprecated, and what a proposal changes of that.
+
+Rules (docs/design.md, "Deletion"):
+
+1. A number that the ledger lists stays used for ever, on every branch that packages are published
+   from; no proposal takes one out.
+2. Withdrawing a revision takes the approvals of a deletion, whoever wrote the entry; deprecating
+   one those of a deprecation. Both count for the entries as they are written.
+3. The tag of a withdrawn revision is deleted once that was merged and approved, and only the tag
+   that porchbot made or that the entry names by its object.
+4. What others in the repository have as upstream is not withdrawn.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lifecycle import names
+from lifecycle.access import AccessAction
+
+
+class ListedState(StrEnum):
+    """What the ledger says of a revision."""
+
+    WITHDRAWN = "withdrawn"
+    """It is gone, with its tag."""
+    DEPRECATED = "deprecated"
+    """It is there, and nobody should use it any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What the ledger says of one revision.
+
+    Attributes:
+        state: What became of it.
+        reason: Why, in the words of whoever asked.
+        tag: The object of the tag that goes with it, 40 or 64 hex digits; "" where it names none.
+    """
+
+    state: ListedState
+    reason: str
+    tag: str = ""
+
+
+Entries = Mapping[int, LedgerEntry]
+"""Number to entry, of one package."""
+
+Ledger = Mapping[str, Entries]
+"""Package to its entries."""
+
+
+def withdrawn(entries: Entries) -> frozenset[int]:
+    """Return the numbers whose tags may be gone."""
+    return frozenset(n for n, each in entries.items() if each.state is ListedState.WITHDRAWN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerChange:
+    """What a proposal does to one entry of the ledger, and how the revision stands.
+
+    Attributes:
+        package: Its path; "" for the root package.
+        revision: Its number.
+        path: The file of the ledger.
+        before: The entry without the proposal; None for none.
+        after: The entry with it; None for none.
+        tag: The object that the revision's tag names now; "" when there is no such tag.
+        ours: That is a tag of porchbot's, for this revision.
+        known: The number was given, or is to be given next: nothing is skipped by listing it.
+        used_by: Packages of the same branch that have this revision as upstream, sorted.
+        done: What it asks for was carried out, once its approvals were given.
+    """
+
+    package: str
+    revision: int
+    path: str
+    before: LedgerEntry | None
+    after: LedgerEntry | None
+    tag: str = ""
+    ours: bool = False
+    known: bool = True
+    used_by: tuple[str, ...] = ()
+    done: bool = False
+
+    @property
+    def name(self) -> str:
+        """The revision as its tag is called, such as "net/core/v5"."""
+        return names.spelled(self.package, self.revision)
+
+    @property
+    def withdraws(self) -> bool:
+        """The revision and its tag go, and did not before."""
+        return _is_withdrawn(self.after) and not _is_withdrawn(self.before)
+
+    @property
+    def frees(self) -> bool:
+        """It takes back what stays for ever: a withdrawal, or what that said of the tag."""
+        if self.before is None or not _is_withdrawn(self.before):
+            return False
+        return not _is_withdrawn(self.after) or (
+            self.after is not None and self.after.tag != self.before.tag
+        )
+
+    @property
+    def restores(self) -> bool:
+        """The revision is deprecated no more."""
+        return self.before is not None and self.after is None and not self.frees
+
+    @property
+    def action(self) -> AccessAction:
+        """What it takes to approve it."""
+        deletes = _is_withdrawn(self.after) or _is_withdrawn(self.before)
+        return AccessAction.DELETE if deletes else AccessAction.DEPRECATE
+
+    @property
+    def goes(self) -> bool:
+        """Its tag is there, and is the one that is to be deleted."""
+        if not self.withdraws or self.after is None or not self.tag:
+            return False
+        return self.tag == self.after.tag if self.after.tag else self.ours
+
+    @property
+    def stuck(self) -> bool:
+        """Its tag is there, and nobody said that this one is to be deleted."""
+        return self.withdraws and bool(self.tag) and not self.goes
+
+
+def _is_withdrawn(entry: LedgerEntry | None) -> bool:
+    return entry is not None and entry.state is ListedState.WITHDRAWN
+
+
+def bound(changes: Iterable[LedgerChange]) -> dict[str, str]:
+    """Return what an approval of these changes binds to, beside the trees of packages.
+
+    The keys hold what no path does, so that none of them is a package.
+    """
+    return {
+        f"\0{each.name}": json.dumps([_said(each.before), _said(each.after)]) for each in changes
+    }
+
+
+def _said(entry: LedgerEntry | None) -> list[str]:
+    return [] if entry is None else [entry.state, entry.reason, entry.tag]

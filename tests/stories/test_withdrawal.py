@@ -1,0 +1,102 @@
+"""Revisions withdrawn and deprecated: by the ledger, approved, and with the tag that goes."""
+
+from tests.stories.people import wait_for
+from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
+
+LEDGER = ".porchbot/ledger/net/core.yaml"
+WITHDRAWN = "revisions:\n  1: {state: withdrawn, reason: it was broken}\n"
+DELETING = CONFIG + '  delete: {require: 2, from: ["role:maintain"]}\n'
+
+
+def publishes(play: World, size: int = 1) -> None:
+    """Publish the next revision of net/core."""
+    branch = f"drafts/net/core/w{size}"
+    files = package("net/core") if size == 1 else {}
+    number = play.proposes(branch, {**files, **resized("net/core", size)})
+    play.approver.says(number, "/approve")
+    play.author.waits_for_tag(f"net/core/v{size}")
+    play.rests()
+
+
+def lists(play: World, text: str, branch: str = "people/ledger", **more: str | None) -> int:
+    """Propose a change of the ledger by hand; its number."""
+    play.author.pushes(branch, {LEDGER: text, **more}, message="Withdraw it")
+    pull = play.author.repository.create_pull(base="main", head=branch, title="t", body="")
+    play.rests()
+    return int(pull.number)
+
+
+def test_an_entry_by_hand_takes_the_approvals_of_a_deletion(staged: Staging) -> None:
+    """The short-cut deletes the tag of whatever the ledger lists, or with any approval."""
+    with staged(DELETING) as play:
+        play.start_bot()
+        play.rests()
+        publishes(play)
+        number = lists(play, WITHDRAWN)
+        assert "Deletion proposed: net/core v1 withdrawn" in play.author.summary(number)
+        play.approver.says(number, "/approve")
+        play.author.waits_for_summary(number, "1 of 2")
+        play.rests()
+        assert not play.author.pull(number).merged
+        assert {label.name for label in play.author.pull(number).labels} == {
+            "porchbot: deletion proposed"
+        }
+
+        play.owner.says(number, "/approve")
+        wait_for("the tag's end", lambda: play.author.tags() == {} or None)
+        play.rests()
+        assert play.author.pull(number).merged
+        assert "its tag is deleted" in play.author.summary(number)
+        publishes_next(play)
+
+
+def publishes_next(play: World) -> None:
+    """The number of what was withdrawn is not given again, also without the database."""
+    play.stop_bot()
+    play.loses_database()
+    play.start_bot()
+    play.rests()
+    publishes(play, 2)
+    assert set(play.author.tags()) == {"net/core/v2"}
+
+
+def test_merged_by_hand_nothing_goes_before_it_is_approved(play: World) -> None:
+    """The short-cut obeys the ledger: whoever can merge deletes any tag."""
+    publishes(play)
+    number = lists(play, WITHDRAWN)
+    play.author.merges(number)
+    play.author.waits_for_summary(number, "Merged, not approved")
+    play.rests()
+    assert set(play.author.tags()) == {"net/core/v1"}
+
+    seconds_pass(play.forge, 1)
+    play.approver.says(number, "/approve")
+    wait_for("the tag's end", lambda: play.author.tags() == {} or None)
+    play.rests()
+    assert "Done: net/core v1 withdrawn" in play.author.summary(number)
+
+
+def test_a_tag_that_moved_stays(play: World) -> None:
+    """The short-cut deletes by name: the tag that somebody put there goes unseen."""
+    publishes(play)
+    number = lists(play, WITHDRAWN)
+    main = play.author.repository.get_branch("main").commit.sha
+    play.owner.repository.get_git_ref("tags/net/core/v1").delete()
+    play.owner.repository.create_git_ref("refs/tags/net/core/v1", main)
+    play.rests()
+    seconds_pass(play.forge, 1)
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "was not made by porchbot for this revision")
+    play.rests()
+    assert set(play.author.tags()) == {"net/core/v1"}
+
+
+def test_a_withdrawal_is_not_taken_back(play: World) -> None:
+    """The short-cut judges the file alone: an entry taken out frees its number."""
+    play.owner.pushes("main", {LEDGER: WITHDRAWN})
+    play.rests()
+    number = lists(play, "revisions: {}\n")
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "the number is never given again")
+    play.rests()
+    assert not play.author.pull(number).merged
