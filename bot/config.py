@@ -549,7 +549,7 @@ def _entries(listed: Mapping[str, Listed]) -> Entries:
 
 def ledger_entry(
     whole: bytes | None, own: bytes | None, package: str, revision: int
-) -> Withdrawn | BrokenPolicy | None:
+) -> LedgerEntry | BrokenPolicy | None:
     """Return what the ledgers say of a revision; None for nothing.
 
     Args:
@@ -558,17 +558,15 @@ def ledger_entry(
         package: Its path.
         revision: Its number.
     """
-    both = _read(Ledger, whole or b"", LEDGER)
-    alone = _read(PackageLedger, own or b"", package_ledger(package))
-    if isinstance(both, BrokenPolicy):
-        return both
+    older, alone = read_ledger(whole), read_package_ledger(own, package_ledger(package))
+    if isinstance(older, BrokenPolicy):
+        return older
     if isinstance(alone, BrokenPolicy):
         return alone
-    entries = [
-        found.get(str(revision)) for found in (both.revisions.get(package, {}), alone.revisions)
-    ]
-    said = [entry for entry in entries if entry is not None]
-    return next((e for e in said if e.state == "withdrawn"), said[0] if said else None)
+    both = (older.get(package, {}).get(revision), alone.get(revision))
+    said = [entry for entry in both if entry is not None]
+    gone = (entry for entry in said if entry.state is ListedState.WITHDRAWN)
+    return next(gone, said[0] if said else None)
 
 
 MOST_KEPT = 16 * 1024
