@@ -12,12 +12,12 @@ import click
 from bot.cli.disk import clone
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure, StrictCommand
-from bot.config import Withdrawn
 from bot.git.process import users_environment
 from bot.signing import allowed
 from bot.signing.allowed import Signer
 from bot.signing.tags import Attested, ForgedError, check
 from lifecycle import names
+from lifecycle.ledger import LedgerEntry
 
 MOST_BYTES = 1024**2
 """Bytes of a tag that are read; ours have a few thousand."""
@@ -171,7 +171,7 @@ def _told(revision: str, attested: Attested) -> str:
     return "\n".join(click.unstyle(line) for line in lines)
 
 
-def _ledger(branches: Sequence[str], entry: Withdrawn | None) -> str:
+def _ledger(branches: Sequence[str], entry: LedgerEntry | None) -> str:
     """What the ledger says, for people; withdrawn it is not."""
     where = f" ({', '.join(branches)})" if branches else ""
     if entry is not None:

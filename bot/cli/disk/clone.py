@@ -8,9 +8,10 @@ from pathlib import Path
 from bot import config
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
-from bot.config import LEDGER, Withdrawn
+from bot.config import LEDGER
 from bot.git.process import execute, users_environment
 from lifecycle import names
+from lifecycle.ledger import LedgerEntry
 from lifecycle.policy import BrokenPolicy
 
 ORIGIN = "origin"
@@ -49,7 +50,7 @@ def repository(folder: Path) -> str:
 
 def ledger(
     git: RepositoryTrees, base: str, package: str, revision: int
-) -> tuple[Sequence[str], Withdrawn | None]:
+) -> tuple[Sequence[str], LedgerEntry | None]:
     """Read what the ledgers of the publish branches say of a revision.
 
     What was fetched last counts: the default branch of the remote and the branch that the revision
@@ -78,7 +79,7 @@ def ledger(
     return shown, told[-1] if told else None
 
 
-def _entry(git: RepositoryTrees, commit: str, package: str, revision: int) -> Withdrawn | None:
+def _entry(git: RepositoryTrees, commit: str, package: str, revision: int) -> LedgerEntry | None:
     paths = (LEDGER, config.package_ledger(package))
     files = [config.fetch(git.blob, commit, path) if path else None for path in paths]
     for path, data in zip(paths, files, strict=True):
