@@ -51,9 +51,10 @@ class Picture:
     Attributes:
         name: File name without its ending.
         moment: When in the demo's story.
-        page: Path below the pull request's page.
+        page: Path of its page in the repository; `{number}` is the number that the moment names.
         height: Height of the window, in CSS pixels.
         width: Its width.
+        settles: Whether its page says the same in each run, once it is at rest.
     """
 
     name: str
@@ -61,12 +62,17 @@ class Picture:
     page: str
     height: int
     width: int = 1280
+    settles: bool = True
 
 
 PICTURES = (
-    Picture(name="checks", moment="objection", page="/checks", height=1160),
-    Picture(name="pull-request", moment="refusal", page="", height=1240),
-    Picture(name="phone", moment="objection", page="", height=1400, width=390),
+    Picture(name="checks", moment="objection", page="pull/{number}/checks", height=1160),
+    Picture(name="pull-request", moment="refusal", page="pull/{number}", height=1240),
+    Picture(name="window", moment="window", page="pull/{number}", height=1500),
+    # What a proposal waits for is as fresh as the look before: it is written seldom.
+    Picture(name="dashboard", moment="frozen", page="issues/{number}", height=920, settles=False),
+    Picture(name="release", moment="published", page="releases/tag/net/core/v2", height=900),
+    Picture(name="phone", moment="objection", page="pull/{number}", height=1400, width=390),
 )
 
 Look = Callable[[Picture, str], None]
@@ -88,7 +94,7 @@ def story(console: Console, look: Look, repository: Path | None = None) -> None:
 
 def _address(info: Mapping[str, Any], number: int, picture: Picture) -> str:
     repository = info["repositories"][0]["full_name"]
-    return f"{info['web_url']}/{repository}/pull/{number}{picture.page}"
+    return f"{info['web_url']}/{repository}/{picture.page.format(number=number)}"
 
 
 def page(address: str) -> str:
@@ -135,10 +141,15 @@ _TIMES = frozenset({"· edited"})  # a comment edited within its second does not
 
 
 def text_of(html: str) -> str:
-    """Return what a page says, without what differs from run to run: times and commits."""
+    """Return what a page says, without what differs from run to run: commits, numbers, times."""
     reader = _Text()
     reader.feed(html)
-    return re.sub(r"\b[0-9a-f]{7,40}\b", "(commit)", "\n".join(reader.lines)) + "\n"
+    said = re.sub(r"\b[0-9a-f]{7,64}\b", "(commit)", "\n".join(reader.lines))
+    said = re.sub(r"#\d+", "#(number)", said)  # the dashboard may take one earlier
+    return (
+        re.sub(r"((Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?\d{4}-\d\d-\d\d( \d\d:\d\d)?", "(date)", said)
+        + "\n"
+    )
 
 
 def said(picture: Picture) -> Path:
@@ -187,6 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def look(picture: Picture, address: str) -> None:
         text = at_rest(address)
         take(browser, address, picture)
+        text = text if picture.settles else ""
         said(picture).write_text(f"{digest(picture)}\n{text}", encoding="utf-8")
 
     story(Console(highlight=False, soft_wrap=True), look)

@@ -69,8 +69,9 @@ def test_what_dies_is_started_again_and_proposals_go_on(
     assert before["bot_pid"] == before["bots"][0]["pid"]
 
     def kill(moment: str, number: int) -> None:
-        victim = {"objection": before["bots"][1]["pid"], "refusal": before["database_pid"]}[moment]
-        os.kill(victim, signal.SIGKILL)
+        victims = {"objection": before["bots"][1]["pid"], "refusal": before["database_pid"]}
+        if moment in victims:
+            os.kill(victims[moment], signal.SIGKILL)
 
     said = io.StringIO()
     Story(before, Console(file=said, width=200), watch=kill).tell()

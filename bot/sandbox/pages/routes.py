@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from bot.sandbox import refnames
 from bot.sandbox.errors import GitError, RefusedError, not_found
-from bot.sandbox.pages import apps, markup, templating, views
+from bot.sandbox.pages import apps, issues, markup, templating, views
 from bot.sandbox.pages.asked import COOKIE, PageRequest
 from bot.sandbox.rules.state import ForgeState
 
@@ -31,6 +31,7 @@ MOST_FORM_BYTES = 400_000
 """A form above this is refused; a comment has at most 65,536 characters."""
 
 _PULL = "/{owner}/{name}/pull/{number:int}"
+_ISSUE = "/{owner}/{name}/issues/{number:int}"
 _SECURITY = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
@@ -71,9 +72,13 @@ class Pages:
                 Route("/{owner}/{name}/blob/{address:path}", self._shows(self._code)),
                 Route("/{owner}/{name}/branches", self._shows(self._refs)),
                 Route("/{owner}/{name}/tags", self._shows(self._refs)),
+                Route("/{owner}/{name}/releases", self._shows(self._releases)),
                 Route("/{owner}/{name}/releases/tag/{tag:path}", self._shows(self._tag)),
                 Route("/{owner}/{name}/commit/{sha}", self._shows(self._commit)),
                 Route("/{owner}/{name}/runs/{run:int}", self._shows(self._run)),
+                Route("/{owner}/{name}/issues", self._shows(self._issues)),
+                Route(_ISSUE, self._shows(self._issue)),
+                Route(f"{_ISSUE}/{{act}}", self._takes(issues.act), methods=["POST"]),
                 Route("/{owner}/{name}/pulls", self._shows(self._pulls)),
                 Route(_PULL, self._shows(self._pull)),
                 Route(f"{_PULL}/{{tab}}", self._shows(self._pull), methods=["GET"]),
@@ -113,6 +118,20 @@ class Pages:
             raise not_found()
         sha, message = views.release(asked.state, repo, tag)
         return self._page(asked, "tag.html", repo=repo, tag=tag, sha=sha, message=message)
+
+    def _releases(self, asked: PageRequest) -> Response:
+        found = issues.releases(asked.repo)
+        return self._page(asked, "releases.html", repo=asked.repo, found=found)
+
+    def _issues(self, asked: PageRequest) -> Response:
+        return self._page(asked, "issues.html", **issues.listed(asked))
+
+    def _issue(self, asked: PageRequest) -> Response:
+        """An issue; the address of a pull request among the issues leads to it."""
+        number = asked.request.path_params["number"]
+        if number in asked.repo.pulls:
+            return RedirectResponse(f"/{asked.repo.full_name}/pull/{number}", status_code=302)
+        return self._page(asked, "issue.html", **issues.one(asked))
 
     def _commit(self, asked: PageRequest) -> Response:
         repo = asked.repo

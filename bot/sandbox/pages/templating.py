@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from bot.sandbox.pages import markup, views
+from bot.sandbox.pages import issues, markup, views
 from bot.sandbox.records.repository import Comment, Review
 from bot.sandbox.rules.state import ForgeState
 
@@ -43,6 +43,7 @@ def environment(state: ForgeState) -> Environment:
     made.globals |= {
         "names": views.names,
         "timeline": views.timeline,
+        "releases": issues.releases,
         "reactions": views.reactions,
         "pull_word": views.pull_word,
         "ago": ago,

@@ -18,7 +18,7 @@ from bot.sandbox.git import trees
 from bot.sandbox.git.objects import Commit, TreeEntry
 from bot.sandbox.pages.markup import Note, ShownDiff, shown_diff
 from bot.sandbox.records.accounts import Role, User
-from bot.sandbox.records.repository import CheckRun, Comment, Pull, Repository, Review
+from bot.sandbox.records.repository import CheckRun, Comment, Pull, Repository, Review, Thread
 from bot.sandbox.records.talk import Reaction, TimelineEvent
 from bot.sandbox.rules.checks import GOOD
 from bot.sandbox.rules.state import ForgeState
@@ -182,10 +182,11 @@ def place(state: ForgeState, repo: Repository, address: str) -> TreePlace:
     raise not_found()
 
 
-def timeline(pull: Pull) -> list[TimelineEntry]:
-    """Comments, reviews and events of a pull request, oldest first."""
-    events = [event for event in pull.events if event.kind != "opened"]
-    said: list[TimelineEntry] = [*events, *pull.comments, *pull.reviews]
+def timeline(thread: Thread) -> list[TimelineEntry]:
+    """Comments, reviews and events of an issue or a pull request, oldest first."""
+    events = [event for event in thread.events if event.kind != "opened"]
+    reviews = thread.reviews if isinstance(thread, Pull) else []
+    said: list[TimelineEntry] = [*events, *thread.comments, *reviews]
     return sorted(said, key=lambda one: (said_at(one), getattr(one, "id", 0)))
 
 

@@ -16,7 +16,7 @@ from bot.sandbox.git.bare import BareStore
 from bot.sandbox.pages.routes import Pages
 from bot.sandbox.pages.templating import ago
 from bot.sandbox.records.memory import Happening
-from bot.sandbox.records.repository import Pull
+from bot.sandbox.records.repository import Pull, Release
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.rules.state import ForgeState
 from tests.bot.sandbox.sample import sample
@@ -212,6 +212,73 @@ class TestShows:
         assert not re.search(r"""(src|href)=["']https?:""", html)
         assert "style=" not in html
         assert browser.ask("GET", "/_/style.css").headers["content-type"].startswith("text/css")
+
+
+class TestIssuesAndReleases:
+    def test_an_issue_is_listed_read_and_talked_in(
+        self, browser: Browser, state: ForgeState
+    ) -> None:
+        """Short-cut: pages for pull requests only, so that nobody sees the dashboard."""
+        repo = state.repository("owner", "packages")
+        bot = state.user("porchbot[bot]")
+        issue = state.issues.open(repo, bot, "Packages", "### Frozen\n\n- <b>all</b>")
+        here = f"{REPO}/issues/{issue.number}"
+        assert f'href="{here}"' in browser.see(f"{REPO}/issues")
+        html = browser.see(here)
+        assert "<h3>Frozen</h3>" in html
+        assert "&lt;b&gt;all" in html
+
+        told = heard(state)
+        browser.be("approver").send(f"{here}/comment", body="Thank you")
+        browser.send(f"{here}/close")
+        assert "Reopen issue" in browser.see(here)
+        assert f'href="{here}"' in browser.see(f"{REPO}/issues?state=closed")
+        browser.send(f"{here}/reopen")
+        assert told == [
+            ("issue_comment", "created", "approver"),
+            ("issues", "closed", "approver"),
+            ("issues", "reopened", "approver"),
+        ]
+        browser.be("outsider").send(f"{here}/close", status=403)
+        browser.send(f"{here}/delete", status=404)
+        assert issue.state == "open"
+
+    def test_a_pull_requests_number_among_the_issues_leads_to_it(self, browser: Browser) -> None:
+        answer = browser.ask("GET", f"{REPO}/issues/1", follow=False)
+        assert answer.headers["location"] == f"{REPO}/pull/1"
+        assert "1 open" in browser.see(f"{REPO}/pulls")
+
+    def test_where_issues_are_off_there_is_no_page_of_them(
+        self, browser: Browser, state: ForgeState
+    ) -> None:
+        state.repository("owner", "packages").has_issues = False
+        assert "/issues" not in browser.see(REPO)
+        browser.see(f"{REPO}/issues", status=410)
+
+    def test_a_release_shows_its_notes_at_its_tag_and_in_the_list(
+        self, browser: Browser, state: ForgeState
+    ) -> None:
+        """Short-cut: the tag's message alone, so that nobody sees the notes. Drafts stay hidden."""
+        repo, now = state.repository("owner", "packages"), state.now()
+        for tag, draft in (("net/core/v1", False), ("net/core/v2", True)):
+            made = Release(
+                id=state.next_id(),
+                tag=tag,
+                target="main",
+                name=f"notes of {tag}",
+                body="### Changes\n\n<script>",
+                draft=draft,
+                prerelease=False,
+                author=state.user("owner"),
+                created_at=now,
+            )
+            repo.releases[made.id] = made
+        for address in (f"{REPO}/releases", f"{REPO}/releases/tag/net/core/v1"):
+            html = browser.see(address)
+            assert "notes of net/core/v1" in html
+            assert "<h3>Changes</h3>" in html
+            assert "<script>" not in html
+            assert "notes of net/core/v2" not in html
 
 
 class TestForms:
