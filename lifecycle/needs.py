@@ -115,6 +115,10 @@ def teams(proposal: Proposal) -> tuple[str, ...]:
     rules = [configuring(policy).rule(AccessAction.APPROVE)] if proposal.content.configures else []
     if isinstance(policy, Policy):
         rules += [policy.rule(action, place) for action in AccessAction for place in places or [""]]
+    if proposal.whole is not None and isinstance(proposal.whole.policy, Policy):
+        policy = proposal.whole.policy
+        places = ["", *(each.directory for each in policy.paths)]
+        rules += [policy.rule(AccessAction.FREEZE, place) for place in places]
     named = {part for rule in rules for source in rule.sources for part in parts(source)}
     found = {part.slug for part in named if isinstance(part, TeamSource)}
     people = proposal.people

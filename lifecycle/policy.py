@@ -380,6 +380,19 @@ def configuring(policy: "Policy | BrokenPolicy") -> Policy:
     return replace(policy, approve=approve, paths=(), above=above)
 
 
+HARMLESS = {AccessAction.READ, AccessAction.CHECK, AccessAction.HOLD, AccessAction.UNAPPROVE}
+"""What asks, looks again, stops one proposal, or takes back one's own."""
+
+_ADMINISTRATORS = AccessRule(1, (RoleSource(Role.ADMIN),))
+
+UNREAD = Policy(
+    approve=_ADMINISTRATORS,
+    access=dict.fromkeys(set(AccessAction) - HARMLESS, _ADMINISTRATORS),
+)
+"""In place of rules that cannot be read: what stays when they can be read again takes those who may
+repair them, whomever they name."""
+
+
 def united(above: Policy, own: Policy) -> Policy:
     """Return the union of two configurations, the stricter of both in each rule.
 

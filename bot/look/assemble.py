@@ -490,6 +490,8 @@ class Looker:
             talk=replace(state.talk(reviews), pressed=self._pressed(look, pull)),
             rules=Rules(policy=read.policy),
         )
+        if answers.about_repository(proposal, memory.read(proposal)):
+            proposal = replace(proposal, whole=await self.offload(reader.whole))
         # Whose word matters does not follow from the rendering: neither waits for the other.
         proposal, verdicts, found = await asyncio.gather(
             self._people.add(reader, pull, proposal, state.conversation.changes or (), look.told),

@@ -14,6 +14,7 @@ from bot.look import rules
 from bot.look.rules import BaseRules
 from bot.look.tags import Tags
 from lifecycle import names, records
+from lifecycle.facts.whole import Whole
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import UnknownRules
 from lifecycle.names import Sha
@@ -151,6 +152,15 @@ class MirrorReader:
         if base_ref != self.default_branch:
             default = self.git.ref(names.branch_ref(self.default_branch)) or ""
         return rules.of_base(self.file, at, base_ref, default)
+
+    def whole(self) -> Whole:
+        """What holds for the repository as a whole, by its default branch as it is now."""
+        tip = self.git.ref(names.branch_ref(self.default_branch))
+        policy = rules.configuration(self.file, tip or "")
+        others = policy.branches if isinstance(policy, Policy) else frozenset[str]()
+        tips = (self.git.ref(names.branch_ref(branch)) for branch in others)
+        packages = (self.git.difference("", each).packages for each in (tip, *tips) if each)
+        return Whole(policy=policy, packages=frozenset().union(*packages))
 
     def file(self, at: str, path: str) -> bytes | BrokenPolicy | None:
         """A file with rules; broken, and not absent, where something else stands in its place."""

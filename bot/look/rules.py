@@ -55,8 +55,8 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> BaseRule
         base_ref: The branch's name, such as "main".
         default: Commit of the default branch, "" for none; None where the base is that branch.
     """
-    policy = _policy(blob, at)
-    above = None if default is None else _policy(blob, default)
+    policy = configuration(blob, at)
+    above = None if default is None else configuration(blob, default)
     if isinstance(above, BrokenPolicy):
         policy = above
     elif above is not None and isinstance(policy, Policy):
@@ -140,7 +140,7 @@ def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:
     """
     read: list[object] = []
     if not origin or _differs(blob, head, origin):
-        read.append(_policy(blob, head))
+        read.append(configuration(blob, head))
     if not origin or blob(head, LEDGER) != blob(origin, LEDGER):
         read.append(_ledger(blob, head))
     return findings(*read)
@@ -163,7 +163,13 @@ def _differs(blob: Blob, head: str, origin: str) -> bool:
     return any(blob(head, path) != blob(origin, path) for path in (CONFIG, *paths))
 
 
-def _policy(blob: Blob, at: str) -> Policy | BrokenPolicy:
+def configuration(blob: Blob, at: str) -> Policy | BrokenPolicy:
+    """Return the configuration at a commit, as it stands there alone.
+
+    Args:
+        blob: Reads files.
+        at: The commit; "" for none.
+    """
     found = _written(blob, at)
     return _configured(found, partial(blob, at)) if isinstance(found, Policy) else found
 

@@ -12,7 +12,7 @@ from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import unbound
 from lifecycle.commands.handlers.approve import ApproveCommand
 from lifecycle.commands.handlers.questions import DiffCommand
-from lifecycle.commands.parse import ParsedComment, parse
+from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.permission import refusal
 from lifecycle.commands.spec import CommandRequest, CommandResponse, Table
 from lifecycle.commands.table import TABLE
@@ -60,18 +60,39 @@ def pending(
     """
     known, aliases = remembered.answered, proposal.rules.policy.aliases
     return tuple(
-        (comment, parsed)
+        (comment, meant)
         for comment in (*proposal.talk.comments, *proposal.talk.pressed)
         if comment.id not in known
         and (not comment.author.bot or rights.named(proposal, comment.author))
         and comment.at >= proposal.times.installed_at
         and (parsed := parse(comment.body, table=table, aliases=aliases))
-        and (proposal.content.approvable or _asks_only(parsed, table))
+        and (meant := parsed if proposal.content.approvable else _anywhere(parsed, table))
     )
+
+
+def _anywhere(parsed: ParsedComment, table: Table) -> ParsedComment:
+    """The part of a comment that means something where no package is touched."""
+    commands = tuple(each for each in parsed.commands if table.row(each).anywhere)
+    problems = tuple(
+        each
+        for each in parsed.problems
+        if (row := table.named(each.command if isinstance(each, Malformed) else each.suggestion))
+        and (row.folders is not None or (commands and row.question))
+    )
+    return ParsedComment(commands, problems)
 
 
 def _asks_only(parsed: ParsedComment, table: Table) -> bool:
     return bool(parsed.commands) and all(table.row(each).question for each in parsed.commands)
+
+
+def about_repository(proposal: Proposal, remembered: Memory, table: Table = TABLE) -> bool:
+    """Tell whether somebody asks for something that is about the repository as a whole."""
+    return any(
+        table.row(command).folders is not None
+        for _, parsed in pending(proposal, remembered, table)
+        for command in parsed.commands
+    )
 
 
 def compared_with(proposal: Proposal, remembered: Memory) -> frozenset[int]:
@@ -124,7 +145,7 @@ def _answer_one(
 
 def _obey(request: CommandRequest, response: CommandResponse, command: object) -> CommandResponse:
     row = request.table.row(command)
-    refused = refusal(request, response, row)
+    refused = refusal(request, response, row, command)
     return response.refuse(refused) if refused else row.handler(request, response, command)
 
 

@@ -5,9 +5,10 @@ from typing import Any
 from lifecycle import owners
 from lifecycle.access import AccessAction
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec
+from lifecycle.facts.proposal import Proposal
 from lifecycle.messages import answers as texts
 from lifecycle.needs import approved
-from lifecycle.policy import BrokenPolicy, Policy, configuring
+from lifecycle.policy import HARMLESS, UNREAD, BrokenPolicy, Policy, configuring
 from lifecycle.rights import (
     REPOSITORY,
     Refused,
@@ -20,7 +21,12 @@ from lifecycle.rights import (
 )
 
 
-def refusal(request: CommandRequest, response: CommandResponse, row: CommandSpec[Any]) -> str:
+def refusal(
+    request: CommandRequest,
+    response: CommandResponse,
+    row: CommandSpec[Any],
+    command: object,
+) -> str:
     """Return why stage or right refuse a command; "" when they do not."""
     p = response.proposal
     if p.stage not in row.stages:
@@ -33,23 +39,38 @@ def refusal(request: CommandRequest, response: CommandResponse, row: CommandSpec
         return texts.approve_unjudged(p.rules.policy)
     if row.pushes and not request.facts.same_repository:
         return ""  # nothing is pushed there, whoever asks: the command says what to do instead
-    found = verdict(request, response, row)
+    found = verdict(request, response, row, command)
     if isinstance(found, Refused):
-        return texts.access_refused(row.word, found, p)
+        unread = isinstance(_rules(p, row), BrokenPolicy) and row.action not in HARMLESS
+        refused = texts.access_refused(row.word, found, p)
+        return f"{refused} {texts.WHILE_BROKEN}" if unread else refused
     if isinstance(found, Unsure) and row.action is not AccessAction.APPROVE:
         return texts.access_unsure(row.word, found)
     return ""  # an approval nobody can judge yet is kept, and counts once somebody can
 
 
-def verdict(request: CommandRequest, response: CommandResponse, row: CommandSpec[Any]) -> Verdict:
-    """Decide whether the author of the comment may give a command.
+def _rules(p: Proposal, row: CommandSpec[Any]) -> Policy | BrokenPolicy:
+    """The rules that a command goes by, as they can be read."""
+    return p.whole.policy if row.folders is not None and p.whole is not None else p.rules.policy
+
+
+def verdict(
+    request: CommandRequest,
+    response: CommandResponse,
+    row: CommandSpec[Any],
+    command: object = None,
+) -> Verdict:
+    """Decide whether the author of the comment may give a command; None for any such command.
 
     Where the proposal changes rules, whoever may approve that may use `/approve`, whoever approves
     the packages; and of several packages, whoever may approve one of them.
     """
     p = response.proposal
-    rules = p.rules.policy if isinstance(p.rules.policy, Policy) else Policy()
+    known = _rules(p, row)
+    rules = known if isinstance(known, Policy) else UNREAD
     packages = tuple(t.package for t in p.content.touched)
+    if row.folders is not None:
+        packages = row.folders(request, response, command) if command is not None else ()
     if row.action is not AccessAction.APPROVE:
         return _authorise(request, response, row, Target(packages), rules)
     found = [

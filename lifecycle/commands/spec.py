@@ -136,6 +136,9 @@ class CommandSpec(Generic[C]):
             allow it.
         help: What it does, in one line.
         question: It only asks, and is answered also where no package is touched.
+        folders: Of a command about the repository: which of its folders one is about, "" for all.
+            It means the same under every pull request, and takes the right for these folders by the
+            rules of the default branch alone. None for a command about the proposal.
         pushes: It pushes to the head branch: that takes what pushing takes, and to have written a
             part does not suffice. Where the branch is in a fork it comes to an explanation only.
         aliases: Other words for it, such as those of other bots.
@@ -149,8 +152,14 @@ class CommandSpec(Generic[C]):
     handler: Callable[[CommandRequest, CommandResponse, C], CommandResponse]
     help: str
     question: bool = False
+    folders: Callable[[CommandRequest, CommandResponse, C], tuple[str, ...]] | None = None
     pushes: bool = False
     aliases: tuple[str, ...] = ()
+
+    @property
+    def anywhere(self) -> bool:
+        """It means something also where no package is touched."""
+        return self.question or self.folders is not None
 
     @property
     def usage(self) -> str:

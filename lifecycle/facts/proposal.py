@@ -13,6 +13,7 @@ from lifecycle.facts.merging import Merging
 from lifecycle.facts.packages import Content, ReleaseNotes
 from lifecycle.facts.update import Update
 from lifecycle.facts.verdicts import Verdict
+from lifecycle.facts.whole import Whole
 from lifecycle.names import Sha
 from lifecycle.owners import Owned
 from lifecycle.policy import BrokenPolicy, Policy
@@ -154,6 +155,7 @@ class Proposal:
         rules_effect: What its change of the configuration would do; None where it makes none, or
             one that cannot be read.
         releases: Of its tags of which no release was seen yet, where releases are asked for.
+        whole: The repository; told only where somebody asks for something that is about it.
     """
 
     place: ProposalPlace
@@ -168,6 +170,7 @@ class Proposal:
     compared: Mapping[int, Mapping[str, tuple[Change, ...]]] = field(default_factory=dict)
     rules_effect: RulesEffect | None = None
     releases: tuple[ReleaseNotes, ...] = ()
+    whole: Whole | None = None
 
     @property
     def stage(self) -> Stage:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 ALTERED_ANSWER = "this answer was edited by somebody else, and what it said is not known any more."
 APPROVED_AND_REJECTED = "The same comment sends it back, so the approval does not count."
 NOTHING_TO_UNAPPROVE = "You have no approval here that counts, so there is nothing to take back."
+WHILE_BROKEN = (
+    "The configuration cannot be read, so nobody can tell whom it names: until that is repaired it"
+    " takes an administrator."
+)
 RENDER_OF_FORK = (
     "`/render` refused: the branch is in a fork, and the bot pushes to this repository only. The"
     " check `porchbot/render` shows what differs and the commands that render it."

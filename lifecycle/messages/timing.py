@@ -98,6 +98,16 @@ def over(until: datetime) -> str:
     return f"`/freeze` refused: {moment(until)} is over. Name a later moment, or none."
 
 
+def nothing_there(path: str, reason: str, nearest: Sequence[str]) -> str:
+    """The answer to `/freeze` of a folder without packages."""
+    near = some(code(f"/freeze {folder}/ …") for folder in nearest)
+    everything = code(f"/freeze . {path} {reason}")
+    return (
+        f"`/freeze` refused: no package lies in or over {code(path)}, so nothing is frozen. Name a"
+        f" folder with packages, such as {near}, or freeze everything: {everything}."
+    )
+
+
 def thawed(freezes: Sequence[Frozen]) -> str:
     """The answer to `/thaw`."""
     return "thawed: " + "; ".join(

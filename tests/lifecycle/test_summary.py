@@ -155,7 +155,9 @@ def test_help_leaves_out_what_means_nothing_here() -> None:
     fork = replace(FACTS, same_repository=False, head_ref="w1")
     asked = changed(PROPOSAL, comments=(said(AUTHOR, "/help"),))
 
-    assert re.findall(r"`/(\w+)", _answer(merged, APPROVER, "/help")) == ["why", "help"]
+    assert re.findall(r"`/(\w+)", _answer(merged, APPROVER, "/help")) == [
+        *("freeze", "thaw", "why", "help")
+    ]
     (reply,) = [a for a in decide(replace(fork, proposals=(asked,))) if isinstance(a, Reply)]
     assert set(TABLE.words) - set(re.findall(r"`/(\w+)", reply.body)) == {"render", "rebase"}
 

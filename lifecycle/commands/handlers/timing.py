@@ -1,18 +1,21 @@
 """`/freeze`, `/thaw` and `/override`: publishing stopped at once, and exceptions from that."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 
 from lifecycle import timing
-from lifecycle.access import AccessAction
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.events import Frozen, Overridden, Thawed, content
+from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
 from lifecycle.judgement import GateState
-from lifecycle.messages import answers
 from lifecycle.messages import timing as texts
-from lifecycle.policy import Policy
-from lifecycle.rights import Refused, Target, Unsure, authorise, facts_of
+from lifecycle.windows import overlap
+
+MOST_NEAREST = 3
+"""Folders that are named to who wrote one that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,8 @@ def freeze(
         until = comment.at + until
     if until is not None and until <= comment.at:
         return response.refuse(texts.over(until))
-    refused = _refused(request, response, "freeze", command.path)
-    if refused:
-        return response.refuse(refused)
+    if nearest := _nothing_there(response.proposal, command.path):
+        return response.refuse(texts.nothing_there(command.path, command.reason, nearest))
     frozen = Frozen(
         person=comment.author.login,
         at=comment.at,
@@ -68,16 +70,11 @@ def thaw(
 ) -> CommandResponse:
     """Lift freezes; refuse where nothing of the kind is frozen."""
     comment = request.comment
-    log = request.facts.freezes | response.memory.freezes
-    standing = timing.standing_freezes(log, comment.at)
-    lifted = [each for each in standing if command.path in (None, each.path)]
+    standing, lifted = _standing(request, response, command)
     if not standing:
         return response.say(texts.NOTHING_FROZEN)
     if not lifted:
         return response.refuse(texts.still_frozen(command.path or "", standing))
-    for each in lifted:
-        if refused := _refused(request, response, "thaw", each.path):
-            return response.refuse(refused)
     thawed = Thawed(
         person=comment.author.login,
         at=comment.at,
@@ -119,13 +116,36 @@ def override(
     return response.say(texts.override_done(timing.spelled(command.gate), missing=missing))
 
 
-def _refused(request: CommandRequest, response: CommandResponse, word: str, path: str) -> str:
-    """Why the writer may not freeze a folder; "" where he may: the proposal is only the place."""
-    p = response.proposal
-    rules = p.rules.policy if isinstance(p.rules.policy, Policy) else Policy()
-    found = authorise(
-        request.comment.author, AccessAction.FREEZE, Target((path,)), facts_of(p, rules)
-    )
-    if isinstance(found, Refused):
-        return answers.access_refused(word, found, p)
-    return answers.access_unsure(word, found) if isinstance(found, Unsure) else ""
+def frozen_folders(
+    _request: CommandRequest, _response: CommandResponse, command: FreezeCommand
+) -> tuple[str, ...]:
+    """Return the folder that a freeze is about."""
+    return (command.path,)
+
+
+def thawed_folders(
+    request: CommandRequest, response: CommandResponse, command: ThawCommand
+) -> tuple[str, ...]:
+    """Return the folders of the freezes that a thaw lifts; what it names where that is none."""
+    _, lifted = _standing(request, response, command)
+    return tuple(each.path for each in lifted) or (command.path or "",)
+
+
+def _standing(
+    request: CommandRequest, response: CommandResponse, command: ThawCommand
+) -> tuple[Sequence[Frozen], Sequence[Frozen]]:
+    """What is frozen when somebody comments, and what of that is meant."""
+    log = request.facts.freezes | response.memory.freezes
+    standing = timing.standing_freezes(log, request.comment.at)
+    return standing, [each for each in standing if command.path in (None, each.path)]
+
+
+def _nothing_there(p: Proposal, path: str) -> tuple[str, ...]:
+    """The nearest folders to one that no package lies in or over; none where one does."""
+    known = p.whole.packages if p.whole is not None else frozenset[str]()
+    packages = known | {t.package for t in p.content.touched}
+    if not path or not known or any(overlap(path, package) for package in packages):
+        return ()
+    folders = {"/".join(package.split("/")[:n]) for package in packages for n in range(1, 9)}
+    near = get_close_matches(path, sorted(folders), n=MOST_NEAREST, cutoff=0.4)
+    return tuple(near or sorted(folder for folder in folders if "/" not in folder)[:MOST_NEAREST])
