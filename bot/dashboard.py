@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from bot.forges.port import Forge, ForgeMissingError, Issue, Repository
-from bot.store.port import Claims, Repositories
+from bot.store.port import Claims, DashboardNumbers
 from lifecycle import limits, records, replay
 from lifecycle.events import EVER, Log
 from lifecycle.kinds import Write
@@ -33,7 +33,7 @@ class Dashboard:
         self,
         repository: Repository,
         forge: Forge,
-        known: Repositories,
+        known: DashboardNumbers,
         claims: Claims,
         record_keys: Sequence[bytes],
         instance: str,

@@ -5,6 +5,8 @@ access can edit the issue. So neither is ever taken for the whole, nor written o
 What cannot be read is not taken for empty: until it can, nothing is published.
 """
 
+from typing import Protocol
+
 import structlog
 
 from bot import keys
@@ -20,6 +22,13 @@ log = structlog.get_logger()
 
 RETRY = 300.0
 """Seconds until a sweep asks again for what could not be read."""
+
+
+class KnownFreezes(Protocol):
+    """What a look asks of the freezes of a repository."""
+
+    async def known(self) -> tuple[Log, str]:
+        """Return what is frozen, and why that may not be all; "" where it is."""
 
 
 class Freezes:

@@ -89,11 +89,8 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
     if observing.only(facts):
         return Decision(observing.show(facts), {})
     facts = observing.without(facts)
-    judged = [assess(facts, proposal) for proposal in _alone(facts)]
-    beside = [assess(other, proposal) for other in facts.others for proposal in other.open]
-    every = [*judged, *beside]
-    shared = [_crowded(one) for one in every] if facts.crowded else _share_head(every)
-    judged = shared[: len(judged)]
+    shared = judged_by_head(facts)
+    judged = shared[: len(facts.proposals)]
     waits = {one.proposal.place.number: one.judgement.open for one in judged if _waits(one)}
     actions: list[Action] = [action for one in judged for action in one.actions]
     push = _update(facts, judged) or _render(facts, judged)
@@ -112,6 +109,14 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
         actions += labels.mirrored(one.proposal)
         actions += releases.wanted(facts, one.proposal)
     return Decision(actions, waits)
+
+
+def judged_by_head(facts: Facts) -> list[Assessed]:
+    """Return the proposals of a head as they are judged, then those of others that share it."""
+    judged = [assess(facts, proposal) for proposal in _alone(facts)]
+    beside = [assess(other, proposal) for other in facts.others for proposal in other.open]
+    every = [*judged, *beside]
+    return [_crowded(one) for one in every] if facts.crowded else _share_head(every)
 
 
 def _waits(one: Assessed) -> bool:

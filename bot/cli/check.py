@@ -1,5 +1,6 @@
-"""`porchbot check`: renders and validates a git working tree as the bot would after a push."""
+"""`porchbot check`: what the bot would say of a git working tree after a push, or of a proposal."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,11 @@ from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import number, plain
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
 
+_PROPOSAL = re.compile(
+    r"#?[1-9]\d*|[\w.-]+/[\w.-]+#[1-9]\d*|https?://\S+/pull/[1-9]\d*\S*", re.ASCII
+)
+"""A pull request, and no folder."""
+
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
@@ -52,9 +58,15 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "c
 
     # Check another working tree.
     $ porchbot check ../blueprints
+
+    # Tell what the bot would say of a pull request, and do next; write nothing.
+    $ GITHUB_TOKEN=$TOKEN porchbot check acme/blueprints#12
+
+    # Tell what it would say by other rules.
+    $ GITHUB_TOKEN=$TOKEN porchbot check 12 --rules .porchbot.yaml
     """,
 )
-@click.argument("args", metavar="[DIR]", nargs=-1)
+@click.argument("args", metavar="[DIR | NUMBER | OWNER/NAME#NUMBER | URL]", nargs=-1)
 @click.option(
     "--base",
     "wanted",
@@ -63,17 +75,47 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "c
     help="The branch that this is going to be proposed to, or a commit. Default: the default branch"
     " of the remote (origin/HEAD), else main or master.",
 )
+@click.option(
+    "--rules",
+    "tried",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With a pull request: a file that stands in for .porchbot.yaml of its base.",
+)
+@click.option("--json", "as_json", is_flag=True, help="With a pull request: print JSON.")
 @options.images
 @click.pass_context
-def check(context: click.Context, /, args: tuple[str, ...], wanted: str, **given: Any) -> None:
-    """Check what the bot would check, in the git working tree around DIR.
+def check(
+    context: click.Context,
+    /,
+    args: tuple[str, ...],
+    wanted: str,
+    tried: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Check what the bot would check, in the git working tree around DIR, or of a pull request.
 
     Each package that differs from the merge base with REF is rendered and validated, under the
     guardrails of .porchbot.yaml as it stands at REF. The working tree counts as it is, staged or
     not, and nothing in it is changed. DIR is the current folder by default. The exit status is 0
     where nothing blocks, else 1.
+
+    With a pull request, its number or address, the bot's own look at it is made, and nothing is
+    written anywhere: printed are each gate with its rules and reasons, the checks, and what the bot
+    would do next. GITHUB_TOKEN has to be able to read the repository; PORCHBOT_APP_SLUG names the
+    bot's App, "porchbot" by default. With the variables of `porchbot serve` the App itself looks,
+    and reads the bot's signed records as well. The exit status is 0 where it is ready, 1 where it
+    is not, and 2 where that cannot be told. A folder with such a name is written ./12.
     """
     at_most(args, 1)
+    if args and _PROPOSAL.fullmatch(args[0]):
+        from bot.cli import dryrun  # a second to read, and few need it
+
+        if wanted:
+            raise CommandFailure("--base is the pull request's own: leave it out")
+        context.exit(dryrun.run(args[0], options.wanted(given), tried, as_json=as_json))
+    if tried or as_json:
+        raise CommandFailure("--rules and --json go with a pull request: name one")
     folder = Path(args[0] if args else ".")
     if not folder.is_dir():
         raise CommandFailure(f"{folder}: there is no such folder")

@@ -15,7 +15,7 @@ from bot.forges.port import Conversation, Forge, ListedProposal, Repository, Req
 from bot.look import required
 from bot.look.reader import Basis
 from bot.look.states import HeadBranch, HeadState, PullState, of_head
-from bot.store.port import Store
+from bot.store.port import Index
 from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
 from lifecycle.commands import parse as commands
@@ -59,7 +59,7 @@ class Asker:
         self,
         repository: Repository,
         forge: Forge,
-        store: Store,
+        store: Index,
         record_keys: Sequence[bytes],
         instance: str,
         offload: Offload,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ListedProposal, Repository
-from bot.freezes import Freezes
+from bot.freezes import KnownFreezes
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
 from bot.look import content, releasing, rendering, updating
@@ -32,7 +32,7 @@ from bot.look.tags import Tags
 from bot.look.whatif import WhatIf
 from bot.render.port import Renderer
 from bot.store.hints import Press
-from bot.store.port import Store
+from bot.store.port import Index
 from bot.store.values import Adoption, Revision
 from cadlib.diff.changes import Change
 from lifecycle import effects, memory, names, releases
@@ -125,6 +125,7 @@ class Looker:
         freezes: What is frozen in the repository.
         clock: The time that facts are read at, and that waiting is counted in.
         offload: Where git is read.
+        tried: What stands in for `.porchbot.yaml`; None for what the branches have.
     """
 
     def __init__(
@@ -133,14 +134,15 @@ class Looker:
         forge: Forge,
         mirror: Mirror,
         renderer: Renderer,
-        store: Store,
+        store: Index,
         record_keys: Sequence[bytes],
         login: str,
         instance: str,
-        freezes: Freezes,
+        freezes: KnownFreezes,
         *,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
+        tried: bytes | None = None,
     ) -> None:
         me = repository.id
         self.repository = repository
@@ -154,6 +156,7 @@ class Looker:
         self.keys = record_keys
         self._login = login
         self._freezes = freezes
+        self._tried = tried
         self.clock = clock
         self.offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
@@ -289,6 +292,7 @@ class Looker:
             baseline=adoption.heads,
             defaults=self.extended.get,
             address=self.repository.clone_url,
+            tried=self._tried,
         )
 
     async def _both(

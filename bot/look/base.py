@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeMissingError, ListedProposal
 from bot.look.reader import Basis, MirrorReader
-from bot.store.port import Revisions
+from bot.store.port import LookRevisions
 from lifecycle import merges, names
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Arrival, Move, UnknownRules
@@ -58,7 +58,7 @@ class Bases:
         self,
         repository_id: RepositoryId,
         forge: Forge,
-        revisions: Revisions,
+        revisions: LookRevisions,
         late: float = LATE,
         *,
         clock: Clock = SYSTEM,

@@ -16,7 +16,7 @@ from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import History, Mirror, Scope
 from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
-from bot.store.port import Revisions
+from bot.store.port import LookRevisions
 from bot.store.values import Revision
 from lifecycle import names
 from lifecycle.names import Sha
@@ -48,7 +48,7 @@ class Fetcher:
         repository: Repository,
         forge: Forge,
         mirror: Mirror,
-        revisions: Revisions,
+        revisions: LookRevisions,
         *,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,

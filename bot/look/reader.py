@@ -57,6 +57,7 @@ class MirrorReader:
         defaults: Files of other repositories that rules extend.
         baseline: Branches that packages are published from to what they were when the bot came.
         address: Where git reaches the repository; "" where nobody asks for users of packages.
+        tried: What stands in `.porchbot.yaml` of every branch, where somebody tries that out.
     """
 
     git: History
@@ -67,6 +68,7 @@ class MirrorReader:
     baseline: Mapping[str, str] = field(default_factory=dict)
     address: str = ""
     defaults: Defaults | None = None
+    tried: bytes | None = None
 
     def made_by_us(self, sha: str | None) -> bool:
         """A render commit with our mark: a trailer alone can be written by anybody."""
@@ -168,6 +170,8 @@ class MirrorReader:
             owner, _, name = repository[0].partition("/")
             wanted = Reference(owner, name, repository[2], path)
             return self.defaults(wanted) if self.defaults else None
+        if path == CONFIG and self.tried is not None:
+            return self.tried
         parts = path.split("/")
         folders = ["/".join(parts[:length]) for length in range(1, len(parts))]
         for each, kind in (*((folder, "40000 ") for folder in folders), (path, "100")):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from bot.forges.port import Forge
 from bot.keys import ProposalKey
 from bot.look.states import HeadBranch, HeadState
-from bot.store.port import Proposals
+from bot.store.port import LookProposals
 from lifecycle.facts.head import MOST_SHARED, Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
@@ -25,7 +25,7 @@ class Overlaps:
         proposals: The index of open proposals; the forge is the truth.
     """
 
-    def __init__(self, repository_id: RepositoryId, forge: Forge, proposals: Proposals) -> None:
+    def __init__(self, repository_id: RepositoryId, forge: Forge, proposals: LookProposals) -> None:
         self._repository_id = repository_id
         self._forge = forge
         self._proposals = proposals
@@ -83,7 +83,7 @@ class Overlaps:
         return tuple(others), news
 
     async def _still_open(self, numbers: Iterable[int], head: Sha | None) -> set[int]:
-        """Proposals of the index that are open at a commit, by one list and not one by one."""
+        """LookProposals of the index that are open at a commit, by one list and not one by one."""
         found = {p.number for p in await self._forge.open_proposals() if p.head == head}
         for number in set(numbers) - found:
             await self._proposals.drop_open(self._repository_id, number)

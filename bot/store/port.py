@@ -166,7 +166,17 @@ class Deliveries(Protocol):
         """Delete deliveries received longer ago; returns how many."""
 
 
-class Repositories(Protocol):
+class DashboardNumbers(Protocol):
+    """What is remembered of dashboards, a shortcut."""
+
+    async def dashboard(self, repository_id: RepositoryId) -> int | None:
+        """Number of the dashboard issue; None when nobody knows."""
+
+    async def keep_dashboard(self, repository_id: RepositoryId, number: int) -> None:
+        """Remember the number of the dashboard issue."""
+
+
+class Repositories(DashboardNumbers, Protocol):
     """The repositories that are served, and what each was when first seen."""
 
     async def adoption(self, repository_id: RepositoryId) -> Adoption | None:
@@ -188,12 +198,6 @@ class Repositories(Protocol):
     async def rename(self, repository: Adopted) -> None:
         """Keep the name and the installation by which a repository is reached now."""
 
-    async def dashboard(self, repository_id: RepositoryId) -> int | None:
-        """The number of a repository's dashboard issue; None when nobody knows."""
-
-    async def keep_dashboard(self, repository_id: RepositoryId, number: int) -> None:
-        """Remember which issue the dashboard of a served repository is."""
-
     async def installations(self, forge: str) -> set[int]:
         """The installations of the repositories of a forge that are served."""
 
@@ -212,20 +216,11 @@ class Repositories(Protocol):
         """A repository is out of our reach: nothing in it is looked at until it is found again."""
 
 
-class Revisions(Protocol):
-    """What was published, what waits to be, and where base branches were."""
-
-    async def ask_publish(self, repository_id: RepositoryId, base: str, number: int) -> None:
-        """A proposal's gates hold: put it in its base branch's line, once."""
-
-    async def asked_publish(self, repository_id: RepositoryId, base: str) -> tuple[int, ...]:
-        """The proposals in line for a base branch, first come first."""
+class LookRevisions(Protocol):
+    """What a look asks and tells of revisions."""
 
     async def queued(self, repository_id: RepositoryId, base: str, number: int) -> bool:
         """Whether a proposal is in line."""
-
-    async def published(self, repository_id: RepositoryId, base: str, number: int) -> None:
-        """Take a proposal out of the line: published, or its gates hold no more."""
 
     async def keep_revision(
         self, repository_id: RepositoryId, package: str, number: int, revision: Revision
@@ -236,6 +231,22 @@ class Revisions(Protocol):
         self, repository_id: RepositoryId, packages: Iterable[str]
     ) -> dict[str, dict[int, Revision]]:
         """Package to the numbers that were published, for some packages."""
+
+    async def tips(self, repository_id: RepositoryId, base: str) -> tuple[Sha, ...]:
+        """Where a base branch was when we looked, newest first."""
+
+
+class Revisions(LookRevisions, Protocol):
+    """What was published, what waits to be, and where base branches were."""
+
+    async def ask_publish(self, repository_id: RepositoryId, base: str, number: int) -> None:
+        """A proposal's gates hold: put it in its base branch's line, once."""
+
+    async def asked_publish(self, repository_id: RepositoryId, base: str) -> tuple[int, ...]:
+        """The proposals in line for a base branch, first come first."""
+
+    async def published(self, repository_id: RepositoryId, base: str, number: int) -> None:
+        """Take a proposal out of the line: published, or its gates hold no more."""
 
     def all_revisions(
         self, repository_id: RepositoryId
@@ -250,38 +261,14 @@ class Revisions(Protocol):
     async def saw_tip(self, repository_id: RepositoryId, base: str, sha: str) -> None:
         """Remember where a base branch is; the last few are kept."""
 
-    async def tips(self, repository_id: RepositoryId, base: str) -> tuple[Sha, ...]:
-        """Where a base branch was when we looked, newest first."""
 
-
-class Proposals(Protocol):
-    """What is remembered of proposals, and which of them have to do with others."""
-
-    async def keep(
-        self,
-        repository_id: RepositoryId,
-        number: int,
-        log: Log = frozenset(),
-        written: Mapping[int, Written] | None = None,
-        gone: Iterable[int] = (),
-    ) -> None:
-        """Remember events of a proposal, and which comments on it are ours; all or nothing.
-
-        Args:
-            repository_id: The forge's number.
-            number: The proposal.
-            log: Events; those that are known already are kept once.
-            written: Comments of ours by their numbers.
-            gone: Comments of ours that are no more.
-        """
+class LookProposals(Protocol):
+    """What a look asks and tells of proposals."""
 
     async def remembered(
         self, repository_id: RepositoryId, number: int
     ) -> tuple[Log, dict[int, Written]]:
         """The events of a proposal, and the comments that we wrote on it."""
-
-    async def settle(self, repository_id: RepositoryId, number: int, *, merged: bool) -> None:
-        """A closed proposal wants nothing any more, until it is merged after all."""
 
     async def settled(self, repository_id: RepositoryId, proposals: Mapping[int, bool]) -> set[int]:
         """Those of these proposals that want nothing any more.
@@ -291,60 +278,15 @@ class Proposals(Protocol):
             proposals: Number to whether it is merged now.
         """
 
-    async def settled_until(self, repository_id: RepositoryId, base: str) -> datetime | None:
-        """The moment before which merged proposals of a base branch changed last that are settled.
-
-        None when nobody knows.
-        """
-
-    async def settle_until(self, repository_id: RepositoryId, base: str, until: datetime) -> None:
-        """Remember that all merged proposals of a base that changed last before are settled."""
-
-    async def refuse(
-        self,
-        repository_id: RepositoryId,
-        number: int,
-        head: str,
-        base: str,
-        refusal: MergeRefusal,
-        waits: Sequence[float | None] = (None,),
-    ) -> None:
-        """Remember why the forge did not merge this head onto this base.
-
-        What it says again with the same inputs, of the same kind of failure, is counted.
-
-        Args:
-            repository_id: The forge's number.
-            number: The proposal.
-            head: What was to be merged.
-            base: Onto what; `TAGS` for tags of `head`.
-            refusal: What it said; `tries` and `left` are worked out.
-            waits: Seconds until it may be asked again, after the first failure, the second, and so
-                on; the last one stays. None: only another input helps.
-        """
-
     async def refusal(
         self, repository_id: RepositoryId, number: int, head: str, base: str
     ) -> MergeRefusal | None:
         """Why the forge did not merge this head onto this base; None when it was not asked."""
 
-    async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
-        """Let the forge be asked again: somebody says that what it objected to has changed."""
-
-    async def refuse_push(
-        self, repository_id: RepositoryId, ref: str, sha: str, refusal: PushRefusal
-    ) -> None:
-        """Remember that a rule of the forge forbids to move a branch from where it is."""
-
     async def push_refusal(
         self, repository_id: RepositoryId, ref: str, sha: str
     ) -> PushRefusal | None:
         """Why the forge refused to move a branch from where it is; None when it did not."""
-
-    async def forget_push_refusals(
-        self, repository_id: RepositoryId, ref: str | None = None
-    ) -> tuple[str, ...]:
-        """Let pushes be tried again: to one ref, or to all of a repository; returns which."""
 
     async def keep_open(
         self,
@@ -387,6 +329,76 @@ class Proposals(Protocol):
             base: The branch that it is proposed to.
             packages: What it changes; empty once it is closed.
         """
+
+
+class Proposals(LookProposals, Protocol):
+    """What is remembered of proposals, and which of them have to do with others."""
+
+    async def keep(
+        self,
+        repository_id: RepositoryId,
+        number: int,
+        log: Log = frozenset(),
+        written: Mapping[int, Written] | None = None,
+        gone: Iterable[int] = (),
+    ) -> None:
+        """Remember events of a proposal, and which comments on it are ours; all or nothing.
+
+        Args:
+            repository_id: The forge's number.
+            number: The proposal.
+            log: Events; those that are known already are kept once.
+            written: Comments of ours by their numbers.
+            gone: Comments of ours that are no more.
+        """
+
+    async def settle(self, repository_id: RepositoryId, number: int, *, merged: bool) -> None:
+        """A closed proposal wants nothing any more, until it is merged after all."""
+
+    async def settled_until(self, repository_id: RepositoryId, base: str) -> datetime | None:
+        """The moment before which merged proposals of a base branch changed last that are settled.
+
+        None when nobody knows.
+        """
+
+    async def settle_until(self, repository_id: RepositoryId, base: str, until: datetime) -> None:
+        """Remember that all merged proposals of a base that changed last before are settled."""
+
+    async def refuse(
+        self,
+        repository_id: RepositoryId,
+        number: int,
+        head: str,
+        base: str,
+        refusal: MergeRefusal,
+        waits: Sequence[float | None] = (None,),
+    ) -> None:
+        """Remember why the forge did not merge this head onto this base.
+
+        What it says again with the same inputs, of the same kind of failure, is counted.
+
+        Args:
+            repository_id: The forge's number.
+            number: The proposal.
+            head: What was to be merged.
+            base: Onto what; `TAGS` for tags of `head`.
+            refusal: What it said; `tries` and `left` are worked out.
+            waits: Seconds until it may be asked again, after the first failure, the second, and so
+                on; the last one stays. None: only another input helps.
+        """
+
+    async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
+        """Let the forge be asked again: somebody says that what it objected to has changed."""
+
+    async def refuse_push(
+        self, repository_id: RepositoryId, ref: str, sha: str, refusal: PushRefusal
+    ) -> None:
+        """Remember that a rule of the forge forbids to move a branch from where it is."""
+
+    async def forget_push_refusals(
+        self, repository_id: RepositoryId, ref: str | None = None
+    ) -> tuple[str, ...]:
+        """Let pushes be tried again: to one ref, or to all of a repository; returns which."""
 
     async def forget_touching(
         self, repository_id: RepositoryId, open_numbers: Sequence[int]
@@ -610,6 +622,18 @@ class Audit(Protocol):
 
     async def forget(self) -> int:
         """Delete entries older than `KEPT_AUDIT_DAYS`; returns how many."""
+
+
+class Index(Protocol):
+    """What a look asks and tells of it."""
+
+    @property
+    def revisions(self) -> LookRevisions:
+        """Of revisions."""
+
+    @property
+    def proposals(self) -> LookProposals:
+        """Of proposals."""
 
 
 class Store(Protocol):

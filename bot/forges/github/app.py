@@ -20,6 +20,10 @@ RENEW_BEFORE = timedelta(minutes=2)
 """A token is renewed this long before it ends, so that a push begun with it can finish."""
 
 
+_NEVER_READ = frozenset({"workflows"})
+"""Permissions that there are for writing alone."""
+
+
 @cache
 def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
     """What signs the claims of a JWT; reading the key from PEM takes a hundred times as long."""
@@ -40,6 +44,8 @@ class AppClients:
         moments: See `Clients`.
         instance: Tells this bot's check runs from those of another bot of the same App; "" for the
             one without a name of its own.
+        reads_only: Tokens of installations are made that can only read, so that the forge itself
+            refuses every write.
     """
 
     def __init__(
@@ -53,8 +59,10 @@ class AppClients:
         budgets: Budgets | None = None,
         moments: bool | None = None,
         instance: str = "",
+        reads_only: bool = False,
     ) -> None:
         self.instance = instance
+        self._reads_only = reads_only
         self._budgets = budgets
         self._moments = moments
         self._api_url = api_url
@@ -105,9 +113,16 @@ class AppClients:
             if ends > self._time.now() + RENEW_BEFORE:
                 return token
             path = f"/app/installations/{installation}/access_tokens"
-            data = send(self.clients, "mint a token", "POST", path, body={}).data
+            body = self._reading(installation) if self._reads_only else {}
+            data = send(self.clients, "mint a token", "POST", path, body=body).data
             self._tokens[installation] = (str(data["token"]), time(data["expires_at"]))
             return str(data["token"])
+
+    def _reading(self, installation: int) -> JSONObject:
+        """Of what was granted, what can be read."""
+        path = f"/app/installations/{installation}"
+        granted = send(self.clients, "read the installation", "GET", path).data["permissions"]
+        return {"permissions": {name: "read" for name in granted if name not in _NEVER_READ}}
 
     def _signed(self, claims: dict[str, Any]) -> str:
         """A JWT of the time at GitHub; from a minute ago, since that is not known to the second."""

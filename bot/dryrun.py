@@ -1,0 +1,234 @@
+"""A look at one proposal that writes nothing: what the bot would say of it, and do next.
+
+The facts are read and judged by the code that the bot looks and decides with. What performs actions
+is not even made, nothing is remembered, and the forge grants tokens that can only read.
+
+What only the bot's database knows is not told: merges that the forge refused, and what a repository
+was when the bot came. What was never published counts as there before.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.dashboard import Dashboard
+from bot.forges.port import Forge, ForgeBusyError, ForgeRefusedError, Repository
+from bot.git.port import BRANCHES, Mirror
+from bot.look.assemble import Looked, Looker
+from bot.look.states import HeadBranch
+from bot.loop import branches
+from bot.render.port import Renderer
+from bot.store.nothing import NoClaims, NoDashboards, NoIndex
+from bot.store.values import Adoption
+from lifecycle import checks, observing
+from lifecycle.actions import Action, Keep, SetCheck
+from lifecycle.assess import Assessed
+from lifecycle.decide import decide, judged_by_head
+from lifecycle.events import Log
+from lifecycle.facts.checks import PUBLISH, Conclusion
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal, Stage
+from lifecycle.judgement import Judgement
+
+TRIES: Final = 4
+"""Looks, where the forge says two things at once."""
+
+
+class Answer(Enum):
+    """What a look comes to; the value is the exit status of the command."""
+
+    READY = 0
+    """Every gate holds, it is published already, or nothing is asked of it."""
+    NOT_READY = 1
+    UNKNOWN = 2
+    """Something that matters cannot be read."""
+
+
+class NotToldError(Exception):
+    """The forge or git does not tell what there is to judge, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    """What the bot would say of a proposal.
+
+    Attributes:
+        proposal: As it would stand once its commands took effect.
+        judgement: Its gates.
+        shown: The checks at its head, as the bot would have them.
+        actions: What it would do next, in order.
+        answer: What it comes to.
+    """
+
+    proposal: Proposal
+    judgement: Judgement
+    shown: Sequence[SetCheck]
+    actions: Sequence[Action]
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where to look, and with what.
+
+    Attributes:
+        repository: Which one.
+        forge: Its forge.
+        mirror: Its mirror, of this process alone.
+        keys: Keys that the bot's records may be made with; none where they are not at hand.
+        login: The bot's.
+        instance: Name of the bot in its markers.
+    """
+
+    repository: Repository
+    forge: Forge
+    mirror: Mirror
+    keys: Sequence[bytes]
+    login: str
+    instance: str
+
+
+class _OnDashboard:
+    """Implements `KnownFreezes`: what is frozen, as the dashboard issue alone tells."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+
+    async def known(self) -> tuple[Log, str]:
+        try:
+            return await self._dashboard.freezes(), ""
+        except ForgeRefusedError as error:
+            return frozenset(), str(error)
+
+
+async def dry_run(
+    place: Place,
+    renderer: Renderer,
+    number: int,
+    tried: bytes | None = None,
+    *,
+    clock: Clock = SYSTEM,
+    offload: Offload = in_thread,
+) -> DryRun:
+    """Look at a proposal, and write nothing.
+
+    Args:
+        place: Where.
+        renderer: Renders and validates.
+        number: The proposal.
+        tried: What stands in for `.porchbot.yaml`; None for what the branches have.
+        clock: The time that it is judged at.
+        offload: Where git is read.
+
+    Raises:
+        NotToldError: There is nothing to judge.
+        ForgeBusyError, ForgeRefusedError: The forge tells nothing.
+    """
+    dashboard = Dashboard(
+        place.repository, place.forge, NoDashboards(), NoClaims(), place.keys, place.instance
+    )
+    looker = Looker(
+        place.repository,
+        place.forge,
+        place.mirror,
+        renderer,
+        NoIndex(),
+        place.keys,
+        place.login,
+        place.instance,
+        _OnDashboard(dashboard),
+        clock=clock,
+        offload=offload,
+        tried=tried,
+    )
+    pull = await place.forge.proposal(number)
+    head = HeadBranch(pull.head_repository, pull.head_ref)
+    looked = await _looked(looker, head, number, await _adoption(place, clock, offload), clock)
+    return judged(looked.facts, number)
+
+
+async def _looked(
+    looker: Looker, head: HeadBranch, number: int, adoption: Adoption, clock: Clock
+) -> Looked:
+    for _ in range(TRIES):
+        looked = await looker.look(
+            head, adoption, frozenset({number}), rerun=False, publishing=True
+        )
+        if looked.again is None and not looked.late:
+            return looked
+        await clock.sleep(looked.again or 1.0)
+    raise ForgeBusyError("read the proposal", "it says two things at once")
+
+
+async def _adoption(place: Place, clock: Clock, offload: Offload) -> Adoption:
+    """Whatever stands there now was there before: nobody else remembers."""
+    credentials = await place.forge.git_credentials()
+    await offload(place.mirror.fetch, credentials, None, BRANCHES)
+    repository = place.repository
+    return Adoption(
+        at=clock.now(),
+        installed_at=repository.installed_at,
+        installation=repository.installation,
+        drafts={},
+        highest=0,
+        heads=await offload(branches.publish_heads, place.mirror, repository.default_branch),
+    )
+
+
+def judged(facts: Facts, number: int) -> DryRun:
+    """Return what facts come to.
+
+    Args:
+        facts: Of the head of the proposal.
+        number: The proposal.
+
+    Raises:
+        NotToldError: It is not among them.
+    """
+    found = judged_by_head(facts)
+    one = next((each for each in found if each.proposal.place.number == number), None)
+    if one is None:
+        raise NotToldError(
+            f"the bot would not look at #{number}: git does not have its head, or it was merged"
+            " before the bot came"
+        )
+    there = [(each.proposal, each.judgement) for each in found if not each.proposal.place.closed]
+    shown = checks.wanted(replace(facts, checks={}, rerun=False), there)
+    return DryRun(
+        proposal=one.proposal,
+        judgement=one.judgement,
+        shown=shown,
+        # What the database lacks is that there is none here.
+        actions=[action for action in decide(facts) if not isinstance(action, Keep)],
+        answer=_answer(facts, one, shown),
+    )
+
+
+def _answer(facts: Facts, one: Assessed, shown: Sequence[SetCheck]) -> Answer:
+    p = one.proposal
+    if p.stage is Stage.PUBLISHED:
+        return Answer.READY
+    if facts.crowded or any(v.broken for v in p.verdicts) or _is_unsure(one.judgement):
+        return Answer.UNKNOWN
+    if p.place.closed and not p.place.merged:
+        return Answer.NOT_READY
+    publish = next((check for check in shown if check.name == PUBLISH), None)
+    if not p.content.approvable and publish is not None:
+        passed = publish.conclusion is Conclusion.SUCCESS
+    else:
+        passed = one.judgement.holds
+    failed = any(check.conclusion is Conclusion.FAILURE for check in shown)
+    return Answer.READY if passed and not failed else Answer.NOT_READY
+
+
+def _is_unsure(judgement: Judgement) -> bool:
+    """Somebody approved of whom nobody can tell whether they may, and that is what is missing."""
+    found = judgement.approvals
+    return found is not None and any(need.missing and need.unsure for need in found.needs)
+
+
+def observes(run: DryRun) -> bool:
+    """Return whether the bot only observes the proposal, and would do nothing else."""
+    return observing.observed(run.proposal)

@@ -1,0 +1,113 @@
+"""What the bot would do next, for whoever tries that out: a phrase for each action."""
+
+from typing import assert_never
+
+from lifecycle import names
+from lifecycle.actions import (
+    Action,
+    AskPublish,
+    DeleteBranch,
+    DeleteTag,
+    Dequeue,
+    Forget,
+    Keep,
+    KeepFreezes,
+    MakeRelease,
+    Merge,
+    OpenProposal,
+    PushRender,
+    PushUpdate,
+    React,
+    RemoveDouble,
+    Reply,
+    Restore,
+    Say,
+    SetCheck,
+    SetDraft,
+    SetLabels,
+    Suggest,
+    Tag,
+)
+from lifecycle.messages.markdown import number, one_line, plain
+
+
+def phrase(action: Action) -> str:
+    """What an action does, as an order without a full stop; plain text."""
+    match action:
+        case PushRender() | PushUpdate() | OpenProposal() | DeleteBranch():
+            return _on_branch(action)
+        case SetCheck(name=name, title=title, conclusion=ends):
+            return f"show the check {name} ({ends or 'in progress'}): {plain(title)}"
+        case Say(comment=None):
+            return "write the summary comment"
+        case Say():
+            return "edit the summary comment"
+        case Restore() | RemoveDouble() | Reply() | React():
+            return _in_conversation(action)
+        case Suggest(suggestions=made):
+            return f"write a review with {number(len(made), 'suggestion')}"
+        case Keep() | Forget():
+            return "update what the bot remembers"
+        case KeepFreezes():
+            return "remember what was frozen or thawed for the whole repository"
+        case SetDraft(draft=draft):
+            return "turn the pull request into a draft" if draft else "mark it ready for review"
+        case SetLabels(add=add, remove=remove):
+            parts = [f"add {', '.join(add)}"] * bool(add)
+            parts += [f"remove {', '.join(remove)}"] * bool(remove)
+            return f"labels: {'; '.join(parts)}"
+        case AskPublish() | Merge() | Dequeue() | Tag() | DeleteTag() | MakeRelease():
+            return _publishing(action)
+        case _:
+            assert_never(action)
+
+
+def _on_branch(action: PushRender | PushUpdate | OpenProposal | DeleteBranch) -> str:
+    match action:
+        case PushRender(head_ref=ref, changes=changes):
+            return f"commit the rendering to {ref} ({number(len(changes), 'file')})"
+        case PushUpdate(head_ref=ref):
+            return f"merge the base branch into {ref}"
+        case OpenProposal(head_ref=ref, title=title):
+            return f"open a draft pull request for {ref}: {title}"
+        case DeleteBranch(head_ref=ref):
+            return f"delete the branch {ref}"
+        case _:
+            assert_never(action)
+
+
+def _in_conversation(action: Restore | RemoveDouble | Reply | React) -> str:
+    match action:
+        case Restore():
+            return "restore an answer of the bot that somebody edited"
+        case RemoveDouble():
+            return "delete a comment of the bot that says the same twice"
+        case Reply(body=body):
+            return f"answer: {_first_line(body)}"
+        case React(reaction=reaction):
+            return f"react to a comment: {reaction}"
+        case _:
+            assert_never(action)
+
+
+def _publishing(action: AskPublish | Merge | Dequeue | Tag | DeleteTag | MakeRelease) -> str:
+    match action:
+        case AskPublish(number=which, base_ref=base):
+            return f"publish #{which}: merge it into {base}, unless it is merged, and tag it"
+        case Merge(number=which, base_ref=base):
+            return f"merge #{which} into {base}"
+        case Dequeue(number=which):
+            return f"take #{which} out of the merge queue"
+        case Tag(ref=ref):
+            return f"tag {names.tag_name(ref)}"
+        case DeleteTag(ref=ref):
+            return f"delete the tag {names.tag_name(ref)} of a withdrawn revision"
+        case MakeRelease(tag=tag):
+            return f"make a release of {tag}"
+        case _:
+            assert_never(action)
+
+
+def _first_line(text: str) -> str:
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return plain(one_line(first))
