@@ -34,7 +34,7 @@ from lifecycle.actions import (
 from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.messages.doing import phrase
 from lifecycle.policy import MergeMethod
-from tests.lifecycle.samples import BASE, HEAD, MERGE, TREE
+from tests.lifecycle.samples import BASE, HEAD, MERGE, NOW, TREE
 
 TAG = names.tag("net/core", 5)
 CHECK = SetCheck(
@@ -91,9 +91,9 @@ PHRASES: list[tuple[Action, str]] = [
     ),
     (MERGED, "merge #7 into main"),
     (Dequeue(7, HEAD), "take #7 out of the merge queue"),
-    (Tag(ref=TAG, target=MERGE, tree=TREE, number=7, message=""), "tag net/core/v5"),
+    (Tag(ref=TAG, target=MERGE, tree=TREE, number=7, message="", at=NOW), "tag net/core/v5"),
     (
-        DeleteTag(TAG, HEAD, 7, MERGE),
+        DeleteTag(ref=TAG, object=HEAD, number=7, target=MERGE),
         "delete the tag net/core/v5 of a withdrawn revision",
     ),
     (
