@@ -2,8 +2,9 @@
 
 A queue merges a proposal in trial, on the base branch and all that stands before it in the queue.
 That merge result is rendered and validated as a proposal is, by the rules of the base branch.
-`porchbot/publish` passes it only where the proposal that it adds is ready by itself, and stands in
-it as it was approved: what does not would be merged and could not be tagged.
+`porchbot/publish` passes it only where each proposal in it is ready by itself, and stands in it as
+it was approved: what does not would be merged and could not be tagged. A queue may merge all of
+them by the check of the last one alone.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from lifecycle import checks, contents
 from lifecycle.actions import SetCheck
 from lifecycle.contents import CheckContent
-from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE
+from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
 from lifecycle.facts.verdicts import Verdict
@@ -21,29 +22,52 @@ from lifecycle.policy import BrokenPolicy, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """A merge group, read from forge and git.
+class GroupEntry:
+    """One proposal of a merge group.
 
     Attributes:
-        number: The proposal that it adds to what stands before it in the queue.
-        base_ref: The base branch.
-        content: What it changes, compared with the base branch; with what stands before it.
-        verdicts: Of the packages that it changes, as they are in it.
-        policy: The rules of the base branch.
-        ready: Everything that the proposal waits for was there: its own check has passed.
-        other: Packages that the proposal changes and that are not in the group as at its head, each
-            with its tree there.
+        number: Its number.
+        ready: Everything that it waits for was there: its own check has passed.
+        other: Packages that it changes and that are not in the group as at its head, each with its
+            tree there.
         rules: What stands before it changes the rules that judge it.
     """
 
     number: int
+    ready: bool
+    other: Mapping[str, str] = field(default_factory=dict)
+    rules: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A merge group, read from forge and git.
+
+    Attributes:
+        base_ref: The base branch.
+        content: What it changes, compared with the base branch.
+        verdicts: Of the packages that it changes, as they are in it.
+        policy: The rules of the base branch.
+        entries: The proposals in it, merged in this order; the last is the one that it adds.
+        shared: Other open proposals of this very commit, wherever they are proposed to.
+    """
+
     base_ref: str
     content: Content
     verdicts: tuple[Verdict, ...]
     policy: Policy | BrokenPolicy
-    ready: bool
-    other: Mapping[str, str] = field(default_factory=dict)
-    rules: bool = False
+    entries: tuple[GroupEntry, ...]
+    shared: tuple[int, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """The proposal that it adds to what stands before it in the queue."""
+        return self.entries[-1].number
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """The proposals in it that wait for something themselves."""
+        return tuple(entry.number for entry in self.entries if not entry.ready)
 
 
 def decide(facts: Facts, group: Group) -> list[SetCheck]:
@@ -55,6 +79,8 @@ def decide(facts: Facts, group: Group) -> list[SetCheck]:
     """
     if group.policy.observe:
         return []
+    if group.shared:
+        return _shared(facts, group)
     shown = {PUBLISH: _publish(group)}
     if isinstance(group.policy, Policy) and group.content.touched:
         shown = {
@@ -68,12 +94,25 @@ def decide(facts: Facts, group: Group) -> list[SetCheck]:
 
 def waits(group: Group) -> bool:
     """Whether time may change what it comes to: nothing tells of it."""
-    return unjudged(group) or not group.ready
+    return unjudged(group) or bool(group.waiting or group.shared)
 
 
 def unjudged(group: Group) -> bool:
     """Whether a function could not be run."""
     return any(verdict.broken for verdict in group.verdicts)
+
+
+def _shared(facts: Facts, group: Group) -> list[SetCheck]:
+    """A check belongs to a commit: what proposals of it show stays, as long as it is not green.
+
+    What is right for the queue's base may be wrong for the branch that they are proposed to.
+    """
+    run = facts.checks.get(PUBLISH)
+    if run is not None and run.conclusion is not Conclusion.SUCCESS:
+        return []
+    content = contents.waiting(texts.SHARED, texts.shared(group.number, group.shared))
+    check = checks.send(facts, PUBLISH, content, force=facts.rerun)
+    return [check] if check is not None else []
 
 
 def _publish(group: Group) -> CheckContent:
@@ -82,8 +121,8 @@ def _publish(group: Group) -> CheckContent:
     faults = [*_faults(group)]
     if unjudged(group):
         return contents.waiting(texts.UNJUDGED, texts.summary(group.number, faults))
-    if not group.ready and not faults:
-        return contents.waiting(texts.NOT_READY, texts.not_ready(group.number))
+    if group.waiting and not faults:
+        return contents.waiting(texts.NOT_READY, texts.not_ready(group.waiting))
     if faults:
         title = texts.failed(group.number, len(faults))
         return contents.failed(title, texts.summary(group.number, faults))
@@ -96,12 +135,13 @@ def _faults(group: Group) -> list[str]:
     errors = [f for v in group.verdicts for f in v.blocking] + list(group.content.configuration)
     changed = [v.package for v in group.verdicts if v.changes]
     faults = []
-    if group.rules:
+    if any(entry.rules for entry in group.entries):
         faults.append(texts.RULES_BEFORE)
     if changed:
         faults.append(texts.not_rendered(changed))
     if errors:
         faults.append(texts.errors(len(errors)))
-    if group.other:
-        faults.append(texts.otherwise(group.number, sorted(group.other)))
+    faults += [
+        texts.otherwise(entry.number, sorted(entry.other)) for entry in group.entries if entry.other
+    ]
     return faults

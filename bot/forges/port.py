@@ -103,6 +103,39 @@ class ListedProposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueEntry:
+    """A proposal in a merge queue.
+
+    Attributes:
+        number: Its number.
+        open: It is open, and no draft.
+        base_ref: Name of its base branch.
+        head: Commit of its head branch.
+        merge: What the queue is about to make the base branch, up to this entry; None as long as
+            that was not built.
+    """
+
+    number: int
+    open: bool
+    base_ref: str
+    head: Sha
+    merge: Sha | None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeQueue:
+    """A merge queue at one moment.
+
+    Attributes:
+        base: Where the base branch was.
+        entries: The first is merged next.
+    """
+
+    base: Sha
+    entries: tuple[QueueEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
     """One issue, which is no pull request.
 
@@ -538,6 +571,13 @@ class Forge(Protocol):
         """Put into the merge queue only while the head is `head`; one that is in it already is.
 
         How it is merged, and what the merge says, is for the queue.
+        """
+
+    async def merge_queue(self, base_ref: str) -> MergeQueue | None:
+        """The merge queue of a branch, and where the branch is, as of one moment; None without one.
+
+        This alone says what a queue is about to merge: a branch named like those of a queue can be
+        pushed by whoever may push.
         """
 
     async def dequeue(self, number: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.port import Forge, ListedProposal, Repository
+from bot.forges.port import Forge, ListedProposal, QueueEntry, Repository
 from bot.git.port import History, Mirror, Scope
 from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
@@ -98,7 +98,7 @@ class Fetcher:
             credentials = await self._forge.git_credentials()
             await self._offload(self._mirror.fetch, credentials, since, scope, heads)
 
-    async def fetch_head(self, git: History, pull: ListedProposal) -> None:
+    async def fetch_head(self, git: History, pull: ListedProposal | QueueEntry) -> None:
         """Fetch a pull request's head by its number: of a fork, or of a branch that is gone."""
         if not await self._offload(git.has, pull.head):
             credentials = await self._forge.git_credentials()

@@ -1,19 +1,23 @@
-"""Looks at a merge group: what a merge queue is about to merge, at a branch of the queue's own."""
+"""Looks at a merge group: what a merge queue is about to merge, at a branch of the queue's own.
+
+What a branch is called says nothing: whoever may push can make one with the name of a group, of any
+commit. A group is what the forge's own queue holds, and every proposal in it is judged.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bot.forges.port import ForgeMissingError, ListedProposal
+from bot.forges.port import MergeQueue, QueueEntry
 from bot.git.port import Scope
 from bot.look import content, rendering
 from bot.look.assemble import Looked, Looker
 from bot.look.reader import Basis, MirrorReader
 from bot.store.values import Adoption
 from lifecycle import names
-from lifecycle.facts.checks import PUBLISH, CheckRun, Conclusion
-from lifecycle.facts.head import Facts
-from lifecycle.groups import Group
+from lifecycle.facts.checks import PUBLISH, Conclusion
+from lifecycle.facts.head import MOST_SHARED, Facts
+from lifecycle.groups import Group, GroupEntry
 from lifecycle.names import Sha
 
 
@@ -24,15 +28,50 @@ class LookedGroup:
     Attributes:
         looked: Its branch as facts: the head, and the checks there.
         group: What it would merge.
+        doubtful: Something in it differs from its proposal, and an answer that is a moment old may
+            be to blame: it is believed once it stays so.
     """
 
     looked: Looked
     group: Group
+    doubtful: bool = False
 
     @property
     def facts(self) -> Facts:
         """What was decided on."""
         return self.looked.facts
+
+
+@dataclass(frozen=True, slots=True)
+class NoGroup:
+    """Nothing that the forge's queue is about to merge now: nothing is judged and nothing written.
+
+    Attributes:
+        queued: The proposal that the branch is named for is in the queue, so that the forge may
+            show a moment later what it is about to merge.
+    """
+
+    queued: bool
+
+
+GONE = NoGroup(queued=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one proposal adds to those before it.
+
+    Attributes:
+        entry: The proposal.
+        before: What it was merged into.
+        after: The result.
+        commits: How many commits that took; more than one where the queue rebases.
+    """
+
+    entry: QueueEntry
+    before: Sha
+    after: Sha
+    commits: int
 
 
 class GroupLooker:
@@ -53,46 +92,40 @@ class GroupLooker:
         self._offload = looker.offload
 
     async def look(
-        self, branch: str, adoption: Adoption, since: float, *, rerun: bool = False
-    ) -> LookedGroup | None:
-        """Read everything about a merge group; None when it is there no more.
+        self, branch: str, adoption: Adoption, *, rerun: bool = False
+    ) -> LookedGroup | NoGroup:
+        """Read everything about a merge group.
 
         Args:
-            branch: Of the queue.
+            branch: Named like one of a queue.
             adoption: What the repository was when the bot first saw it.
-            since: By the monotonic clock; git as it was fetched after that will do.
             rerun: Somebody pressed Re-run.
         """
-        return await self._looker.extended.fetched(
-            lambda: self._look(branch, adoption, since, rerun=rerun)
-        )
+        return await self._looker.extended.fetched(lambda: self._look(branch, adoption, rerun))
 
-    async def _look(
-        self, branch: str, adoption: Adoption, since: float, *, rerun: bool
-    ) -> LookedGroup | None:
+    async def _look(self, branch: str, adoption: Adoption, rerun: bool) -> LookedGroup | NoGroup:
         read, named = self._clock.monotonic(), names.group_of(branch)
-        if named is None:
-            return None
+        queue = await self._forge.merge_queue(named[0]) if named else None
+        if named is None or queue is None:
+            return GONE
         base_ref, number = named
-        default = self._repository.default_branch
-        _, pull = await asyncio.gather(
-            self._fetcher.fetch(Scope(frozenset({branch, base_ref, default})), since),
-            self._proposal(number),
-        )
-        if pull is None:
-            return None
+        missing = NoGroup(queued=any(entry.number == number for entry in queue.entries))
+        # Git after the queue: it has at least what that was built of.
+        since, default = self._clock.monotonic(), self._repository.default_branch
+        await self._fetcher.fetch(Scope(frozenset({branch, base_ref, default})), since)
         credentials = await self._forge.git_credentials()
         with await self._offload(self._mirror.open, credentials, since) as git:
-            head, base = (git.ref(names.branch_ref(each)) for each in (branch, base_ref))
-            if head is None or base is None:
-                return None
+            head = git.ref(names.branch_ref(branch))
             reader = self._looker.reader(git, adoption)
-            runs, there = await asyncio.gather(
-                self._forge.checks(head), self._forge.checks(pull.head)
-            )
-            group = await self._group(reader, head, base, pull, there, since, rerun=rerun)
+            parts = await self._offload(_parts, reader, queue, base_ref, head) if head else ()
+            if head is None or not parts:
+                return missing
+            for part in parts:
+                await self._fetcher.fetch_head(git, part.entry)
+            runs = await self._forge.checks(head)
+            group = await self._group(reader, queue, base_ref, parts, since, rerun=rerun)
         if group is None:
-            return None
+            return missing
         facts = Facts(
             repository=self._repository.full_name,
             repository_id=self._repository.id,
@@ -104,70 +137,106 @@ class GroupLooker:
             rerun=rerun,
         )
         nothing = frozenset[int]()
-        return LookedGroup(Looked(facts, read, nothing, nothing, {}, {}, nothing), group)
-
-    async def _proposal(self, number: int) -> ListedProposal | None:
-        try:
-            return await self._forge.proposal(number)
-        except ForgeMissingError:
-            return None
+        several = any(part.commits > 1 for part in parts)
+        return LookedGroup(
+            Looked(facts, read, nothing, nothing, {}, {}, nothing),
+            group,
+            doubtful=several and any(entry.other for entry in group.entries),
+        )
 
     async def _group(
         self,
         reader: MirrorReader,
-        head: Sha,
-        base: Sha,
-        pull: ListedProposal,
-        there: Sequence[CheckRun],
+        queue: MergeQueue,
+        base_ref: str,
+        parts: Sequence[_Part],
         since: float,
         *,
         rerun: bool,
     ) -> Group | None:
-        base_ref, git = pull.base_ref, reader.git
-        basis = Basis(rules=base, base=base)
-        await self._fetcher.fetch_head(git, pull)
+        head, basis = parts[-1].after, Basis(rules=queue.base, base=queue.base)
         await self._fetcher.fetch_related(reader, head, base_ref, basis, since)
         found = await self._offload(content.read, reader, head, base_ref, basis)
-        if found is None:
+        entries = await self._offload(_entries, reader, queue.base, base_ref, parts)
+        if found is None or entries is None:
             return None
-        other, rules = await self._offload(_added, reader, head, base, base_ref, pull.head)
-        touched = found.content.touched
+        ready = await asyncio.gather(*(self._is_ready(part.entry.head) for part in parts))
+        proposed = await self._forge.open_proposals_at(head)
+        mine = {part.entry.number for part in parts}
         return Group(
-            number=pull.number,
             base_ref=base_ref,
             content=found.content,
             verdicts=await rendering.verdicts(
-                self._renderer, git, touched, found.policy, head=head, again=rerun
+                self._renderer,
+                reader.git,
+                found.content.touched,
+                found.policy,
+                head=head,
+                again=rerun,
             ),
             policy=found.policy,
-            ready=any(
-                run.ours and run.name == PUBLISH and run.conclusion is Conclusion.SUCCESS
-                for run in there
+            entries=tuple(
+                replace(entry, ready=is_ready)
+                for entry, is_ready in zip(entries, ready, strict=True)
             ),
-            other=other,
-            rules=rules,
+            shared=tuple(sorted({p.number for p in proposed} - mine)[:MOST_SHARED]),
+        )
+
+    async def _is_ready(self, head: Sha) -> bool:
+        """Whether a proposal's own check has passed, which says that all its gates held."""
+        return any(
+            run.ours and run.name == PUBLISH and run.conclusion is Conclusion.SUCCESS
+            for run in await self._forge.checks(head)
         )
 
 
-def _added(
-    reader: MirrorReader, head: Sha, base: Sha, base_ref: str, proposed: Sha
-) -> tuple[Mapping[str, str], bool]:
-    """What the last proposal of a group adds to those before it, beside what it shows.
+def _parts(reader: MirrorReader, queue: MergeQueue, base_ref: str, head: Sha) -> tuple[_Part, ...]:
+    """Divide what a queue is about to merge among its entries; empty where it is none of them.
 
-    Args:
-        reader: Reads git.
-        head: Of the group.
-        base: Of the base branch.
-        base_ref: Its name.
-        proposed: Head of the proposal.
-
-    Returns:
-        Packages that it changes and that are otherwise in the group than at its head, to their
-        trees there; and whether those before it change what judges it.
+    The entries are found on the line of first parents from the base to the head. What fails leaves
+    the queue a moment later than those behind it are built anew: one that is not on the line is not
+    in the group.
     """
-    git = reader.git
-    before = next(iter(git.commit(head).parents), base)
-    found = content.read(reader, head, base_ref, Basis(rules=base, base=before))
-    touched = found.content.touched if found else ()
-    other = {t.package: t.tree for t in touched if git.package(proposed, t.package) != t.tree}
-    return other, before != base and reader.rules_differ([base, before])
+    if head not in {entry.merge for entry in queue.entries} or not reader.git.has(queue.base):
+        return ()
+    line = reader.line(head, queue.base) or ()
+    at = {sha: place for place, sha in enumerate(line)}
+    found, before, done = list[_Part](), queue.base, 0
+    for entry in queue.entries:
+        if entry.merge is None or at.get(entry.merge, -1) < done:
+            continue
+        if not entry.open or entry.base_ref != base_ref:
+            return ()
+        place = at[entry.merge] + 1
+        found.append(_Part(entry, before, entry.merge, place - done))
+        before, done = entry.merge, place
+    return tuple(found) if before == head else ()
+
+
+def _entries(
+    reader: MirrorReader, base: Sha, base_ref: str, parts: Sequence[_Part]
+) -> tuple[GroupEntry, ...] | None:
+    """What each proposal adds to those before it, beside what it shows; None where git lacks it.
+
+    Whether each is ready is for the forge to say.
+    """
+    found = list[GroupEntry]()
+    for part in parts:
+        other = _other(reader, base, base_ref, part)
+        if other is None:
+            return None
+        before = [base, *(each.after for each in parts[: len(found)])]
+        rules = len(before) > 1 and reader.rules_differ(before)
+        found.append(GroupEntry(number=part.entry.number, ready=False, other=other, rules=rules))
+    return tuple(found)
+
+
+def _other(reader: MirrorReader, base: Sha, base_ref: str, part: _Part) -> Mapping[str, str] | None:
+    """Packages that a proposal changes and that the queue has otherwise than its head."""
+    git, proposed = reader.git, part.entry.head
+    basis = Basis(rules=base, base=part.before)
+    read = content.read(reader, part.after, base_ref, basis) if git.has(proposed) else None
+    if read is None:
+        return None
+    touched = read.content.touched
+    return {t.package: t.tree for t in touched if git.package(proposed, t.package) != t.tree}

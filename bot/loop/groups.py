@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot import keys
-from bot.look.groups import LookedGroup
+from bot.look.groups import LookedGroup, NoGroup
 from bot.look.states import HeadBranch
 from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository
@@ -65,13 +65,20 @@ class GroupReconciler:
         """What was done last in the repository."""
         return self._served.echoes
 
-    async def look(self, since: float) -> LookedGroup | Rest:
-        """Read the group; one that is not there wants nothing, unless an event said that it is."""
+    async def look(self, since: float) -> LookedGroup | Rest:  # noqa: ARG002 - git is read after the queue
+        """Read the group; what is none yet is looked at again where something says that it is one.
+
+        An event, for some seconds: anybody can push a branch of such a name. The queue itself, for
+        as long as it has the proposal.
+        """
         looked = await self._served.groups.look(
-            self._branch, self._served.adoption, since, rerun=self._rerun
+            self._branch, self._served.adoption, rerun=self._rerun
         )
-        if looked is None:
-            return Rest(self.echoes.wait(self.waiting) if self.hint.heads else None)
+        if isinstance(looked, NoGroup):
+            wait = self.echoes.wait(self.waiting) if self.hint.heads else None
+            return Rest(AGAIN if wait is None and looked.queued else wait)
+        if looked.doubtful and (wait := self.echoes.wait(self.waiting)) is not None:
+            return Rest(wait)
         self._rerun = False
         return looked
 

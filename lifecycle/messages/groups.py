@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from lifecycle.messages.markdown import names, number
 
-NOT_READY = "Waiting for the pull request itself"
+NOT_READY = "Waiting for what stands in the queue"
+SHARED = "Waiting: this commit is proposed elsewhere as well"
 UNJUDGED = "Waiting for the function runner"
 RULES_BEFORE = (
     "What stands before it in the queue changes the rules that judge it. It is judged by the new"
@@ -36,9 +37,22 @@ def summary(proposal: int, faults: Sequence[str]) -> str:
     )
 
 
-def not_ready(proposal: int) -> str:
-    """The proposal itself waits for something."""
-    return f"#{proposal} itself is not ready: see `porchbot/publish` there."
+def not_ready(proposals: Sequence[int]) -> str:
+    """Proposals of the group wait for something themselves."""
+    listed = ", ".join(f"#{each}" for each in proposals)
+    if len(proposals) == 1:
+        return f"{listed} itself is not ready: see `porchbot/publish` there."
+    return f"{listed} themselves are not ready: see `porchbot/publish` at each."
+
+
+def shared(proposal: int, others: Sequence[int]) -> str:
+    """Proposals have the group's very commit as their head."""
+    listed = ", ".join(f"#{each}" for each in others)
+    return (
+        f"The merge queue is about to merge #{proposal} as this commit, which is the head of"
+        f" {listed} too. A check belongs to a commit, so it would pass for both. Close {listed}, or"
+        " push another commit there."
+    )
 
 
 def not_rendered(packages: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from bot.forges.port import (
     ForgeMissingError,
     ForgeRefusedError,
     Forges,
+    MergeQueue,
     MergeResult,
     MergeWay,
     TagOutcome,
@@ -273,6 +274,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "merge_way": lambda f: f.merge_way(1, "main"),
     "enqueue": lambda f: f.enqueue(1, HEAD),
     "dequeue": lambda f: f.dequeue(1),
+    "merge_queue": lambda f: f.merge_queue("main"),
     "suggest": lambda f: f.suggest(SUGGEST),
     "merge": lambda f: f.merge(1, HEAD, MergeMethod.MERGE, "T", "M"),
 }
@@ -552,12 +554,20 @@ async def test_what_a_queue_merges_is_put_into_it_and_taken_out(place: Place) ->
     await place.forge.dequeue(number)
 
     assert await place.forge.merge_way(number, "main") == MergeWay(queue=True)
+    assert await place.forge.merge_queue("main") == MergeQueue(place.tip("main"), ())
+    assert await place.forge.merge_queue("a") is None
     refused = await place.forge.merge(number, head, MergeMethod.MERGE, "T", "M")
     assert refused.obstacle is MergeObstacle.QUEUE
     assert (await place.forge.enqueue(number, old)).obstacle is MergeObstacle.HEAD_MOVED
     for _ in range(2):
         assert await place.forge.enqueue(number, head) == MergeResult(queued=True)
         assert (await place.forge.conversation(number)).in_queue
+        told = await place.forge.merge_queue("main")
+        assert told is not None
+        (entry,) = told.entries
+        assert (entry.number, entry.open, entry.base_ref) == (number, True, "main")
+        assert (entry.head, told.base) == (head, place.tip("main"))
+        assert entry.merge == place.tip(f"gh-readonly-queue/main/pr-{number}-{told.base}")
     for _ in range(2):
         await place.forge.dequeue(number)
         assert not (await place.forge.conversation(number)).in_queue

@@ -11,9 +11,11 @@ from bot.forges.port import (
     MERGED,
     AnnotatedTag,
     ForgeMissingError,
+    MergeQueue,
     MergeResult,
     MergeWay,
     PinnedFile,
+    QueueEntry,
     Tagged,
     TagOutcome,
     UnsignedCommit,
@@ -222,6 +224,27 @@ class Branches(Asking):
         if isinstance(answer, GitHubAnswer):
             return merge_failure(answer)
         return MergeResult(queued=True)
+
+    async def merge_queue(self, base_ref: str) -> MergeQueue | None:
+        def read(_: Caller) -> MergeQueue | None:
+            base = self._repo.branch(base_ref)
+            if base is None or self._state.rules.queue(self._repo, base_ref) is None:
+                return None
+            return MergeQueue(
+                Sha(base),
+                tuple(
+                    QueueEntry(
+                        number=each.pull.number,
+                        open=each.pull.state == "open" and not each.pull.draft,
+                        base_ref=each.pull.base_ref,
+                        head=Sha(each.pull.head_sha),
+                        merge=Sha(each.group.head_sha) if each.group else None,
+                    )
+                    for each in self._repo.queues.get(base_ref, ())
+                ),
+            )
+
+        return await self._get("merge_queue", f"GET {REPO}/branches/{{branch}}", read, by=GRAPHQL)
 
     async def dequeue(self, number: int) -> None:
         def take(caller: Caller) -> None:

@@ -8,7 +8,15 @@ from github import GithubException
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.repository import MergeGroup, Pull
 from tests.stories.people import wait_for
-from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
+from tests.stories.world import (
+    CONFIG,
+    Staging,
+    World,
+    minutes_pass,
+    package,
+    resized,
+    seconds_pass,
+)
 
 
 @pytest.fixture
@@ -131,6 +139,95 @@ def test_a_merge_result_that_nobody_approved_is_kept_out(play: World) -> None:
 
     play.approver.says(other, "/check")
     wait_for("a second try", lambda: len(dequeued(play, other)) == 2 or None)
+
+
+def test_a_branch_that_is_named_like_a_group_is_none(play: World) -> None:
+    """Short-cut refused: who may push names a branch for a ready proposal, and `main` is his.
+
+    The proposal changes words only, or was published long ago. What stands below the commit that
+    is judged is never compared with what anybody approved.
+    """
+    begun(play)
+    play.author.pushes("words", {"words.md": "Words.\n"})
+    made = play.author.repository.create_pull(base="main", head="words", title="Words")
+    words = int(made.number)
+    play.author.waits_for_check(words, "porchbot/publish", "success")
+    ruled(play, QueueRule())
+    play.author.pushes("mine", resized("net/core", 7))
+    play.author.pushes("mine", {"more.md": "Nothing that a package holds.\n"})
+    head = play.repository.branch("mine")
+    for number in (words, 1):
+        for base in ("main", "mine"):
+            named = f"gh-readonly-queue/{base}/pr-{number}-{play.repository.branch('main')}"
+            play.author.repository.create_git_ref(f"refs/heads/{named}", head)
+    play.rests()
+    play.wake(f"github:{play.repository.id}:repository")
+    play.rests()
+
+    assert [conclusion(play, head, f"porchbot/{n}") for n in ("render", "publish")] == ["none"] * 2
+
+
+def test_each_entry_counts_where_only_the_head_of_a_group_has_to_be_green(play: World) -> None:
+    """Short-cut refused: the last proposal is judged, and the one before it is merged with it."""
+    begun(play)
+    rule = QueueRule(min_entries_to_merge=3, grouping_strategy="HEADGREEN")
+    ruled(play, rule)
+    kptfile = package("net/core")["net/core/Kptfile"] + "info:\n  description: core\n"
+    files = [resized("net/core", 2), {"net/core/Kptfile": kptfile}, resized("net/other", 2)]
+    one, other, last = (play.proposes(f"drafts/net/{n}/b", each) for n, each in enumerate(files))
+    for event in ("merge_group", "push", "create", "check_suite"):
+        play.forge.faults.hooks.drop(event, None)
+    for number in (one, other, last):
+        play.approver.says(number, "/approve")
+        wait_for(f"#{number} to be queued", partial(was_queued, play, number))
+    play.forge.faults.clear()
+    play.wake(f"github:{play.repository.id}:repository")
+    wait_for("the second to leave", lambda: dequeued(play, other) or None)
+    play.rests()
+
+    assert dequeued(play, other) == ["CI_FAILURE"]
+    assert not pull(play, other).merged
+    assert [dequeued(play, n) for n in (one, last)] == [[], []]
+
+
+def test_each_commit_counts_where_the_queue_rebases(play: World) -> None:
+    """Short-cut refused: the group is compared with its first parent, the proposal's own commit."""
+    begun(play)
+    ruled(play, QueueRule(min_entries_to_merge=2, merge_method="REBASE"))
+    one = play.proposes("drafts/net/core/b", resized("net/core", 2))
+    kptfile = package("net/core")["net/core/Kptfile"] + "info:\n  description: core\n"
+    play.author.pushes("drafts/net/core/c", {"net/core/Kptfile": kptfile})
+    other = play.proposes("drafts/net/core/c", resized("net/other", 2))
+    for number in (one, other):
+        play.approver.says(number, "/approve")
+        wait_for(f"#{number} to be queued", partial(was_queued, play, number))
+    wait_for("the second to leave", lambda: dequeued(play, other) or None)
+    assert dequeued(play, other) == ["CI_FAILURE"]
+    assert not pull(play, other).merged
+
+
+def test_a_group_that_is_proposed_elsewhere_is_green_for_nobody(play: World, is_real: bool) -> None:
+    """Short-cut refused: the queue's green check is taken to another branch, on the same commit."""
+    if is_real:
+        pytest.skip("waits for minutes")
+    begun(play)
+    ruled(play, QueueRule(min_entries_to_merge=2))
+    number = play.proposes("drafts/net/core/b", resized("net/core", 2))
+    play.approver.says(number, "/approve")
+    head = wait_for("the group", lambda: group(play, number)).head_sha
+    wait_for("its check", lambda: conclusion(play, head) == "success" or None)
+    start = play.repository.branch("main")
+    for name, sha in (("side", start), ("carrier", head)):
+        play.author.repository.create_git_ref(f"refs/heads/{name}", sha)
+    again = play.author.repository.create_pull(base="side", head="carrier", title="T").number
+    play.rests()
+    minutes_pass(play, 2)  # what was written lately is not written again
+    play.wake(f"github:{play.repository.id}:repository")
+    play.rests()
+    assert conclusion(play, head) is None
+
+    play.author.repository.get_pull(again).edit(state="closed")
+    wait_for("green again", lambda: conclusion(play, head) == "success" or None, 120)
 
 
 def test_what_is_held_leaves_the_queue_and_comes_back(play: World) -> None:

@@ -200,3 +200,10 @@ def seconds_pass(forge: Forge, seconds: float) -> None:
     with forge.state.lock:
         before = forge.state.clock
         forge.state.clock = lambda: before() + timedelta(seconds=seconds)
+
+
+def minutes_pass(play: World, minutes: int) -> None:
+    """Let time pass, for the bot as well."""
+    state = play.forge.state
+    until = state.clock() + timedelta(minutes=minutes)
+    wait_for("time to pass", lambda: state.clock() > until or None, 60 * minutes + 60)

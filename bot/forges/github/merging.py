@@ -17,8 +17,9 @@ from bot.forges.github.http import (
     failure,
     graphql,
 )
-from bot.forges.port import MERGED, ForgeBusyError, MergeResult
+from bot.forges.port import MERGED, ForgeBusyError, MergeQueue, MergeResult, QueueEntry
 from lifecycle.facts.merging import MergeObstacle
+from lifecycle.names import Sha, branch_ref
 
 _SENTENCES: tuple[tuple[str, MergeObstacle], ...] = (
     # Passing.
@@ -139,6 +140,68 @@ def dequeue(pool: Clients, node: str) -> None:
         if not _NOT_QUEUED.search(error.reason):
             raise
 
+
+def read_queue(pool: Clients, full_name: str, base_ref: str) -> MergeQueue | None:
+    """Read the merge queue of a branch to its end; for threads.
+
+    Raises:
+        ForgeBusyError: Trying again may help.
+        ForgeRefusedError: An operator must act.
+    """
+    owner, _, name = full_name.partition("/")
+    asked: JSONObject = {
+        "owner": owner,
+        "name": name,
+        "ref": branch_ref(base_ref),
+        "branch": base_ref,
+        "after": None,
+    }
+    wanted, bases, found = "read the merge queue", set[str](), list[JSONObject]()
+    while True:
+        repository = graphql(pool, wanted, QUEUE, asked)["repository"] or {}
+        queue, base = repository.get("mergeQueue"), repository.get("ref")
+        if not queue or not base:
+            return None
+        bases.add(str(base["target"]["oid"]))
+        found += [each for each in queue["entries"]["nodes"] if each and each["pullRequest"]]
+        info = queue["entries"]["pageInfo"]
+        if not info["hasNextPage"]:
+            break
+        asked = asked | {"after": info["endCursor"]}
+    if len(bases) > 1:
+        raise ForgeBusyError(wanted, "it changed while it was read")
+    found.sort(key=lambda each: int(each["position"]))
+    return MergeQueue(Sha(bases.pop()), tuple(map(_entry, found)))
+
+
+def _entry(data: JSONObject) -> QueueEntry:
+    pull, merge = data["pullRequest"], data["headCommit"]
+    return QueueEntry(
+        number=int(pull["number"]),
+        open=pull["state"] == "OPEN" and not pull["isDraft"],
+        base_ref=str(pull["baseRefName"]),
+        head=Sha(pull["headRefOid"]),
+        merge=Sha(merge["oid"]) if merge else None,
+    )
+
+
+QUEUE = """
+query Queue($owner: String!, $name: String!, $ref: String!, $branch: String!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    ref(qualifiedName: $ref) { target { oid } }
+    mergeQueue(branch: $branch) {
+      entries(first: 100, after: $after) {
+        pageInfo { hasNextPage endCursor }
+        nodes {
+          position
+          headCommit { oid }
+          pullRequest { number state isDraft baseRefName headRefOid }
+        }
+      }
+    }
+  }
+}
+"""
 
 _ENQUEUE = (
     "mutation Mutation($input: EnqueuePullRequestInput!) { enqueuePullRequest(input: $input)"

@@ -15,6 +15,7 @@ from bot.forges.port import (
     ForgeMissingError,
     ForgeRefusedError,
     ListedProposal,
+    MergeQueue,
     MergeResult,
     NewestChange,
     Repository,
@@ -215,6 +216,11 @@ class PullRequests(Calls):
         """REST has no merge queue."""
         node, said = await self._node(number), "put into the merge queue"
         return await self._pool.run(Cost.MUTATION, said, merging.enqueue, node, head)
+
+    async def merge_queue(self, base_ref: str) -> MergeQueue | None:
+        """REST has no merge queue."""
+        said, name = "read the merge queue", self._repository.full_name
+        return await self._pool.run(Cost.QUERY, said, merging.read_queue, name, base_ref)
 
     async def dequeue(self, number: int) -> None:
         """REST has no merge queue."""

@@ -99,6 +99,10 @@ def _commit(repo: Repository, sha: str | None, info: Info) -> NodeOf | None:
     return NodeOf("Commit", git.commit(sha), repo)
 
 
+def _ref(repo: Repository, _info: Info, qualifiedName: str) -> NodeOf | None:  # noqa: N803 - GitHub's name
+    return NodeOf("Ref", qualifiedName, repo) if qualifiedName in repo.refs else None
+
+
 def _mergeable(pull: Pull, info: Info) -> str:
     known = {True: "MERGEABLE", False: "CONFLICTING", None: "UNKNOWN"}
     return known[request_of(info).state.mergeability.shown(pull)[0]]
@@ -218,6 +222,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "id": _of(lambda f: f"REF_{f.repo.id}:{f.what}"),
         "name": _of(lambda f: f.what.split("/", 2)[2]),
         "prefix": _of(lambda f: "/".join(f.what.split("/", 2)[:2]) + "/"),
+        "target": lambda f, info: _commit(f.repo, f.repo.refs.get(f.what), info),
     },
     "Commit": {
         "abbreviatedOid": _of(lambda f: f.what.sha[:7]),
@@ -246,6 +251,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "owner": _of(lambda r: r.owner),
         "pullRequest": entries.pull_request,
         "pullRequests": entries.pull_requests,
+        "ref": _ref,
         "url": _link(lambda r: r.full_name),
     },
     "PullRequest": {
@@ -377,12 +383,14 @@ def _type_of(thing: Any, _info: Info, _kind: Any) -> str:
         Review: "PullRequestReview",
         Repository: "Repository",
         QueueEntry: "MergeQueueEntry",
+        graphql_queues.Queue: "MergeQueue",
     }
     return names[type(thing)]
 
 
 ABSTRACT: Mapping[str, Callable[[Any, Info, Any], str]] = {
     "Actor": _type_of,
+    "GitObject": _type_of,
     "IssueOrPullRequest": _type_of,
     "Node": _type_of,
     "PullRequestTimelineItems": _type_of,

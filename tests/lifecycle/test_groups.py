@@ -1,0 +1,76 @@
+"""What a merge group comes to."""
+
+from dataclasses import replace
+
+import pytest
+
+from lifecycle import groups
+from lifecycle.facts.checks import PUBLISH, CheckRun, Conclusion, Status
+from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import Content
+from lifecycle.groups import Group, GroupEntry
+from lifecycle.names import Sha
+from lifecycle.policy import Policy
+from tests.ids import FIRST
+
+READY = GroupEntry(number=1, ready=True)
+LAST = GroupEntry(number=2, ready=True)
+GROUP = Group(
+    base_ref="main",
+    content=Content(touched=()),
+    verdicts=(),
+    policy=Policy(),
+    entries=(READY, LAST),
+)
+FACTS = Facts(
+    repository="acme/blueprints",
+    repository_id=FIRST,
+    head_ref="gh-readonly-queue/main/pr-2-" + "a" * 40,
+    head=Sha("b" * 40),
+    same_repository=True,
+    default_ref="main",
+)
+
+
+def _shown(group: Group, facts: Facts = FACTS) -> tuple[Conclusion | None, str]:
+    (check,) = groups.decide(facts, group)
+    assert check.name == PUBLISH
+    return check.conclusion, f"{check.title}\n{check.summary}"
+
+
+def test_a_group_passes_where_each_proposal_in_it_does() -> None:
+    assert _shown(GROUP)[0] is Conclusion.SUCCESS
+    assert not groups.waits(GROUP)
+
+
+@pytest.mark.parametrize(
+    ("entry", "conclusion", "words"),
+    [
+        (replace(READY, ready=False), None, "#1 itself is not ready"),
+        (replace(READY, other={"net/core": "t"}), Conclusion.FAILURE, "approved in #1"),
+        (replace(READY, rules=True), Conclusion.FAILURE, "changes the rules"),
+    ],
+)
+def test_an_earlier_proposal_of_the_group_counts_as_the_last_does(
+    entry: GroupEntry, conclusion: Conclusion | None, words: str
+) -> None:
+    """The short-cut asks the last one: a queue may merge them all by its check alone."""
+    for entries in ((entry, LAST), (LAST, entry)):
+        shown, said = _shown(replace(GROUP, entries=entries))
+        assert (shown, words in said) == (conclusion, True), said
+    assert groups.waits(replace(GROUP, entries=(entry, LAST))) is (conclusion is None)
+
+
+def test_what_others_show_at_the_commit_is_not_turned_green() -> None:
+    """The short-cut overwrites their check: they wait on a branch that this one is not for."""
+    shared = replace(GROUP, shared=(7,))
+    shown, said = _shown(shared)
+    assert (shown, "head of #7" in said) == (None, True)
+    assert groups.waits(shared)
+
+    run = CheckRun(
+        id=1, name=PUBLISH, ours=True, status=Status.COMPLETED, conclusion=Conclusion.SUCCESS
+    )
+    assert _shown(shared, replace(FACTS, checks={PUBLISH: run}))[0] is None
+    theirs = replace(run, status=Status.IN_PROGRESS, conclusion=None)
+    assert groups.decide(replace(FACTS, checks={PUBLISH: theirs}), shared) == []
