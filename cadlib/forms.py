@@ -149,11 +149,11 @@ def _words(
                 f"Write a whole number of {limit} {bound}",
             )
         case "too_short" | "string_too_short":
-            return "it is empty", "Name at least one, or leave the key out"
+            return "it is empty", "List at least one, or leave the key out"
         case "too_long" | "string_too_long":
             return "it is too long", f"Keep it within {context['max_length']}"
         case kind:
-            wanted, how = _KINDS.get(kind, ("usable", f"Mind this: {error['msg']}"))
+            wanted, how = _KINDS.get(kind, ("usable", f"Correct it: {error['msg']}"))
             return f"{_shown(error['input'])} is not {wanted}", how
 
 

@@ -148,7 +148,7 @@ def read(data: bytes, path: str) -> RunnerSettings:
             own.append(forms.filled(RunnerForm, document, path))
             if len(own) > 1:
                 place = Place(path, document.start_line)
-                problem = "there are two documents of the runner's own"
+                problem = "there are two configuration documents for the runner"
                 raise FormError([PackageError(place, problem, "Put them into one")])
         except FormError as error:
             problems += error.problems

@@ -44,7 +44,7 @@ def _size(value: Value) -> Value:
     if found is None or not int(found[1]):
         units = ", ".join(filter(None, _UNITS))
         fix = f'Write a number with a unit, such as "512Mi"; units are {units}'
-        raise wrong(f"{value!r} is no size", fix)
+        raise wrong(f"{value!r} is not a size", fix)
     return int(found[1]) * _UNITS[found[2]]
 
 
@@ -52,10 +52,12 @@ def _time(value: Value) -> Value:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
         return float(value)
     if not isinstance(value, str) or not _TIME.fullmatch(value):
-        raise wrong(f"{value!r} is no time", 'Write a number with a unit, such as "30s" or "5m"')
+        raise wrong(
+            f"{value!r} is not a duration", 'Write a number with a unit, such as "30s" or "5m"'
+        )
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(value))
     if not seconds:
-        raise wrong("the time is 0", "Write a longer one")
+        raise wrong("the duration is 0", "Write a longer one")
     return seconds
 
 
@@ -72,15 +74,17 @@ def pattern(text: str) -> str:
     if text.startswith("sha256:"):
         name, digest = "", text
     if digest and not re.fullmatch("sha256:[0-9a-f]{64}", digest):
-        raise wrong(f"{digest!r} is no digest", "Write sha256: and 64 digits in lower case")
+        raise wrong(f"{digest!r} is not a digest", "Write sha256: and 64 digits in lower case")
     if not text or not re.fullmatch(r"[A-Za-z0-9._*?/:\[\]-]*", name):
-        raise wrong(f"{text!r} is no pattern of images", "Write a name, with * for any characters")
+        raise wrong(
+            f"{text!r} is not a pattern for images", "Write a name, with * for any characters"
+        )
     return text
 
 
 def _absolute(text: str) -> str:
     if not text.startswith("/"):
-        raise wrong(f"{text!r} is no absolute path", "Begin it with /")
+        raise wrong(f"{text!r} is not an absolute path", "Begin it with /")
     return text
 
 
@@ -99,7 +103,9 @@ def _host(text: str) -> str:
 
 def _variable(text: str) -> str:
     if not text or "=" in text or "\0" in text:
-        raise wrong(f"{text!r} is no name of a variable", "Write a name without =")
+        raise wrong(
+            f"{text!r} is not a valid name for an environment variable", "Write a name without ="
+        )
     return text
 
 

@@ -115,7 +115,9 @@ def of_stream(stream: Stream, path: str = KIND) -> Kptfile:
     if documents[0].template:
         place = Place(path, documents[0].start_line)
         problem = "the Kptfile is a template and not YAML"
-        raise unreadable(PackageError(place, problem, "Write what the template should make"))
+        raise unreadable(
+            PackageError(place, problem, "Write the YAML that the template should produce")
+        )
     return _Reader(documents[0], path).kptfile()
 
 

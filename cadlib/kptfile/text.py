@@ -28,7 +28,7 @@ def document(stream: Stream) -> tuple[int, Document]:
     for position, each in enumerate(stream.documents):
         if not each.empty and isinstance(each.value, dict):
             return position, each
-    raise PackageError(Place(stream.source.path), "the Kptfile holds no mapping", "Write a Kptfile")
+    raise PackageError(Place(stream.source.path), "the Kptfile is not a mapping", "Write a Kptfile")
 
 
 def write(

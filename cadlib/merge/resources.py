@@ -167,7 +167,7 @@ class _Merge:
             chosen, reason = "local", _REMOVED_HERE if ours is None else _REMOVED_THERE
         else:
             chosen = self._policy.side
-            reason = "changed on both sides, and no YAML that could be merged"
+            reason = "changed on both sides, and not YAML that can be merged"
         self._conflicts.append(
             Conflict(path=path, line=1 if ours else None, chosen=chosen, reason=reason)
         )

@@ -293,7 +293,7 @@ def _entry_problems(
             problem = links.problem(path)
             if problem:
                 yield _error(
-                    Place(path), problem, "Replace the symlink by the file it should stand for"
+                    Place(path), problem, "Replace the symlink with the file it should point to"
                 )
         case "160000":
             yield _error(
@@ -303,7 +303,7 @@ def _entry_problems(
             )
         case other:
             yield _error(
-                Place(path), f"git mode {other!r} is none of file, symlink, submodule", "Remove it"
+                Place(path), f"git mode {other!r} is not a file, symlink or submodule", "Remove it"
             )
 
 
@@ -327,7 +327,7 @@ class _Links:
             part = left.pop()
             self._steps -= 1
             if self._steps < 0:
-                return "", "the symlinks of this package lead through one another without end"
+                return "", "the symlinks of this package form a loop"
             if part == ".." and not at:
                 return "", _leads_out(self._files[path])
             if part == "..":
@@ -350,7 +350,7 @@ class _Links:
 
 
 def _leads_out(link: Entry) -> str:
-    return f"the symlink points out of the package, at {_target(link)!r}"
+    return f"the symlink points outside the package, at {_target(link)!r}"
 
 
 def _target(entry: Entry) -> str:

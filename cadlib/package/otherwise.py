@@ -87,7 +87,7 @@ def links(files: Files, read: Collection[str]) -> Iterator[Finding]:
         if target in read or entry is None or not packages.is_resource_file(link):
             continue
         if _holds_resources(target, entry.data):
-            fix = "Put the file in the place of the symlink"
+            fix = "Replace the symlink with the file"
             yield _otherwise(LINKED.format(target=target), Place(link), fix)
 
 

@@ -27,17 +27,17 @@ from cadlib.yaml import Document, Stream, TemplateError, Value
 from cadlib.yaml import read as read_yaml
 from cadlib.yaml.tree import Scalar
 
-NAMELESS_LIST = "the resources in this list are seen by no function, since the list has no name"
+NAMELESS_LIST = "no function sees the resources in this list, because the list has no name"
 NAMED_LIST = (
     "functions see this as one resource, and not the resources in its `items`,"
     " which `kubectl apply` would apply"
 )
 GENERATED = (
-    "this resource is seen by no function, since it has a generateName and no name;"
+    "no function sees this resource, because it has a generateName and no name;"
     " `kubectl create` would create it"
 )
 BESIDE = (
-    "this resource is seen by no function, since the file is not YAML further on;"
+    "no function sees this resource, because the file is not valid YAML further on;"
     " `kubectl apply` would apply it"
 )
 
@@ -208,5 +208,5 @@ def _template(place: Place) -> Finding:
         message="this is a template and not YAML, so it is left as it is and no function sees it",
         severity=Severity.WARNING,
         place=place,
-        fix="Put what the template makes into the package if it should be checked",
+        fix="Put the template's output into the package if it should be checked",
     )

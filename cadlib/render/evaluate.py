@@ -146,7 +146,7 @@ def _error(running: Running, ok: bool) -> PackageError | None:
     step = running.steps[-1]
     if ok or not step.error:
         return None
-    return PackageError(Place(), step.error, "Look at the function and its configuration")
+    return PackageError(Place(), step.error, "Check the function and its configuration")
 
 
 def _refusal(source: Source) -> PackageError | None:

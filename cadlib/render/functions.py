@@ -188,7 +188,7 @@ def _configured(
             function,
             f"functionConfig resource for {step or 'function'} {_quoted(name)} is missing from"
             f" path {_quoted(given)}, this also occurs if {_quoted(given)} is part of a subpackage",
-            "Name a file of this package itself, not one of a subpackage",
+            "Use a file of this package itself, not one of a subpackage",
             MissingConfigError,
         )
     documents = [document for document in stream.documents if not document.empty]

@@ -17,7 +17,7 @@ from cadlib.stream.places import default_path
 from cadlib.stream.resourcelist import Item, added_results, decode
 from cadlib.yaml import Value
 
-_FIX = "Tell the authors of the function"
+_FIX = "Report this to the function's authors"
 
 
 class NoAnswerError(PackageError):

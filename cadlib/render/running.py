@@ -222,7 +222,7 @@ def _failure(task: Task, call: FunctionCall, outcome: CallOutcome) -> Finding:
 
 def _breach(task: Task, call: FunctionCall, problem: PackageError) -> Finding:
     return Finding(
-        message=f"the function broke the rules: {problem.problem}",
+        message=f"the function returned invalid output: {problem.problem}",
         severity=Severity.ERROR,
         place=functions.place(task.function),
         function=call.function,

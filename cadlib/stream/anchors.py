@@ -78,8 +78,8 @@ def de_anchored(stream: Stream, limits: PackageLimits = DEFAULT) -> Stream:
     ):
         raise PackageError(
             Place(stream.source.path),
-            "its anchors cannot be written out",
-            "Write the values out by hand",
+            "its anchors cannot be expanded",
+            "Replace the aliases with their values by hand",
         )
     return written
 
@@ -154,8 +154,8 @@ class _Writer:
         if self._left < 0:
             raise PackageError(
                 Place(self._source.path),
-                "written out, the aliases make the file too large",
-                "Use fewer aliases, or write them out by hand",
+                "with its aliases expanded, the file is too large",
+                "Use fewer aliases, or replace them with their values",
             )
 
     def _scalar(self, target: Scalar, indent: int) -> str:

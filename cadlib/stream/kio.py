@@ -198,7 +198,7 @@ def _nodes(document: Document) -> Iterator[tuple[str | int, Node]]:
     elif listed and listed[1].value is not None:
         raise PackageError(
             Place(source.path, document.line(("items",)), "items"),
-            "items is no list",
+            "items is not a list",
             "Write a list of resources",
         )
 

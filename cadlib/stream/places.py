@@ -89,7 +89,9 @@ def _mapping(value: dict[str, Value], key: str, path: str) -> dict[str, Value]:
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise PackageError(Place(path, field=key), f"{key} is no mapping", "Write names and values")
+        raise PackageError(
+            Place(path, field=key), f"{key} is not a mapping", "Write names and values"
+        )
     return found
 
 
@@ -146,7 +148,7 @@ def place(item: Stream) -> tuple[str, int | None]:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise PackageError(
             Place(item.source.path, field=f"metadata.annotations[{INDEX!r}]"),
-            f"unable to parse {INDEX} {text}: it is no whole number",
+            f"unable to parse {INDEX} {text}: it is not a whole number",
             "Write the position in its file, from 0",
         )
     return path, int(text)

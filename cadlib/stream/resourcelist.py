@@ -256,7 +256,7 @@ def _list(whole: dict[str, Value], key: str) -> list[Value]:
     if key == "results" and isinstance(found, dict):  # as older functions write them
         found = found.get("items")
     if found is not None and not isinstance(found, list):
-        raise _refuse(key, f"{key} is no list")
+        raise _refuse(key, f"{key} is not a list")
     return found or []
 
 
@@ -285,7 +285,7 @@ def _item(
     sent: frozenset[tuple[str, int | None]],
 ) -> Item:
     if not isinstance(value, dict):
-        raise _refuse(f"items[{position}]", "the item is no mapping")
+        raise _refuse(f"items[{position}]", "the item is not a mapping")
     metadata = value.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or not isinstance(annotations, dict):
@@ -341,7 +341,7 @@ def _read_place(
     text = "" if index is None else str(index)
     if text and not (text.isascii() and text.isdigit() and len(text) < 10):
         name = field_text(("items", position, "metadata", "annotations", f"{prefix}index"))
-        raise _refuse(name, f"the index {text!r} is no whole number")
+        raise _refuse(name, f"the index {text!r} is not a whole number")
     return "" if path is None else str(path), int(text) if text else None
 
 

@@ -177,5 +177,5 @@ def _endless(package: str, wanted: GitRef) -> PackageError:
         Place(packages.join(package, KPTFILE), field="upstream"),
         f"the package is fetched from {wanted.repo}{wanted.directory}@{wanted.ref}, which it is"
         " part of itself",
-        "Break the circle upstream",
+        "Remove the cycle upstream",
     )

@@ -31,7 +31,9 @@ class FunctionNotFoundError(FunctionError):
         names = ", ".join(self.there)
         super().__init__(
             image,
-            f"it is none of those that run here: {names}" if names else "no runner has it",
+            f"it is not one of the functions that run here: {names}"
+            if names
+            else "no runner has it",
             "Check its registry, name and tag in the Kptfile",
         )
 
@@ -97,7 +99,7 @@ class FunctionStoppedError(FunctionError):
         found = f", it took {taken}" if taken else ""
         super().__init__(
             image,
-            f"it was stopped over its limit of {limit}: {allowed} allowed{found}",
+            f"it was stopped for going over its limit of {limit}: {allowed} allowed{found}",
             "Give it fewer resources, or ask an operator for a higher limit",
         )
         self.limit = limit
@@ -153,7 +155,9 @@ class ResourcesRefusedError(FunctionError):
 
     def __init__(self, image: str, reason: str) -> None:
         super().__init__(
-            image, f"it was sent no readable ResourceList: {reason}", "Mend the resources named"
+            image,
+            f"what it was sent is not a valid ResourceList: {reason.removesuffix('.')}",
+            "Fix the resources named",
         )
         self.reason = reason
 
@@ -183,14 +187,14 @@ def not_connected(said: str, *, tls: bool, shown: bool) -> str:
         shown: Whether it had a certificate to show.
     """
     if tls and "WRONG_VERSION_NUMBER" in said:
-        return " (it seems to speak no TLS: leave --runner-ca out)"
+        return " (it does not seem to use TLS: leave out --runner-ca)"
     if tls and "CERTIFICATE_VERIFY_FAILED" in said:
-        return " (its certificate is signed by none of the authorities of --runner-ca)"
+        return " (its certificate is not signed by any authority in --runner-ca)"
     if "Socket closed" not in said or shown:
         return ""
     if tls:
-        return " (if it asks for a certificate, name yours: --runner-cert, --runner-key)"
-    return " (if it speaks TLS, name the authorities that it is signed by: --runner-ca)"
+        return " (if it requires a client certificate, give yours: --runner-cert, --runner-key)"
+    return " (if it uses TLS, give the authorities that signed its certificate: --runner-ca)"
 
 
 class RunnerBrokenError(Exception):
@@ -202,7 +206,7 @@ class RunnerBrokenError(Exception):
     """
 
     def __init__(self, where: str, reason: str) -> None:
-        super().__init__(f"{where}: {reason}. Look into the runner's log.")
+        super().__init__(f"{where}: {reason}. See the runner's log.")
         self.where = where
         self.reason = reason
 

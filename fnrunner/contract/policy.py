@@ -82,7 +82,7 @@ class RunnerPolicy:
         elif not named and not any(_means_host(pattern, host) for pattern in self.allow):
             raise FunctionRefusedError(
                 image,
-                f"its registry {host} is not among those that are asked here",
+                f"its registry {host} is not among the registries allowed here",
                 f"Add the line `- {images.repository(image)}` under `allow` in the runner's"
                 f" configuration, or name {host} under `images.registries`",
             )

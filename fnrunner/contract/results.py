@@ -62,7 +62,7 @@ def within(found: Sequence[Result], room: int) -> tuple[Result, ...]:
 
 
 def _missing(count: int) -> Result:
-    return {"message": f"{count} more results do not fit into the answer", "severity": "error"}
+    return {"message": f"{count} more results do not fit into the response", "severity": "error"}
 
 
 def _line(result: Result) -> bytes:

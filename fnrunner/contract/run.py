@@ -47,7 +47,7 @@ def late(image: str, seconds: float, call: CallContext) -> Exception:
         call: How far it had come. What never had its turn was not too slow.
     """
     if call.waiting:
-        said = f"it had no turn within {seconds:g} seconds"
+        said = f"no slot became free within {seconds:g} seconds"
         return RunnerBusyError(f'function "{image}"', said, _RETRY_AFTER)
     return FunctionTimeoutError(image, seconds)
 

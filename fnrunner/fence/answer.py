@@ -41,7 +41,7 @@ def no_answer(name: str, reason: str, log: str) -> FunctionFailedError:
         log: What it said.
     """
     said = log.strip()[:_LONGEST_WORDS] or "It said nothing"
-    return FunctionFailedError(name, f"its output is no ResourceList ({reason}). {said}")
+    return FunctionFailedError(name, f"its output is not a ResourceList ({reason}). {said}")
 
 
 def refusal(

@@ -123,7 +123,7 @@ class Bubblewrap:
         arguments += ("--remount-ro", "/", "--chdir", program.folder, "--clearenv")
         for name, value in sorted(program.environment.items()):
             if not name or "=" in name:
-                raise ValueError(f"{name!r} is no name of a variable")
+                raise ValueError(f"{name!r} is not a valid name for an environment variable")
             arguments += ("--setenv", name, value)
         if any("\0" in argument for argument in (*arguments, *program.argv)):
             raise ValueError("an argument or a variable holds a zero byte")

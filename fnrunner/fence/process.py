@@ -112,7 +112,7 @@ class Executables:
 
     def _fenced(self, image: str) -> Sandbox:
         if isinstance(self._sandbox, SandboxError):
-            reason = f"nothing can fence it here: {self._sandbox.reason}"
+            reason = f"it cannot be sandboxed here: {self._sandbox.reason}"
             raise FunctionRefusedError(image, reason, self._sandbox.fix) from self._sandbox
         return self._sandbox
 

@@ -197,13 +197,13 @@ def _bubblewrap(path: str | None) -> Bubblewrap:
             [found, "--help"], capture_output=True, text=True, timeout=_TRIAL.seconds, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SandboxError(f"{found} cannot be run: {error}", "Mend its installation") from error
+        raise SandboxError(f"{found} cannot be run: {error}", "Repair its installation") from error
     known = frozenset(re.findall(r"--[a-z0-9-]+", shown.stdout + shown.stderr))
     lacking = sorted(NEEDED - known)
     if lacking:
         raise SandboxError(
             f"{found} is too old: it does not know {', '.join(lacking)}",
-            "Install bubblewrap 0.5 or newer; 0.8 is tried",
+            "Install bubblewrap 0.5 or newer; 0.8 is tested",
         )
     return Bubblewrap(found, known)
 
@@ -211,13 +211,13 @@ def _bubblewrap(path: str | None) -> Bubblewrap:
 def _program(name: str, package: str, path: str | None) -> str:
     found = shutil.which(name, path=path)
     if found is None:
-        raise SandboxError(f"the program {name} is not here", f"Install {package}")
+        raise SandboxError(f"the program {name} is not installed", f"Install {package}")
     return found
 
 
 def _refused(said: str) -> SandboxError:
     return SandboxError(
-        f"bubblewrap cannot make one here: {said.strip() or 'it does not say why'}",
+        f"bubblewrap cannot create a sandbox here: {said.strip() or 'it does not say why'}",
         "Let this user make user namespaces (sysctl user.max_user_namespaces,"
         " kernel.apparmor_restrict_unprivileged_userns); in a container also allow them in its"
         " seccomp profile and leave /proc unmasked",

@@ -174,7 +174,9 @@ class Run:
         except _Over as found:
             over = found
         except _Cancelled as error:
-            raise FunctionFailedError(self._name, "nobody waits for it any more") from error
+            raise FunctionFailedError(
+                self._name, "the caller is no longer waiting for it"
+            ) from error
         finally:
             last = self._end()
         return self._verdict(over or last)

@@ -103,14 +103,16 @@ def _read(path: Path) -> Mapping[str, Any]:
             str(path), f"it cannot be read ({type(error).__name__})", "Write it in docker's format"
         ) from None  # the error of a parser may quote a secret
     if not isinstance(config, dict):
-        raise CredentialsError(str(path), "it is no JSON object", "Write it in docker's format")
+        raise CredentialsError(str(path), "it is not a JSON object", "Write it in docker's format")
     return config
 
 
 def _mapping(path: Path, config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     found = config.get(key) or {}
     if not isinstance(found, dict):
-        raise CredentialsError(str(path), f"{key} is no JSON object", "Write it in docker's format")
+        raise CredentialsError(
+            str(path), f"{key} is not a JSON object", "Write it in docker's format"
+        )
     return found
 
 
@@ -150,7 +152,7 @@ def _given(path: Path, key: str, entry: Mapping[str, Any]) -> Credentials:
     values = {each: entry.get(each) or "" for each in ("auth", "username", "password")}
     tokens = {each: entry.get(each) or "" for each in ("identitytoken", "registrytoken")}
     if not all(isinstance(value, str) for value in (*values.values(), *tokens.values())):
-        raise CredentialsError(str(path), f"the entry of {key} is not of text", "Log in again")
+        raise CredentialsError(str(path), f"the entry of {key} is not text", "Log in again")
     user, password = values["username"], values["password"]
     if values["auth"]:
         user, password = _decoded(path, key, values["auth"])
@@ -166,8 +168,8 @@ def _decoded(path: Path, key: str, auth: str) -> tuple[str, str]:
     if not colon:
         raise CredentialsError(
             str(path),
-            f"auth of {key} is not the base64 of a name, a colon and a password",
-            "Log in again, or write it anew",
+            f"auth of {key} is not name:password in base64",
+            "Log in again, or write the entry again",
         ) from None
     return user, password.rstrip("\0")  # as docker pads it
 
@@ -175,7 +177,9 @@ def _decoded(path: Path, key: str, auth: str) -> tuple[str, str]:
 def _helped(path: Path, helper: object, host: str) -> Credentials:
     if not isinstance(helper, str) or not re.fullmatch(r"[A-Za-z0-9_.-]+", helper):
         raise CredentialsError(
-            str(path), f"the helper of {host} has no usable name", "Name a program's suffix"
+            str(path),
+            f"the helper of {host} has an invalid name",
+            "Give the suffix of a credential helper",
         )
     program = f"docker-credential-{helper}"
     server = _DOCKER_HUB if host == "docker.io" else host
@@ -191,7 +195,7 @@ def _helped(path: Path, helper: object, host: str) -> Credentials:
         raise CredentialsError(str(path), f"{program} is not installed", "Install it") from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CredentialsError(
-            program, f"it did not answer ({type(error).__name__})", "Try it by hand"
+            program, f"it did not answer ({type(error).__name__})", "Run it by hand to see why"
         ) from None
     if ended.returncode:
         if b"credentials not found" in ended.stdout + ended.stderr:
@@ -209,7 +213,11 @@ def _answered(program: str, output: bytes) -> Credentials:
     except (ValueError, KeyError, TypeError, RecursionError):
         user = secret = None
     if not isinstance(user, str) or not isinstance(secret, str):
-        raise CredentialsError(program, "its answer is not of its protocol", "Try it by hand")
+        raise CredentialsError(
+            program,
+            "its response does not follow the protocol of credential helpers",
+            "Run it by hand to see why",
+        )
     if user == "<token>":
         return Credentials(identity=secret)
     return Credentials(user, secret)

@@ -163,7 +163,7 @@ class HttpSession:
                 if length > most:
                     raise ResponseTooLargeError(
                         f"it is sent more than the {most} bytes that were announced or are allowed",
-                        "Ask whoever runs the registry",
+                        "Contact the operator of the registry",
                     )
                 sink(piece)
         except BaseException:
@@ -184,14 +184,14 @@ class HttpSession:
         if self._over.is_set():
             return self._ended()
         return FetchError(
-            f"{host} does not answer as it should: {_said(error)}",
-            "Try again later, or ask whoever runs it",
+            f"{host} did not respond as expected: {_said(error)}",
+            "Try again later, or contact its operator",
             passing=True,
         )
 
     def _ended(self) -> FetchError:
         return FetchError(
-            f"it was not brought within {self._seconds:g} seconds",
+            f"it was not pulled within {self._seconds:g} seconds",
             "Try again later, or allow more time",
             passing=True,
         )
@@ -214,7 +214,7 @@ class HttpSession:
         except OSError as error:
             raise FetchError(
                 f"the certificates in {authority} cannot be read: {error.strerror or error}",
-                "Mend `ca` in the runner's configuration",
+                "Fix `ca` in the runner's configuration",
             ) from error
         manager: urllib3.PoolManager
         if proxy:
@@ -245,7 +245,7 @@ class HttpSession:
                 failed = error
                 continue
             return reached
-        raise failed or OSError(f"{host} has no address")
+        raise failed or OSError(f"{host} does not resolve to an address")
 
     def _keep(self, reached: socket.socket) -> None:
         """Hold a second handle on a socket: TLS takes the first one away."""
@@ -275,8 +275,8 @@ def _refuse_private(host: str) -> None:
 
 def _private(host: str) -> FetchError:
     return FetchError(
-        f"{host} stands at a private address",
-        "Name it under `registries` in the runner's configuration if it may be asked",
+        f"{host} resolves to a private address",
+        "List it under `registries` in the runner's configuration if it may be used",
     )
 
 

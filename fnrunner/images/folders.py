@@ -102,8 +102,9 @@ def check_readable(folder: Path) -> None:
         if not each.stat().st_mode & stat.S_IXOTH:
             raise ImageStoreError(
                 folder,
-                f"lies in {each}, which others may not enter: root's sandbox is another user",
-                "Choose a folder that all may enter, such as /var/cache/porchbot/images",
+                f"lies in {each}, which other users cannot enter: root's sandbox runs as"
+                " another user",
+                "Choose a folder that everyone can enter, such as /var/cache/porchbot/images",
             )
 
 

@@ -152,7 +152,7 @@ def read(data: bytes) -> Index | Image:
     if found.get("schemaVersion") == 1:
         raise ManifestError(
             "its manifest is of Docker's schema 1, which is no longer in use",
-            "Push it again with a tool of today",
+            "Push it again with a current tool",
         )
     # Two tools would read such a document as two different images.
     if ("manifests" in found) == ("layers" in found or "config" in found):
@@ -163,19 +163,21 @@ def read(data: bytes) -> Index | Image:
     kind = found.get("mediaType")
     known = INDEXES if "manifests" in found else IMAGES
     if kind and kind not in known:
-        raise ManifestError(f"its manifest is of the kind {kind!r}", "Name a function's image")
+        raise ManifestError(
+            f"its manifest has the media type {kind!r}", "Use the image of a function"
+        )
     if "manifests" in found:
         return _read(Index, data, "its index")
     image = _read(Image, data, "its manifest")
     if image.config.media_type not in _CONFIGS:
         raise ManifestError(
-            f"it is no image of a program but {image.config.media_type!r}",
-            "Name a function's image",
+            f"it is not a container image but {image.config.media_type!r}",
+            "Use the image of a function",
         )
     for layer in image.layers:
         if not _LAYER.fullmatch(layer.media_type):
             raise ManifestError(
-                f"it has a layer of the unknown kind {layer.media_type!r}", "Build it anew"
+                f"it has a layer of unknown type {layer.media_type!r}", "Rebuild it"
             )
     return image
 
@@ -227,7 +229,7 @@ def image_config(data: bytes) -> ImageConfig:
     argv = (*(wants.entrypoint or ()), *(wants.cmd or ()))
     texts = (*argv, *(wants.env or ()), wants.folder or "")
     if any("\0" in text for text in texts):
-        raise ManifestError("its configuration holds a NUL character", "Build it anew")
+        raise ManifestError("its configuration holds a NUL character", "Rebuild it")
     return ImageConfig(
         argv=argv,
         environment=tuple(each for each in wants.env or () if "=" in each[1:]),
@@ -261,7 +263,7 @@ def _read(kind: type[Part], data: bytes, what: str) -> Part:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the whole"
         raise ManifestError(
-            f"{what} is not as specified: {place}: {first['msg']}", "Push it again"
+            f"{what} does not follow the specification: {place}: {first['msg']}", "Push it again"
         ) from error
 
 
@@ -269,7 +271,7 @@ def _object(data: bytes, what: str) -> dict[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise ManifestError(f"{what} is no JSON", "Push it again") from error
+        raise ManifestError(f"{what} is not JSON", "Push it again") from error
     if not isinstance(found, dict):
-        raise ManifestError(f"{what} is no JSON object", "Push it again")
+        raise ManifestError(f"{what} is not a JSON object", "Push it again")
     return found

@@ -80,8 +80,8 @@ class Name:
         if digest and not DIGEST.fullmatch(digest):
             raise FunctionRefusedError(
                 image,
-                f"{digest.partition(':')[0]} is not how digests are checked here",
-                "Name it by sha256: and 64 digits 0-9 and a-f",
+                f"{digest.partition(':')[0]} is not a supported digest algorithm",
+                "Write sha256: and 64 digits 0-9 and a-f",
             )
         host, slash, rest = images.repository(bare).partition("/")
         if not slash or not ("." in host or ":" in host or host == "localhost"):
@@ -89,7 +89,7 @@ class Name:
         port = host.rpartition(":")[2]
         if ":" in host and port.isdecimal() and not 0 < int(port) <= _LAST_PORT:
             raise FunctionRefusedError(
-                image, f"there is no port {port}", f"Name one from 1 to {_LAST_PORT}"
+                image, f"{port} is not a port", f"Use one from 1 to {_LAST_PORT}"
             )
         if host in (HUB, f"index.{HUB}"):
             host, rest = HUB, rest if "/" in rest else f"library/{rest}"

@@ -22,7 +22,7 @@ _RETRY_AFTER: Final = 1.0  # seconds until another runner has taken this one's p
 
 
 class Stop:
-    """Tells work in a thread that nobody waits for it any more."""
+    """Tells work in a thread that the caller is no longer waiting for it."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -3,7 +3,7 @@
 Rules
 - Bytes that are sent may not be far more than what they hold, and members of a compressed stream
   are counted: an archive of empty ones takes hours and no room.
-- A stream ends when nobody waits for it any more.
+- A stream ends when the caller is no longer waiting for it.
 """
 
 import zlib
@@ -19,7 +19,7 @@ _SENT_PIECE: Final = 64 * 1024
 _IN_VAIN: Final = 4 * MIB  # bytes sent beyond twice what came out of them
 _WINDOW: Final = 128 * MIB  # memory that a zstd stream may ask for; `zstd --ultra` does
 _HEADER: Final = MIB  # bytes of one entry's headers; real ones have a few hundred
-_MORE: Final = "Make it smaller, or ask an operator for more"
+_MORE: Final = "Make it smaller, or ask an operator to raise the limit"
 
 
 class StoppedError(Exception):
@@ -34,7 +34,7 @@ class LayerError(Exception):
         fix: What to do.
     """
 
-    def __init__(self, reason: str, fix: str = "Build it anew") -> None:
+    def __init__(self, reason: str, fix: str = "Rebuild it") -> None:
         super().__init__(f"{reason}. {fix}.")
         self.reason = reason
         self.fix = fix
@@ -62,7 +62,7 @@ class Sent:
         self._left -= size
         self._in_vain -= size
         if self._left < 0:
-            raise LayerError("its layers are longer than is allowed", _MORE)
+            raise LayerError("its layers are larger than allowed", _MORE)
         if self._in_vain < 0:
             raise LayerError("a layer is compressed to more bytes than it holds")
 

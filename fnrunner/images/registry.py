@@ -183,7 +183,7 @@ class RegistrySession:
         try:
             listed = json.loads(self._text(answer, _LONGEST_MANIFEST))["tags"] or []
         except (ValueError, KeyError, TypeError) as error:
-            raise FetchError("its registry sends no list of tags", "Ask whoever runs it") from error
+            raise FetchError("its registry sent no list of tags", "Contact its operator") from error
         return [each for each in listed if isinstance(each, str)], link[1] if link else ""
 
     def manifest(self, digest: str) -> bytes:
@@ -221,7 +221,7 @@ class RegistrySession:
         except ResponseTooLargeError:
             raise self._unlike(part.digest) from None
         if length < part.size:
-            raise FetchError("its registry sends too little of it", "Try again later", passing=True)
+            raise FetchError("its registry sent only a part of it", "Try again later", passing=True)
         if f"sha256:{digest.hexdigest()}" != part.digest:
             raise self._unlike(part.digest)
 
@@ -258,7 +258,7 @@ class RegistrySession:
     def _told(self, error: FetchError) -> FunctionError:
         return FunctionUnavailableError(
             self._name.image,
-            f"its image cannot be had: {error.reason}",
+            f"its image cannot be pulled: {error.reason}",
             error.fix,
             passing=error.passing,
         )
@@ -266,8 +266,8 @@ class RegistrySession:
     def _unlike(self, digest: str) -> FunctionError:
         return FunctionUnavailableError(
             self._name.image,
-            f"what {self._name.host} sends for {digest} has another digest or length",
-            f"Do not use it before whoever runs {self._name.host} has found out why",
+            f"what {self._name.host} sends for {digest} has a different digest or length",
+            f"Do not use it until the operator of {self._name.host} has found out why",
         )
 
     def _ask(self, method: str, path: str, good: set[int]) -> BaseHTTPResponse:
@@ -302,7 +302,7 @@ class RegistrySession:
             answer.close()
             url = urljoin(url, answer.headers.get("Location", ""))
             self._check(url, "redirects to")
-        raise FetchError(f"{first.netloc} redirects without end", "Ask whoever runs it")
+        raise FetchError(f"{first.netloc} redirects endlessly", "Contact its operator")
 
     def _check(self, url: str, does: str) -> None:
         """Refuse to go from TLS to plain text, except to a host that is spoken to so."""
@@ -313,7 +313,7 @@ class RegistrySession:
             return
         raise FetchError(
             f"{self._name.host} {does} {parts.scheme or 'no scheme'}://{parts.netloc}, without TLS",
-            f"Name {parts.netloc} under `registries` with `insecure: true` if that is right",
+            f"Name {parts.netloc} under `registries` with `insecure: true` if that is intended",
         )
 
     def _authorization(self, challenges: list[str]) -> str:
@@ -367,15 +367,15 @@ class RegistrySession:
         if status in (401, 403):
             self._registries.keep(self._name, "", 0.0)
             return FetchError(
-                f"{host} answers {status}: it does not exist, or is not for who we are there",
+                f"{host} answers {status}: it does not exist, or the runner has no access to it",
                 f"Check its name, or give the runner credentials for {self._name.host}",
             )
         if status == 429 or status >= 500:
             return _LaterError(host, status, answer.headers.get("Retry-After", ""))
         if status == 404:
-            return FetchError(f"{host} has lost a part of it", "Push it again")
+            return FetchError(f"{host} no longer has all of its parts", "Push it again")
         return FetchError(
-            f"{host} answers {status} {answer.reason or ''}".rstrip(), "Ask whoever runs it"
+            f"{host} answers {status} {answer.reason or ''}".rstrip(), "Contact its operator"
         )
 
 

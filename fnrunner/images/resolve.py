@@ -197,8 +197,8 @@ class Resolver:
         if self._offline:
             raise FunctionUnavailableError(
                 name.image,
-                "its image is not here, and registries are not to be asked",
-                "Let it be pulled once",
+                "its image is not in the local store, and pulling is turned off",
+                "Pull it once with pulling turned on",
             )
         with self._registries.session(name, seconds) as session:
             with self._lock:
@@ -295,7 +295,7 @@ def read_config(session: RegistrySession, image: Image) -> ImageConfig:
         raise ManifestError(
             f"its configuration has {image.config.size} bytes, and at most {_LONGEST_CONFIG}"
             " are allowed",
-            "Build it anew",
+            "Rebuild it",
         )
     config = BytesIO()
     session.blob(image.config, config)
@@ -306,5 +306,5 @@ def check_program(image: str, argv: tuple[str, ...]) -> None:
     """Raise FunctionRefusedError for an image that names nothing to start."""
     if not argv:
         raise FunctionRefusedError(
-            image, "its image names no program to start", "Build it with an entrypoint"
+            image, "its image has no entrypoint and no command", "Build it with an entrypoint"
         )

@@ -200,7 +200,7 @@ class Images:
             lease = await self._leased(name, digest, end)
         except TimeoutError:
             raise FunctionUnavailableError(
-                image, "its image is still being brought", "Try again in a moment", passing=True
+                image, "its image is still being pulled", "Try again in a moment", passing=True
             ) from None
         return name, digest, lease
 
@@ -246,8 +246,8 @@ class Images:
             )
         raise FunctionUnavailableError(
             name.image,
-            "its image is removed again as soon as it is brought",
-            "Allow images more room on disk (`size`)",
+            "its image is too large to keep: it is removed as soon as it is pulled",
+            "Give images more disk space (`size`)",
         )
 
     def _look(self, digest: str) -> None:
@@ -280,7 +280,7 @@ class Images:
         except InterruptedError as error:
             raise FunctionUnavailableError(
                 name.image,
-                "another process has been bringing its image for too long",
+                "another process has been pulling its image for too long",
                 "Try again later",
                 passing=True,
             ) from error
@@ -294,7 +294,7 @@ class Images:
         if image.size_bytes > most:
             raise ManifestError(
                 f"its image has {image.size_bytes} bytes, and at most {most} are allowed",
-                "Make it smaller, or ask an operator for more",
+                "Make it smaller, or ask an operator to raise the limit",
             )
         wants = read_config(session, image)
         tree = Tree(root, self._settings.room, lambda: session.over)

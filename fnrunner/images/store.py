@@ -349,7 +349,7 @@ class ImageStore:
 
     def _unusable(self, error: OSError) -> ImageStoreError:
         problem = f"cannot be written: {error.strerror or error}"
-        return ImageStoreError(self._folder, problem, "Make room")
+        return ImageStoreError(self._folder, problem, "Free disk space")
 
     @contextmanager
     def _aside(self) -> Iterator[Path]:

@@ -37,7 +37,5 @@ def read_token(data: bytes, realm: str) -> tuple[str, float]:
     except (ValueError, TypeError, AttributeError, RecursionError):
         token, seconds = None, 0.0
     if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise FetchError(
-            f"{urlsplit(realm).netloc} sends no token that can be used", "Ask whoever runs it"
-        )
+        raise FetchError(f"{urlsplit(realm).netloc} sent no usable token", "Contact its operator")
     return f"Bearer {token}", min(max(seconds - 5.0, 0.0), 3600.0)  # not until the last second

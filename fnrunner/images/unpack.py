@@ -12,7 +12,7 @@ Rules
   may take to read: tarfile reads headers into memory whole.
 - So are the steps along paths and through folders: to hide folders over and over takes hours and
   no room. What streams may take is `packed`'s to say.
-- It stops when nobody waits for it any more.
+- It stops when the caller is no longer waiting for it.
 
 Source: OCI image specification 1.1, "Image Layer Filesystem Changeset".
 """
@@ -46,7 +46,7 @@ _BLOCK: Final = 4096  # what an entry takes on disk at least
 _DEEPEST: Final = 128  # folders within folders; Python removes them by recursion
 _PIECE: Final = 256 * 1024
 _BUFFER: Final = 64 * 1024
-_MORE: Final = "Make it smaller, or ask an operator for more"
+_MORE: Final = "Make it smaller, or ask an operator to raise the limit"
 _LOOK: Final = 64  # steps between two looks whether anybody waits
 
 
@@ -93,7 +93,7 @@ class Tree:
         Args:
             root: The folder; it exists.
             room: How much may be put into it.
-            stopped: Says that nobody waits for it any more; asked often.
+            stopped: Says that the caller is no longer waiting for it; asked often.
         """
         self._root = os.path.realpath(root)
         self._room = room
@@ -118,9 +118,9 @@ class Tree:
             with plain(layer, self._sent, 2 * self._room.entries) as stream:
                 self._lay(Limited(stream, most, self._sent))
         except (tarfile.TarError, EOFError, zlib.error, zstandard.ZstdError) as e:
-            raise LayerError(f"a layer is no whole archive: {e}") from e
+            raise LayerError(f"a layer is not a complete archive: {e}") from e
         except RecursionError as error:
-            raise LayerError("a layer has headers without end") from error
+            raise LayerError("a layer has endless headers") from error
         except (UnicodeError, ValueError) as error:
             raise LayerError(f"a layer has a header that cannot be read: {error}") from error
 
@@ -199,7 +199,7 @@ class Tree:
             while left and content is not None:
                 piece = content.read(min(_PIECE, left))
                 if not piece:
-                    raise LayerError("a layer is no whole archive: it ends within a file")
+                    raise LayerError("a layer is not a complete archive: it ends within a file")
                 file.write(piece)
                 left -= len(piece)
         # Programs look at times, such as Python for its compiled files.
@@ -212,7 +212,8 @@ class Tree:
         target = posixpath.join(self._resolved(above), last)
         if not name or not os.path.lexists(target) or stat.S_ISDIR(os.lstat(target).st_mode):
             raise LayerError(
-                f"a layer links {entry.name!r} to {entry.linkname!r}, which is no file of the image"
+                f"a layer links {entry.name!r} to {entry.linkname!r}, which is not a file in"
+                " the image"
             )
         if target == path:
             return
@@ -228,7 +229,7 @@ class Tree:
                 self._count()
                 _make_folder(real)
             elif not os.path.isdir(real):
-                raise LayerError(f"a layer puts something below {above!r}, which is no folder")
+                raise LayerError(f"a layer puts something below {above!r}, which is not a folder")
         return real
 
     def _resolved(self, name: str) -> str:
@@ -253,13 +254,13 @@ class Tree:
                 continue
             links += 1
             if links > _LINKS:
-                raise LayerError(f"a layer has links that lead in circles at {name!r}")
+                raise LayerError(f"a layer has a loop of links at {name!r}")
             target = os.readlink(path)
             if target.startswith("/"):
                 real = []
             left.extend(reversed(target.split("/")))
         if len(real) > _DEEPEST:
-            raise LayerError(f"a layer has more than {_DEEPEST} folders within one another")
+            raise LayerError(f"a layer has more than {_DEEPEST} nested folders")
         return "/".join((self._root, *real))
 
     def _hide_in(self, folder: str, own: _Own) -> None:

@@ -67,7 +67,7 @@ def copy(folder: Path) -> None:
         folder: Where to; made if need be.
 
     Raises:
-        ClosureError: This interpreter cannot be taken along.
+        ClosureError: This interpreter cannot be copied into pods.
         OSError: It cannot be written, or read.
     """
     loader = _loader(_interpreter())
@@ -90,7 +90,9 @@ def _interpreter() -> Path:
     """Return the interpreter itself, not the link to it in a virtual environment."""
     base = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
     if sys.platform != "linux" or not base.is_file():
-        raise ClosureError(f"{base} on {sys.platform} cannot be taken along", "Run it on Linux")
+        raise ClosureError(
+            f"{base} on {sys.platform} cannot be copied into pods", "Run it on Linux"
+        )
     return base
 
 
@@ -102,7 +104,9 @@ def _loader(binary: Path) -> Path:
     data = binary.read_bytes()
     wide, order = data[4:5] == b"\x02", "little" if data[5:6] == b"\x01" else "big"
     if data[:4] != b"\x7fELF":
-        raise ClosureError(f"{binary} is no ELF program", "Use CPython as it is built for Linux")
+        raise ClosureError(
+            f"{binary} is not an ELF program", "Use CPython as it is built for Linux"
+        )
 
     def number(start: int, size: int) -> int:
         return int.from_bytes(data[start : start + size], order)  # type: ignore[arg-type] # either

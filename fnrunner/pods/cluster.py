@@ -208,7 +208,7 @@ def _told(wanted: str, error: Any) -> Exception:
     passing = error.status in (0, 409, 429) or error.status >= 500
     return ClusterError(
         f"it does not {wanted} ({error.status}): {said}",
-        "Try again later" if passing else "Check namespace and template of pods",
+        "Try again later" if passing else "Check the namespace and the pod template",
         passing=passing,
     )
 

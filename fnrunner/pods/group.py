@@ -290,7 +290,7 @@ class PodGroup:
         return FunctionUnavailableError(
             image,
             f"it runs in pods, and {reason}",
-            "Try again, or have an operator look at its pods",
+            "Try again, or ask an operator to check its pods",
             passing=True,
         )
 

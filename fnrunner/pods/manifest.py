@@ -128,7 +128,7 @@ def template(path: Path) -> dict[str, Any]:
     if isinstance(pod, dict) and isinstance(pod.get("template"), dict):
         pod = pod["template"]
     if not isinstance(pod, dict) or not isinstance(pod.get("spec", {}), dict):
-        raise ClusterError(f"{path} holds no template of a pod", fix)
+        raise ClusterError(f"{path} does not contain a pod template", fix)
     return {key: pod[key] for key in ("metadata", "spec") if isinstance(pod.get(key), dict)}
 
 

@@ -161,7 +161,7 @@ class PodRunner:
                 digest, group = await self._group(image)
         except TimeoutError:
             raise FunctionUnavailableError(
-                image, "its registry is still being asked", "Try again in a moment", passing=True
+                image, "its registry has not responded yet", "Try again in a moment", passing=True
             ) from None
         until = None if patience is None or end is None else end - (seconds or 0) + patience
         for _ in range(2):
@@ -181,7 +181,7 @@ class PodRunner:
             finally:
                 group.release(pod)
         raise FunctionUnavailableError(
-            image, "two pods of it went away while it ran", "See why in their logs", passing=True
+            image, "two of its pods disappeared while it ran", "See why in their logs", passing=True
         )
 
     async def _group(self, image: str) -> tuple[str, PodGroup]:
@@ -327,7 +327,7 @@ async def running(
     form = settings.form.pods
     if not form.server:
         raise ClusterError(
-            "no image is named that brings the server into pods",
+            "no image is set that provides the server in pods",
             "Name an image of porchbot as `pods.server` in the runner's configuration",
         )
     template = pod_template(Path(form.template)) if form.template else {}

@@ -398,7 +398,7 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     "nobody": (
         "access: {approve: {from: []}}\n",
         [".porchbot.yaml:1, access.approve.from: it is empty."
-         " Name at least one, or leave the key out."],
+         " List at least one, or leave the key out."],
     ),
     "a list that is none": (
         "access: {approve: {from: 'role:write'}}\n",
@@ -426,7 +426,7 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     ),
     "no folder at all": (
         "packages: []\n",
-        [".porchbot.yaml:1, packages: it is empty. Name at least one, or leave the key out."],
+        [".porchbot.yaml:1, packages: it is empty. List at least one, or leave the key out."],
     ),
     "a folder twice": (
         "packages: [{directory: a}, {directory: a/}]\n",

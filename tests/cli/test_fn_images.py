@@ -157,7 +157,7 @@ def test_when_a_registry_is_asked(hub: Registry, package: Path) -> None:
     image = f"{hub.host}/fns/moving:v1"
     never = run("eval", package, "--image", image, "--image-pull-policy", "Never")
     assert never.exit_code == 1
-    assert "registries are not to be asked" in never.stderr
+    assert "pulling is turned off" in never.stderr
 
     hub.push("fns/moving:v1", shell(RENAME.format("b")))
     assert run("eval", package, "--image", image).exit_code == 0
@@ -218,7 +218,7 @@ def test_a_configuration_limits_what_an_image_may_take(
     assert "1 second" in result.stderr
     file.write_text("version: 1\nlimits: {memory: much}\n")
     result = run("eval", package, "--image", "localhost:1/fn:v1", "--runner-config", file)
-    assert f"{file}:2, limits.memory: 'much' is no size" in result.stderr
+    assert f"{file}:2, limits.memory: 'much' is not a size" in result.stderr
 
 
 def test_an_executable_that_is_configured_is_a_function(

@@ -120,7 +120,7 @@ def test_what_a_failure_leaves_when_the_package_asks_for_it(tmp_path: Path) -> N
     assert result.exit_code == 1
     assert "l: x" in (package / "a.yaml").read_text()
     assert "Partially executed 1 function(s) in 1 package(s).\n" in result.stderr
-    assert 'nobody/has-this:latest": its image cannot be had:' in result.stderr
+    assert 'nobody/has-this:latest": its image cannot be pulled:' in result.stderr
 
 
 @pytest.mark.parametrize("output", ["stdout", "unwrap", "out/deep"])

@@ -437,7 +437,7 @@ async def test_a_slow_image_is_each_callers_own_wait() -> None:
     async def ready(_: str, seconds: float | None) -> None:
         waited.append(seconds)
         if seconds is not None and seconds < 1:
-            raise FunctionUnavailableError("f", "still being brought", "Try again", passing=True)
+            raise FunctionUnavailableError("f", "still being pulled", "Try again", passing=True)
 
     runner = Cached(inner, lambda *_: Granted(), MemoryAnswers(), ready=ready)
     hasty, patient = (runner.run("f", b"x", seconds=each) for each in (0.5, 60.0))

@@ -151,7 +151,9 @@ async def test_a_failure_with_many_results_arrives_in_node(node: Mapping[str, st
         [failed] = await call(evaluate("kubeconform", pods(500)))
     assert failed["code"] == "INTERNAL"
     results = resourcelist.decode(failed["details"][0]["resource_list"].encode()).results
-    assert results[-1]["message"] == f"{501 - len(results)} more results do not fit into the answer"
+    assert (
+        results[-1]["message"] == f"{501 - len(results)} more results do not fit into the response"
+    )
 
 
 REFUSALS: Sequence[tuple[Exception, str, Mapping[str, object]]] = [

@@ -170,7 +170,7 @@ async def test_what_had_no_turn_was_not_too_slow() -> None:
     with pytest.raises(RunnerBusyError) as found:
         await guarded.run("slow", b"")
     assert str(found.value) == (
-        'function "slow": it had no turn within 0.05 seconds. Try again in 1 seconds.'
+        'function "slow": no slot became free within 0.05 seconds. Try again in 1 seconds.'
     )
     inner.let_go.set()
     await holder

@@ -163,8 +163,8 @@ def test_a_symlink_out_of_the_package_is_refused(play: RealWorld) -> None:
         Bad(
             files={},
             where=("net/core/all.yaml", 1),
-            what="the symlink points out of the package, at '../../.porchbot.yaml'",
-            mend="Replace the symlink by the file it should stand for",
+            what="the symlink points outside the package, at '../../.porchbot.yaml'",
+            mend="Replace the symlink with the file it should point to",
         ),
     )
 

@@ -222,7 +222,7 @@ def _configured(function: PipelineFunction, at: Mapping[str, Item]) -> Mapping[s
         )
     found = scalars.of_config(resource.field(scalars.written(file), "data"))
     if found is None:
-        problem = f"`data` of {path} is no mapping from the names of setters to texts"
+        problem = f"`data` of {path} is not a mapping from the names of setters to texts"
         raise _UndiscoveredError(problem, broken=True)
     return found
 

@@ -241,7 +241,7 @@ class _SearchReplace:
         try:
             change.value = resource.with_field(change.value, path, value)
         except ShapeError as error:
-            problem = f"{field_text(error.path) or 'the resource'} is no mapping"
+            problem = f"{field_text(error.path) or 'the resource'} is not a mapping"
             raise _ImpossibleError(f"{self._path} cannot be created: {problem}") from error
         change.drop_comments_below(path)
         if self._comment:

@@ -52,7 +52,7 @@ class CallStoppedError(Exception):
 
     def __init__(self, limit: str, allowed: str) -> None:
         super().__init__(
-            f"it was stopped over its limit of {limit}: {allowed} allowed."
+            f"it was stopped for going over its limit of {limit}: {allowed} allowed."
             " Make it do less, or give it fewer resources."
         )
         self.limit = limit

@@ -170,7 +170,7 @@ def test_resources_that_no_guardrail_saw_are_not_published() -> None:
     found = judged(Policy(validators=(BLOCKS,)), more={"all.yaml": HIDDEN})
 
     assert [f.message for f in found.blocking] == [
-        "the resources in this list are seen by no function, since the list has no name"
+        "no function sees the resources in this list, because the list has no name"
     ]
     assert str(found.blocking[0].place) == "net/core/all.yaml:1"
     named = HIDDEN.replace("items:", "metadata: {name: all}\nitems:")

@@ -309,7 +309,7 @@ def test_what_is_no_yaml_is_one_piece(policy: ConflictPolicy, side: int) -> None
     assert told(merged) == [
         (
             "f.yaml",
-            "changed on both sides, and no YAML that could be merged",
+            "changed on both sides, and not YAML that can be merged",
             "local" if policy is ConflictPolicy.LOCAL else "upstream",
         )
     ]

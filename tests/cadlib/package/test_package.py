@@ -84,7 +84,7 @@ def test_following_symlinks_ends() -> None:
 
     found = {finding.message for finding in problems(files)}
 
-    assert "the symlinks of this package lead through one another without end" in found
+    assert "the symlinks of this package form a loop" in found
 
 
 FILE = Entry(b"")
@@ -112,7 +112,9 @@ def test_symlinks(files: Files, problem: str) -> None:
 
     if problem:
         assert any(problem in text for text in found)
-        assert all("Replace the symlink by the file it should stand for." in text for text in found)
+        assert all(
+            "Replace the symlink with the file it should point to." in text for text in found
+        )
     else:
         assert found == []
 
@@ -186,7 +188,7 @@ def test_a_submodule_is_refused() -> None:
 
 def test_a_mode_that_git_does_not_have() -> None:
     assert [str(finding) for finding in problems({"a": Entry(b"", "040000")})] == [
-        "a: git mode '040000' is none of file, symlink, submodule. Remove it."
+        "a: git mode '040000' is not a file, symlink or submodule. Remove it."
     ]
 
 

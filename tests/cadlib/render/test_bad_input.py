@@ -47,8 +47,8 @@ BAD: dict[str, tuple[dict[str, Entry], str]] = {
     ),
     "a symlink out of the package": (
         {**tree(Kptfile=KPTFILE), "l.yaml": Entry(b"../../secret.yaml", "120000")},
-        "error: l.yaml: the symlink points out of the package, at '../../secret.yaml'."
-        " Replace the symlink by the file it should stand for.",
+        "error: l.yaml: the symlink points outside the package, at '../../secret.yaml'."
+        " Replace the symlink with the file it should point to.",
     ),
     "a path upwards": (
         {**tree(Kptfile=KPTFILE), "a/../../b.yaml": Entry(b"")},
@@ -109,7 +109,7 @@ BAD: dict[str, tuple[dict[str, Entry], str]] = {
         ),
         "error: Kptfile:7, pipeline.mutators[0].configPath:"
         ' functionConfig resource for mutator "a" is missing from path "s/c.yaml", this also occurs'
-        ' if "s/c.yaml" is part of a subpackage. Name a file of this package itself',
+        ' if "s/c.yaml" is part of a subpackage. Use a file of this package itself',
     ),
     "two configurations in one file": (
         tree(

@@ -275,7 +275,8 @@ def test_a_function_that_breaks_the_rules(behaviour: Behaviour, problem: str) ->
     assert run.rendered.changes == {}
     assert [each.severity for each in run.rendered.findings] == [Severity.ERROR]
     assert (
-        f"Kptfile:7, pipeline.mutators[0]: the function broke the rules: {problem}" in run.texts[0]
+        f"Kptfile:7, pipeline.mutators[0]: the function returned invalid output: {problem}"
+        in run.texts[0]
     )
     assert len(run.calls) == 1
 
@@ -295,7 +296,7 @@ def test_a_validator_whose_answer_cannot_be_read_has_not_passed(behaviour: Behav
     assert run.rendered.failed
     assert len(run.texts) == 1
     assert run.texts[0].startswith(
-        "error: Kptfile:7, pipeline.validators[0]: the function broke the rules: "
+        "error: Kptfile:7, pipeline.validators[0]: the function returned invalid output: "
     )
     assert len(run.calls) == 2
 
@@ -307,7 +308,7 @@ def test_what_a_function_said_is_kept_when_it_breaks_the_rules() -> None:
     )
 
     assert [each.rpartition("]: ")[2] for each in run.texts] == [
-        "the function broke the rules: it added or removed 'Kptfile'."
+        "the function returned invalid output: it added or removed 'Kptfile'."
         " A package is made or removed by hand; keep its Kptfile in the function's output.",
         "hello",
     ]

@@ -223,13 +223,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     "two": (HEAD + "---\n" + HEAD, "the package: there are 2 documents instead of one"),
     "no list": ("[]", "kind: the kind is None, not 'ResourceList'."),
     "another kind": ("kind: List", "kind: the kind is 'List', not 'ResourceList'."),
-    "items": (HEAD + "items: {}\n", "items: items is no list."),
-    "results": (HEAD + "results: x\n", "results: results is no list."),
-    "an item": (HEAD + "items: [{}, a]\n", "items[1]: the item is no mapping."),
+    "items": (HEAD + "items: {}\n", "items: items is not a list."),
+    "results": (HEAD + "results: x\n", "results: results is not a list."),
+    "an item": (HEAD + "items: [{}, a]\n", "items[1]: the item is not a mapping."),
     "an index": (
         HEAD + "items: [{metadata: {annotations: {config.kubernetes.io/index: a}}}]\n",
         'items[0].metadata.annotations["config.kubernetes.io/index"]:'
-        " the index 'a' is no whole number.",
+        " the index 'a' is not a whole number.",
     ),
 }
 

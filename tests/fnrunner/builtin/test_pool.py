@@ -181,7 +181,8 @@ async def test_too_much_memory_is_named_and_the_next_call_is_none_the_worse() ->
         with pytest.raises(FunctionStoppedError) as caught:
             await runner.run("set-labels", b"kind: ResourceList\n" + many)
         assert str(caught.value) == (
-            'function "set-labels": it was stopped over its limit of memory: 128 MiB allowed.'
+            'function "set-labels": it was stopped for going over its limit of memory: 128 MiB'
+            " allowed."
             " Give it fewer resources, or ask an operator for a higher limit."
         )
         assert not (await runner.run("set-labels", request())).failed
@@ -302,8 +303,8 @@ REFUSED: dict[str, tuple[str, bytes, type[Exception], str]] = {
     ),
     "no ResourceList": (
         "set-labels:v0.2", b"kind: Pod\n", ResourcesRefusedError,
-        'function "set-labels:v0.2": it was sent no readable ResourceList: kind: the kind is'
-        " 'Pod', not 'ResourceList'. Correct what the function writes.. Mend the resources named.",
+        'function "set-labels:v0.2": what it was sent is not a valid ResourceList: kind: the kind'
+        " is 'Pod', not 'ResourceList'. Correct what the function writes. Fix the resources named.",
     ),
 }  # fmt: skip
 

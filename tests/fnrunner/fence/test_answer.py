@@ -30,7 +30,7 @@ def test_a_list_is_an_answer_however_it_is_written(output: bytes) -> None:
 )
 def test_words_are_no_answer_whatever_they_speak_of(output: bytes) -> None:
     """Short-cut: look for the words `kind: ResourceList` anywhere."""
-    with pytest.raises(FunctionFailedError, match=r"its output is no ResourceList \(.*\)\. why"):
+    with pytest.raises(FunctionFailedError, match=r"its output is not a ResourceList \(.*\)\. why"):
         answer.outcome("f", ended(output, log="why\n"), "")
 
 

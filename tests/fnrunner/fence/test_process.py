@@ -162,7 +162,9 @@ async def test_success_without_an_answer_is_none(
     """Short-cut: take nothing for an empty list, and delete the package."""
     found = program(folder, f"{output}; echo said >&2")
     runner = Executables([found], PATIENT, sandbox)
-    with pytest.raises(FunctionFailedError, match=r"its output is no ResourceList \(.*\)\. said"):
+    with pytest.raises(
+        FunctionFailedError, match=r"its output is not a ResourceList \(.*\)\. said"
+    ):
         await runner.run("my-fn", LIST)
 
 
@@ -220,12 +222,12 @@ async def test_what_cannot_be_executed_is_said(sandbox: Sandbox, folder: Path) -
 
 async def test_without_a_sandbox_nothing_is_run(folder: Path) -> None:
     """Short-cut: run it unfenced."""
-    reason = SandboxError("the program bwrap is not here", "Install bubblewrap")
+    reason = SandboxError("the program bwrap is not installed", "Install bubblewrap")
     runner = Executables([program(folder, "cat")], PATIENT, reason)
     with pytest.raises(FunctionRefusedError) as caught:
         await runner.run("my-fn", LIST)
     assert str(caught.value) == (
-        'function "my-fn": nothing can fence it here: the program bwrap is not here.'
+        'function "my-fn": it cannot be sandboxed here: the program bwrap is not installed.'
         " Install bubblewrap."
     )
     with pytest.raises(FunctionNotFoundError):

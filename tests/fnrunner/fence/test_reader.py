@@ -159,7 +159,7 @@ def test_an_answer_is_cut_to_what_can_travel() -> None:
     assert (cut.kind, len(cut.log)) == (FrameKind.FAILED, MIB)
     assert 100 < len(cut.results) < 5000
     assert cut.results[-1]["message"] == (
-        f"{5001 - len(cut.results)} more results do not fit into the answer"
+        f"{5001 - len(cut.results)} more results do not fit into the response"
     )
     done = WorkerAnswer(kind=FrameKind.DONE, resources=b"x" * 2000)
     assert frames.within(done, 1000) == WorkerAnswer(kind=FrameKind.TOO_LARGE, log="2000")

@@ -745,7 +745,7 @@ def test_without_bubblewrap_nothing_is_run(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(f"/usr/bin/{name}")
     with pytest.raises(SandboxError) as caught:
         Sandbox.here(path=str(tmp_path))
-    assert str(caught.value) == ("sandbox: the program bwrap is not here. Install bubblewrap.")
+    assert str(caught.value) == ("sandbox: the program bwrap is not installed. Install bubblewrap.")
 
 
 @pytest.mark.parametrize(
@@ -758,7 +758,8 @@ def test_without_bubblewrap_nothing_is_run(tmp_path: Path) -> None:
         (
             "case $1 in --help) exec /usr/bin/bwrap --help;; esac;"
             ' echo "bwrap: No permissions" >&2; exit 1',
-            r"cannot make one here: .*bwrap: No permissions.* Let this user make user namespaces",
+            r"cannot create a sandbox here: .*bwrap: No permissions.* Let this"
+            r" user make user namespaces",
         ),
     ],
 )

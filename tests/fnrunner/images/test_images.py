@@ -190,7 +190,7 @@ async def test_a_function_that_refuses(hub: Registry, made: Made) -> None:
 async def test_a_function_that_answers_with_words(hub: Registry, made: Made) -> None:
     hub.push("t/words:v1", shell("echo hello; echo why >&2"))
 
-    with pytest.raises(FunctionFailedError, match=r"its output is no ResourceList .* why"):
+    with pytest.raises(FunctionFailedError, match=r"its output is not a ResourceList .* why"):
         await made().run(f"{hub.host}/t/words:v1", LIST)
 
 
@@ -389,17 +389,17 @@ async def test_nothing_of_this_machine_is_seen(
 TRICKS: dict[str, tuple[list[bytes], str]] = {
     "a name that climbs": (
         [layer((entry("../../climbed"), b"x"))],
-        "a layer has the name '../../climbed', which lies outside of the image. Build it anew.",
+        "a layer has the name '../../climbed', which lies outside of the image. Rebuild it.",
     ),
     "a hard link to a secret": (
         [layer((entry("shadow", b"1", linkname="../../../../etc/shadow"), b""))],
         "a layer has the name '../../../../etc/shadow', which lies outside of the image."
-        " Build it anew.",
+        " Rebuild it.",
     ),
     "a bomb": (
         [files({"zeros": bytes(9_000_000)})],
         "it takes more than the 8 MiB that are allowed, unpacked. Make it smaller, or ask an"
-        " operator for more.",
+        " operator to raise the limit.",
     ),
 }
 
@@ -513,7 +513,7 @@ async def test_an_image_for_another_machine(hub: Registry, made: Made) -> None:
 async def test_an_image_without_a_program(hub: Registry, made: Made) -> None:
     hub.push("t/none:v1", replace(shell("cat"), config={}))
 
-    with pytest.raises(FunctionRefusedError, match="its image names no program to start"):
+    with pytest.raises(FunctionRefusedError, match="its image has no entrypoint and no command"):
         await made().run(f"{hub.host}/t/none:v1", LIST)
 
 
@@ -586,7 +586,7 @@ def _since(hub: Registry, text: str) -> list[str]:
 async def test_without_a_sandbox_images_are_refused(hub: Registry, folder: Path) -> None:
     """Short-cut: run it without one."""
     settings = ImageSettings(folder=folder / "unfenced", access=RegistryAccess(private=True))
-    why = SandboxError("the program bwrap is not here", "Install bubblewrap")
+    why = SandboxError("the program bwrap is not installed", "Install bubblewrap")
     assert settings.folder is not None
     runner = Images(
         ImageStore(settings.folder), Registries(settings.access), why, RunnerPolicy(), settings
@@ -598,7 +598,7 @@ async def test_without_a_sandbox_images_are_refused(hub: Registry, folder: Path)
         runner.close()
 
     assert str(caught.value) == (
-        'function "f:v1": images run in a sandbox only, and the program bwrap is not here.'
+        'function "f:v1": images run in a sandbox only, and the program bwrap is not installed.'
         " Install bubblewrap."
     )
 
@@ -688,8 +688,8 @@ async def test_a_registry_that_is_away(made: Made, caplog: pytest.LogCaptureFixt
     with pytest.raises(FunctionUnavailableError) as caught:
         await brief.run(f"{hub.host}/t/g:v1", LIST)
     assert str(caught.value) == (
-        f'function "{hub.host}/t/g:v1": its image cannot be had: localhost does not answer as it'
-        " should: Connection refused. Try again later, or ask whoever runs it."
+        f'function "{hub.host}/t/g:v1": its image cannot be pulled: localhost does not answer as it'
+        " should: Connection refused. Try again later, or contact its operator."
     )
     assert caught.value.passing
 
@@ -706,8 +706,8 @@ async def test_no_registry_is_asked_where_that_is_not_wanted(hub: Registry, made
     with pytest.raises(FunctionUnavailableError) as caught:
         await away.run(f"{hub.host}/t/away:v2", LIST)
     assert str(caught.value) == (
-        f'function "{hub.host}/t/away:v2": its image is not here, and registries are not to be'
-        " asked. Let it be pulled once."
+        f'function "{hub.host}/t/away:v2": its image is not in the local store, and pulling is'
+        " turned off. Pull it once with pulling turned on."
     )
     assert hub.asked() == before
 
@@ -762,7 +762,7 @@ async def test_whoever_gave_up_finds_it_the_next_time(made: Made) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await call
             with pytest.raises(
-                FunctionUnavailableError, match=r"still being brought\. Try again"
+                FunctionUnavailableError, match=r"still being pulled\. Try again"
             ) as caught:
                 await runner.run(name, LIST, seconds=0.1)
             assert caught.value.passing

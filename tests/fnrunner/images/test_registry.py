@@ -164,9 +164,9 @@ PART = Descriptor(mediaType=LAYER, digest=digest(b"x" * 5000), size=5000)
 def test_what_is_not_what_it_should_be_is_refused() -> None:
     """Short-cut: take what a registry sends for a digest."""
     bodies: dict[bytes, str] = {
-        b"y" * 5000: "has another digest or length",
-        b"x" * 5001: "has another digest or length",
-        b"x" * 4999: "sends too little of it",
+        b"y" * 5000: "has a different digest or length",
+        b"x" * 5001: "has a different digest or length",
+        b"x" * 4999: "sent only a part of it",
     }
     for body, text in bodies.items():
         with lying(lambda _, handler, body=body: say(handler, 200, body)) as liar:  # type: ignore[misc] # bound now
@@ -186,8 +186,9 @@ def test_a_manifest_that_is_another_is_refused() -> None:
             session.manifest(digest(BODY))
 
     assert str(e.value) == (
-        f'function "{liar.host}/f:v1": what {liar.host} sends for {digest(BODY)} has another digest'
-        f" or length. Do not use it before whoever runs {liar.host} has found out why."
+        f'function "{liar.host}/f:v1": what {liar.host} sends for {digest(BODY)} has a'
+        f" different digest or length. Do not use it until the operator of {liar.host} has found"
+        " out why."
     )
     assert not e.value.passing
 
@@ -256,7 +257,7 @@ def test_come_back_later_is_obeyed_while_it_is_short() -> None:
         with pytest.raises(FunctionUnavailableError) as caught:
             meant(name, access())
     assert str(caught.value) == (
-        f'function "{name}": its image cannot be had: {liar.host} answers 429.'
+        f'function "{name}": its image cannot be pulled: {liar.host} answers 429.'
         " Try again in 3600 seconds."
     )
     assert caught.value.passing
@@ -282,7 +283,11 @@ def test_tags_of_all_pages() -> None:
 
 STATUSES: dict[int, tuple[type[FunctionError], str, int]] = {
     404: (FunctionNotFoundError, "no runner has it", 1),
-    403: (FunctionUnavailableError, "answers 403: it does not exist, or is not for who we are", 1),
+    403: (
+        FunctionUnavailableError,
+        "answers 403: it does not exist, or the runner has no access",
+        1,
+    ),
     418: (FunctionUnavailableError, "answers 418", 1),
     500: (FunctionUnavailableError, "answers 500. Try again later.", 3),
 }
@@ -321,7 +326,7 @@ def test_a_server_that_sends_a_byte_at_a_time_ends_in_time(
     finally:
         stop.set()
     assert found.endswith(
-        "its image cannot be had: it was not brought within 0.5 seconds."
+        "its image cannot be pulled: it was not pulled within 0.5 seconds."
         " Try again later, or allow more time."
     )
 
@@ -345,12 +350,12 @@ def test_a_redirection_is_followed_without_credentials(tmp_path: Path) -> None:
 
 
 PLACES: dict[str, tuple[str, str]] = {
-    "without end": ("http://HOST/v2/f/blobs/x", "redirects without end"),
+    "without end": ("http://HOST/v2/f/blobs/x", "redirects endlessly"),
     "to a file": ("file:///etc/passwd", "redirects to file://, without TLS"),
     "to plain text": (
         "http://public.example/x",
         "redirects to http://public.example, without TLS."
-        " Name public.example under `registries` with `insecure: true` if that is right.",
+        " Name public.example under `registries` with `insecure: true` if that is intended.",
     ),
 }
 
@@ -376,13 +381,13 @@ def test_private_addresses_are_refused_unless_they_are_named() -> None:
         name = f"{liar.host}/f:v1"
         strict = access(private=False)
         assert why(FunctionUnavailableError, lambda: brought(name, strict, PART)) == (
-            f'function "{name}": its image cannot be had: 127.0.0.1 stands at a private'
-            " address. Name it under `registries` in the runner's configuration if it may be"
-            " asked."
+            f'function "{name}": its image cannot be pulled: 127.0.0.1 resolves to a'
+            " private address. List it under `registries` in the runner's configuration if it may"
+            " be used."
         )
         assert liar.seen == []
         named = access(private=False, sites={liar.host: Site(plain=True)})
-        assert "localhost stands at a private address" in why(
+        assert "localhost resolves to a private address" in why(
             FunctionUnavailableError, lambda: brought(name, named, PART)
         )
         assert inner.seen == []
@@ -514,7 +519,7 @@ def test_a_token_that_is_none(token: bytes) -> None:
 
     with lying(answer) as liar:
         found = why(FunctionUnavailableError, lambda: meant(f"{liar.host}/f:v1", access()))
-    assert "sends no token that can be used" in found
+    assert "sent no usable token" in found
 
 
 # -- a real registry ------------------------------------------------------------------------------
@@ -535,8 +540,8 @@ def test_a_registry_with_a_password(tmp_path: Path) -> None:
         for given in (anonymous, login(tmp_path, hub.host, **wrong)):
             found = why(FunctionUnavailableError, lambda given=given: meant(name, access(given)))  # type: ignore[misc] # bound now
             assert found == (
-                f'function "{name}": its image cannot be had: {hub.host} answers 401: it does not'
-                " exist, or is not for who we are there. Check its name, or give the runner"
+                f'function "{name}": its image cannot be pulled: {hub.host} answers 401: it does'
+                " not exist, or the runner has no access to it. Check its name, or give the runner"
                 f" credentials for {hub.host}."
             )
 
@@ -716,14 +721,14 @@ def test_a_name_is_taken_apart(image: str) -> None:
     "found", [f"sha512:{'a' * 128}", f"sha256:{'A' * 64}", f"sha256:{'a' * 65}"]
 )
 def test_a_digest_that_cannot_be_checked(found: str) -> None:
-    with pytest.raises(FunctionRefusedError, match=r"Name it by sha256: and 64 digits"):
+    with pytest.raises(FunctionRefusedError, match=r"Write sha256: and 64 digits"):
         Name.read(f"ghcr.io/t/f@{found}")
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "99999"])
 def test_a_port_that_there_is_not(port: str) -> None:
     """Short-cut: leave it to what connects, which takes it for a bad certificate."""
-    with pytest.raises(FunctionRefusedError, match=f"there is no port {port}. Name one from 1"):
+    with pytest.raises(FunctionRefusedError, match=f"{port} is not a port. Use one from 1"):
         Name.read(f"localhost:{port}/f:v1")
 
 
@@ -817,23 +822,23 @@ def test_helper_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 BAD_FILES: dict[str, tuple[str, str]] = {
     "no JSON": ("{secret", "it cannot be read (JSONDecodeError). Write it in docker's format."),
-    "a list": ('["secret"]', "it is no JSON object. Write it in docker's format."),
-    "auths of text": ('{"auths": "secret"}', "auths is no JSON object. Write it in"),
+    "a list": ('["secret"]', "it is not a JSON object. Write it in docker's format."),
+    "auths of text": ('{"auths": "secret"}', "auths is not a JSON object. Write it in"),
     "an entry of numbers": (
         '{"auths": {"broken.corp": {"username": 5}}}',
-        "the entry of broken.corp is not of text. Log in again.",
+        "the entry of broken.corp is not text. Log in again.",
     ),
     "no base64": (
         '{"auths": {"broken.corp": {"auth": "secret!"}}}',
-        "auth of broken.corp is not the base64 of a name, a colon and a password.",
+        "auth of broken.corp is not name:password in base64.",
     ),
     "no colon": (
         '{"auths": {"broken.corp": {"auth": "c2VjcmV0"}}}',
-        "auth of broken.corp is not the base64 of a name, a colon and a password.",
+        "auth of broken.corp is not name:password in base64.",
     ),
     "a helper with a path": (
         '{"credsStore": "../secret"}',
-        "the helper of broken.corp has no usable name. Name a program's suffix.",
+        "the helper of broken.corp has an invalid name. Give the suffix of a credential helper.",
     ),
     "a helper that is missing": (
         '{"credsStore": "is-not-here"}',
@@ -871,9 +876,9 @@ def image_with(**changes: object) -> bytes:
 
 
 BAD_MANIFESTS: dict[str, tuple[bytes, str]] = {
-    "no JSON": (b"<html>", "its manifest is no JSON. Push it again."),
-    "a list": (b"[]", "its manifest is no JSON object. Push it again."),
-    "deep": (b"[" * 100_000, "its manifest is no JSON. Push it again."),
+    "no JSON": (b"<html>", "its manifest is not JSON. Push it again."),
+    "a list": (b"[]", "its manifest is not a JSON object. Push it again."),
+    "deep": (b"[" * 100_000, "its manifest is not JSON. Push it again."),
     "neither": (b"{}", "its manifest is neither clearly an image nor clearly an index of images."),
     "both at once": (
         image_with(manifests=[]),
@@ -882,27 +887,29 @@ BAD_MANIFESTS: dict[str, tuple[bytes, str]] = {
     "schema 1": (b'{"schemaVersion": 1}', "its manifest is of Docker's schema 1"),
     "an index that says it is an image": (
         json.dumps({"mediaType": MANIFEST, "manifests": []}).encode(),
-        f"its manifest is of the kind '{MANIFEST}'.",
+        f"its manifest has the media type '{MANIFEST}'.",
     ),
     "an artifact": (
         image_with(config={"mediaType": "text/plain", "digest": D, "size": 1}),
-        "it is no image of a program but 'text/plain'. Name a function's image.",
+        "it is not a container image but 'text/plain'. Use the image of a function.",
     ),
     "a layer of another kind": (
         image_with(layers=[{"mediaType": "application/wasm", "digest": D, "size": 1}]),
-        "it has a layer of the unknown kind 'application/wasm'. Build it anew.",
+        "it has a layer of unknown type 'application/wasm'. Rebuild it.",
     ),
     "a digest that climbs": (
         image_with(layers=[{"mediaType": LAYER, "digest": "sha256:../../x", "size": 1}]),
-        "its manifest is not as specified: layers.0.digest: String should match pattern",
+        "its manifest does not follow the specification: layers.0.digest: String should"
+        " match pattern",
     ),
     "a size below zero": (
         image_with(layers=[{"mediaType": LAYER, "digest": D, "size": -1}]),
-        "its manifest is not as specified: layers.0.size: Input should be greater than",
+        "its manifest does not follow the specification: layers.0.size: Input should be greater"
+        " than",
     ),
     "layers without end": (
         image_with(layers=[{"mediaType": LAYER, "digest": D, "size": 1}] * 201),
-        "its manifest is not as specified: layers: ",
+        "its manifest does not follow the specification: layers: ",
     ),
 }
 

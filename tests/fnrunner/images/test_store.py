@@ -206,7 +206,7 @@ def test_a_full_disk_is_told(folder: Path) -> None:
         add(ImageStore(folder), A, fails)
 
     assert str(caught.value) == (
-        f"{folder}: cannot be written: No space left on device. Make room."
+        f"{folder}: cannot be written: No space left on device. Free disk space."
     )
 
 
@@ -254,7 +254,7 @@ def test_a_folder_that_cannot_be_made_again_is_told(folder: Path) -> None:
     (folder / "locks").touch()
 
     assert not has(store, A)
-    with pytest.raises(ImageStoreError, match=r"cannot be written: .*\. Make room\."):
+    with pytest.raises(ImageStoreError, match=r"cannot be written: .*\. Free disk space\."):
         add(store, A)
 
 
@@ -393,8 +393,9 @@ def test_a_folder_that_the_sandbox_cannot_enter_is_refused(folder: Path) -> None
         ImageStore(closed / "images")
 
     assert str(caught.value) == (
-        f"{closed}/images: lies in {closed}, which others may not enter: root's sandbox is another"
-        " user. Choose a folder that all may enter, such as /var/cache/porchbot/images."
+        f"{closed}/images: lies in {closed}, which other users cannot enter: root's sandbox"
+        " runs as another user. Choose a folder that everyone can enter, such as"
+        " /var/cache/porchbot/images."
     )
 
 

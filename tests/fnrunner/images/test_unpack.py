@@ -70,63 +70,63 @@ def file(name: str, text: str = "new", **more: Any) -> tuple[tarfile.TarInfo, by
 ESCAPES: dict[str, tuple[list[bytes], str]] = {
     "a name that climbs": (
         [layer(file("../secret"))],
-        "a layer has the name '../secret', which lies outside of the image. Build it anew.",
+        "a layer has the name '../secret', which lies outside of the image. Rebuild it.",
     ),
     "a name that climbs later": (
         [layer(file("a/../../secret"))],
-        "a layer has the name 'a/../../secret', which lies outside of the image. Build it anew.",
+        "a layer has the name 'a/../../secret', which lies outside of the image. Rebuild it.",
     ),
     "an absolute name that climbs": (
         [layer(file("/../secret"))],
-        "a layer has the name '/../secret', which lies outside of the image. Build it anew.",
+        "a layer has the name '/../secret', which lies outside of the image. Rebuild it.",
     ),
     "a hard link to the outside": (
         [layer(link("x", "../secret", LNK))],
-        "a layer has the name '../secret', which lies outside of the image. Build it anew.",
+        "a layer has the name '../secret', which lies outside of the image. Rebuild it.",
     ),
     "a hard link through a link to the outside": (
         [layer(link("up", ".."), link("x", "up/secret", LNK))],
-        "a layer links 'x' to 'up/secret', which is no file of the image. Build it anew.",
+        "a layer links 'x' to 'up/secret', which is not a file in the image. Rebuild it.",
     ),
     "a hard link to a file of this machine": (
         [layer(link("x", "/etc/passwd", LNK))],
-        "a layer links 'x' to '/etc/passwd', which is no file of the image. Build it anew.",
+        "a layer links 'x' to '/etc/passwd', which is not a file in the image. Rebuild it.",
     ),
     "a hard link to a folder": (
         [layer((entry("d", DIR), b""), link("x", "d", LNK))],
-        "a layer links 'x' to 'd', which is no file of the image. Build it anew.",
+        "a layer links 'x' to 'd', which is not a file in the image. Rebuild it.",
     ),
     "a whiteout of what is above": (
         [layer(file(".wh..."))],
-        "a layer hides '.wh...', which lies outside of the image. Build it anew.",
+        "a layer hides '.wh...', which lies outside of the image. Rebuild it.",
     ),
     "a whiteout of its own folder": (
         [layer(file("d/.wh.."))],
-        "a layer hides 'd/.wh..', which lies outside of the image. Build it anew.",
+        "a layer hides 'd/.wh..', which lies outside of the image. Rebuild it.",
     ),
     "links in a circle": (
         [layer(link("a", "b"), link("b", "a"), file("a/x"))],
-        "a layer has links that lead in circles at 'a'. Build it anew.",
+        "a layer has a loop of links at 'a'. Rebuild it.",
     ),
     "something below a file": (
         [layer(file("a"), file("a/x"))],
-        "a layer puts something below 'a', which is no folder. Build it anew.",
+        "a layer puts something below 'a', which is not a folder. Rebuild it.",
     ),
     "something below a link to below a file": (
         [layer(file("a"), link("b", "a/a"), file("b/x"))],
-        "a layer puts something below 'b', which is no folder. Build it anew.",
+        "a layer puts something below 'b', which is not a folder. Rebuild it.",
     ),
     "a name beyond what the disk takes": (
         [layer(file("n" * 256))],
-        f"a layer has a name that is too long: {'n' * 64!r}…. Build it anew.",
+        f"a layer has a name that is too long: {'n' * 64!r}…. Rebuild it.",
     ),
     "folders without end": (
         [layer(file("d/" * 200 + "x"))],
-        "a layer has more than 128 folders within one another. Build it anew.",
+        "a layer has more than 128 nested folders. Rebuild it.",
     ),
     "folders without end through links": (
         [layer((entry("d/" * 100, DIR), b""), link("a", "d/" * 99), file("a/" + "e/" * 60 + "x"))],
-        "a layer has more than 128 folders within one another. Build it anew.",
+        "a layer has more than 128 nested folders. Rebuild it.",
     ),
 }
 
@@ -380,46 +380,46 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "a header of many bytes": (
         lambda: gzip.compress(pax(1_200_000)),
-        "a layer has a header longer than any file needs. Build it anew",
+        "a layer has a header longer than any file needs. Rebuild it",
     ),
     "empty members": (
         lambda: gzip.compress(b"") * 1000,
-        "a layer is compressed in more than 200 members. Build it anew",
+        "a layer is compressed in more than 200 members. Rebuild it",
     ),
     "empty members behind an archive's begin": (
         lambda: gzip.compress(files({"a": "x"})[:600]) + gzip.compress(b"") * 1000,
-        "a layer is compressed in more than 200 members. Build it anew",
+        "a layer is compressed in more than 200 members. Rebuild it",
     ),
     "frames of nothing": (
         lambda: zstandard.compress(b"") + skipped(100_000) * 60,
-        "a layer is compressed to more bytes than it holds. Build it anew",
+        "a layer is compressed to more bytes than it holds. Rebuild it",
     ),
     "empty frames": (
         lambda: zstandard.compress(b"") * 600_000,
-        "a layer is compressed to more bytes than it holds. Build it anew",
+        "a layer is compressed to more bytes than it holds. Rebuild it",
     ),
     "a long name of a member": (
         lambda: b"\x1f\x8b\x08\x08" + bytes(6) + b"x" * 5_000_000,
-        "a layer is compressed to more bytes than it holds. Build it anew",
+        "a layer is compressed to more bytes than it holds. Rebuild it",
     ),
     "long ways to few files": (
         lambda: long_ways(50),
-        "it takes more steps to unpack than any image needs. Build it anew",
+        "it takes more steps to unpack than any image needs. Rebuild it",
     ),
     "headers for headers": (lambda: pax(0) * 3000, "a layer "),
-    "no archive": (lambda: b"hello" * 1000, "a layer is no whole archive: "),
-    "nothing": (lambda: b"", "a layer is no whole archive: "),
+    "no archive": (lambda: b"hello" * 1000, "a layer is not a complete archive: "),
+    "nothing": (lambda: b"", "a layer is not a complete archive: "),
     "half of gzip": (
         lambda: gzip.compress(os.urandom(100_000))[:50_000],
-        "a layer is no whole archive: ",
+        "a layer is not a complete archive: ",
     ),
     "half of an archive": (
         lambda: files({"a": "x" * 5000})[:2000],
-        "a layer is no whole archive: unexpected end of data",
+        "a layer is not a complete archive: unexpected end of data",
     ),
     "half of zstd": (
         lambda: zstandard.compress(files({"a": os.urandom(5000)}))[:3000],
-        "a layer is no whole archive: ",
+        "a layer is not a complete archive: ",
     ),
 }
 
@@ -445,7 +445,7 @@ def test_hiding_a_folder_over_and_over_is_bounded(root: Path) -> None:
 def test_layers_are_bounded_as_they_are_sent(root: Path) -> None:
     """Short-cut: bound each layer, and bring a hundred."""
     one = files({"a": os.urandom(30_000)})
-    with pytest.raises(LayerError, match="its layers are longer than is allowed"):
+    with pytest.raises(LayerError, match="its layers are larger than allowed"):
         lay(root, *[one] * 9, room=UnpackLimits(sent_bytes=200_000))
 
 

@@ -196,7 +196,7 @@ async def test_names_are_held_against_policy_and_registry(
     with pytest.raises(FunctionNotFoundError):
         await runner.run(f"{hub.host}/team/none:v1", LIST)
     hub.push("team/empty:v1", Image([files({})], {}))
-    with pytest.raises(FunctionRefusedError, match="names no program to start"):
+    with pytest.raises(FunctionRefusedError, match="has no entrypoint and no command"):
         await runner.run(f"{hub.host}/team/empty:v1", LIST)
     assert kube.made == []
 
@@ -349,7 +349,7 @@ async def test_an_image_that_cannot_be_pulled_is_told_at_once(
         assert str(error.value) == (
             f'function "{hub.host}/team/copy:v1": it runs in pods, and one could not be started:'
             " ImagePullBackOff: Back-off (Failed: Failed to pull image: manifest unknown)."
-            " Try again, or have an operator look at its pods."
+            " Try again, or ask an operator to check its pods."
         )
         assert error.value.passing
     assert len(kube.made) == 1
@@ -421,7 +421,11 @@ async def test_a_cluster_that_fails_for_a_moment_is_asked_again(
     ("status", "said"),
     [
         (403, r"refuses to create a pod \(403\): told to answer 403. Let the runner's account"),
-        (422, r"does not create a pod \(422\): told to answer 422. Check namespace and template"),
+        (
+            422,
+            r"does not create a pod \(422\): told to answer 422. Check the"
+            r" namespace and the pod template",
+        ),
     ],
 )
 async def test_a_refusal_is_told_with_what_to_do(
@@ -577,7 +581,7 @@ template:
     ("text", "said"),
     [
         (None, "cannot be read: No such file"),
-        ("- 1\n", "holds no template of a pod"),
+        ("- 1\n", "does not contain a pod template"),
         ("a: [\n", "cannot be read"),
     ],
 )

@@ -342,7 +342,7 @@ def test_what_it_needs_comes_along_and_the_rest_stays(folder: Path) -> None:
 
 def test_a_program_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
-    with pytest.raises(ClosureError, match="is no ELF program"):
+    with pytest.raises(ClosureError, match="is not an ELF program"):
         closure._loader(tmp_path / "script")
     with pytest.raises(ClosureError, match="is linked statically"):
         closure._loader(sandboxes.busybox())

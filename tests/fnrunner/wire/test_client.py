@@ -92,7 +92,7 @@ async def test_a_bug_of_the_runner_is_not_a_failed_function(tmp_path: Path) -> N
         listening(f"unix:{tmp_path}/s", Fixed(KeyError("x")), LIMITS) as address,
         Client(address, patience=60) as client,
     ):
-        with pytest.raises(RunnerBrokenError, match=r"the runner has a bug, id \w+\. Look into"):
+        with pytest.raises(RunnerBrokenError, match=r"the runner has a bug, id \w+\. See"):
             await client.run("f", b"")
 
 

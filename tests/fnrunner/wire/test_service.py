@@ -335,7 +335,7 @@ async def test_a_bug_is_logged_under_an_id_and_not_told(
             await call(opened, "f")
     text = caught.value.details() or ""
     assert caught.value.code() is grpc.StatusCode.INTERNAL
-    found = re.match(r'function "f": the runner has a bug, id (\w+)\. Look into', text)
+    found = re.match(r'function "f": the runner has a bug, id (\w+)\. See', text)
     assert found is not None
     assert "secret" not in text
     assert found[1] in caplog.text
@@ -393,7 +393,7 @@ async def test_a_client_with_usual_limits_can_take_any_failure(tmp_path: Path) -
     results = resourcelist.decode(response.resource_list).results
     assert len(results) > 10
     assert results[-1] == {
-        "message": f"{501 - len(results)} more results do not fit into the answer",
+        "message": f"{501 - len(results)} more results do not fit into the response",
         "severity": "error",
     }
 

@@ -159,7 +159,7 @@ WORDS: Mapping[grpc.StatusCode, str] = {
     CODE.NOT_FOUND: 'FunctionNotFoundError: function "f": no runner has it.',
     CODE.DEADLINE_EXCEEDED: 'FunctionTimeoutError: function "f": it did not finish within 3 sec',
     CODE.RESOURCE_EXHAUSTED: 'MessageTooLargeError: function "f": the resources take more than is',
-    CODE.INVALID_ARGUMENT: 'ResourcesRefusedError: function "f": it was sent no readable',
+    CODE.INVALID_ARGUMENT: 'ResourcesRefusedError: function "f": what it was sent is not',
     CODE.PERMISSION_DENIED: 'FunctionRefusedError: function "f": words. Ask an operator',
     CODE.UNAUTHENTICATED: 'FunctionRefusedError: function "f": words. Ask an operator',
     CODE.FAILED_PRECONDITION: 'FunctionUnavailableError: function "f": words. Ask an operator',
@@ -167,9 +167,9 @@ WORDS: Mapping[grpc.StatusCode, str] = {
     CODE.CANCELLED: "RunnerBusyError: runner x: words. Try again in 1 seconds.",
     CODE.INTERNAL: 'FunctionFailedError: function "f": it failed without results: words.',
     CODE.ABORTED: 'FunctionFailedError: function "f": it failed without results: words.',
-    CODE.UNKNOWN: "RunnerBrokenError: runner x: words. Look into the runner's log.",
-    CODE.UNIMPLEMENTED: "RunnerBrokenError: runner x: words. Look into the runner's log.",
-    CODE.DATA_LOSS: "RunnerBrokenError: runner x: words. Look into the runner's log.",
+    CODE.UNKNOWN: "RunnerBrokenError: runner x: words. See the runner's log.",
+    CODE.UNIMPLEMENTED: "RunnerBrokenError: runner x: words. See the runner's log.",
+    CODE.DATA_LOSS: "RunnerBrokenError: runner x: words. See the runner's log.",
 }
 
 

@@ -137,8 +137,10 @@ async def test_what_may_be_wrong_is_said(tmp_path: Path) -> None:
         return str(caught.value)
 
     async with listening("127.0.0.1:0", Fixed(DONE), LIMITS, tls=tls) as address:
-        assert "name the authorities that it is signed by: --runner-ca" in await said(address, None)
-        assert "name yours: --runner-cert" in await said(address, ClientTls(ca=ours.path))
+        assert "give the authorities that signed its certificate: --runner-ca" in await said(
+            address, None
+        )
+        assert "give yours: --runner-cert" in await said(address, ClientTls(ca=ours.path))
         stranger = await said(address, ClientTls(ca=other.path))
         assert "signed by none of the authorities of --runner-ca" in stranger
     async with listening("127.0.0.1:0", Fixed(DONE), LIMITS) as address:
