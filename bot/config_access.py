@@ -212,7 +212,8 @@ class PathAccess(PackageAccess):
 
     directory: Annotated[str, AfterValidator(folder)]
     """The folder, from the top of the repository; of several around a package the innermost
-    counts."""
+    counts. A package around the folder is held to its rules as well, where it changes something in
+    it."""
 
     @model_validator(mode="after")
     def _below(self) -> "PathAccess":

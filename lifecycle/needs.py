@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from lifecycle import automatic, owners
 from lifecycle.access import AccessAction, OwnersSource, TeamSource, account, parts
 from lifecycle.events import Approval
-from lifecycle.facts.packages import Touched
+from lifecycle.facts.packages import Content, Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.owners import Owned
-from lifecycle.policy import AccessRule, Policy, configuring
+from lifecycle.policy import AccessRule, BrokenPolicy, Policy, configuring
 from lifecycle.rights import AccessFacts, Allowed, Target, Unsure, Verdict, authorise
+from lifecycle.windows import within
 
 MOST_TEAMS = 20
 """Teams that one look asks for; of the others nobody can tell who is in them."""
@@ -25,7 +26,8 @@ class Need:
     """One rule that approvals have to meet.
 
     Attributes:
-        packages: The touched packages that it is about, sorted; empty for the rules themselves.
+        packages: The touched packages that it is about, and folders in them with rules of their
+            own; empty for the rules themselves.
         rule: Who counts.
         owned: The files that it is about, where it takes their owners; None for all.
         needed: How many people must approve.
@@ -68,21 +70,21 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
     """
     found: dict[tuple[object, ...], Need] = {}
     by_rules = rules or not proposal.content.publishes
-    places = [(owners.RULES, AccessAction.APPROVE)] if by_rules else approved(proposal)
-    for package, action in places:
-        rule = policy.rule(action, package)
+    nothing = [(owners.RULES, AccessAction.APPROVE, "")]
+    for place, action, package in nothing if by_rules else approved(proposal.content, policy):
+        rule = policy.rule(action, place)
         uncertain = not proposal.people.authors_known and not rule.self_allowed
         needed = max(rule.require, int(proposal.content.surprising)) + uncertain
         by_itself = not rules and automatic.approves(proposal, rule, package)
         needed = 0 if by_itself else needed
-        for owned in (None,) if by_itself else _owned(proposal, rule, package):
+        for owned in (None,) if by_itself else _owned(proposal, rule, place):
             who = None if owned is None else (owned.owners, owned.why)
             sources = tuple(s.spelling for s in rule.sources)
             key = (action, rule.require, sources, rule.self_allowed, who, by_itself)
             before = found.get(key)
-            named = () if package == owners.RULES else (package,)
+            named = () if place == owners.RULES else (place,)
             found[key] = Need(
-                packages=(*(before.packages if before else ()), *named),
+                packages=tuple(dict.fromkeys((*(before.packages if before else ()), *named))),
                 rule=rule,
                 owned=before.owned if before else owned,
                 needed=needed,
@@ -92,13 +94,25 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
     return list(found.values())
 
 
-def approved(proposal: Proposal) -> list[tuple[str, AccessAction]]:
-    """Return what is to be approved: packages, and what approving means there.
+def approved(
+    content: Content, policy: Policy | BrokenPolicy
+) -> list[tuple[str, AccessAction, str]]:
+    """Return what is to be approved: folders, what approving means there, and in which package.
 
-    A removal has its own rule, and so have the withdrawal of a revision and its deprecation.
+    Each package is held to its own rule and to those of the folders in it that it reaches into
+    (`Touched.places`). A removal has its own rule, and so have the withdrawal of a revision and its
+    deprecation, which reach into all of the package.
+
+    Args:
+        content: What a proposal changes.
+        policy: The rules.
     """
-    found = [(t.package, _approving(t)) for t in proposal.content.touched]
-    return list(dict.fromkeys([*found, *((c.package, c.action) for c in proposal.content.ledger)]))
+    folders = policy.folders if isinstance(policy, Policy) else frozenset()
+    found = [(place, _approving(t), t.package) for t in content.touched for place in t.places]
+    for change in content.ledger:
+        inside = sorted(f for f in folders if within(f, change.package))
+        found += [(place, change.action, change.package) for place in (change.package, *inside)]
+    return list(dict.fromkeys(found))
 
 
 def _approving(touched: Touched) -> AccessAction:
@@ -111,7 +125,7 @@ def teams(proposal: Proposal) -> tuple[str, ...]:
     Those of code owners are among them where rules name code owners.
     """
     policy = proposal.rules.policy
-    places = sorted({package for package, _ in approved(proposal)})
+    places = sorted({place for place, _, _ in approved(proposal.content, policy)})
     rules = [configuring(policy).rule(AccessAction.APPROVE)] if proposal.content.configures else []
     if isinstance(policy, Policy):
         rules += [policy.rule(action, place) for action in AccessAction for place in places or [""]]
@@ -131,7 +145,7 @@ def asks_who_wrote(proposal: Proposal) -> bool:
     """Tell whether a rule needs the authors, whoever has said something."""
     policy = proposal.rules.policy
     return isinstance(policy, Policy) and any(
-        policy.rule(AccessAction.APPROVE, t.package).automatic for t in proposal.content.touched
+        policy.rule(AccessAction.APPROVE, place).automatic for place in proposal.content.places
     )
 
 

@@ -110,7 +110,7 @@ def named(proposal: Proposal, machine: Person) -> bool:
     if not isinstance(policy, Policy):
         return False
     facts = facts_of(proposal, policy)
-    places = [t.package for t in proposal.content.touched] or [""]
+    places = proposal.content.places or ("",)
     rules = (policy.rule(action, place) for action in AccessAction for place in places)
     who = replace(facts.standing(machine), role=Role.READ)
     return any(source.covers(who) is Known.YES for rule in rules for source in rule.sources)

@@ -70,8 +70,8 @@ def excepted(
     }
     needed = 1
     if isinstance(policy, Policy):
-        packages = [t.package for t in proposal.content.touched] or [""]
-        rules = (policy.rule(AccessAction.OVERRIDE, package) for package in packages)
+        places = proposal.content.places or ("",)
+        rules = (policy.rule(AccessAction.OVERRIDE, place) for place in places)
         needed = max(1, *(rule.require for rule in rules))
     return tuple(found.values()) if len(found) >= needed else ()
 

@@ -151,6 +151,11 @@ def overlap(one: str, other: str) -> bool:
     return not shorter or f"{longer}/".startswith(f"{shorter}/")
 
 
+def within(folder: str, other: str) -> bool:
+    """Tell whether a folder lies in another one, and is not that one itself."""
+    return folder != other and (not other or folder.startswith(f"{other}/"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closure:
     """Whether packages may be published at a moment, as far as windows say.

@@ -25,8 +25,10 @@ from lifecycle.ledger import Entries
 from lifecycle.merges import Effect
 from lifecycle.messages import naming
 from lifecycle.names import Sha
+from lifecycle.needs import approved
 from lifecycle.owners import Owned
 from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.windows import within
 
 MOST_SOURCES = 100
 """Commits of the base branch that are looked at for what brought in what was never published."""
@@ -172,7 +174,10 @@ class _Comparison:
             **dict.fromkeys((f"{p}/Kptfile".lstrip("/") for p in listed), ""),
         }
         policy = self.broken[0] if self.broken else self.rules.policy
-        owned = owners.of(self.reader, self.base_ref, self.basis, policy, sorted(places), changed)
+        inside = {place for place, _, _ in approved(found, policy)} - places
+        owned = owners.of(
+            self.reader, self.base_ref, self.basis, policy, sorted(places), sorted(inside), changed
+        )
         return PullContent(content=found, policy=policy, owners=owned)
 
     def _touched(self) -> tuple[Touched, ...]:
@@ -183,6 +188,8 @@ class _Comparison:
         if basis.merge is not None:
             result = reader.git.difference(basis.base or "", basis.merge)
             merged = reader.units(policy, self.base_ref, result)
+        pairs: list[tuple[str, str]] = [(self.origin, self.head)]
+        pairs += [(basis.base or "", basis.merge)] if basis.merge is not None else []
         found = [self._package(package) for package in sorted(shown | merged)]
         used = self._used(found)
         return tuple(
@@ -191,9 +198,26 @@ class _Comparison:
                 outside=t.package not in shown,
                 used_by=used.get(t.package, ()),
                 unpublished=None if t.removed else self._unpublished(t.package),
+                inside=tuple(sorted({f for pair in pairs for f in self._inside(t.package, *pair)})),
             )
             for t in found
         )
+
+    def _inside(self, package: str, before: str, after: str) -> Iterable[str]:
+        """Folders in a package with rules of their own that differ between two commits.
+
+        Where it was no package before, or is none after, all of it is new, or gone.
+        """
+        git, policy = self.reader.git, self.rules.policy
+        folders = policy.folders if isinstance(policy, Policy) else frozenset()
+        for folder in sorted(folders):
+            if within(folder, package):
+                trees = {
+                    git.tree(commit, folder) if git.package(commit, package) else ""
+                    for commit in (before, after)
+                }
+                if len(trees) > 1:
+                    yield folder
 
     @cached_property
     def _ledger(self) -> LedgerDifference:
@@ -289,6 +313,7 @@ class _Comparison:
             adopted=adopted,
             files=git.count(standing) if adopted else 0,
             sources=() if adopted else self._changed_by(package, published, base, MOST_SOURCES),
+            inside=() if adopted else tuple(self._inside(package, published, base)),
         )
 
     def _changed_by(

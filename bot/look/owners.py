@@ -1,6 +1,6 @@
 """Code owners of what a proposal changes, where rules name them: CODEOWNERS of the base branch."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bot.look.reader import Basis, MirrorReader
 from lifecycle import names, owners
@@ -16,9 +16,13 @@ def of(
     basis: Basis,
     policy: Policy | BrokenPolicy,
     places: Sequence[str],
-    changed: Iterable[str],
+    folders: Sequence[str],
+    changed: Collection[str],
 ) -> Mapping[str, tuple[Owned, ...]]:
     """Return the files that a proposal changes by their owners, for each package that it touches.
+
+    So it is for folders in them with rules of their own, each with all files in it; where only the
+    base holds what is published of one, its Kptfile stands for that.
 
     The default branch's owners have a say on other branches as well: whoever makes a branch writes
     the file there (ADR 19).
@@ -29,6 +33,7 @@ def of(
         basis: What the proposal is compared with.
         policy: What judges it.
         places: The packages.
+        folders: Folders in them that it reaches into.
         changed: Paths that differ.
 
     Returns:
@@ -41,6 +46,9 @@ def of(
         commits |= {tip for tip in [reader.git.ref(names.branch_ref(reader.default_branch))] if tip}
     found: dict[str, tuple[Owned, ...]] = {}
     files = _by_package(places, changed)
+    for folder in folders:
+        within = [path for path in changed if path.startswith(f"{folder}/")]
+        files[folder] = within or [f"{folder}/Kptfile"]
     for commit in sorted(commits):
         for place, paths in files.items():
             more = [o for o in _owned(reader, commit, paths) if o not in found.get(place, ())]

@@ -63,19 +63,20 @@ def verdict(
     """Decide whether the author of the comment may give a command; None for any such command.
 
     Where the proposal changes rules, whoever may approve that may use `/approve`, whoever approves
-    the packages; and of several packages, whoever may approve one of them.
+    the packages; and of several packages, or folders in them with rules of their own, whoever may
+    approve one of them.
     """
     p = response.proposal
     known = _rules(p, row)
     rules = known if isinstance(known, Policy) else UNREAD
-    packages = tuple(t.package for t in p.content.touched)
+    places = p.content.places
     if row.folders is not None:
-        packages = row.folders(request, response, command) if command is not None else ()
+        places = row.folders(request, response, command) if command is not None else ()
     if row.action is not AccessAction.APPROVE:
-        return _authorise(request, response, row, Target(packages), rules)
+        return _authorise(request, response, row, Target(places), rules)
     found = [
-        _authorise(request, response, row, Target((package,)), rules, action)
-        for package, action in approved(p)
+        _authorise(request, response, row, Target((place,)), rules, action)
+        for place, action, _ in approved(p.content, rules)
     ]
     if p.content.configures:
         changed = configuring(p.rules.policy)

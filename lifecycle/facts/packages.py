@@ -25,6 +25,7 @@ class Unpublished:
         files: How many files there are, where it was adopted.
         sources: What brought it in, such as "#12" or a short commit id, as far as that is known.
         changes: From the revision to the base branch, by resource and field.
+        inside: Folders in the package with rules of their own that hold some of it, sorted.
     """
 
     revision: int
@@ -34,6 +35,7 @@ class Unpublished:
     files: int = 0
     sources: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+    inside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ class Touched:
         also: Numbers of other open proposals that change it too, sorted.
         outside: The merge changed it, and the proposal does not show that.
         unpublished: What publishing it publishes beside the proposal's changes; None for nothing.
+        inside: Folders in it with rules of their own that hold something that is changed, sorted.
     """
 
     package: str
@@ -71,6 +74,17 @@ class Touched:
     also: tuple[int, ...] = ()
     outside: bool = False
     unpublished: Unpublished | None = None
+    inside: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Folders whose rules it is held to: its own, and of those in it what it reaches into.
+
+        A rule of a folder is about all that is published of it, whichever package that is in. What
+        was there before the bot came is the baseline, and none of it.
+        """
+        more = self.unpublished.inside if self.unpublished and not self.unpublished.adopted else ()
+        return (self.package, *sorted({*self.inside, *more}))
 
     @property
     def revision(self) -> int:
@@ -155,6 +169,11 @@ class Content:
     doubt: UnknownRules | None = None
     origin: str = ""
     takes_back: frozenset[str] = frozenset()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Folders whose rules it is held to, sorted; see `Touched.places`."""
+        return tuple(sorted({place for t in self.touched for place in t.places}))
 
     @property
     def approvable(self) -> bool:

@@ -19,6 +19,7 @@ from lifecycle.access import (
 )
 from lifecycle.approvals import Fallen, approvals_of
 from lifecycle.commands.answers import pending
+from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
 from lifecycle.messages import evidence, summary
@@ -92,6 +93,66 @@ def test_the_evidence_of_approvals_names_the_rules_that_they_met() -> None:
     assert evidence.wanted("approved", [by_itself]) == (
         "nobody, of patch-level changes by app:renovate"
     )
+
+
+SRE = AccessRule(2, (TeamSource("sre"),))
+PROD = Policy(paths=(PathAccess("net/core/prod", {AccessAction.APPROVE: SRE}),))
+REACHING: dict[str, tuple[Touched, AccessAction, int]] = {
+    "nothing of the folder": (CORE, AccessAction.APPROVE, 1),
+    "something of it": (replace(CORE, inside=("net/core/prod",)), AccessAction.APPROVE, 2),
+    "something that the base holds unpublished": (
+        replace(
+            CORE,
+            unpublished=Unpublished(revision=1, published="a", base="b", inside=("net/core/prod",)),
+        ),
+        AccessAction.APPROVE,
+        2,
+    ),
+    "what was there before the bot": (
+        replace(
+            CORE,
+            unpublished=Unpublished(
+                revision=0, published="a", base="a", adopted=True, inside=("net/core/prod",)
+            ),
+        ),
+        AccessAction.APPROVE,
+        1,
+    ),
+    "its removal": (
+        replace(CORE, tree="", head_tree="", inside=("net/core/prod",)), AccessAction.DELETE, 2
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("touched", "action", "needed"), REACHING.values(), ids=REACHING)
+def test_a_folders_rule_is_about_all_that_changes_in_it(
+    touched: Touched, action: AccessAction, needed: int
+) -> None:
+    """Short-cut refused: the rule around the package alone, which a Kptfile further out evades."""
+    made = approved_by(changed(PROPOSAL, touched=(touched,), policy=PROD), "approver")
+    reaches = needed > 1
+
+    found = needs.needs_of(made, PROD, rules=False)
+
+    assert {each.action for each in found} == {action}
+    assert [(each.packages, each.needed) for each in found] == [
+        (("net/core",), 1), *([(("net/core/prod",), 2)] if reaches else [])
+    ]  # fmt: skip
+    assert needs.teams(made) == (("sre",) if reaches else ())
+
+
+def test_each_folders_rule_is_met_by_its_own_people() -> None:
+    """Short-cut refused: two approvals are two approvals, whichever rule names the people."""
+    team = {"sre": Team(frozenset({"ann", "bob"}))}
+    roles = dict.fromkeys(("ann", "bob"), Role.READ)
+    made = changed(
+        PROPOSAL, touched=(replace(CORE, inside=("net/core/prod",)),), policy=PROD, teams=team
+    )
+    both = approved_by(changed(made, roles=roles), "ann", "bob")
+
+    found = approvals_of(both, PROD, memory.read(both)).needs
+
+    assert [each.missing for each in found] == [1, 0]
 
 
 OWNED = (Owned(("net/core/a",), 3, ("@acme/net", "@bob")), Owned(("net/core/z",), 1, ("@cid",)))

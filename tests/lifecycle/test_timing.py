@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lifecycle import timing
+from lifecycle.access import AccessAction
 from lifecycle.actions import KeepFreezes, Merge, Reply, Tag
 from lifecycle.decide import conclude, decide
 from lifecycle.due import due
@@ -15,7 +16,7 @@ from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.judgement import Gate
 from lifecycle.names import Sha
-from lifecycle.policy import Policy
+from lifecycle.policy import AccessRule, PathAccess, Policy
 from lifecycle.replay import compact, freezes, frozen_since, pack
 from lifecycle.windows import Cron, Window, WindowKind
 from tests.lifecycle.samples import (
@@ -243,6 +244,21 @@ def test_an_exception_is_for_what_was_frozen_then_and_no_later_freeze() -> None:
     assert gate.actual == "excepted by `approver`: a hotfix (`owner` froze everything: fire)"
     again = Frozen(person="owner", at=NOW, comment=200, reason="fire again")
     assert not publishes(replace(found, freezes=log | {again}))
+
+
+def test_an_exception_takes_whom_the_folders_in_a_package_name() -> None:
+    """Short-cut refused: the rule around the package alone, which a Kptfile further out evades."""
+    rule = {AccessAction.OVERRIDE: AccessRule(2)}
+    reaching = changed(
+        APPROVED,
+        policy=Policy(paths=(PathAccess("net/core/prod", rule),)),
+        touched=(replace(CORE, inside=("net/core/prod",)),),
+    )
+    beside = changed(reaching, touched=(CORE,))
+    log = frozenset({frozen()})
+
+    assert publishes(excepted(beside, "freeze", log))
+    assert not publishes(excepted(reaching, "freeze", log))
 
 
 def test_an_exception_from_a_window_ends_when_the_window_opens() -> None:

@@ -258,6 +258,62 @@ def test_which_packages_are_touched(
             assert not any(t.outdated or t.outside for t in found.content.touched)
 
 
+PROD = b"access: {paths: [{directory: net/prod, approve: {require: 2}}, {directory: net}]}\n"
+AROUND: dict[str, bytes | str] = {".porchbot.yaml": PROD, "net/prod/a/cm.yaml": b"a"}
+WHOLE: dict[str, bytes | str] = {**AROUND, "net/Kptfile": b"kind: Kptfile\n"}
+INSIDE: dict[str, tuple[dict[str, bytes | str], dict[str, bytes | str], tuple[str, ...]]] = {
+    "a Kptfile around it": (AROUND, WHOLE, ("net/prod",)),
+    "a file in it": (WHOLE, {**WHOLE, "net/prod/a/cm.yaml": b"b"}, ("net/prod",)),
+    "a package in it": (
+        WHOLE, {**WHOLE, "net/prod/new/Kptfile": b"kind: Kptfile\n"}, ("net/prod",)
+    ),
+    "all of it gone": (
+        WHOLE,
+        {path: data for path, data in WHOLE.items() if "prod" not in path},
+        ("net/prod",),
+    ),
+    "the package gone, and its files not": (WHOLE, AROUND, ("net/prod",)),
+    "a file beside it": (WHOLE, {**WHOLE, "net/production/x": b"x"}, ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "head", "inside"), INSIDE.values(), ids=INSIDE)
+def test_folders_with_rules_that_a_package_reaches_into_are_told(
+    remote: Remote,
+    base: dict[str, bytes | str],
+    head: dict[str, bytes | str],
+    inside: tuple[str, ...],
+) -> None:
+    """Short-cut refused: the rules of the folders around a package are all that it is held to."""
+    tip = remote.commit(base, ref="refs/heads/main")
+    made = remote.commit(head, tip)
+    merged = remote.commit({**head, "beside": b"1"}, tip, made)
+
+    with opened(remote) as git:
+        known = replace(reader(git), baseline={"main": tip})
+        for merge in (None, Sha(merged)):
+            basis = Basis(rules=Sha(tip), base=Sha(tip), merge=merge)
+            read = content.read(known, Sha(made), "main", basis)
+            assert read is not None
+            assert read.content.places == ("net", *inside)
+
+
+def test_what_the_base_holds_unpublished_is_held_to_the_rules_of_its_folders(
+    remote: Remote,
+) -> None:
+    """Short-cut refused: what was pushed past the bot goes out with a change of something else."""
+    tip = remote.commit(WHOLE, ref="refs/heads/main")
+    pushed = remote.commit({**WHOLE, "net/prod/b": b"x"}, tip, ref="refs/heads/main")
+    made = remote.commit({**WHOLE, "net/prod/b": b"x", "net/c": b"x"}, pushed)
+
+    with opened(remote) as git:
+        known = replace(reader(git), baseline={"main": tip})
+        read = content.read(known, Sha(made), "main", Basis(rules=Sha(pushed), base=Sha(pushed)))
+    assert read is not None
+    assert read.content.touched[0].inside == ()
+    assert read.content.places == ("net", "net/prod")
+
+
 def became(touched: Touched) -> str:
     """What became of a package."""
     assert touched.tree == touched.head_tree

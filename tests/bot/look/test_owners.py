@@ -63,6 +63,19 @@ def test_what_is_too_large_is_unknown(remote: Remote) -> None:
     }
 
 
+def test_a_folder_with_a_rule_has_the_owners_of_its_files(remote: Remote) -> None:
+    """Short-cut refused: owners by package alone, so that nobody owns what a folder's rule asks."""
+    rules = b"access: {paths: [{directory: net/core/prod, approve: {from: [codeowners]}}]}\n"
+    base = {**CORE, ".porchbot.yaml": rules, "CODEOWNERS": b"/net/core/prod/ @ann\n"}
+
+    assert found(remote, base, {"net/core/prod/a": b"a", "net/core/b": b"b"}) == {
+        "net/core": (
+            Owned(("net/core/b",), 1), Owned(("net/core/prod/a",), 1, ("@ann",)),
+        ),
+        "net/core/prod": (Owned(("net/core/prod/a",), 1, ("@ann",)),),
+    }  # fmt: skip
+
+
 def test_where_no_rule_names_owners_nothing_is_read(remote: Remote) -> None:
     assert found(remote, {**CORE, "CODEOWNERS": b"* @ann\n"}, {"net/core/a": b"a"}) == {}
 
