@@ -66,6 +66,11 @@ def repository(_root: Any, info: Info, owner: str, name: str, **more: bool) -> R
     return found
 
 
+def ref(repo: Repository, _info: Info, qualifiedName: str) -> NodeOf | None:  # noqa: N803 - GitHub's name
+    """A branch or tag by its full name; None where there is none."""
+    return NodeOf("Ref", qualifiedName, repo) if qualifiedName in repo.refs else None
+
+
 def pull_request(repo: Repository, info: Info, number: int) -> Pull:
     """A pull request by its number."""
     need(info, PULLS)

@@ -99,10 +99,6 @@ def _commit(repo: Repository, sha: str | None, info: Info) -> NodeOf | None:
     return NodeOf("Commit", git.commit(sha), repo)
 
 
-def _ref(repo: Repository, _info: Info, qualifiedName: str) -> NodeOf | None:  # noqa: N803 - GitHub's name
-    return NodeOf("Ref", qualifiedName, repo) if qualifiedName in repo.refs else None
-
-
 def _mergeable(pull: Pull, info: Info) -> str:
     known = {True: "MERGEABLE", False: "CONFLICTING", None: "UNKNOWN"}
     return known[request_of(info).state.mergeability.shown(pull)[0]]
@@ -251,7 +247,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "owner": _of(lambda r: r.owner),
         "pullRequest": entries.pull_request,
         "pullRequests": entries.pull_requests,
-        "ref": _ref,
+        "ref": entries.ref,
         "url": _link(lambda r: r.full_name),
     },
     "PullRequest": {
