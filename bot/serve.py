@@ -15,10 +15,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot import keys, logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.github.app import AppClients
+from bot.connecting import connected
 from bot.forges.github.deliveries import GitHubWebhooks
-from bot.forges.github.forges import GitHubForges
-from bot.forges.port import Forges
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, Forges
 from bot.git.mirror import DiskMirrors, own_folder
 from bot.git.port import Mirrors
 from bot.git.process import check_version
@@ -142,6 +141,7 @@ def _secrets(settings: Settings) -> list[str]:
         *(s.decode(errors="replace") for s in settings.webhook_secrets),
         password,
         settings.status_token,
+        settings.github_token,
         *settings.hidden,
     ]
 
@@ -214,15 +214,7 @@ async def running(
             loops.append(group.create_task(postgres.watch()))
             url = postgres.url
         store = await stack.enter_async_context(PostgresStore(url))
-        app = AppClients(
-            settings.github_api_url,
-            settings.github_app_id,
-            settings.private_key,
-            budgets=store.budgets,
-            instance=settings.own_name,
-        )
-        stack.callback(app.close)
-        forges = GitHubForges(app)
+        forges = connected(settings, stack.callback, store.budgets)
         checks = {"database": ReadinessCheck(store.check, 1)}
         if parts.work:
             checks["forge"] = ReadinessCheck(forges.check, 30, needed=False)
@@ -239,6 +231,8 @@ async def running(
                 group.create_task(_sweep(store, mirrors, settings.sweep_interval, clock, offload)),
                 group.create_task(runner.watch(_back(controller), own)),
             ]
+            if settings.github_token:
+                loops.append(group.create_task(_tell_what_is_missing(forges)))
         said = ", ".join(
             part for part, runs in {"web": parts.web, "work": parts.work}.items() if runs
         )
@@ -260,6 +254,17 @@ async def running(
                     await asyncio.gather(clock.sleep(drain() if parts.web else 0), tasks.end(loops))
         finally:
             await tasks.end(loops)
+
+
+async def _tell_what_is_missing(forges: Forges) -> None:
+    """What a machine user has not that an App would have, once, for whoever reads the log."""
+    try:
+        found = await forges.drift()
+    except (ForgeBusyError, ForgeRefusedError) as error:
+        log.warning("the token cannot be checked", reason=str(error))
+        return
+    for each in found:
+        log.warning("a machine user, no App", told=str(each))
 
 
 async def _runner(

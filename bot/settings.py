@@ -20,6 +20,9 @@ from lifecycle import records
 SIGNING_KEY = "signing-key"
 """Name of the key in the secret store that signs tags; files come after it."""
 
+GITHUB_TOKEN = "github-token"  # noqa: S105 (a name)
+"""Name of a machine user's token there."""
+
 LEAST_TOKEN = 16
 """Characters of a token: at random, that many are not guessed."""
 
@@ -46,6 +49,10 @@ class Settings:
         port: 0 takes a free one.
         state: Below XDG_STATE_HOME, never in a shared temporary folder, where others could have
             made it first. Everything in it can be made again, the secret store excepted.
+        github_token: Of a machine user, in place of an App; "" for an App.
+        github_repositories: Which a machine user serves; none for all that it may write to.
+        own_record_key: For hidden records where there is no App; from the master key.
+        older_apps: Served as well, until they are removed; newest first.
         hidden: Secrets of the store that must not be logged and are used by nobody here.
         sweep_interval: In seconds (docs/design.md, "Sweeps").
         signing_key: Signs tags; None where they are not signed.
@@ -55,8 +62,12 @@ class Settings:
     database_url: str = field(default="", repr=False)
     host: str = HOST
     port: int = PORT
-    github_app_id: str
-    private_key: str = field(repr=False)
+    github_app_id: str = ""
+    private_key: str = field(default="", repr=False)
+    github_token: str = field(default="", repr=False)
+    github_repositories: tuple[str, ...] = ()
+    own_record_key: bytes = field(default=b"", repr=False)
+    older_apps: tuple[KnownApp, ...] = ()
     older_keys: tuple[str, ...] = field(default=(), repr=False)
     webhook_secrets: tuple[bytes, ...] = field(repr=False)
     github_api_url: str = GITHUB_API
@@ -81,7 +92,7 @@ class Settings:
     @property
     def private_keys(self) -> tuple[str, ...]:
         """The current key and older ones, newest first."""
-        return (self.private_key, *self.older_keys)
+        return tuple(key for key in (self.private_key, *self.older_keys) if key)
 
     @property
     def own_name(self) -> str:
@@ -91,7 +102,8 @@ class Settings:
     @property
     def record_keys(self) -> list[bytes]:
         """For hidden records and marks, newest first; of two bots on one repository its own."""
-        found = (records.derive_key(key.encode()) for key in self.private_keys)
+        own = [self.own_record_key] if self.own_record_key else []
+        found = [*own, *(records.derive_key(key.encode()) for key in self.private_keys)]
         return [records.key_of(key, self.own_name) for key in found]
 
     @classmethod
@@ -108,8 +120,12 @@ class Settings:
             database_url=environ.get("DATABASE_URL", ""),
             host=host,
             port=port,
+            github_token=read.token,
+            github_repositories=read.listed("PORCHBOT_GITHUB_REPOSITORIES"),
+            own_record_key=read.own_record_key(),
             github_app_id=read.app_id(),
             private_key=read.key(),
+            older_apps=read.older_apps(),
             older_keys=read.older_keys(),
             webhook_secrets=read.secrets(),
             github_api_url=read.url("PORCHBOT_GITHUB_API_URL", read.known_api_url),
@@ -161,6 +177,35 @@ class _Reading:
                 self.apps = apps.read(self._vault)
             except VaultError as error:
                 self.problems.append(str(error))
+        self.token = self._token()
+
+    def _token(self) -> str:
+        """A machine user's token; "" where the bot is an App."""
+        name = "PORCHBOT_GITHUB_TOKEN"
+        path = self._environ.get(f"{name}_FILE", "").strip()
+        token = self._file(f"{name}_FILE", path) if path else self._environ.get(name, "")
+        token = (token or self._stored(GITHUB_TOKEN)).strip()
+        if token and self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip():
+            self.problems.append(
+                f"{name} and PORCHBOT_GITHUB_APP_ID are both set. Give one: the bot is an App, or a"
+                " machine user."
+            )
+        return token
+
+    def own_record_key(self) -> bytes:
+        """What records are made with where no App's key is: each replica needs the same."""
+        if not self.token:
+            return b""
+        try:
+            master = vault.master_key(self._environ, state_folder(self._environ))
+        except VaultError as error:
+            self.problems.append(f"The bot's records are signed with the master key. {error}")
+            return b""
+        return master.derive("records")
+
+    def listed(self, name: str) -> tuple[str, ...]:
+        """Words with commas between them."""
+        return tuple(w.strip() for w in self._environ.get(name, "").split(",") if w.strip())
 
     @property
     def known_api_url(self) -> str:
@@ -169,6 +214,8 @@ class _Reading:
 
     def app_id(self) -> str:
         """The App's number or client id: the variable's, or that of the newest App we know."""
+        if self.token:
+            return ""
         if self.apps and not self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip():
             return str(self.apps[0].id)
         return self.needed(
@@ -192,6 +239,8 @@ class _Reading:
 
     def key(self) -> str:
         """The App's private key."""
+        if self.token:
+            return ""
         if text := self._environ.get("PORCHBOT_GITHUB_PRIVATE_KEY", ""):
             return self._pem("PORCHBOT_GITHUB_PRIVATE_KEY", text)
         name = "PORCHBOT_GITHUB_PRIVATE_KEY_FILE"
@@ -205,7 +254,19 @@ class _Reading:
         name = "PORCHBOT_GITHUB_OLDER_KEY_FILES"
         paths = [p.strip() for p in self._environ.get(name, "").split(",") if p.strip()]
         given = tuple(self._pem(name, self._file(name, path)) for path in paths)
-        return (*given, *(each.private_key for each in self.apps[1:]))
+        return (*given, *(each.private_key for each in self._replaced()))
+
+    def older_apps(self) -> tuple[KnownApp, ...]:
+        """Apps of the same GitHub that are served as well."""
+        here = self._environ.get("PORCHBOT_GITHUB_API_URL", "").strip() or self.known_api_url
+        return tuple(app for app in self._replaced() if app.api_url.rstrip("/") == here.rstrip("/"))
+
+    def _replaced(self) -> list[KnownApp]:
+        """The Apps of the secret store that the bot is not."""
+        named = self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip()
+        if not named and not self.token:
+            return list(self.apps[1:])
+        return [app for app in self.apps if named not in (str(app.id), app.client_id)]
 
     def secrets(self) -> tuple[bytes, ...]:
         """The webhook's secrets: without one anybody could wake us with anything."""

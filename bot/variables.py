@@ -27,6 +27,15 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "PORCHBOT_GITHUB_PRIVATE_KEY": ("private key of the App, PEM", "or the file"),
     "PORCHBOT_GITHUB_PRIVATE_KEY_FILE": ("file with it", "that of `porchbot setup`"),
     "PORCHBOT_GITHUB_OLDER_KEY_FILES": ("files of keys that were replaced, commas between", "none"),
+    "PORCHBOT_GITHUB_TOKEN": (
+        "token of a machine user, in place of an App; needs a master key",
+        "the bot is an App",
+    ),
+    "PORCHBOT_GITHUB_TOKEN_FILE": ("file with it", "the secret github-token of the store"),
+    "PORCHBOT_GITHUB_REPOSITORIES": (
+        "what a machine user serves, owner/name with commas between",
+        "all that it may write to",
+    ),
     "PORCHBOT_WEBHOOK_SECRETS": ("secrets of the webhook, commas between", "or the file"),
     "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, a line each", "that of `porchbot setup`"),
     "PORCHBOT_WEBHOOK_URL": ("where webhooks are to go, checked", "any address of a bot"),

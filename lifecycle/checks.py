@@ -57,6 +57,17 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
     ]
 
 
+def details(facts: Facts, proposal: Proposal, judgement: Judgement) -> tuple[texts.Detail, ...]:
+    """Return what the checks would say below their titles, where they can show no more than these.
+
+    What `porchbot/publish` says, the summary says in any case.
+    """
+    if not facts.line_checks or facts.head != proposal.place.head or proposal.place.closed:
+        return ()
+    shown = (*_shown(facts, proposal, judgement).items(), *_configuration(proposal))
+    return tuple(texts.Detail(name, c.summary, c.text) for name, c in shown if name != PUBLISH)
+
+
 def observed(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[SetCheck]:
     """Return what `wanted` would, as runs that ask for nothing: completed, and neutral."""
     shown = wanted(replace(facts, checks={}, rerun=False), judged)
@@ -174,7 +185,9 @@ def _instead(
 def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> list[SetCheck]:
     """Return the failed `porchbot/publish` of a merged proposal that showed `trouble` before."""
     run = facts.checks.get(PUBLISH)
-    if run is None or not run.digest.startswith(_TROUBLE) or facts.open or facts.others:
+    if run is None or not run.ours or not run.digest.startswith(_TROUBLE):
+        return []
+    if facts.open or facts.others:
         return []
     shown = contents.failed(texts.MERGED_NOT_PUBLISHED, summary.gate_list(judgement))
     return [_action(str(proposal.place.head), PUBLISH, shown, run, shown.digest)]
@@ -289,7 +302,7 @@ def send(facts: Facts, name: str, shown: CheckContent, *, force: bool) -> SetChe
     external = f"{shown.digest}.{facts.head_mark}"
     run = facts.checks.get(name)
     if run is None or not run.ours:
-        return _action(str(facts.head), name, shown, None, external)
+        return _action(str(facts.head), name, shown, run, external)
     same = run.digest == external and run.status == shown.status
     if same and not force:
         return None
@@ -300,7 +313,7 @@ def _action(
     head: str, name: str, shown: CheckContent, run: CheckRun | None, external: str
 ) -> SetCheck:
     # A completed run cannot go back, and the newest of a name counts.
-    updated = run is not None and run.status != Status.COMPLETED
+    updated = run is not None and run.ours and run.status != Status.COMPLETED
     return SetCheck(
         head=Sha(head),
         name=name,

@@ -487,7 +487,8 @@ def _say(facts: Facts, one: Assessed) -> list[Action]:
     """The summary comment, when it does not yet say this."""
     p = one.proposal
     record = upkeep.summary_record(one.memory, p, facts.repository_id)
-    body = upkeep.cut(summary.summary(facts, p, one.judgement, one.memory), record)
+    told = checks.details(facts, p, one.judgement)
+    body = upkeep.cut(summary.summary(facts, p, one.judgement, one.memory, told), record)
     said = memory.summary_of(p)
     same = said is not None and not said.altered and record in [dict(r) for r in said.records]
     if said is not None and same and said.body == body:

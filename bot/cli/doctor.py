@@ -4,15 +4,15 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 import click
 
 from bot import trust
 from bot.cli.dropin import StrictCommand
-from bot.forges.github.app import AppClients
-from bot.forges.github.forges import GitHubForges
+from bot.connecting import connected
 from bot.forges.github.guards import Guards
-from bot.forges.port import Drift, ForgeBusyError, ForgeRefusedError, Repository
+from bot.forges.port import Drift, ForgeBusyError, ForgeRefusedError, Forges, Repository
 from bot.settings import Settings, SettingsError
 
 OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
@@ -63,16 +63,17 @@ def doctor(repositories: tuple[str, ...], fix: bool) -> None:
 
 async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: bool) -> list[Drift]:
     """All that is not as it should be, after what could be mended was."""
-    app = AppClients(settings.github_api_url, settings.github_app_id, settings.private_key)
-    guards = Guards(app, token)
-    try:
-        forges = GitHubForges(app)
+    with ExitStack() as stack:
+        forges = connected(settings, stack.callback)
+        guards = Guards(forges, settings.github_api_url, token)
+        stack.callback(guards.close)
         found = list(await forges.drift(settings.webhook_url))
         repositories = await _repositories(forges)
         missing = {name.lower() for name in wanted} - repositories.keys()
         if missing:
             raise click.ClickException(
-                f"The App is not installed in {', '.join(sorted(missing))}. Install it there."
+                f"The bot is not let into {', '.join(sorted(missing))}. Install the App there; a"
+                " machine user has to be made a collaborator with write access."
             )
         chosen = [repositories[name.lower()] for name in wanted] or [*repositories.values()]
         for repository in chosen[:MOST]:
@@ -83,12 +84,9 @@ async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: b
         if len(chosen) > MOST:
             click.echo(f"Rules of {MOST} repositories were looked at; name others.")
         return found
-    finally:
-        guards.close()
-        app.close()
 
 
-async def _repositories(forges: GitHubForges) -> dict[str, Repository]:
+async def _repositories(forges: Forges) -> dict[str, Repository]:
     """Those of installations that work, by their full names in small letters."""
     found: dict[str, Repository] = {}
     for one in await forges.installations():

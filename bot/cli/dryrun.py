@@ -23,7 +23,15 @@ from bot.forges.github.forge import GitHub
 from bot.forges.github.forges import GitHubForges
 from bot.forges.github.manifest import addresses
 from bot.forges.github.onlooker import Onlooker, installed
-from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
+from bot.forges.github.user import UserClients
+from bot.forges.github.users import UserForges
+from bot.forges.port import (
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Forges,
+    Repository,
+)
 from bot.git.mirror import DiskMirrors
 from bot.git.process import execute, users_environment
 from bot.own_runner import own_runner
@@ -191,8 +199,11 @@ async def _place(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Plac
     trust.use(environ.get("PORCHBOT_GITHUB_CA", "").strip())
     mirrors = DiskMirrors(folder / "mirrors")
     stored = secrets_file(environ, state_folder(environ)).exists()
-    if environ.get("PORCHBOT_GITHUB_APP_ID") or stored:
-        return await _of_app(_settings(environ), wanted, stack, mirrors)
+    given = ("PORCHBOT_GITHUB_APP_ID", "PORCHBOT_GITHUB_TOKEN", "PORCHBOT_GITHUB_TOKEN_FILE")
+    if stored or any(environ.get(name) for name in given):
+        settings = _settings(environ)
+        look = _of_user if settings.github_token else _of_app
+        return await look(settings, wanted, stack, mirrors)
     token = next((environ[name] for name in _TOKENS if environ.get(name)), "")
     if not token:
         raise CommandFailure(
@@ -231,6 +242,26 @@ async def _of_app(
     except ForgeMissingError as error:
         raise NotToldError(f"the App is not installed in {wanted.name}: {error.reason}") from error
     repository = await forges.repository_by_id(RepositoryId(GITHUB, number), installation)
+    return await _seen(settings, forges, repository, mirrors)
+
+
+async def _of_user(
+    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors
+) -> Place:
+    """The repository as the bot's machine user sees it; a look asks it to write nothing."""
+    user = UserClients(settings.github_api_url, settings.github_token, instance=settings.own_name)
+    stack.callback(user.close)
+    forges = UserForges(user, (wanted.name,))
+    (account,) = await forges.installations()
+    found = await forges.repositories_of(account.number)
+    if not found:
+        raise NotToldError(f"the machine user may not write to {wanted.name}")
+    return await _seen(settings, forges, found[0], mirrors)
+
+
+async def _seen(
+    settings: Settings, forges: Forges, repository: Repository, mirrors: DiskMirrors
+) -> Place:
     return Place(
         repository=repository,
         forge=forges.of(repository),

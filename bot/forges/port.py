@@ -360,6 +360,10 @@ class Forge(Protocol):
     operator must change a setting first.
     """
 
+    @property
+    def checks_hold_text(self) -> bool:
+        """Whether a check holds text, annotations and buttons; else the summary tells the text."""
+
     async def git_credentials(self) -> str:
         """User and password for git over HTTP, with a colon between, as the forge wants them.
 
@@ -591,10 +595,29 @@ class BotIdentity:
     Attributes:
         login: What its comments are signed with, such as "porchbot[bot]".
         address: The mail address that the forge links its commits by.
+        account: Number of the machine user that it is; 0 for an App, which its login tells.
+        former: Logins of the Apps that it replaces: what they wrote is ours as well.
     """
 
     login: str
     address: str
+    account: int = 0
+    former: frozenset[str] = frozenset()
+
+    def is_us(self, number: int, login: str, *, app: bool) -> bool:
+        """Whether an account is ours.
+
+        A person can take a login that was given up: an App is told by the kind of its account,
+        which nobody can choose, and a machine user by its number, which stays.
+
+        Args:
+            number: The forge's, of the account.
+            login: As it is called.
+            app: It is an App's.
+        """
+        if app:
+            return login in self.former or (login == self.login and not self.account)
+        return bool(self.account) and number == self.account
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.forges.port import BotIdentity
 from bot.keys import Key, parse
 from bot.store.hints import Hint
 from bot.store.values import Delivered
@@ -102,14 +103,14 @@ class WebhookReader(Protocol):
         """
 
     def read_verified(
-        self, headers: Mapping[str, str], body: bytes, bot_login: str = ""
+        self, headers: Mapping[str, str], body: bytes, me: BotIdentity | None = None
     ) -> Delivery:
         """Say what to look at again, of a delivery whose signature was verified.
 
         Args:
             headers: Request headers, names in lower case; see `read_headers`.
             body: Request body, byte for byte as received.
-            bot_login: Our own login; "" while it is not known.
+            me: Who we are; None while it is not known.
 
         Raises:
             WebhookError: It is no delivery (400, 415).

@@ -97,7 +97,7 @@ class WebhookEndpoint:
         self._store = store
         self._bodies = bodies
         self._clock = clock
-        self._login = ""
+        self._me: BotIdentity | None = None
         self._not_stored = Seldom()
         self._refusals = defaultdict[int, Seldom](Seldom)
         self._refused = False
@@ -110,7 +110,7 @@ class WebhookEndpoint:
         """Store a delivery; returns why it wakes nothing, "" where it does."""
         signature = self._reader.read_headers(request.headers)
         async with self._bodies.received(request, signature) as body:
-            delivery = self._reader.read_verified(request.headers, body, self._login)
+            delivery = self._reader.read_verified(request.headers, body, self._me)
             await self._store.deliveries.add(
                 delivery.stored(self._reader.forge, body), delivery.wakes
             )
@@ -169,12 +169,12 @@ class WebhookEndpoint:
 
         Until it is known our own events wake us too, which costs a look and harms nothing.
         """
-        if not self._login and (self._learning is None or self._learning.done()):
+        if self._me is None and (self._learning is None or self._learning.done()):
             self._learning = asyncio.create_task(self._ask_login())
 
     async def _ask_login(self) -> None:
         try:
-            self._login = (await self._identity()).login
+            self._me = await self._identity()
         except (ForgeBusyError, ForgeRefusedError) as error:
             log.warning("own login not known", reason=str(error))
 

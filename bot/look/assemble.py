@@ -8,7 +8,7 @@ what a file at a commit says) is kept; everything else is read again at each loo
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot import metrics
@@ -39,6 +39,7 @@ from lifecycle import effects, memory, names, releases
 from lifecycle.access import Person
 from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
+from lifecycle.facts.checks import OURS, CheckRun
 from lifecycle.facts.conversation import Comment
 from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
@@ -378,12 +379,13 @@ class Looker:
             same_repository=same,
             default_ref=self.repository.default_branch,
             proposals=tuple(p for p, _ in found),
-            checks={run.name: run for run in (*checks, *state.checks) if run.ours},
+            checks=_shown(checks, state.checks),
             abandoned=state.abandoned,
             rerun=state.rerun,
             pending=bool(look.begun),
             rendered_by_us=rendered_by_us,
             push_refused=refused,
+            line_checks=not self.forge.checks_hold_text,
             freezes=frozen,
             freezes_unread=unread,
         )
@@ -623,3 +625,9 @@ def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:
         merged_at=pull.merged_at,
         labels=pull.labels,
     )
+
+
+def _shown(*listed: Iterable[CheckRun]) -> dict[str, CheckRun]:
+    """Our checks; and what stands in the place of one, which somebody else put there."""
+    runs = [run for each in listed for run in each if run.ours or run.name in OURS]
+    return {run.name: run for run in sorted(runs, key=lambda run: run.ours)}

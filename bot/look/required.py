@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from bot.forges.port import NativeReview, RequiredCheck
 from lifecycle.events import Approval, Log
 from lifecycle.facts.checks import (
-    CONFIGURE,
+    OURS,
     PUBLISH,
-    RENDER,
-    VALIDATE,
     CheckRun,
     CheckState,
     Conclusion,
@@ -19,8 +17,6 @@ from lifecycle.facts.checks import (
     Status,
 )
 from lifecycle.policy import OutsideCheck
-
-OURS = frozenset({RENDER, VALIDATE, PUBLISH, CONFIGURE})
 
 _WORST = (CheckState.FAILURE, CheckState.PENDING, CheckState.SUCCESS)
 

@@ -9,6 +9,8 @@ CONFIGURE = "porchbot/config"
 """The names of our check runs. People put them in branch rules: they are interface
 (docs/design.md, "Checks"). The last one is on changes of the configuration only."""
 
+OURS = frozenset({RENDER, VALIDATE, PUBLISH, CONFIGURE})
+
 
 class Status(StrEnum):
     """How far a check run is."""

@@ -7,7 +7,7 @@ approval. They are lists, not tables: a table of four columns is cut off on a ph
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cadlib.findings import Severity
+from cadlib.findings import Finding, Severity
 from lifecycle import limits
 from lifecycle import names as names_
 from lifecycle.facts.checks import PUBLISH
@@ -43,8 +43,22 @@ if TYPE_CHECKING:
     from lifecycle.memory import Memory
 
 
-def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "Memory") -> str:
-    """The one summary comment: what is missing, findings, then what is published and holds."""
+def summary(
+    facts: Facts,
+    proposal: Proposal,
+    judgement: "Judgement",
+    memory: "Memory",
+    details: Sequence[checks.Detail] = (),
+) -> str:
+    """The one summary comment: what is missing, findings, then what is published and holds.
+
+    Args:
+        facts: The head.
+        proposal: The facts.
+        judgement: Its gates.
+        memory: What was decided.
+        details: What checks have no room for; as much of it as there is room for here.
+    """
     parts = [f"### {_headline(proposal, judgement)}"]
     if memory.rejected and proposal.stage is Stage.DRAFT:
         sent_back = rejected(memory.rejected.person, memory.rejected.reason)
@@ -61,12 +75,19 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
     found += proposal.content.configuration
     if found and proposal.stage is not Stage.PUBLISHED:
-        parts.append("**Findings**\n\n" + findings(sorted(found, key=severity_first)))
+        parts.append("**Findings**\n\n" + _found(facts, found))
     parts += [_ending(facts, proposal), _packages(proposal), _tag_notes(proposal)]
     parts.append(_changes(proposal))
     if waits:
         parts.append(holding(judgement))
-    return "\n\n".join(part for part in parts if part)[: limits.TEXT]
+    told = "\n\n".join(part for part in parts if part)[: limits.TEXT]
+    return f"{told}\n\n{checks.details(details, limits.TEXT - len(told) - 2)}".rstrip()
+
+
+def _found(facts: Facts, found: Sequence[Finding]) -> str:
+    """Findings, and where those stand that there is no room for."""
+    ordered = sorted(found, key=severity_first)
+    return findings(ordered, "further down") if facts.line_checks else findings(ordered)
 
 
 def gate_list(judgement: "Judgement") -> str:

@@ -193,6 +193,65 @@ def test_an_app_of_the_secret_store_needs_no_variables(tmp_path: Path) -> None:
     assert Settings.from_env(environ).private_keys == (APP.private_key,)
 
 
+def test_older_apps_of_the_same_github_are_served_too(tmp_path: Path) -> None:
+    """Short-cuts serve the newest alone, so that a move leaves repositories without a bot; or ask
+    an App of another GitHub for repositories whose numbers are of others here.
+    """
+    environ = {"PORCHBOT_STATE": str(tmp_path), "PORCHBOT_MASTER_KEY": "4f" * 32}
+    vault = open_vault(environ, tmp_path)
+    old = replace(APP, id=3, slug="old")
+    apps.keep(vault, replace(APP, id=2, api_url="https://api.github.com"))
+    apps.keep(vault, old)
+    apps.keep(vault, APP)
+
+    assert Settings.from_env(environ).older_apps == (old,)
+    named = Settings.from_env({**environ, **LEAST, "PORCHBOT_GITHUB_APP_ID": "3"})
+    assert [app.id for app in named.older_apps] == [7]
+    assert [app.id for app in Settings.from_env(LEAST).older_apps] == []
+
+
+ROBOT = {
+    "PORCHBOT_GITHUB_TOKEN": " github_pat_robot\n",
+    "PORCHBOT_WEBHOOK_SECRETS": "first secret",
+    "PORCHBOT_MASTER_KEY": "4f" * 32,
+    "PORCHBOT_GITHUB_REPOSITORIES": "acme/net, acme/web,",
+}
+
+
+def test_a_token_takes_the_place_of_an_app(tmp_path: Path) -> None:
+    """Short-cuts sign records with the token, so that none counts once it is renewed; or with a key
+    that each replica makes for itself; or lose what the App before signed.
+    """
+    environ = {**ROBOT, "PORCHBOT_STATE": str(tmp_path)}
+    apps.keep(open_vault(environ, tmp_path), APP)
+
+    found = Settings.from_env(environ)
+    renewed = Settings.from_env({**environ, "PORCHBOT_GITHUB_TOKEN": "another"})
+    other = Settings.from_env({**environ, "PORCHBOT_INSTANCE": "second"})
+    alone = Settings.from_env({**ROBOT, "PORCHBOT_STATE": str(tmp_path / "other")})
+
+    assert (found.github_token, found.github_app_id) == ("github_pat_robot", "")
+    assert found.github_repositories == ("acme/net", "acme/web")
+    assert found.record_keys == renewed.record_keys
+    assert len(found.record_keys) == 2  # the App's, too
+    assert alone.record_keys == found.record_keys[:1]
+    assert not {*other.record_keys} & {*found.record_keys}
+    assert "robot" not in repr(found)
+
+
+def test_a_token_needs_a_master_key_and_no_app(tmp_path: Path) -> None:
+    """Short-cuts make a key up, or take one of two that are given."""
+    environ = {**ROBOT, "PORCHBOT_STATE": str(tmp_path)}
+    with pytest.raises(SettingsError, match=r"signed with the master key\. There is no"):
+        Settings.from_env({k: v for k, v in environ.items() if k != "PORCHBOT_MASTER_KEY"})
+    with pytest.raises(SettingsError, match=r"are both set\. Give one"):
+        Settings.from_env({**environ, "PORCHBOT_GITHUB_APP_ID": "7"})
+    vault = open_vault(environ, tmp_path)
+    vault.put("github-token", "ghp_kept")
+    del environ["PORCHBOT_GITHUB_TOKEN"]
+    assert Settings.from_env(environ).github_token == "ghp_kept"
+
+
 def test_a_secret_store_that_cannot_be_read_is_no_start(tmp_path: Path) -> None:
     """The short-cut goes on without it, and says that the App's number is missing."""
     environ = {"PORCHBOT_STATE": str(tmp_path), "PORCHBOT_MASTER_KEY": "4f" * 32}
@@ -213,7 +272,8 @@ def test_every_setting_stands_in_the_help_and_no_other() -> None:
     read = set(re.findall(r'"(PORCHBOT_[A-Z_]+|DATABASE_URL)"', code))
     assert 'f"{name}_FILE"' in code
     # These have no text of their own there.
-    read |= {f"PORCHBOT_{what}_FILE" for what in ("MASTER_KEY", "STATUS_TOKEN", "WEBHOOK_SECRETS")}
+    files = ("GITHUB_TOKEN", "MASTER_KEY", "STATUS_TOKEN", "WEBHOOK_SECRETS")
+    read |= {f"PORCHBOT_{what}_FILE" for what in files}
     shown = CliRunner().invoke(main, ["serve", "--help"]).output
 
     assert set(NAME.findall(shown)) == read == set(VARIABLES)

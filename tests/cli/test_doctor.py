@@ -110,7 +110,7 @@ def test_rules_of_repositories_are_compared_and_added(
     assert "wrong: owner/packages, branch main, is not requiring porchbot/publish; " in ill.output
     assert "wrong: owner/packages, its release tags, is open to everybody" in ill.output
     assert f"{forge.web_url}/owner/packages/settings/rules" in ill.output
-    assert "The App is not installed in owner/other." in elsewhere.output
+    assert "The bot is not let into owner/other. Install the App there" in elsewhere.output
     assert "--fix needs PORCHBOT_OWNER_TOKEN" in needs.output
     assert (refused.exit_code, before) == (1, {})
     assert "not mended: owner/packages, branch main," in refused.output

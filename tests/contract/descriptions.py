@@ -125,7 +125,7 @@ SERVER_ERROR_BODY: Json = {
 }
 """A 5xx comes from GitHub's outer servers too, with less in it."""
 
-UNDESCRIBED = frozenset(
+UNDESCRIBED = frozenset({("GET", "/user/repos")}) | frozenset(
     (method, f"/repos/{{owner}}/{{repo}}{rest}")
     for method, rest in (
         ("POST", "/rulesets"),

@@ -227,7 +227,7 @@ SUGGEST = Suggest(
 COMMIT = UnsignedCommit(
     head_ref="a", parents=(HEAD,), base_tree=HEAD, tree=HEAD, files={}, message="m"
 )
-PURE = {"proposal_ref", "asks_to_sign"}
+PURE = {"proposal_ref", "asks_to_sign", "checks_hold_text"}
 """Methods that ask nothing."""
 
 CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
@@ -741,6 +741,7 @@ async def test_a_check_is_shown_and_read_back(place: Place) -> None:
         Conclusion.FAILURE,
     )
     assert (ours.digest, ours.completed_at is None) == ("digest 101", False)
+    assert place.forge.checks_hold_text
     assert place.findings(head, RENDER) == [101]
     assert (others.ours, others.conclusion) == (False, Conclusion.SUCCESS)
     assert others.source != ours.source

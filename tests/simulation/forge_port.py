@@ -157,7 +157,7 @@ class SimulatedForges:
         hook = await self._by_app("logged_delivery", "read a delivery", operation, read, number)
         headers = {name.lower(): value for name, value in hook.headers.items()}
         try:
-            delivery = read_verified(headers, hook.body, self.forge.us.login)
+            delivery = read_verified(headers, hook.body, await self.identity())
         except WebhookError:
             return None
         return LoggedDelivery(delivery.stored(GITHUB, hook.body), delivery.wakes)
@@ -327,6 +327,8 @@ def _fails(fault: Fault, wanted: str, at: datetime) -> GitHubAnswer:
 
 class SimulatedRepository(Proposals, Issues, CheckRuns, Branches):
     """One repository for one bot; implements `bot.forges.port.Forge`."""
+
+    checks_hold_text = True
 
     async def git_credentials(self) -> str:
         return f"x-access-token:{await self._forges.token(self._repository.installation)}"

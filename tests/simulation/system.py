@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from bot.forges.github.deliveries import GitHubWebhooks
+from bot.forges.port import BotIdentity
 from bot.git.port import Mirrors
 from bot.render.port import Renderer
 from bot.sandbox.faults.hooks import OutgoingHook
@@ -155,7 +156,7 @@ class System:
 
     async def _take(self, replica: Replica, hook: OutgoingHook) -> None:
         headers = {name.lower(): value for name, value in hook.headers.items()}
-        delivery = READER.read_verified(headers, hook.body, BOT)
+        delivery = READER.read_verified(headers, hook.body, BotIdentity(BOT, ""))
         stored = Delivered(
             guid=delivery.id,
             event=delivery.event,

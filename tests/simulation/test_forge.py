@@ -9,6 +9,7 @@ import pytest
 
 from bot.forges.github.deliveries import read_verified
 from bot.forges.port import (
+    BotIdentity,
     Forge,
     ForgeBusyError,
     ForgeMissingError,
@@ -283,8 +284,8 @@ async def test_a_webhook_says_what_the_sandbox_says(stage: Stage) -> None:
         assert (lean.name, list(_more(said_lean, said_whole))) == (whole.name, [])
         headers = {"content-type": "application/json", "x-github-delivery": "1"}
         headers["x-github-event"] = lean.event
-        for login in ("", "porchbot[bot]"):
-            read = [read_verified(headers, each.body, login) for each in (lean, whole)]
+        for me in (None, BotIdentity("porchbot[bot]", "")):
+            read = [read_verified(headers, each.body, me) for each in (lean, whole)]
             assert read[0] == read[1]
 
 

@@ -34,6 +34,8 @@ def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
 class AppClients:
     """The App, with a pool of clients for itself and one for each installation.
 
+    Implements `Access`.
+
     Args:
         api_url: Where GitHub's REST API answers.
         app_id: The App's number or client id.
@@ -46,6 +48,7 @@ class AppClients:
             one without a name of its own.
         reads_only: Tokens of installations are made that can only read, so that the forge itself
             refuses every write.
+        former: Logins of the Apps that it replaces.
     """
 
     def __init__(
@@ -60,9 +63,12 @@ class AppClients:
         moments: bool | None = None,
         instance: str = "",
         reads_only: bool = False,
+        former: frozenset[str] = frozenset(),
     ) -> None:
         self.instance = instance
+        self.machine: BotIdentity | None = None
         self._reads_only = reads_only
+        self._former = former
         self._budgets = budgets
         self._moments = moments
         self._api_url = api_url
@@ -84,7 +90,7 @@ class AppClients:
     async def identity(self) -> BotIdentity:
         """The login that an App's comments carry, and the address of its commits."""
         login = f"{(await self.about())['slug']}[bot]"
-        return BotIdentity(login, f"{login}@users.noreply.github.com")
+        return BotIdentity(login, f"{login}@users.noreply.github.com", former=self._former)
 
     async def number(self) -> int:
         """The App's number, by which its checks are known."""

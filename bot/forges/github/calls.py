@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import quote
 
-from bot.forges.github.app import AppClients
+from bot.forges.github.access import Access
 from bot.forges.github.http import Clients, JSONObject, call, pages
 from bot.forges.github.limits import Cost
 from bot.forges.port import ForgeRefusedError, Repository
@@ -16,17 +16,27 @@ class Calls:
     """Sends requests about one repository.
 
     Args:
-        app: The App, for who we are.
+        app: Who we are.
         repository: Which repository.
         pool: Clients with the token of its installation.
     """
 
-    def __init__(self, app: AppClients, repository: Repository, pool: Clients) -> None:
+    def __init__(self, app: Access, repository: Repository, pool: Clients) -> None:
         self._app = app
         self._pool = pool
         self._repository = repository
         # By number: a name may have changed hands since, and a redirect loses what was asked.
         self._path = f"/repositories/{repository.id.number}"
+
+    @property
+    def access(self) -> Access:
+        """Who asks."""
+        return self._app
+
+    @property
+    def pool(self) -> Clients:
+        """What it asks with."""
+        return self._pool
 
     async def _branch_rules(self, branch: str) -> list[JSONObject]:
         """What rulesets say about a branch; nothing where the plan has none."""

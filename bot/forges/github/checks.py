@@ -37,6 +37,9 @@ its own, whichever App they are."""
 BOT = "[bot]"
 """Ends the login of an App; no person's login has brackets."""
 
+_MERGE_SETTINGS = ("allow_", "archived", "permissions")
+"""Begin the fields of a repository that say what may be merged, and by us."""
+
 _LEVEL = {"error": "failure", "warning": "warning", "info": "notice"}
 
 _PASSING = frozenset({"success", "neutral", "skipped"})
@@ -54,6 +57,8 @@ _SPELLED = {
 class CheckRuns(Calls):
     """Checks of one repository."""
 
+    checks_hold_text = True
+
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest check run of each name and App."""
         app_id, instance = await self._app.number(), self._app.instance
@@ -65,7 +70,7 @@ class CheckRuns(Calls):
         """Commit statuses by context."""
         path = f"{self._path}/commits/{head}/status"
         listed = pages(self._pool, "read the commit statuses", path, key="statuses")
-        return {str(s["context"]): _state(s) async for s in listed}
+        return {str(s["context"]): state_of(s) async for s in listed}
 
     async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
         """As the port has it: GitHub lists all that were put, the newest first."""
@@ -76,7 +81,7 @@ class CheckRuns(Calls):
         async for each in listed:
             login = str((each["creator"] or {}).get("login", ""))
             app = login.removesuffix(BOT) if login.endswith(BOT) else ""
-            found.setdefault((str(each["context"]), app), _state(each))
+            found.setdefault((str(each["context"]), app), state_of(each))
             count += 1
             if count >= MOST_STATUSES:
                 break
@@ -90,7 +95,7 @@ class CheckRuns(Calls):
         body, *rest = bodies(check)
         for each in (body, *rest):
             if "external_id" in each:
-                each["external_id"] = _external(each["external_id"], self._app.instance)
+                each["external_id"] = external(each["external_id"], self._app.instance)
         if check.run is None:
             body["head_sha"] = check.head
             made = await self._send("make a check run", "POST", "/check-runs", body)
@@ -129,7 +134,7 @@ class CheckRuns(Calls):
             self._app.permissions(self._repository.installation),
             self._required_by_protection(branch),
         )
-        settings = {k: v for k, v in repository.items() if k.startswith(("allow_", "archived"))}
+        settings = {k: v for k, v in repository.items() if k.startswith(_MERGE_SETTINGS)}
         told = [found, settings, permissions, sorted(protection, key=repr)]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
@@ -160,16 +165,24 @@ class CheckRuns(Calls):
         }
 
 
-def _external(digest: str, instance: str) -> str:
+def external(digest: str, instance: str) -> str:
+    """What a check is marked with: what it shows, and of which bot it is."""
     return f"{instance}{OF}{digest}" if instance else digest
 
 
-def _state(status: JSONObject) -> CheckState:
+def digest_of(mark: str) -> tuple[str, str]:
+    """The name of a bot and the digest out of such a mark."""
+    named, _, digest = mark.rpartition(OF)
+    return named, digest
+
+
+def state_of(status: JSONObject) -> CheckState:
+    """What a commit status says."""
     return CheckState("failure" if status["state"] == "error" else str(status["state"]))
 
 
 def _check(data: JSONObject, app_id: int, instance: str) -> CheckRun:
-    named, _, digest = str(data["external_id"] or "").rpartition(OF)
+    named, digest = digest_of(str(data["external_id"] or ""))
     made_by, completed = int((data["app"] or {}).get("id", 0)), data["status"] == "completed"
     passed = Conclusion.SUCCESS if data["conclusion"] in _PASSING else Conclusion.FAILURE
     return CheckRun(

@@ -21,7 +21,7 @@ class Conversations(PullRequests):
         """Comments, reviews and changes of the branches."""
         me = await self._app.identity()
         node = await self._node(number)
-        return await self._pool.run(Cost.QUERY, "read the conversation", talk.read, node, me.login)
+        return await self._pool.run(Cost.QUERY, "read the conversation", talk.read, node, me)
 
     async def comment(self, number: int, body: str) -> int:
         """Write a comment."""

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs
 
 from bot.forges.github import events
+from bot.forges.github.fields import is_us
 from bot.forges.github.signature import WebhookSignature
+from bot.forges.port import BotIdentity
 from bot.forges.webhooks import Delivery, WebhookError, check_storable
 from lifecycle.identity import GITHUB
 
@@ -54,19 +56,21 @@ class GitHubWebhooks:
         return signature
 
     def read_verified(
-        self, headers: Mapping[str, str], body: bytes, bot_login: str = ""
+        self, headers: Mapping[str, str], body: bytes, me: BotIdentity | None = None
     ) -> Delivery:
         """Say what to look at again, of a delivery whose signature was verified."""
-        return read_verified(headers, body, bot_login)
+        return read_verified(headers, body, me)
 
 
-def read_verified(headers: Mapping[str, str], body: bytes, bot_login: str = "") -> Delivery:
+def read_verified(
+    headers: Mapping[str, str], body: bytes, me: BotIdentity | None = None
+) -> Delivery:
     """Say what to look at again, of a delivery whose signature was verified.
 
     Args:
         headers: Request headers, names in lower case; see `GitHubWebhooks.read_headers`.
         body: Request body, byte for byte as received.
-        bot_login: Our own login, such as "porchbot[bot]"; "" while it is not known.
+        me: Who we are; None while it is not known.
 
     Raises:
         WebhookError: It is no delivery (400, 415).
@@ -75,7 +79,7 @@ def read_verified(headers: Mapping[str, str], body: bytes, bot_login: str = "") 
     event = _header(headers, "x-github-event")
     payload = _parse(_content_type(headers), body)
     try:
-        delivery = _delivery(guid, event, payload, headers, bot_login)
+        delivery = _delivery(guid, event, payload, headers, me)
         check_storable(delivery)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         # GitHub marks it as failed, and it can be redelivered once we read it.
@@ -117,13 +121,16 @@ def _parse(kind: str, body: bytes) -> events.JSONObject:
 
 
 def _delivery(
-    guid: str, event: str, payload: events.JSONObject, headers: Mapping[str, str], bot_login: str
+    guid: str,
+    event: str,
+    payload: events.JSONObject,
+    headers: Mapping[str, str],
+    me: BotIdentity | None,
 ) -> Delivery:
     sender = payload.get("sender") or {}
     login = sender.get("login", "")
     repository = payload.get("repository") or {}
-    # A login alone could be a person's who took the name; the type could not.
-    ours = bool(bot_login) and sender.get("type") == "Bot" and login == bot_login
+    ours = is_us(sender, me)
     wakes = dict(events.own_wakes(event, payload) if ours else events.wakes(guid, event, payload))
     return Delivery(
         id=guid,

@@ -10,15 +10,17 @@ from bot.forges.github import people
 from bot.forges.github.branches import Branches
 from bot.forges.github.checks import CheckRuns
 from bot.forges.github.conversations import Conversations
+from bot.forges.github.fields import is_us
 from bot.forges.github.http import pages
 from bot.forges.github.issues import Issues
 from bot.forges.github.pinned import PinnedFiles
+from bot.forges.github.statuses import StatusChecks
 from bot.forges.port import ForgeMissingError
 from lifecycle.access import Role
 
 
 class GitHub(Conversations, Issues, CheckRuns, Branches, PinnedFiles):
-    """One repository on GitHub; implements `bot.forges.port.Forge`."""
+    """One repository on GitHub, for an App; implements `bot.forges.port.Forge`."""
 
     async def git_credentials(self) -> str:
         """The installation's token, as the password of the user that GitHub has for Apps.
@@ -35,6 +37,8 @@ class GitHub(Conversations, Issues, CheckRuns, Branches, PinnedFiles):
             data = await self._get("read a person's role", path)
         except ForgeMissingError:
             return Role.NONE
+        if is_us(data.get("user"), self._app.machine):
+            return Role.NONE
         return people.role_of(data, account)
 
     async def team(self, slug: str) -> frozenset[str]:
@@ -46,3 +50,7 @@ class GitHub(Conversations, Issues, CheckRuns, Branches, PinnedFiles):
         path = f"/orgs/{quote(owner, safe='')}/teams/{quote(slug, safe='')}/members"
         listed = pages(self._pool, "read who is in a team", path)
         return frozenset([str(each["login"]).lower() async for each in listed])
+
+
+class GitHubByUser(StatusChecks, GitHub):
+    """One repository on GitHub, for a machine user."""

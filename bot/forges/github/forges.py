@@ -104,7 +104,7 @@ class GitHubForges:
         if answer is None:
             return self._pages[installation, number]
         page = _Page(
-            tuple(_repository(data, installation, since) for data in answer.data["repositories"]),
+            tuple(repository_of(data, installation, since) for data in answer.data["repositories"]),
             more='rel="next"' in answer.headers.get("link", ""),
             etag=answer.headers.get("etag", ""),
         )
@@ -116,7 +116,7 @@ class GitHubForges:
         path = f"/repositories/{repository_id.number}"
         data = (await call(self._app.of(installation), "read it", "GET", path)).data
         since = time((await self._about(installation))["created_at"])
-        return _repository(data, installation, since)
+        return repository_of(data, installation, since)
 
     def of(self, repository: Repository) -> "GitHub":
         """The forge for one repository."""
@@ -151,7 +151,8 @@ class GitHubForges:
         return (await call(self._app.clients, "read the installation", "GET", path)).data
 
 
-def _repository(data: JSONObject, installation: int, installed_at: datetime) -> Repository:
+def repository_of(data: JSONObject, installation: int, installed_at: datetime) -> Repository:
+    """A repository as REST shows it."""
     return Repository(
         id=RepositoryId(GITHUB, int(data["id"])),
         full_name=str(data["full_name"]),

@@ -13,6 +13,9 @@ from bot.forges.port import Drift, Mend, RequiredCheck
 from lifecycle import names
 from lifecycle.facts.checks import PUBLISH
 
+DRAFT = f"{names.DRAFTS}any"
+"""A branch like those that drafts are on."""
+
 TAGS = names.tag_ref("**/v*")
 """Release tags, of packages in folders and of one at the top: `**/` stands for none as well."""
 
@@ -25,19 +28,25 @@ class Guarded:
 
     Attributes:
         repository: `GET /repos/{owner}/{repo}`.
-        app: Number of the App.
-        slug: Its name.
+        app: Number of the App; 0 where the bot is a machine user.
+        login: Of the bot.
         required: Branch to the checks that it requires; None where the plan has no such rules.
-        signed: Branches that take signed commits only.
+        signed: Branches that take signed commits only; `DRAFT` stands for drafts.
         rulesets: Those of tags, each with its rules; who bypasses them is told to administrators.
     """
 
     repository: JSONObject
     app: int
-    slug: str
+    login: str
     required: dict[str, Sequence[RequiredCheck] | None]
     signed: frozenset[str]
     rulesets: Sequence[JSONObject]
+
+    @property
+    def who(self) -> str:
+        """The bot, as a rule names it."""
+        slug = self.login.removesuffix("[bot]")
+        return f"the App {slug}" if self.app else f"a team of {self.login} alone"
 
 
 def lacking(given: Guarded) -> Iterator[Drift]:
@@ -55,34 +64,69 @@ def lacking(given: Guarded) -> Iterator[Drift]:
         return
     for branch, required in given.required.items():
         yield from _of_branch(given, branch, required or ())
+    yield from _of_drafts(given)
     yield from _of_tags(given)
 
 
 def _of_branch(given: Guarded, branch: str, required: Sequence[RequiredCheck]) -> Iterator[Drift]:
     name, page = str(given.repository["full_name"]), _rules_page(given)
-    ours = [each for each in required if each.name == PUBLISH]
-    if not any(each.source == given.app for each in ours):
-        loose = bool(ours) and any(each.source is None for each in ours)
+    ours = [each.source for each in required if each.name == PUBLISH]
+    source = given.app or None
+    if source not in ours:
+        loose = None in ours
+        whose = f" from {given.who}" if given.app else ", which is set as a commit status"
         yield Drift(
             place=f"{name}, branch {branch},",
             found=f"open to {PUBLISH} from any App" if loose else f"not requiring {PUBLISH}",
-            wanted=f"requiring the status check {PUBLISH} from the App {given.slug}",
+            wanted=f"requiring the status check {PUBLISH}{whose}",
             fix=f"At {page} add a branch ruleset for {branch} with it, and without bypass",
             mend=Mend("POST", _rulesets(given), branch_ruleset(branch, given.app)),
+        )
+    if others := sorted({each for each in ours if each not in (None, source)}):
+        yield Drift(
+            place=f"{name}, branch {branch},",
+            found=f"requiring {PUBLISH} from the App of number {others[0]}",
+            wanted=f"requiring it from {given.who}"
+            if given.app
+            else "requiring it from any source",
+            fix=f"Nothing is merged until then. Change the source of that check at {page}",
         )
     if branch in given.signed:
         yield Drift(
             place=f"{name}, branch {branch},",
             found="taking signed commits only",
             wanted="that, if you want it so",
-            fix="GitHub signs merges. Render commits are pushed to draft branches unsigned: leave"
-            " those out of the rule",
+            fix="GitHub signs the merges that the bot asks for. People have to sign what they push",
             harmful=False,
+        )
+
+
+def _of_drafts(given: Guarded) -> Iterator[Drift]:
+    """Render commits are pushed to drafts: what signs them there."""
+    if DRAFT not in given.signed:
+        return
+    place, found = f"{given.repository['full_name']}, its draft branches,", "taking signed commits"
+    if given.app:
+        yield Drift(
+            place=place,
+            found=found,
+            wanted="that, if you want it so",
+            fix="Where a push is refused for that, the bot makes the commit by the API, and GitHub"
+            " signs it: nothing is to be done",
+            harmful=False,
+        )
+    else:
+        yield Drift(
+            place=place,
+            found=found,
+            wanted="open to the bot's render commits, which GitHub signs for an App only",
+            fix=f"Leave {names.DRAFTS}** out of that rule at {_rules_page(given)}",
         )
 
 
 def _of_tags(given: Guarded) -> Iterator[Drift]:
     name, page = str(given.repository["full_name"]), _rules_page(given)
+    us = ("Integration", given.app)
     for ruleset in given.rulesets:
         rules = {str(rule["type"]) for rule in ruleset.get("rules") or ()}
         there = (ruleset.get("conditions") or {}).get("ref_name") or {}
@@ -91,31 +135,35 @@ def _of_tags(given: Guarded) -> Iterator[Drift]:
             continue
         actors = ruleset.get("bypass_actors")
         ours = {(a.get("actor_type"), a.get("actor_id")) for a in actors or ()}
-        if actors is None or ours == {("Integration", given.app)}:
-            return
-        others = len(ours - {("Integration", given.app)})
-        missing = ("Integration", given.app) not in ours
+        if actors is None or ours == {us} or not given.app:
+            return  # which team holds a machine user alone, nobody is told
+        others, missing = len(ours - {us}), us not in ours
         yield Drift(
             place=f"{name}, the tag ruleset {ruleset['name']!r},",
             found="without the App" if missing else f"passed by {others} others, too",
-            wanted=f"passed by the App {given.slug} alone",
-            fix=f"Set its bypass list to {given.slug} at {page}",
+            wanted=f"passed by {given.who}, and nobody else",
+            fix=f"Set its bypass list to {given.who} at {page}",
             harmful=missing,
         )
         return
     yield Drift(
         place=f"{name}, its release tags,",
         found="open to everybody with write access",
-        wanted=f"made, moved and deleted by the App {given.slug} alone",
+        wanted=f"made, moved and deleted by {given.who}, and nobody else",
         fix=f"At {page} add a tag ruleset for **/v* that restricts creations, updates and"
-        f" deletions, with {given.slug} alone in its bypass list",
-        mend=Mend("POST", _rulesets(given), tag_ruleset(given.app)),
+        " deletions, with that alone in its bypass list",
+        mend=Mend("POST", _rulesets(given), tag_ruleset(given.app)) if given.app else None,
     )
 
 
 def branch_ruleset(branch: str, app: int) -> JSONObject:
-    """A ruleset by which nothing comes into a branch without the bot's check, for nobody."""
-    checks = [{"context": PUBLISH, "integration_id": app}]
+    """A ruleset by which nothing comes into a branch without the bot's check, for nobody.
+
+    Args:
+        branch: Its name.
+        app: Who has to report the check; 0 for anybody.
+    """
+    checks = [{"context": PUBLISH} | ({"integration_id": app} if app else {})]
     return {
         "name": f"porchbot: {branch}",
         "target": "branch",

@@ -7,29 +7,28 @@ from urllib.parse import quote
 from github.Auth import Token
 
 from bot import config
-from bot.forges.github.app import AppClients
 from bot.forges.github.calls import PLAN
 from bot.forges.github.forge import GitHub
-from bot.forges.github.guarding import Guarded, lacking
+from bot.forges.github.guarding import DRAFT, Guarded, lacking
 from bot.forges.github.http import Clients, JSONObject, call, pages
-from bot.forges.port import Drift, ForgeMissingError, ForgeRefusedError, Mend, Repository
+from bot.forges.port import Drift, ForgeMissingError, ForgeRefusedError, Forges, Mend, Repository
 from lifecycle.policy import Policy
 
 _WANTED = "read the rules of the repository"
 
 
 class Guards:
-    """What guards the repositories of an App.
+    """What guards the repositories that the bot serves.
 
     Args:
-        app: The App.
-        token: An owner's token; "" to ask as the App, which is not told who bypasses rules.
+        forges: All that is served.
+        api_url: Where GitHub's REST API answers.
+        token: An owner's token; "" to ask as the bot, which is not told who bypasses rules.
     """
 
-    def __init__(self, app: AppClients, token: str = "") -> None:
-        self._app = app
-        self._token = token
-        self._owner = Clients(app.api_url, lambda: Token(token)) if token else None
+    def __init__(self, forges: Forges, api_url: str, token: str = "") -> None:
+        self._forges = forges
+        self._owner = Clients(api_url, lambda: Token(token)) if token else None
 
     def close(self) -> None:
         """Close the owner's connections."""
@@ -38,14 +37,16 @@ class Guards:
 
     async def drift(self, repository: Repository) -> tuple[Drift, ...]:
         """What a repository's rules leave open."""
-        pool = self._owner or self._app.of(repository.installation)
+        forge = self._forges.of(repository)
+        if not isinstance(forge, GitHub):
+            raise TypeError("rules are read of repositories on GitHub only")
+        pool = self._owner or forge.pool
         place = f"/repositories/{repository.id.number}"
         about = (await call(pool, _WANTED, "GET", place)).data
         policy = await self._policy(pool, place, str(about["default_branch"]))
         if policy is not None and policy.observe:
             return ()
         found = {str(about["default_branch"]), *(policy.branches if policy else ())}
-        forge, app = GitHub(self._app, repository, self._app.of(repository.installation)), self._app
         required: dict[str, object] = {}
         signed: set[str] = set()
         for branch in sorted(found):
@@ -56,11 +57,12 @@ class Guards:
                 if PLAN not in error.reason.lower():
                     raise
                 required[branch] = None
+        signed |= {DRAFT} if await self._signs(pool, place, DRAFT) else set()
         plain = any(each is None for each in required.values())
         given = Guarded(
             repository=about,
-            app=await app.number(),
-            slug=str((await app.about())["slug"]),
+            app=await forge.access.number(),
+            login=(await forge.access.identity()).login,
             required=required,  # type: ignore[arg-type] # as read above
             signed=frozenset(signed),
             rulesets=() if plain else await self._tag_rules(pool, place),

@@ -1,10 +1,10 @@
 """Issues on GitHub: the bot's own, and what is said on them."""
 
 from bot.forges.github.calls import Calls
-from bot.forges.github.fields import person, time
+from bot.forges.github.fields import is_us, person, time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.github.limits import Cost
-from bot.forges.port import ForgeMissingError, Issue
+from bot.forges.port import BotIdentity, ForgeMissingError, Issue
 from lifecycle.facts.conversation import Comment
 
 
@@ -17,7 +17,7 @@ class Issues(Calls):
         data = await self._get(wanted, f"/issues/{number}")
         if "pull_request" in data:
             raise ForgeMissingError(wanted, f"#{number} is a pull request")
-        return _issue(data, (await self._app.identity()).login)
+        return _issue(data, await self._app.identity())
 
     async def own_issues(self) -> tuple[Issue, ...]:
         """Every issue that the App opened, oldest first.
@@ -25,8 +25,8 @@ class Issues(Calls):
         GitHub lists pull requests with them, and takes the filter for a hint at best: what came
         back is checked.
         """
-        me = (await self._app.identity()).login
-        order = {"state": "all", "sort": "created", "direction": "asc", "creator": me}
+        me = await self._app.identity()
+        order = {"state": "all", "sort": "created", "direction": "asc", "creator": me.login}
         listed = pages(self._pool, "list its issues", f"{self._path}/issues", **order)
         found = [_issue(data, me) async for data in listed if "pull_request" not in data]
         return tuple(issue for issue in found if issue.ours)
@@ -43,32 +43,31 @@ class Issues(Calls):
 
     async def issue_comments(self, number: int) -> tuple[Comment, ...]:
         """What was said on an issue, oldest first."""
-        me = (await self._app.identity()).login
+        me = await self._app.identity()
         path = f"{self._path}/issues/{number}/comments"
         listed = pages(self._pool, "read the comments of an issue", path)
         found = [_comment(data, me) async for data in listed]
         return tuple(sorted(found, key=lambda comment: comment.id))
 
 
-def _issue(data: JSONObject, me: str) -> Issue:
-    author = person(data["user"])
+def _issue(data: JSONObject, me: BotIdentity) -> Issue:
     return Issue(
         number=int(data["number"]),
         title=str(data["title"]),
         body=str(data["body"] or ""),
-        ours=author.bot and author.login == me,
+        ours=is_us(data["user"], me),
         open=data["state"] == "open",
     )
 
 
-def _comment(data: JSONObject, me: str) -> Comment:
-    author, at, changed = person(data["user"]), time(data["created_at"]), time(data["updated_at"])
+def _comment(data: JSONObject, me: BotIdentity) -> Comment:
+    at, changed = time(data["created_at"]), time(data["updated_at"])
     return Comment(
         id=int(data["id"]),
-        author=author,
+        author=person(data["user"], me),
         body=str(data["body"] or ""),
         at=at,
         edited=changed != at,
         edited_at=changed if changed != at else None,
-        ours=author.bot and author.login == me,
+        ours=is_us(data["user"], me),
     )

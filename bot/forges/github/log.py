@@ -57,9 +57,9 @@ class DeliveryLog:
         headers |= {"content-type": "application/json", "x-github-delivery": str(data["guid"])}
         headers |= {"x-github-event": str(data["event"])}
         body = json.dumps(sayable(request.get("payload")), ensure_ascii=False).encode()
-        login = (await self._app.identity()).login
+        me = await self._app.identity()
         try:
-            delivery = read_verified(headers, body, login)
+            delivery = read_verified(headers, body, me)
         except WebhookError as error:
             log.warning("logged delivery not read", guid=data["guid"], reason=str(error))
             return None

@@ -38,6 +38,7 @@ class Onlooker(AppClients):
         offload: Offload = in_thread,
     ) -> None:
         self.instance = instance
+        self.machine = None
         self._slug = slug
         self._token = token
         self._number: int | None = None

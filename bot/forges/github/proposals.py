@@ -6,12 +6,13 @@ from datetime import datetime
 from urllib.parse import quote
 
 from bot.forges.github import merging, people
-from bot.forges.github.app import AppClients
+from bot.forges.github.access import Access
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import person, time
 from bot.forges.github.http import Clients, JSONObject, call_unless, graphql, pages
 from bot.forges.github.limits import Cost
 from bot.forges.port import (
+    BotIdentity,
     ForgeMissingError,
     ForgeRefusedError,
     ListedProposal,
@@ -38,7 +39,7 @@ DRAFT, NO_DRAFTS = "Draft: ", "draft pull requests are not supported"
 class PullRequests(Calls):
     """Pull requests of one repository."""
 
-    def __init__(self, app: AppClients, repository: Repository, pool: Clients) -> None:
+    def __init__(self, app: Access, repository: Repository, pool: Clients) -> None:
         super().__init__(app, repository, pool)
         self._nodes: dict[int, str] = {}
         self._titles: dict[int, str] = {}
@@ -241,7 +242,7 @@ class PullRequests(Calls):
         self._titles.pop(number, None)
         if _titled(data):
             self._titles[number] = str(data["title"])
-        return _pull(data)
+        return _pull(data, self._app.machine)
 
     async def _node(self, number: int) -> str:
         """Its id in GraphQL."""
@@ -259,12 +260,12 @@ def _titled(data: JSONObject) -> bool:
     return bool(data["base"]["repo"]["private"]) and str(data["title"]).startswith(DRAFT)
 
 
-def _pull(data: JSONObject) -> ListedProposal:
+def _pull(data: JSONObject, me: BotIdentity | None) -> ListedProposal:
     merged_at = data["merged_at"]
     return ListedProposal(
         number=int(data["number"]),
         title=str(data["title"]),
-        author=person(data["user"]),
+        author=person(data["user"], me),
         draft=bool(data["draft"]) or _titled(data),
         open=data["state"] == "open",
         head=Sha(data["head"]["sha"]),

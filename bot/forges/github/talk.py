@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
+from bot.forges.github import fields
 from bot.forges.github.http import Clients, JSONObject, graphql
-from bot.forges.port import Conversation, ForgeMissingError, HeadChange, NativeReview
+from bot.forges.port import BotIdentity, Conversation, ForgeMissingError, HeadChange, NativeReview
 from lifecycle.access import Person
 from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewState, ReviewText
 from lifecycle.names import Sha
@@ -67,13 +68,13 @@ _STATES = {
 }
 
 
-def read(pool: Clients, node: str, login: str) -> Conversation:
+def read(pool: Clients, node: str, me: BotIdentity) -> Conversation:
     """Read a conversation to its end, 100 comments and reviews at a time; for threads.
 
     Args:
         pool: Clients of the installation.
         node: The pull request's id in GraphQL.
-        login: Our own login, such as "porchbot[bot]".
+        me: Who we are.
 
     Raises:
         ForgeBusyError: Trying again may help.
@@ -82,9 +83,9 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
     asked: JSONObject = {"id": node, "comments": None, "reviews": None}
     found = list(_pages(pool, asked))
     last = found[-1]
-    comments = {c.id: c for page in found for c in _comments(page["comments"]["nodes"], login)}
-    reviews = {r.id: r for page in found for r in _reviews(page["reviews"]["nodes"])}
-    texts = {t.id: t for page in found for t in _texts(page["reviews"]["nodes"])}
+    comments = {c.id: c for page in found for c in _comments(page["comments"]["nodes"], me)}
+    reviews = {r.id: r for page in found for r in _reviews(page["reviews"]["nodes"], me)}
+    texts = {t.id: t for page in found for t in _texts(page["reviews"]["nodes"], me)}
     events = [event for event in last["timelineItems"]["nodes"] if event]
     heads = {str(page["headRefOid"]) for page in found}
     return Conversation(
@@ -98,7 +99,7 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
             int(r["fullDatabaseId"]) for page in found for r in page["reviews"]["nodes"] if r
         ),
         suggested=frozenset(
-            sha for page in found for sha in _reviewed_by(login, page["reviews"]["nodes"])
+            sha for page in found for sha in _reviewed_by(me, page["reviews"]["nodes"])
         ),
         # Asked for apart: closing and reopening a hundred times pushes it out of one list.
         base_at=max((_time(e["createdAt"]) for e in last["bases"]["nodes"] if e), default=None),
@@ -123,65 +124,72 @@ def _pages(pool: Clients, asked: JSONObject) -> Iterator[JSONObject]:
         asked = asked | {n: i["endCursor"] or asked[n] for n, i in infos.items()}
 
 
-def _comments(nodes: Iterable[JSONObject | None], login: str) -> Iterator[Comment]:
+def _comments(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Iterator[Comment]:
     for data in nodes:
         if data is None:
             continue
-        author = _person(data["author"])
-        ours = author.bot and author.login == login
+        ours = _is_us(data["author"], me)
         edited_at = _time(data["lastEditedAt"]) if data["lastEditedAt"] else None
         yield Comment(
             id=int(data["fullDatabaseId"]),
-            author=author,
+            author=_person(data["author"], me),
             body=str(data["body"] or ""),
             at=_time(data["createdAt"]),
             edited=edited_at is not None,
             edited_at=edited_at,
-            altered=ours and edited_at is not None and _person(data["editor"]).login != login,
+            altered=ours and edited_at is not None and not _is_us(data["editor"], me),
             ours=ours,
         )
 
 
-def _reviews(nodes: Iterable[JSONObject | None]) -> Iterator[NativeReview]:
+def _reviews(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Iterator[NativeReview]:
     for data in nodes:
         if data is None or data["state"] not in _STATES or not data["submittedAt"]:
             continue
         yield NativeReview(
             id=int(data["fullDatabaseId"]),
-            author=_person(data["author"]),
+            author=_person(data["author"], me),
             state=_STATES[data["state"]],
             head=_oid(data["commit"]) or Sha(""),
             at=_time(data["submittedAt"]),
         )
 
 
-def _texts(nodes: Iterable[JSONObject | None]) -> Iterator[ReviewText]:
+def _texts(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Iterator[ReviewText]:
     for data in nodes:
         if data is not None and data["body"] and data["submittedAt"]:
             yield ReviewText(
                 id=int(data["fullDatabaseId"]),
-                author=_person(data["author"]),
+                author=_person(data["author"], me),
                 body=str(data["body"]),
                 at=_time(data["submittedAt"]),
             )
 
 
-def _reviewed_by(login: str, nodes: Iterable[JSONObject | None]) -> Iterator[Sha]:
-    """The commits at which an App wrote a review."""
+def _reviewed_by(me: BotIdentity, nodes: Iterable[JSONObject | None]) -> Iterator[Sha]:
+    """The commits at which we wrote a review."""
     for data in nodes:
-        author = _person(data["author"]) if data else None
-        if data and author and author.bot and author.login == login and data["submittedAt"]:
+        if data and _is_us(data["author"], me) and data["submittedAt"]:
             yield _oid(data["commit"]) or Sha("")
 
 
-def _person(data: JSONObject | None) -> Person:
-    """An account; "ghost" stands for one that was deleted, as on the forge."""
+def _person(data: JSONObject | None, me: BotIdentity) -> Person:
+    """An account, as `fields.person` has it."""
+    return fields.person(_rest(data), me)
+
+
+def _is_us(data: JSONObject | None, me: BotIdentity) -> bool:
+    return fields.is_us(_rest(data), me)
+
+
+def _rest(data: JSONObject | None) -> JSONObject | None:
+    """An account as REST spells it."""
     if not data:
-        return Person(0, "ghost", False)
+        return None
     kind, login = data["__typename"], str(data["login"])
     if kind == "Bot":
         login = f"{login.removesuffix('[bot]')}[bot]"
-    return Person(int(data.get("databaseId") or 0), login, kind != "User")
+    return {"id": int(data.get("databaseId") or 0), "login": login, "type": kind}
 
 
 def _oid(data: JSONObject | None) -> Sha | None:

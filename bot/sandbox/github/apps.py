@@ -127,6 +127,20 @@ def get_authenticated(request: ApiRequest) -> ApiResponse:
     return ApiResponse(body=_full(request, request.user.login))
 
 
+@route("GET", "/user/repos")
+def list_own_repositories(request: ApiRequest) -> ApiResponse:
+    """Repositories that the account owns, works in, or has a role in by a team."""
+    user = request.user
+    repos = request.state.data.repositories.values()
+    found = [repo for repo in repos if repo.owner is user or user.login in repo.members]
+    listed = [
+        basic.repository(request.links, repo)
+        | {"permissions": basic.rights(request.state.role(repo, user))}
+        for repo in found
+    ]
+    return page(request, listed)
+
+
 @route("GET", "/users/{username}")
 def get_user(request: ApiRequest) -> ApiResponse:
     """Any account."""
@@ -187,9 +201,5 @@ def check_collaborator(request: ApiRequest) -> ApiResponse:
 def _collaborator(request: ApiRequest, login: str) -> basic.Json:
     user = request.state.user(login)
     role = request.state.role(request.repo, user)
-    names = (("admin", "admin"), ("maintain", "maintain"), ("push", "write"), ("triage", "triage"))
-    rights = {name: role >= Role[word.upper()] for name, word in names}
-    return basic.user(request.links, user) | {
-        "permissions": {**rights, "pull": role >= Role.READ},
-        "role_name": role.word,
-    }
+    rights = {"permissions": basic.rights(role), "role_name": role.word}
+    return basic.user(request.links, user) | rights

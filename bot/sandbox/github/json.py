@@ -284,16 +284,21 @@ def push_repository(links: Links, repo: Repository) -> Json:
     }
 
 
+def rights(role: Role) -> Json:
+    """What somebody may do in a repository, spelled out."""
+    return {
+        "admin": role >= Role.ADMIN,
+        "maintain": role >= Role.MAINTAIN,
+        "push": role >= Role.WRITE,
+        "triage": role >= Role.TRIAGE,
+        "pull": role >= Role.READ,
+    }
+
+
 def full_repository(links: Links, repo: Repository, role: Role) -> Json:
     """Schema `full-repository`, with what the caller may do."""
     whole = repository(links, repo) | {
-        "permissions": {
-            "admin": role >= Role.ADMIN,
-            "maintain": role >= Role.MAINTAIN,
-            "push": role >= Role.WRITE,
-            "triage": role >= Role.TRIAGE,
-            "pull": role >= Role.READ,
-        },
+        "permissions": rights(role),
         "allow_merge_commit": True,
         "allow_squash_merge": True,
         "allow_rebase_merge": True,

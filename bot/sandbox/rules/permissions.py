@@ -64,6 +64,7 @@ NEEDS: dict[str, Need] = {
     "GET /orgs/{org}/teams/{team_slug}/memberships/{username}": Need("members=read"),
     "GET /orgs/{org}/teams/{team_slug}/repos/{owner}/{repo}": Need("members=read"),
     "GET /user": Need("user"),
+    "GET /user/repos": Need("user"),
     "GET /users/{username}": Need(""),
     **_with(
         _REPO,

@@ -403,7 +403,7 @@ class _Elsewhere:
         """Nothing, likewise."""
 
     def read_verified(
-        self, headers: Mapping[str, str], body: bytes, bot_login: str = ""
+        self, headers: Mapping[str, str], body: bytes, me: BotIdentity | None = None
     ) -> Delivery:
         key = BaseKey(RepositoryId("gitlab", 42), body.decode())
         return Delivery(
@@ -413,7 +413,7 @@ class _Elsewhere:
             repository_id=key.repository,
             repository="acme/blueprints",
             installation_id=None,
-            sender=bot_login,
+            sender=me.login if me else "",
             headers={},
             wakes={key: NOTHING},
         )

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.forges.github.deliveries import GitHubWebhooks
+from bot.forges.port import BotIdentity
 from bot.forges.webhooks import Delivery, WebhookError
 from bot.keys import (
     BaseKey,
@@ -72,22 +73,28 @@ def headers(event: str, body: bytes, **more: str) -> dict[str, str]:
     }
 
 
+US = BotIdentity("porchbot[bot]", "")
+
+
 def read_delivery(
-    given: Mapping[str, str], body: bytes, secrets: Sequence[bytes], app_login: str = ""
+    given: Mapping[str, str],
+    body: bytes,
+    secrets: Sequence[bytes],
+    me: BotIdentity | None = None,
 ) -> Delivery:
     """Read a delivery step by step, as the door does while its body comes in."""
     reader = GitHubWebhooks(secrets)
     signature = reader.read_headers(given)
     signature.update(body)
     signature.verify()
-    return reader.read_verified(given, body, app_login)
+    return reader.read_verified(given, body, me)
 
 
 def read(event: str, payload: Payload, *, sender: Payload | None = None) -> Delivery:
     body = json.dumps(
         {"repository": REPOSITORY, "sender": sender or PERSON, "installation": {"id": 3}, **payload}
     ).encode()
-    return read_delivery(headers(event, body), body, [SECRET], app_login="porchbot[bot]")
+    return read_delivery(headers(event, body), body, [SECRET], me=US)
 
 
 def pull(action: str, pull_request: Payload = PULL, **more: object) -> Payload:

@@ -23,14 +23,15 @@ def guarded(
     required: Sequence[RequiredCheck] | None = (OURS,),
     rules: dict[str, Any] = TAGS,
     *,
-    signed: bool = False,
+    signed: Sequence[str] = (),
+    app: int = APP,
 ) -> Guarded:
     return Guarded(
         repository=REPOSITORY,
-        app=APP,
-        slug="porchbot",
+        app=app,
+        login="porchbot[bot]" if app else "robot",
         required={"main": required},
-        signed=frozenset({"main"} if signed else ()),
+        signed=frozenset(signed),
         rulesets=(rules,),
     )
 
@@ -39,9 +40,15 @@ CASES = {
     "all is well": (guarded(), ""),
     "nothing is required": (guarded([]), "not requiring porchbot/publish"),
     "anybody may report it": (guarded([LOOSE]), "open to porchbot/publish from any App"),
-    "another App has to report it": (guarded([THEIRS]), "not requiring porchbot/publish"),
-    "two of a name": (guarded([THEIRS, OURS]), ""),
-    "signed commits": (guarded(signed=True), "taking signed commits only"),
+    "another App has to report it": (
+        guarded([THEIRS]),
+        "not requiring porchbot/publish; requiring porchbot/publish from the App of number 9",
+    ),
+    "two of a name": (
+        guarded([THEIRS, OURS]),
+        "requiring porchbot/publish from the App of number 9",
+    ),
+    "signed commits": (guarded(signed=["main"]), "taking signed commits only"),
     "no rule of tags": (guarded([OURS], {"rules": []}), OPEN),
     "it is switched off": (guarded([OURS], {**TAGS, "enforcement": "evaluate"}), OPEN),
     "some tags only": (
@@ -55,6 +62,13 @@ CASES = {
     ),
     "we do not pass": (guarded([OURS], {**TAGS, "bypass_actors": []}), "without the App"),
     "nobody tells who passes": (guarded([OURS], {**TAGS, "bypass_actors": None}), ""),
+    "drafts too": (guarded(signed=["drafts/any"]), "taking signed commits"),
+    "a machine user, any source": (guarded([LOOSE], {"rules": []}, app=0), OPEN),
+    "a machine user, an App's check": (
+        guarded([RequiredCheck("porchbot/publish", APP, False), LOOSE], app=0),
+        "requiring porchbot/publish from the App of number 7",
+    ),
+    "a machine user and tags that somebody passes": (guarded([LOOSE], app=0), ""),
     "no rules on this plan": (
         guarded(None),
         "without draft pull requests, branch rules and tag rules",
@@ -82,3 +96,18 @@ def test_a_change_is_the_exact_request() -> None:
     assert "At https://github.com/acme/net/settings/rules add a branch ruleset for main" in str(
         branch
     )
+
+
+def test_a_machine_user_is_told_what_only_an_app_can_have() -> None:
+    """The short-cut adds rules that name App 0, which lets nobody report the check, or tag."""
+    branch, drafts, tags = lacking(guarded([], {"rules": []}, signed=["drafts/any"], app=0))
+
+    assert branch.mend is not None
+    checks = branch_ruleset("main", 0)["rules"][2]["parameters"]["required_status_checks"]
+    assert checks == [{"context": "porchbot/publish"}]
+    assert branch.mend.body == branch_ruleset("main", 0)
+    assert drafts.harmful
+    assert not any(each.harmful for each in lacking(guarded(signed=["drafts/any"])))
+    assert "which GitHub signs for an App only" in str(drafts)
+    assert tags.mend is None
+    assert "made, moved and deleted by a team of robot alone, and nobody else" in str(tags)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from bot.forges.github import merging
-from bot.forges.github.app import AppClients
-from bot.forges.github.checks import _check, _external
+from bot.forges.github.checks import _check, external
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import Clients, graphql, pages, send
+from bot.forges.github.user import UserClients
 from bot.forges.port import (
     MERGED,
     AnnotatedTag,
@@ -162,7 +162,7 @@ async def test_moves_are_those_of_the_branch_whatever_the_forge_lists(wire: Wire
     """Fails when the list is believed to be filtered: a move of `refs/heads/main` is not main's."""
     names = ("refs/heads/main", "refs/heads/refs/heads/main", "refs/tags/main", "refs/heads/Main")
     wire.gives(200, [_moved(ref, str(n) * 40) for n, ref in enumerate(names, 1)])
-    forge = GitHub(cast(AppClients, None), REPOSITORY, wire.pool)
+    forge = GitHub(UserClients("https://forge.example", "token"), REPOSITORY, wire.pool)
 
     long_ago = datetime(2026, 1, 1, tzinfo=UTC)
     assert [m.after for m in await forge.base_moves("main", long_ago)] == ["1" * 40]
@@ -260,7 +260,7 @@ async def test_a_tag_is_made_or_who_must_act_is_told(wire: Wire, name: str) -> N
     status, message, expected = TAGS_MADE[name]
     wire.gives(201, {"sha": TAG.object})
     wire.gives(status, {"message": message} if message else {})
-    forge = GitHub(cast(AppClients, None), REPOSITORY, wire.pool)
+    forge = GitHub(UserClients("https://forge.example", "token"), REPOSITORY, wire.pool)
 
     if isinstance(expected, Tagged):
         assert await forge.make_tag(TAG) == expected
@@ -276,7 +276,7 @@ async def test_a_tag_is_made_or_who_must_act_is_told(wire: Wire, name: str) -> N
 async def test_a_tag_that_the_forge_writes_otherwise_is_not_made(wire: Wire) -> None:
     """The short-cut points the tag at whatever came back: a message that changed has no record."""
     wire.gives(201, {"sha": "b" * 40})
-    forge = GitHub(cast(AppClients, None), REPOSITORY, wire.pool)
+    forge = GitHub(UserClients("https://forge.example", "token"), REPOSITORY, wire.pool)
 
     assert (await forge.make_tag(TAG)).outcome is TagOutcome.OTHERWISE
     assert wire.asked == ["POST /api/v3/repositories/1/git/tags"]
@@ -308,7 +308,7 @@ async def test_merged_pull_requests_are_listed_until_they_are_old(wire: Wire) ->
     wire.gives(200, listed(7, 6), Link='<https://x/>; rel="next"')
     wire.gives(200, listed(5, 4, 3), Link='<https://x/>; rel="next"')
     wire.gives(500, {})
-    forge = GitHub(cast(AppClients, None), REPOSITORY, wire.pool)
+    forge = GitHub(UserClients("https://forge.example", "token"), REPOSITORY, wire.pool)
 
     found = await forge.merged_proposals("main", datetime(2026, 11, 21, 5, tzinfo=UTC))
     assert [p.number for p in found] == [9, 7, 5]
@@ -338,7 +338,7 @@ def test_of_two_bots_of_one_app_each_has_its_own_check_runs(
         "name": "porchbot/publish",
         "status": "completed",
         "conclusion": "success",
-        "external_id": _external("d1.m1", made_by),
+        "external_id": external("d1.m1", made_by),
         "completed_at": None,
         "app": {"id": app, "slug": "porchbot"},
     }

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.forges.github.talk import read
-from bot.forges.port import ForgeBusyError, ForgeMissingError, HeadChange
+from bot.forges.port import BotIdentity, ForgeBusyError, ForgeMissingError, HeadChange
 from lifecycle.access import Person
 from lifecycle.facts.conversation import ReviewState
 from lifecycle.names import Sha
@@ -15,6 +15,7 @@ from tests.bot.forges.github.test_http import Wire, wire
 __all__ = ["wire"]
 
 ME = "porchbot[bot]"
+US = BotIdentity(ME, "")
 BOT = {"__typename": "Bot", "login": "porchbot", "databaseId": 9}
 ANN = {"__typename": "User", "login": "ann", "databaseId": 1}
 HEAD = "a" * 40
@@ -119,7 +120,7 @@ def test_comments_tell_their_last_edit_and_editor(
     """Fails when edits are told by two times of a second, or whose text it is by the text."""
     wire.gives(200, page([comment(3_000_000_000, **values)]))
 
-    (found,) = read(wire.pool, "PR_1", ME).comments
+    (found,) = read(wire.pool, "PR_1", US).comments
 
     assert found.id == 3_000_000_000
     assert (found.edited, found.ours, found.altered) == expected
@@ -131,7 +132,7 @@ def test_a_person_named_like_the_bot_is_not_the_bot(wire: Wire) -> None:
         200, page([comment(1, author={**BOT, "__typename": "User"}), comment(2, author=BOT)])
     )
 
-    person, bot = read(wire.pool, "PR_1", ME).comments
+    person, bot = read(wire.pool, "PR_1", US).comments
 
     assert (person.author, person.ours) == (Person(9, "porchbot", False), False)
     assert (bot.author, bot.ours) == (Person(9, ME, True), True)
@@ -152,7 +153,7 @@ def test_reviews_without_a_verdict_are_left_out(wire: Wire) -> None:
         ),
     )
 
-    conversation = read(wire.pool, "PR_1", ME)
+    conversation = read(wire.pool, "PR_1", US)
 
     found = conversation.reviews
     assert [(t.id, t.body) for t in conversation.review_texts] == [(7, "/hold")]
@@ -174,7 +175,7 @@ def test_the_timeline_tells_changes_of_base_and_head(wire: Wire) -> None:
     ]
     wire.gives(200, page(events=events, bases=[{"createdAt": at(5)}]))
 
-    found = read(wire.pool, "PR_1", ME)
+    found = read(wire.pool, "PR_1", US)
 
     assert (found.base_at, found.opened_at, found.head) == (when(5), when(0), HEAD)
     assert found.changes == (
@@ -190,7 +191,7 @@ def test_a_conversation_is_read_to_its_end(wire: Wire) -> None:
     wire.gives(200, page([comment(1), comment(2)], [review(5)], more=True))
     wire.gives(200, page([comment(3)], [review(5)]))
 
-    found = read(wire.pool, "PR_1", ME)
+    found = read(wire.pool, "PR_1", US)
 
     assert [c.id for c in found.comments] == [1, 2, 3]
     assert [r.id for r in found.reviews] == [5]
@@ -202,7 +203,7 @@ def test_a_head_that_moves_while_it_is_read_is_none(wire: Wire) -> None:
     wire.gives(200, page([comment(1)], more=True))
     wire.gives(200, page([comment(2)], head="b" * 40))
 
-    assert read(wire.pool, "PR_1", ME).head == ""
+    assert read(wire.pool, "PR_1", US).head == ""
 
 
 @pytest.mark.parametrize(
@@ -228,4 +229,20 @@ def test_errors_inside_a_200_are_sorted(
     wire.gives(200, answer)
 
     with pytest.raises(error, match="conversation"):
-        read(wire.pool, "PR_1", ME)
+        read(wire.pool, "PR_1", US)
+
+
+ROBOT = BotIdentity("robot", "", account=7, former=frozenset({"older[bot]"}))
+
+
+def test_a_machine_user_is_known_by_its_number_and_its_former_app_by_its_kind(wire: Wire) -> None:
+    """Short-cuts take the login, which others take over, or lose what the App before wrote."""
+    robot = {"__typename": "User", "login": "renamed", "databaseId": 7}
+    authors = [robot, {**robot, "login": "robot", "databaseId": 8}]
+    authors += [{**BOT, "login": "older"}, {**ANN, "login": "older[bot]"}]
+    wire.gives(200, page([comment(n, author=who) for n, who in enumerate(authors, 1)]))
+
+    found = read(wire.pool, "PR_1", ROBOT).comments
+
+    assert [each.ours for each in found] == [True, False, True, False]
+    assert [each.author.bot for each in found] == [True, False, True, False]

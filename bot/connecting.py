@@ -1,0 +1,58 @@
+"""What the settings say the bot is at GitHub: an App, several of them, or a machine user."""
+
+from collections.abc import Callable
+
+from bot.apps import KnownApp
+from bot.forges.github.app import AppClients
+from bot.forges.github.forges import GitHubForges
+from bot.forges.github.several import SeveralForges
+from bot.forges.github.user import UserClients
+from bot.forges.github.users import UserForges
+from bot.forges.port import Forges
+from bot.settings import Settings
+from bot.store.port import Budgets
+
+
+def connected(
+    settings: Settings,
+    at_end: Callable[[Callable[[], None]], object],
+    budgets: Budgets | None = None,
+) -> Forges:
+    """Connect to the GitHub that the settings name.
+
+    Args:
+        settings: The operator's.
+        at_end: Is given what ends the connections.
+        budgets: What all replicas may ask; None asks without limit.
+    """
+    older = settings.older_apps
+    if settings.github_token:
+        user = UserClients(
+            settings.github_api_url,
+            settings.github_token,
+            former=frozenset(_login(app) for app in older),
+            budgets=budgets,
+            instance=settings.own_name,
+        )
+        at_end(user.close)
+        return UserForges(user, settings.github_repositories)
+    first = (settings.github_app_id, settings.private_key)
+    clients = [
+        AppClients(
+            settings.github_api_url,
+            number,
+            key,
+            budgets=budgets,
+            instance=settings.own_name,
+            former=frozenset(_login(app) for app in older),
+        )
+        for number, key in (first, *((str(app.id), app.private_key) for app in older))
+    ]
+    for each in clients:
+        at_end(each.close)
+    served = [GitHubForges(each) for each in clients]
+    return served[0] if len(served) == 1 else SeveralForges(served)
+
+
+def _login(app: KnownApp) -> str:
+    return f"{app.slug}[bot]"

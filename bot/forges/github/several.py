@@ -1,0 +1,176 @@
+"""Several Apps of one GitHub served by one process, as during a move from one to another.
+
+Each repository is served by exactly one of them: where two are installed, by the one that comes
+first, which is the newest. What the others wrote and signed there is ours as well.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from bot.forges.port import (
+    BotIdentity,
+    Drift,
+    FailedDeliveries,
+    Forge,
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Forges,
+    Installation,
+    LoggedDelivery,
+    Repository,
+)
+from bot.keys import Key
+from bot.store.hints import Hint
+from lifecycle.identity import GITHUB, RepositoryId
+
+log = structlog.get_logger()
+
+TWICE = (
+    "two Apps of this bot are installed on a repository, and the newer one serves it: take it out"
+    " of the installation of the older one"
+)
+
+
+class SeveralForges:
+    """Apps of one GitHub, as one; implements `bot.forges.port.Forges`.
+
+    The first has to answer. An older one that does not any more, because it was deleted, keeps
+    nothing from being served.
+
+    Args:
+        apps: Newest first; at least one.
+    """
+
+    name = GITHUB
+
+    def __init__(self, apps: Sequence[Forges]) -> None:
+        self._apps = tuple(apps)
+        self._owners: dict[int, Forges] = {}
+        self._told: set[RepositoryId] = set()
+
+    async def identity(self) -> BotIdentity:
+        """The newest one; the others are former ones of it."""
+        return await self._apps[0].identity()
+
+    async def check(self) -> None:
+        """Ask for the newest one."""
+        await self._apps[0].check()
+
+    async def installations(self) -> Sequence[Installation]:
+        """Those of all of them; GitHub counts them together."""
+        found: list[Installation] = []
+        for app in self._apps:
+            try:
+                listed = await app.installations()
+            except (ForgeRefusedError, ForgeBusyError) as error:
+                if app is self._apps[0]:
+                    raise
+                log.warning("an older App does not answer", why=str(error))
+                continue
+            self._owners |= {each.number: app for each in listed}
+            found += listed
+        return found
+
+    async def installation(self, number: int) -> Installation | None:
+        """One installation, of whichever App it is."""
+        for app in self._apps:
+            if (found := await app.installation(number)) is not None:
+                self._owners[number] = app
+                return found
+        return None
+
+    async def is_installed(self, repository_id: RepositoryId) -> bool:
+        """Whether any of them has a repository."""
+        for app in self._apps:
+            if await app.is_installed(repository_id):
+                return True
+        return False
+
+    async def repositories_of(self, installation: int) -> Sequence[Repository]:
+        """Those of one installation that no newer App has."""
+        app = await self._owner(installation)
+        taken = await self._served_before(app)
+        listed = await app.repositories_of(installation)
+        for repository in listed:
+            if repository.id in taken and repository.id not in self._told:
+                self._told.add(repository.id)
+                older = (await app.identity()).login
+                log.warning(TWICE, repository=repository.full_name, older=older)
+        return [repository for repository in listed if repository.id not in taken]
+
+    async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
+        """One repository, as it is named now; missing where a newer App has it as well."""
+        app = await self._owner(installation)
+        if repository_id in await self._served_before(app):
+            raise ForgeMissingError("read it", "a newer App of this bot is installed there")
+        return await app.repository_by_id(repository_id, installation)
+
+    def of(self, repository: Repository) -> Forge:
+        """The forge for one repository."""
+        return self._owners[repository.installation].of(repository)
+
+    def wakes_of(self, headers: Mapping[str, str], body: bytes) -> Mapping[Key, Hint]:
+        """As each of them reads it."""
+        return self._apps[0].wakes_of(headers, body)
+
+    async def drift(self, url: str = "") -> Sequence[Drift]:
+        """Of the newest; and what both have."""
+        found = list(await self._apps[0].drift(url))
+        for app in self._apps[1:]:
+            try:
+                found += await self._twice(app)
+            except (ForgeRefusedError, ForgeBusyError) as error:
+                found.append(
+                    Drift(
+                        place="An older App of this bot",
+                        found=f"not answering ({error.reason})",
+                        wanted="answering, or gone from the bot's settings",
+                        fix="If it was deleted on GitHub, take it out of the settings",
+                        harmful=False,
+                    )
+                )
+        return found
+
+    async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
+        """Those of the newest; what an older one could not bring, sweeps find."""
+        return await self._apps[0].failed_deliveries(page)
+
+    async def logged_delivery(self, number: int) -> LoggedDelivery | None:
+        """Likewise."""
+        return await self._apps[0].logged_delivery(number)
+
+    async def _twice(self, app: Forges) -> list[Drift]:
+        """Repositories of an older App that a newer one has, too."""
+        taken, login = await self._served_before(app), (await app.identity()).login
+        return [
+            Drift(
+                place=f"{repository.full_name}, of the older App {login},",
+                found="served by a newer App of this bot",
+                wanted="in one installation only",
+                fix=f"Take it out of the installation of {login}",
+                harmful=False,
+            )
+            for number in await _active(app)
+            for repository in await app.repositories_of(number)
+            if repository.id in taken
+        ]
+
+    async def _served_before(self, app: Forges) -> set[RepositoryId]:
+        """What newer ones have; where nothing changed, these lists cost nothing."""
+        return {
+            repository.id
+            for newer in self._apps[: self._apps.index(app)]
+            for number in await _active(newer)
+            for repository in await newer.repositories_of(number)
+        }
+
+    async def _owner(self, installation: int) -> Forges:
+        if installation not in self._owners and await self.installation(installation) is None:
+            raise ForgeMissingError("read the installation", "no App of this bot has it")
+        return self._owners[installation]
+
+
+async def _active(app: Forges) -> list[int]:
+    return [each.number for each in await app.installations() if not each.suspended]

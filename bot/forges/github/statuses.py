@@ -1,0 +1,102 @@
+"""Our checks as commit statuses: only an App can make check runs.
+
+A status is a state and a line of text. What a check has more is told by the summary comment, which
+is a click away. Whoever can write to the repository can put a status of any name: so who put it is
+read with it, and one of others in our place is none of ours, which the next look puts right.
+
+Source: https://docs.github.com/rest/commits/statuses
+"""
+
+import asyncio
+from dataclasses import replace
+from urllib.parse import quote, urlsplit
+
+from bot.forges.github.checks import CheckRuns, digest_of, external, state_of
+from bot.forges.github.fields import is_us, time
+from bot.forges.github.http import JSONObject, pages
+from bot.forges.port import BotIdentity, ForgeRefusedError
+from lifecycle.actions import SetCheck
+from lifecycle.facts.checks import OURS, CheckRun, CheckState, Conclusion, Status
+from lifecycle.names import Sha
+
+LINE = 140
+"""Characters of a status's description."""
+
+MARK = "porchbot-"
+"""Begins the fragment of the address that holds what is shown as a digest."""
+
+_SPELLED = {
+    None: "pending",
+    Conclusion.SUCCESS: "success",
+    Conclusion.NEUTRAL: "success",
+    Conclusion.FAILURE: "failure",
+}
+_CONCLUSIONS = {
+    CheckState.SUCCESS: Conclusion.SUCCESS,
+    CheckState.FAILURE: Conclusion.FAILURE,
+}
+
+
+class StatusChecks(CheckRuns):
+    """Checks of one repository, ours as statuses."""
+
+    checks_hold_text = False
+
+    async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
+        """Check runs of others, and the newest status of each of our names, whoever put it."""
+        me = await self._app.identity()
+        runs, statuses = await asyncio.gather(self._of_apps(head), self._ours(head, me))
+        return (*(replace(run, ours=False) for run in runs), *statuses)
+
+    async def statuses(self, head: Sha) -> dict[str, CheckState]:
+        """Those of others: ours are checks."""
+        found = await super().statuses(head)
+        return {name: state for name, state in found.items() if name not in OURS}
+
+    async def set_check(self, check: SetCheck) -> None:
+        """Put a status; it takes the place of the one before, whoever put that."""
+        conclusion = check.conclusion if check.status is Status.COMPLETED else None
+        body = {
+            "state": _SPELLED[conclusion],
+            "context": check.name,
+            "description": check.title[:LINE],
+            "target_url": self._address(check),
+        }
+        await self._send("put a commit status", "POST", f"/statuses/{check.head}", body)
+
+    def _address(self, check: SetCheck) -> str:
+        """The pull requests of the commit, where the summary is; and what is shown, as a digest."""
+        clone = urlsplit(self._repository.clone_url)
+        place = f"{clone.scheme}://{clone.netloc}/{self._repository.full_name}"
+        mark = f"{MARK}{external(check.digest, self._app.instance)}"
+        return f"{place}/pulls?q={check.head}#{quote(mark, safe='.:')}"
+
+    async def _of_apps(self, head: Sha) -> tuple[CheckRun, ...]:
+        """Check runs of Apps; none where the token may not read them, as `doctor` tells."""
+        try:
+            return await super().checks(head)
+        except ForgeRefusedError:
+            return ()
+
+    async def _ours(self, head: Sha, me: BotIdentity) -> tuple[CheckRun, ...]:
+        path = f"{self._path}/commits/{head}/statuses"
+        newest: dict[str, JSONObject] = {}
+        async for each in pages(self._pool, "read who put the commit statuses", path):
+            newest.setdefault(str(each["context"]), each)
+            if newest.keys() >= OURS:
+                break
+        return tuple(self._read(newest[name], me) for name in sorted(newest.keys() & OURS))
+
+    def _read(self, data: JSONObject, me: BotIdentity) -> CheckRun:
+        mark = urlsplit(str(data["target_url"] or "")).fragment
+        named, digest = digest_of(mark.removeprefix(MARK))
+        conclusion = _CONCLUSIONS.get(state_of(data))
+        return CheckRun(
+            id=int(data["id"]),
+            name=str(data["context"]),
+            status=Status.COMPLETED if conclusion else Status.IN_PROGRESS,
+            conclusion=conclusion,
+            digest=digest,
+            completed_at=time(data["updated_at"]) if conclusion else None,
+            ours=is_us(data["creator"], me) and named == self._app.instance,
+        )

@@ -1,0 +1,76 @@
+"""Checks where others can put one of our names, and where a check is one line."""
+
+from dataclasses import replace
+
+import pytest
+
+from lifecycle.actions import Say, SetCheck
+from lifecycle.decide import decide
+from lifecycle.facts.checks import PUBLISH, CheckRun, Conclusion, Status
+from lifecycle.facts.verdicts import Verdict
+from lifecycle.messages.checks import Detail, details
+from tests.lifecycle.samples import BLOCKING, PROPOSAL, facts
+
+FORGED = CheckRun(
+    id=77, name=PUBLISH, status=Status.IN_PROGRESS, digest="theirs", ours=False, source=9
+)
+UNRENDERED = Verdict(
+    package="net/core",
+    findings=(BLOCKING,) * 60,
+    changes={"net/core/a.yaml": None},
+    patch={"net/core/a.yaml": "-size: 1\n+size: 2\n"},
+)
+
+
+@pytest.mark.parametrize("pending", [False, True])
+@pytest.mark.parametrize("conclusion", [None, Conclusion.SUCCESS])
+def test_what_another_put_in_our_place_is_not_written_to(
+    conclusion: Conclusion | None, pending: bool
+) -> None:
+    """Short-cuts leave it there, write to it, or repeat what they did before: which looks like an
+    answer that is old, and is waited for.
+    """
+    status = Status.COMPLETED if conclusion else Status.IN_PROGRESS
+    forged = replace(FORGED, status=status, conclusion=conclusion)
+    given = facts(PROPOSAL, checks={PUBLISH: forged}, pending=pending)
+
+    (wanted,) = [a for a in decide(given) if isinstance(a, SetCheck) and a.name == PUBLISH]
+
+    assert (wanted.run, wanted.after) == (None, 77)
+    alone = facts(PROPOSAL, pending=pending)
+    (first,) = [a for a in decide(alone) if isinstance(a, SetCheck) and a.name == PUBLISH]
+    assert wanted.writes != first.writes
+
+
+def summary_of(*, line_checks: bool) -> str:
+    given = facts(replace(PROPOSAL, verdicts=(UNRENDERED,)), line_checks=line_checks)
+    (say,) = [a for a in decide(given) if isinstance(a, Say)]
+    return say.body
+
+
+def test_the_summary_has_what_a_line_has_no_room_for() -> None:
+    """The short-cut leaves it at the title of a status: nobody sees what to commit, or all that is
+    wrong.
+    """
+    plain, told = summary_of(line_checks=False), summary_of(line_checks=True)
+
+    assert "git apply" not in plain
+    assert "<details><summary><code>porchbot/render</code></summary>" in told
+    assert "git apply rendering.patch" in told
+    assert told.count(BLOCKING.message) >= plain.count(BLOCKING.message) + 60
+    assert "see the annotations" not in told
+    assert told.startswith(plain.partition("- and ")[0])
+
+
+def test_a_part_is_told_whole_or_not_at_all() -> None:
+    """The short-cut cuts a patch in the middle, and leaves what is folded open."""
+    found = [Detail("one", "a" * 50, "b" * 500), Detail("two", "c" * 500, ""), Detail("3", "d", "")]
+
+    told = details(found, 260)
+
+    assert len(told) <= 260
+    assert "a" * 50 in told
+    assert "b" not in told.replace("summary", "")
+    assert "two" not in told
+    assert told.endswith("\n\nd\n\n</details>")
+    assert told.count("<details>") == told.count("</details>") == 2
