@@ -28,6 +28,7 @@ from lifecycle.judgement import Judgement
 from lifecycle.messages import checks as texts
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import summary
+from lifecycle.messages.details import Detail
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
 
@@ -57,7 +58,7 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
     ]
 
 
-def details(facts: Facts, proposal: Proposal, judgement: Judgement) -> tuple[texts.Detail, ...]:
+def details(facts: Facts, proposal: Proposal, judgement: Judgement) -> tuple[Detail, ...]:
     """Return what the checks would say below their titles, where they can show no more than these.
 
     What `porchbot/publish` says, the summary says in any case.
@@ -65,7 +66,7 @@ def details(facts: Facts, proposal: Proposal, judgement: Judgement) -> tuple[tex
     if not facts.line_checks or facts.head != proposal.place.head or proposal.place.closed:
         return ()
     shown = (*_shown(facts, proposal, judgement).items(), *_configuration(proposal))
-    return tuple(texts.Detail(name, c.summary, c.text) for name, c in shown if name != PUBLISH)
+    return tuple(Detail(name, c.summary, c.text) for name, c in shown if name != PUBLISH)
 
 
 def observed(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[SetCheck]:

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from cadlib.kptfile.values import Selector
@@ -29,35 +28,6 @@ from lifecycle.messages.markdown import (
     some,
 )
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
-
-
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """What a check would say below its title, for forges whose checks are one line.
-
-    Attributes:
-        name: Of the check.
-        summary: Markdown.
-        text: More of it, likewise; "" for nothing.
-    """
-
-    name: str
-    summary: str
-    text: str
-
-
-def details(found: Sequence[Detail], room: int) -> str:
-    """All of that which fits, folded; a part is told whole or not at all."""
-    shown: list[str] = []
-    for each in found:
-        for body in (f"{each.summary}\n\n{each.text}".rstrip(), each.summary):
-            part = f"<details><summary><code>{each.name}</code></summary>\n\n{body}\n\n</details>"
-            if len(part) + 2 <= room:
-                shown.append(part)
-                room -= len(part) + 2
-                break
-    return "\n\n".join(shown)
-
 
 RENDERS = "Rendering the packages"
 WAITS_FOR_RENDERING = "Waiting for the packages to be rendered"

@@ -7,7 +7,7 @@ approval. They are lists, not tables: a table of four columns is cut off on a ph
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cadlib.findings import Finding, Severity
+from cadlib.findings import Severity
 from lifecycle import limits
 from lifecycle import names as names_
 from lifecycle.facts.checks import PUBLISH
@@ -15,9 +15,8 @@ from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.ledger import LedgerChange
-from lifecycle.messages import checks
+from lifecycle.messages import checks, details
 from lifecycle.messages import gates as texts
-from lifecycle.messages.findings import findings, severity_first
 from lifecycle.messages.gates import push_refused
 from lifecycle.messages.markdown import (
     MOST_LISTED,
@@ -48,16 +47,11 @@ def summary(
     proposal: Proposal,
     judgement: "Judgement",
     memory: "Memory",
-    details: Sequence[checks.Detail] = (),
+    below: Sequence[details.Detail] = (),
 ) -> str:
     """The one summary comment: what is missing, findings, then what is published and holds.
 
-    Args:
-        facts: The head.
-        proposal: The facts.
-        judgement: Its gates.
-        memory: What was decided.
-        details: What checks have no room for; as much of it as there is room for here.
+    At its end stands `below`, which checks have no room for.
     """
     parts = [f"### {_headline(proposal, judgement)}"]
     if memory.rejected and proposal.stage is Stage.DRAFT:
@@ -75,19 +69,12 @@ def summary(
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
     found += proposal.content.configuration
     if found and proposal.stage is not Stage.PUBLISHED:
-        parts.append("**Findings**\n\n" + _found(facts, found))
+        parts.append("**Findings**\n\n" + details.found(found, line_checks=facts.line_checks))
     parts += [_ending(facts, proposal), _packages(proposal), _tag_notes(proposal)]
     parts.append(_changes(proposal))
     if waits:
         parts.append(holding(judgement))
-    told = "\n\n".join(part for part in parts if part)[: limits.TEXT]
-    return f"{told}\n\n{checks.details(details, limits.TEXT - len(told) - 2)}".rstrip()
-
-
-def _found(facts: Facts, found: Sequence[Finding]) -> str:
-    """Findings, and where those stand that there is no room for."""
-    ordered = sorted(found, key=severity_first)
-    return findings(ordered, "further down") if facts.line_checks else findings(ordered)
+    return details.beside("\n\n".join(part for part in parts if part), below)
 
 
 def gate_list(judgement: "Judgement") -> str:

@@ -8,7 +8,7 @@ from lifecycle.actions import Say, SetCheck
 from lifecycle.decide import decide
 from lifecycle.facts.checks import PUBLISH, CheckRun, Conclusion, Status
 from lifecycle.facts.verdicts import Verdict
-from lifecycle.messages.checks import Detail, details
+from lifecycle.messages.details import Detail, details
 from tests.lifecycle.samples import BLOCKING, PROPOSAL, facts
 
 FORGED = CheckRun(

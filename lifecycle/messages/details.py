@@ -1,0 +1,48 @@
+"""What checks have no room for, where the forge shows of each a line and no more."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cadlib.findings import Finding
+from lifecycle import limits
+from lifecycle.messages.findings import findings, severity_first
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What a check would say below its title, for forges whose checks are one line.
+
+    Attributes:
+        name: Of the check.
+        summary: Markdown.
+        text: More of it, likewise; "" for nothing.
+    """
+
+    name: str
+    summary: str
+    text: str
+
+
+def details(found: Sequence[Detail], room: int) -> str:
+    """All of that which fits, folded; a part is told whole or not at all."""
+    shown: list[str] = []
+    for each in found:
+        for body in (f"{each.summary}\n\n{each.text}".rstrip(), each.summary):
+            part = f"<details><summary><code>{each.name}</code></summary>\n\n{body}\n\n</details>"
+            if len(part) + 2 <= room:
+                shown.append(part)
+                room -= len(part) + 2
+                break
+    return "\n\n".join(shown)
+
+
+def found(listed: Sequence[Finding], *, line_checks: bool) -> str:
+    """Findings, and where those stand that there is no room for."""
+    ordered = sorted(listed, key=severity_first)
+    return findings(ordered, "further down") if line_checks else findings(ordered)
+
+
+def beside(told: str, listed: Sequence[Detail]) -> str:
+    """A text, cut to what fits, and as much of these as there is room for then."""
+    told = told[: limits.TEXT]
+    return f"{told}\n\n{details(listed, limits.TEXT - len(told) - 2)}".rstrip()
