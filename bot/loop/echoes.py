@@ -22,7 +22,7 @@ MOST_WAITING = 2_000
 MOST_EARLIER = 8
 """Earlier values of a subject that are remembered."""
 
-GOES_BACK = 3.0
+GOES_BACK = 2.0
 """Seconds after a write during which facts may be older than it. A decision on such facts that goes
 back to an earlier value is not believed yet; somebody who wants that waits so much longer."""
 

@@ -1,7 +1,7 @@
 """Comments with HTML, odd characters and odd Markdown: obeyed, told about, or left alone."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import process_time
 from typing import Any
 
@@ -203,7 +203,7 @@ def test_what_is_told_says_what_to_do() -> None:
 _READING = ("/lifecycle/", "/markdown_it/", "/html/", "/re/", "/linkify_it/", "/mdurl/")
 
 
-def _steps(work: Callable[[], object]) -> int:
+def _steps(work: Callable[[], object], within: Sequence[str] = _READING) -> int:
     """Calls of functions that reading makes: the same on every machine.
 
     Not the calls that the measuring of coverage puts into functions until it has seen enough.
@@ -214,7 +214,7 @@ def _steps(work: Callable[[], object]) -> int:
         nonlocal steps
         measuring = str(getattr(given, "__module__", None)).startswith("slipcover")
         if event in {"call", "c_call"} and not measuring:
-            steps += any(part in frame.f_code.co_filename for part in _READING)
+            steps += any(part in frame.f_code.co_filename for part in within)
 
     sys.setprofile(count)
     try:
