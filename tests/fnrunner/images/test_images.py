@@ -688,8 +688,8 @@ async def test_a_registry_that_is_away(made: Made, caplog: pytest.LogCaptureFixt
     with pytest.raises(FunctionUnavailableError) as caught:
         await brief.run(f"{hub.host}/t/g:v1", LIST)
     assert str(caught.value) == (
-        f'function "{hub.host}/t/g:v1": its image cannot be pulled: localhost does not answer as it'
-        " should: Connection refused. Try again later, or contact its operator."
+        f'function "{hub.host}/t/g:v1": its image cannot be pulled: localhost did not respond as'
+        " expected: Connection refused. Try again later, or contact its operator."
     )
     assert caught.value.passing
 
