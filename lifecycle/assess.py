@@ -64,15 +64,18 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
         after,
         kept,
         judgement,
-        (*mended, *_freezes(facts, kept), *answered.actions, *upkeep.keep(after, kept)),
+        (*mended, *keep_freezes(facts, kept), *answered.actions, *upkeep.keep(after, kept)),
         answered.render_asked,
         answered.render_asker,
         answered.update_asked,
     )
 
 
-def _freezes(facts: Facts, kept: Memory) -> list[KeepFreezes]:
-    """What was frozen or thawed here, and the database does not know: asked for now, or lost."""
+def keep_freezes(facts: Facts, kept: Memory) -> list[KeepFreezes]:
+    """Return what was frozen or thawed here, and the database does not know.
+
+    It was asked for now, or lost.
+    """
     lacking = kept.freezes - facts.freezes
     return [KeepFreezes(lacking)] if lacking else []
 

@@ -99,6 +99,11 @@ def sign(record: Record, key: bytes) -> str:
     return f"<!-- porchbot:record {text} {_mac(key, 'record', text)} -->"
 
 
+def holds_one(body: str) -> bool:
+    """Tell whether a text holds what looks like a record, whoever made it; for who only looks."""
+    return _RECORD.search(body) is not None
+
+
 def length(record: Record) -> int:
     """Return the characters of a record in a comment, its MAC and an empty line included."""
     return len(_canonical(record)) + 120

@@ -156,13 +156,13 @@ class Looker:
         )
         self.keys = record_keys
         self._login = login
-        self._freezes = freezes
+        self.freezes = freezes
         self._tried = tried
         self.clock = clock
         self.offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
         self._sharing = Overlaps(me, forge, store.proposals)
-        self._people = People(forge, login, clock=clock, offload=offload)
+        self.people = People(forge, login, clock=clock, offload=offload)
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._patience = Patience(clock)
         self._gains = Gains(renderer, offload)
@@ -360,7 +360,7 @@ class Looker:
         shown = state.open_head or tip or next(heads, None)
         unasked = shown if state.relevant and state.open_head is None else None
         (frozen, unread), checks, refused, rendered_by_us, proposals = await asyncio.gather(
-            self._freezes.known(),
+            self.freezes.known(),
             self._asker.checks(unasked),
             self._push_refused(ref, tip),
             self.offload(reader.made_by_us, shown),
@@ -439,7 +439,7 @@ class Looker:
                 self.renderer, reader.git, read.content.touched, read.policy, head=tip
             ),
             self.offload(reader.subjects, tip, base),
-            self._people.pusher(facts.head_ref, self.repository.id.number),
+            self.people.pusher(facts.head_ref, self.repository.id.number),
         )
         return replace(
             facts,
@@ -500,7 +500,7 @@ class Looker:
             proposal = replace(proposal, whole=await self.offload(reader.whole))
         # Whose word matters does not follow from the rendering: neither waits for the other.
         proposal, verdicts, found = await asyncio.gather(
-            self._people.add(reader, pull, proposal, state.conversation.changes or (), look.told),
+            self.people.add(reader, pull, proposal, state.conversation.changes or (), look.told),
             rendering.soon(
                 rendering.verdicts(
                     self.renderer,
@@ -539,7 +539,7 @@ class Looker:
             proposal = replace(proposal, update=update)
         proposal = await self._compare(reader, proposal)
         if not proposal.place.closed and any(v.blocking for v in verdicts):
-            pushed_by = await self._people.pusher_of(pull)
+            pushed_by = await self.people.pusher_of(pull)
             proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
         return proposal, found
 

@@ -115,6 +115,22 @@ class People:
             talk=replace(p.talk, reviews=reviews),
         )
 
+    async def asking(self, p: Proposal) -> Proposal:
+        """The roles and teams of those who ask for something where nobody wrote anything.
+
+        Args:
+            p: The dashboard issue, as far as it is known.
+        """
+        said = answers.pending(p, memory.read(p))
+        people = {comment.author.login: comment.author.id for comment, _ in said}
+        slugs = needs.teams(p) if people else ()
+        roles, teams = await asyncio.gather(
+            asyncio.gather(*(self._forge.role(*person) for person in people.items())),
+            asyncio.gather(*(self._teams.read(slug) for slug in slugs)),
+        )
+        found = dict(zip(people, roles, strict=True)), dict(zip(slugs, teams, strict=True))
+        return replace(p, people=replace(p.people, roles=found[0], teams=found[1]))
+
     async def _who_wrote(
         self, git: MirrorReader, pull: ListedProposal, mark: str, people: Sequence[str]
     ) -> _Wrote:

@@ -20,6 +20,7 @@ from bot.git.port import (
     MissingObjectError,
     ObjectTooLargeError,
 )
+from bot.loop.dashboard_commands import DashboardCommands
 from bot.loop.dashboards import DashboardHandler
 from bot.loop.deliveries import DeliverySweep
 from bot.loop.discovery import Discovery
@@ -34,6 +35,7 @@ from bot.loop.publishing import Publishing
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.settle import Settling
 from bot.loop.sweep import SweepHandler
+from bot.loop.timed import sooner
 from bot.loop.trouble import TRIES, SomeFailedError, Trouble, incident_of
 from bot.loop.unjudged import Unjudged
 from bot.loop.urgency import urgency_of
@@ -112,6 +114,7 @@ class Controller:
         onboarding = Onboarding(forges, store) if onboards else None
         self._sweeps = SweepHandler(self._serving, store, version, onboarding)
         self._dashboards = DashboardHandler(self._serving, store)
+        self._dashboard_commands = DashboardCommands(self._serving, settling)
         self._named = Named(self._serving, store)
         self._proposals = ProposalHandler(self._serving, settling, store, self._unjudged)
         self._groups = GroupHandler(self._serving, settling)
@@ -231,7 +234,8 @@ class Controller:
             case keys.RepositoryKey():
                 return await self._sweeps.handle(key, hint)
             case keys.DashboardKey():
-                return await self._dashboards.handle(key)
+                answered = await self._dashboard_commands.handle(key, hint)
+                return sooner(answered, await self._dashboards.handle(key))
             case keys.PullKey():
                 await self._named.pull(key, hint)
             case keys.CommitKey():

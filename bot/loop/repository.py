@@ -13,6 +13,7 @@ from bot.forges.port import Forge, ListedProposal, Repository
 from bot.freezes import Freezes
 from bot.git.port import Mirror
 from bot.look.assemble import Looker
+from bot.look.dashboard import DashboardLooker
 from bot.look.groups import GroupLooker
 from bot.look.states import HeadBranch, of_head
 from bot.loop.echoes import Echoes
@@ -46,6 +47,7 @@ class ServedRepository:
         performer: Carries out actions.
         merged: Its merged proposals.
         dashboard: Its dashboard issue.
+        talk: Reads what people say there.
         freezes: What is frozen in it.
         clock: For waiting, and for how old things are.
         offload: Where its mirror is read.
@@ -63,6 +65,7 @@ class ServedRepository:
     performer: Performer
     merged: MergedList
     dashboard: Dashboard
+    talk: DashboardLooker
     freezes: Freezes
     clock: Clock
     offload: Offload

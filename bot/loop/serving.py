@@ -14,6 +14,7 @@ from bot.forges.port import Forge, ForgeMissingError, ForgeRefusedError, Forges,
 from bot.freezes import Freezes
 from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
 from bot.look.assemble import Looker
+from bot.look.dashboard import DashboardLooker
 from bot.look.groups import GroupLooker
 from bot.loop import branches
 from bot.loop.merged import MergedList
@@ -201,6 +202,7 @@ class Serving:
                 ),
                 MergedList(repository.id, repository.installed_at, forge, self._store.proposals),
                 dashboard,
+                DashboardLooker(looker, dashboard),
                 freezes,
                 self._clock,
                 self._offload,

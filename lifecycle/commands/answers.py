@@ -66,8 +66,13 @@ def pending(
         and (not comment.author.bot or rights.named(proposal, comment.author))
         and comment.at >= proposal.times.installed_at
         and (parsed := parse(comment.body, table=table, aliases=aliases))
-        and (meant := parsed if proposal.content.approvable else _anywhere(parsed, table))
+        and (meant := parsed if _is_ours(proposal) else _anywhere(parsed, table))
     )
+
+
+def _is_ours(proposal: Proposal) -> bool:
+    """Whether every command there is meant for us: it changes packages, or is our own issue."""
+    return proposal.content.approvable or proposal.place.issue
 
 
 def _anywhere(parsed: ParsedComment, table: Table) -> ParsedComment:

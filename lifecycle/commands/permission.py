@@ -29,6 +29,10 @@ def refusal(
 ) -> str:
     """Return why stage or right refuse a command; "" when they do not."""
     p = response.proposal
+    if p.place.issue and not row.dashboard:
+        return texts.on_dashboard(
+            row.word, [row.word for row in request.table.rows if row.dashboard]
+        )
     if p.stage not in row.stages:
         return texts.wrong_stage(row.word, p.stage)
     if (

@@ -139,6 +139,7 @@ class CommandSpec(Generic[C]):
         folders: Of a command about the repository: which of its folders one is about, "" for all.
             It means the same under every pull request, and takes the right for these folders by the
             rules of the default branch alone. None for a command about the proposal.
+        dashboard: It means something on the dashboard issue.
         pushes: It pushes to the head branch: that takes what pushing takes, and to have written a
             part does not suffice. Where the branch is in a fork it comes to an explanation only.
         aliases: Other words for it, such as those of other bots.
@@ -153,6 +154,7 @@ class CommandSpec(Generic[C]):
     help: str
     question: bool = False
     folders: Callable[[CommandRequest, CommandResponse, C], tuple[str, ...]] | None = None
+    dashboard: bool = False
     pushes: bool = False
     aliases: tuple[str, ...] = ()
 

@@ -109,6 +109,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.FREEZE,
             folders=timing.frozen_folders,
+            dashboard=True,
             handler=timing.freeze,
             help="publish nothing of this repository, or of a folder in it, from now on",
         ),
@@ -119,6 +120,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.FREEZE,
             folders=timing.thawed_folders,
+            dashboard=True,
             handler=timing.thaw,
             help="end what was frozen by a comment",
         ),
@@ -158,6 +160,7 @@ TABLE = Table(
             handler=questions.list_commands,
             help="show this list",
             question=True,
+            dashboard=True,
         ),
     ]
 )

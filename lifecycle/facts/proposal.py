@@ -45,6 +45,8 @@ class ProposalPlace:
         merge_commit: The merge result, once merged.
         merged_at: When it was merged.
         labels: Names of its labels; None where nobody asked for them.
+        issue: It is the dashboard issue, and no pull request: only what is about the repository
+            means something there.
     """
 
     number: int
@@ -58,6 +60,7 @@ class ProposalPlace:
     merge_commit: Sha | None = None
     merged_at: datetime | None = None
     labels: frozenset[str] | None = None
+    issue: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from lifecycle.messages.markdown import (
     people,
     quote,
     revisions,
+    some,
 )
 from lifecycle.policy import AccessRule, BrokenPolicy, Policy
 from lifecycle.rights import Refused, Unsure, Verdict
@@ -143,6 +144,15 @@ def wrong_stage(command: str, stage: Stage) -> str:
             return f"{word} comes too late: this is published. Open a new proposal."
         case Stage.CLOSED:
             return f"{word} is for open proposals; this one is closed. Reopen it first."
+
+
+def on_dashboard(command: str, words: Sequence[str]) -> str:
+    """A command about a pull request, on the dashboard issue."""
+    there = some(code(f"/{word}") for word in words)
+    return (
+        f"{code(f'/{command}')} refused: it is for a pull request, and this is the dashboard."
+        f" Comment it on the pull request. Here you can use {there}."
+    )
 
 
 def nothing_held() -> str:

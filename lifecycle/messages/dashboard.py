@@ -9,6 +9,7 @@ no trace in them.
 from collections.abc import Iterable, Sequence
 
 from lifecycle import limits
+from lifecycle.events import Frozen
 from lifecycle.facts.overview import (
     ListedChange,
     ListedPackage,
@@ -24,7 +25,8 @@ TITLE = "Packages of this repository"
 INTRODUCTION = (
     "porchbot keeps this issue up to date: each package with its newest revision, and what every"
     " proposal waits for. Changes made here by hand are overwritten. Close the issue to stop the"
-    " updates; reopen it to get them back."
+    " updates; reopen it to get them back. Comment `/freeze <reason>` here to stop publishing at"
+    " once, and `/thaw` to go on; `/help` tells more."
 )
 NOTHING_PROPOSED = "Nothing is proposed."
 
@@ -62,7 +64,7 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
     drafts = [c for c in overview.changes if c.stage is ListedStage.DRAFT]
     parts = [
         INTRODUCTION,
-        _section("Frozen", (timing.frozen([each]) for each in overview.frozen), MOST_FROZEN),
+        _section("Frozen", map(_frozen, overview.frozen), MOST_FROZEN),
         _section("Proposals", map(_change, sorted(proposed, key=_urgent)), int(MOST_CHANGES * left))
         or NOTHING_PROPOSED,
         _section("Drafts", map(_change, sorted(drafts, key=_urgent)), int(MOST_DRAFTS * left)),
@@ -89,6 +91,10 @@ def _section(title: str, lines: Iterable[str], most: int) -> str:
         shown.append(line)
     rest = len(found) - len(shown)
     return "\n".join([heading, *shown, *([f"- and {rest} more"] if rest else [])])
+
+
+def _frozen(each: Frozen) -> str:
+    return f"{timing.frozen([each])}. **Needed:** {timing.thaw([each])}"
 
 
 def _urgent(change: ListedChange) -> tuple[bool, bool, str, int]:

@@ -81,7 +81,7 @@ def _review(_: ForgeState, happening: Happening) -> Json:
 
 def _comment(_: ForgeState, happening: Happening) -> Json:
     comment = happening.extra["comment"]
-    issue: Json = {"number": comment.thread.number}
+    issue: Json = {"number": comment.thread.number, "body": comment.thread.body}
     if isinstance(comment.thread, Pull):
         issue["pull_request"] = {}
     return {"issue": issue, "comment": {"id": comment.id}}

@@ -1,6 +1,6 @@
 """The dashboard issue, as people see it: made once, edited in place, and seldom."""
 
-from tests.stories.people import wait_for
+from tests.stories.people import Person, wait_for
 from tests.stories.world import World, package, resized, seconds_pass
 
 LONG = 400.0
@@ -74,3 +74,43 @@ def test_where_issues_are_off_nothing_is_written_or_said(stage: World) -> None:
         c.path for c in stage.forge.faults.calls("porchbot[bot]") if c.path.endswith("/issues")
     }
     assert asked == set()
+
+
+def test_what_is_shown_there_can_be_stopped_and_resumed_there(stage: World) -> None:
+    """Short-cuts refused: `/freeze` there does nothing, is not answered, or is done twice."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    shows(stage, "Packages")
+    number = stage.proposes("drafts/net/core/w", package("net/core"))
+    issue = stage.owner.repository.get_issue(1)
+
+    def said(person: Person, words: str, answer: str) -> str:
+        on = person.repository.get_issue(1)
+        on.create_comment(words)
+        return wait_for(
+            f"an answer to {words!r}",
+            lambda: next((c.body for c in issue.get_comments() if answer in c.body), None),
+            60,
+        )
+
+    said(stage.outsider, "/freeze never", "@outsider `/freeze` refused: it takes maintain access")
+    said(stage.approver, "/freeze net/ fire", "@approver `net` is frozen: fire")
+    shows(stage, "`approver` froze `net`: fire. **Needed:** `/thaw`")
+    stage.approver.says(number, "/approve")
+    stage.rests()
+    assert stage.author.tags() == {}
+
+    said(stage.author, "/approve", "@author `/approve` refused: it is for a pull request")
+    help_ = said(stage.author, "/help", "at the start of a line")
+    assert ("/thaw" in help_, "/approve" in help_) == (True, False)
+    stage.stop_bot()
+    issue.create_comment("thanks, all")
+    stage.approver.repository.get_issue(1).create_comment("/thaw")  # nobody hears the webhook
+    stage.start_bot()
+    stage.author.waits_for_tag("net/core/v1")
+    stage.rests()
+    answers = [c.body for c in issue.get_comments() if "porchbot:record" in c.body]
+    assert len(answers) == 5
+    stage.wake(f"github:{stage.repository.id}:dashboard")
+    stage.rests()
+    assert len([c for c in issue.get_comments() if "porchbot:record" in c.body]) == 5

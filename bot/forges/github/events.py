@@ -11,6 +11,7 @@ which Re-run or a button of ours was pressed, and by whom). Nothing is decided h
 | the same of a tag | the repository |
 | pull request, review, thread | its head branch; merged: the base branch and all that is open |
 | comment on a pull request | the pull request by its number: the event has no head |
+| comment on an issue of ours | the dashboard |
 | check or status of others ended, Re-run, a button of ours | the proposals at that commit |
 | merge group | the group; destroyed: the base branch too |
 | repository renamed …, rule or member changed | the repository |
@@ -27,6 +28,7 @@ from typing import Any
 from bot.keys import (
     BaseKey,
     CommitKey,
+    DashboardKey,
     GroupKey,
     Key,
     ProposalKey,
@@ -36,7 +38,7 @@ from bot.keys import (
     SweepKey,
 )
 from bot.store.hints import NOTHING, Hint, Press, Rerun
-from lifecycle import names
+from lifecycle import names, records
 from lifecycle.facts.checks import Button
 from lifecycle.identity import GITHUB, RepositoryId
 
@@ -158,9 +160,11 @@ def _head(payload: JSONObject, hint: Hint) -> tuple[Key, Hint]:
 
 def _comment(payload: JSONObject) -> Wakes:
     issue = payload["issue"]
-    if issue.get("pull_request") is None:
-        return
     there = {payload["comment"]["id"]} if payload["action"] != "deleted" else ()
+    if issue.get("pull_request") is None:
+        if there and records.holds_one(issue.get("body") or ""):  # as the dashboard does
+            yield DashboardKey(repository_id(payload)), Hint(comments=frozenset(there))
+        return
     yield PullKey(repository_id(payload), issue["number"]), Hint(comments=frozenset(there))
 
 
@@ -275,7 +279,7 @@ def is_heard(event: str) -> bool:
 _NOTHING_TO_DO: Mapping[str, str] = {
     "ping": "It says that the webhook works, and nothing else.",
     "issues": "Packages are proposed in pull requests; an issue changes none of them.",
-    "issue_comment": "It is a comment on an issue, not on a pull request.",
+    "issue_comment": "It is on an issue that is not the dashboard, or a comment there was deleted.",
     "label": "Labels show the stage of a pull request; nothing follows from them.",
     "deployment": "Deployments are not followed.",
     "deployment_status": "Deployments are not followed.",

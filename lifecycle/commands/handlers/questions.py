@@ -55,7 +55,7 @@ def list_commands(
         )
         for row in request.table.rows
         if p.stage in row.stages
-        and (p.content.approvable or row.anywhere)
+        and (row.dashboard if p.place.issue else p.content.approvable or row.anywhere)
         and (request.facts.same_repository or not row.pushes)
     ]
     return response.say(texts.help_text(rows))

@@ -1,0 +1,106 @@
+"""Looks at what people say on the dashboard issue of a repository."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.dashboard import Dashboard
+from bot.forges.port import Issue
+from bot.git.port import Scope
+from bot.look.assemble import Looked, Looker
+from bot.store.values import Adoption
+from lifecycle import records
+from lifecycle.access import Person
+from lifecycle.facts.conversation import Comment, Discussion
+from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import Content
+from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
+from lifecycle.names import Sha
+
+
+class DashboardLooker:
+    """Looks at the dashboard issue of one repository.
+
+    Args:
+        looker: Looks at its proposals.
+        dashboard: The issue.
+    """
+
+    def __init__(self, looker: Looker, dashboard: Dashboard) -> None:
+        self._looker = looker
+        self._dashboard = dashboard
+
+    async def look(self, adoption: Adoption, since: float) -> Looked | None:
+        """Read what was said there; None where nobody but the bot said anything, or no issue is.
+
+        Args:
+            adoption: What the repository was when the bot first saw it.
+            since: By the monotonic clock; git as it was fetched after that will do.
+        """
+        issue = await self._dashboard.find()
+        if issue is None:
+            return None
+        comments = await self._looker.forge.issue_comments(issue.number)
+        if all(comment.ours for comment in comments):
+            return None
+        return await self._looker.extended.fetched(
+            lambda: self._look(issue, comments, adoption, since)
+        )
+
+    async def _look(
+        self, issue: Issue, comments: Sequence[Comment], adoption: Adoption, since: float
+    ) -> Looked:
+        looker = self._looker
+        me, default, read = looker.repository, looker.repository.default_branch, since
+        (kept, written), (frozen, unread), _ = await asyncio.gather(
+            looker.store.proposals.remembered(me.id, issue.number),
+            looker.freezes.known(),
+            looker.fetcher.fetch(Scope(frozenset({default})), since),
+        )
+        credentials = await looker.forge.git_credentials()
+        with await looker.offload(looker.mirror.open, credentials, since) as git:
+            whole = await looker.offload(looker.reader(git, adoption).whole)
+        found = Proposal(
+            place=ProposalPlace(
+                number=issue.number,
+                title=issue.title,
+                draft=False,
+                merged=False,
+                closed=True,
+                head=Sha(""),
+                base_ref=default,
+                base=Sha(""),
+                issue=True,
+            ),
+            times=Times(installed_at=me.installed_at, looked_at=looker.clock.now()),
+            people=Participants(author=Person(0, "", bot=True), organization=me.owner),
+            content=Content(touched=()),
+            talk=Discussion(
+                comments=tuple(c for c in comments if not c.ours),
+                answers=tuple(self._recorded(c, issue.number) for c in comments if c.ours),
+                kept=kept,
+                written=written,
+            ),
+            rules=Rules(policy=whole.policy),
+            whole=whole,
+        )
+        facts = Facts(
+            repository=me.full_name,
+            repository_id=me.id,
+            head_ref="",
+            head=None,
+            same_repository=True,
+            default_ref=default,
+            proposals=(await looker.people.asking(found),),
+            freezes=frozen,
+            freezes_unread=unread,
+        )
+        seen, nothing = frozenset(comment.id for comment in comments), frozenset[int]()
+        return Looked(facts, read, seen, nothing, {}, {}, nothing)
+
+    def _recorded(self, comment: Comment, number: int) -> Comment:
+        """One of our comments, with its records."""
+        found = records.read_about(
+            comment.body, self._looker.keys, self._looker.repository.id, number
+        )
+        return replace(comment, records=found, body=records.visible(comment.body))

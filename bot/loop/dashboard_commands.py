@@ -1,0 +1,85 @@
+"""What people ask for on the dashboard issue: answered as under a pull request."""
+
+from collections.abc import Sequence
+
+from bot import keys
+from bot.look.assemble import Looked
+from bot.loop.echoes import Echoes
+from bot.loop.repository import ServedRepository
+from bot.loop.serving import Serving
+from bot.loop.settle import Rest, Settling
+from bot.outcomes import ActionOutcome, Report
+from bot.store.hints import NOTHING, Hint
+from lifecycle import dashboard
+from lifecycle.actions import Action
+from lifecycle.kinds import OF_PROPOSAL
+
+
+class DashboardCommands:
+    """Answers on the dashboard issues.
+
+    Args:
+        serving: Finds their repositories.
+        settling: Brings them to rest.
+    """
+
+    def __init__(self, serving: Serving, settling: Settling) -> None:
+        self._serving = serving
+        self._settling = settling
+
+    async def handle(self, key: keys.DashboardKey, hint: Hint) -> float | None:
+        """Answer what was asked since.
+
+        Returns:
+            Seconds after which to look again; None when everything is answered.
+        """
+        served = await self._serving.of(key.repository)
+        if not served.repository.has_issues:
+            return None
+        return await self._settling.settle(DashboardReconciler(served, key, hint))
+
+
+class DashboardReconciler:
+    """One dashboard issue while its comments are answered.
+
+    Args:
+        served: Its repository.
+        key: Its key.
+        hint: What woke it.
+    """
+
+    looks = OF_PROPOSAL
+
+    def __init__(self, served: ServedRepository, key: keys.DashboardKey, hint: Hint) -> None:
+        self._served = served
+        self.hint = hint
+        self.key = self.waiting = str(key)
+
+    @property
+    def echoes(self) -> Echoes:
+        """What was done last in the repository."""
+        return self._served.echoes
+
+    async def look(self, since: float) -> Looked | Rest:
+        """Read what was said."""
+        looked = await self._served.talk.look(self._served.adoption, since)
+        if looked is None:
+            return Rest(self.echoes.wait(self.waiting) if self.hint.comments else None)
+        return looked
+
+    def decide(self, looked: Looked) -> Sequence[Action]:
+        """The answers that are missing."""
+        return dashboard.decide(looked.facts)
+
+    async def perform(
+        self, actions: Sequence[Action], looked: Looked, report: Report
+    ) -> ActionOutcome | Rest:
+        """Answer."""
+        return await self._served.performer.perform(actions, looked, report, NOTHING)
+
+    async def rest(self, looked: Looked) -> Rest:
+        """Wait for the comments that events told of."""
+        if max(self.hint.comments, default=0) <= max(looked.seen_comments, default=0):
+            self.echoes.news(self.waiting)
+            return Rest(None)
+        return Rest(self.echoes.wait(self.waiting))
