@@ -1,15 +1,84 @@
 """`mode: observe`: whose rules say so, and what a head shows that another base does not observe."""
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import get_args
 
 from bot import config
-from lifecycle.actions import AskPublish, SetCheck
+from lifecycle.actions import Action, AskPublish, SetCheck
 from lifecycle.decide import conclude, decide
 from lifecycle.facts.checks import Conclusion
+from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import ReleaseNotes
 from lifecycle.facts.proposal import Proposal, Rules
+from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState
 from lifecycle.policy import AccessRule, BrokenPolicy, Policy, united
-from tests.lifecycle.samples import APPROVER, FACTS, NOW, PROPOSAL, changed, facts, said
+from tests.lifecycle.samples import APPROVER, FACTS, MERGE, NOW, PROPOSAL, changed, facts, said
 from tests.lifecycle.settling import carry_out, settled
+from tests.lifecycle.test_decide import PUBLISHED, RULES
+from tests.lifecycle.test_doubles import LATER, _again, _answered
+from tests.lifecycle.test_memory import approved, edited
+from tests.lifecycle.test_updates import ITSELF, MERGES
+
+ENTRY = LedgerEntry(ListedState.WITHDRAWN, "leaks")
+WITHDRAWAL = LedgerChange(
+    package="net/core",
+    revision=3,
+    path=".porchbot/ledger.yaml",
+    before=None,
+    after=ENTRY,
+    tag="9" * 40,
+    ours=True,
+)
+
+
+def withdrawn() -> Facts:
+    """A withdrawal that was approved and merged."""
+    asked = changed(
+        PROPOSAL,
+        touched=(),
+        verdicts=(),
+        ledger=(WITHDRAWAL,),
+        configures=True,
+        comments=(said(APPROVER, "/approve", minutes=1),),
+    )
+    approved = settled(facts(asked)).proposals[0]
+    at = NOW + timedelta(hours=1)
+    return facts(changed(approved, merged=True, closed=True, merge_commit=MERGE, merged_at=at))
+
+
+NOTES = ReleaseNotes(tag="net/core/v5", package="net/core", revision=5, there=False)
+RESTED, ANSWER = _answered()
+TALK = RESTED.proposals[0].talk
+MORE: dict[str, tuple[Facts, bool]] = {
+    "labels follow the stage": (facts(changed(PROPOSAL, labels=frozenset({"bug"}))), False),
+    "an answer that somebody edited": (edited(approved(), "x", summary=False), False),
+    "an answer that was given twice": (
+        replace(
+            RESTED,
+            proposals=(
+                changed(
+                    RESTED.proposals[0],
+                    answers=(*TALK.answers, _again(ANSWER, 9_000)),
+                    looked_at=LATER,
+                ),
+            ),
+        ),
+        False,
+    ),
+    "the base goes on": (facts(replace(ITSELF, update=MERGES)), False),
+    "it is in a merge queue": (facts(changed(PROPOSAL, in_queue=True, enqueued=True)), False),
+    "everything is frozen": (
+        facts(changed(PROPOSAL, comments=(said(APPROVER, "/freeze fire", minutes=1),))),
+        False,
+    ),
+    "a release is to be made": (
+        facts(changed(PUBLISHED, releases=(NOTES,))),
+        False,
+    ),
+    "a revision was withdrawn": (withdrawn(), True),
+}
+"""What the bot has to do beside the rows of `test_decide`: facts, and whether it publishes."""
 
 OBSERVING = Policy(observe=True, approve=AccessRule(0))
 
@@ -100,3 +169,34 @@ def test_a_broken_file_that_says_so_is_only_observed() -> None:
     good = config.read(b"mode: observe\n")
     assert isinstance(good, Policy)
     assert good.observe
+
+
+def observing(start: Facts) -> Facts:
+    """The same facts where the bot only observes."""
+    return replace(
+        start,
+        proposals=tuple(
+            replace(p, rules=replace(p.rules, policy=replace(p.rules.policy, observe=True)))
+            for p in start.proposals
+        ),
+        others=tuple(map(observing, start.others)),
+        draft_policy=replace(start.draft_policy or Policy(), observe=True),
+    )
+
+
+def test_no_action_but_the_observing_check_whatever_there_is_to_do() -> None:
+    """Short-cut refused: the mode is asked about merges and tags, and forgotten by other actions.
+
+    Everything that `test_decide` and what stands beside has the bot do, each where it only watches.
+    """
+    active: set[type] = set()
+    rows = {name: row[:2] for name, row in RULES.items()} | MORE
+    for name, (start, publishing) in rows.items():
+        active |= {type(action) for action in decide(start, publishing=publishing)}
+        for pressed in (False, True):
+            watched = replace(observing(start), rerun=pressed)
+            for action in decide(watched, publishing=publishing):
+                assert isinstance(action, SetCheck), (name, action)
+                assert action.conclusion is Conclusion.NEUTRAL, name
+                assert action.buttons == (), name
+    assert active == set(get_args(Action)), "each kind of action has facts that lead to it"
