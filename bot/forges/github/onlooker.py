@@ -3,26 +3,24 @@
 Only which App the bot is has to be told: whose comments and check runs are its own follows from it.
 """
 
-from typing import Any
-
 from github.Auth import Token
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.github.app import AppClients
 from bot.forges.github.fields import time
+from bot.forges.github.forges import repository_of
 from bot.forges.github.http import Clients, ForgeTime, JSONObject, call
 from bot.forges.port import BotIdentity, ForgeMissingError, Repository
-from lifecycle.identity import GITHUB, RepositoryId
 
 
-class Onlooker(AppClients):
-    """Clients with one token, for whatever is asked.
+class Onlooker:
+    """Clients with one token, for whatever is asked; implements `Access`.
 
     Args:
         api_url: Where GitHub's REST API answers.
         token: The person's; one that can only read will do.
         slug: Of the bot's App, as in its address.
-        instance: See `AppClients`.
+        instance: See `Access`.
         clock: For when answers came.
         offload: Where requests wait for their answers.
     """
@@ -38,6 +36,7 @@ class Onlooker(AppClients):
         offload: Offload = in_thread,
     ) -> None:
         self.instance = instance
+        self.machine: BotIdentity | None = None
         self.machine = None
         self._slug = slug
         self._token = token
@@ -86,17 +85,8 @@ class Onlooker(AppClients):
 
     async def repository(self, full_name: str) -> Repository:
         """A repository, as the person sees it."""
-        data: Any = (await call(self.clients, "read it", "GET", f"/repos/{full_name}")).data
-        return Repository(
-            id=RepositoryId(GITHUB, int(data["id"])),
-            full_name=str(data["full_name"]),
-            default_branch=str(data["default_branch"]),
-            clone_url=str(data["clone_url"]),
-            installation=0,
-            installed_at=time(data["created_at"]),
-            has_issues=bool(data.get("has_issues", True)),
-            archived=bool(data.get("archived")),
-        )
+        data = (await call(self.clients, "read it", "GET", f"/repos/{full_name}")).data
+        return repository_of(data, 0, time(data["created_at"]))
 
 
 async def installed(app: AppClients, full_name: str) -> tuple[int, int]:
