@@ -325,6 +325,7 @@ def _controller(
         version=version("porchbot"),
         webhook_url=settings.webhook_url,
         onboards=settings.onboarding,
+        observes=settings.observes,
         signs=settings.signing_key,
         intervals=Intervals(settings.sweep_interval),
         clock=clock,

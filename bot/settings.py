@@ -55,6 +55,7 @@ class Settings:
         older_apps: Served as well, until they are removed; newest first.
         hidden: Secrets of the store that must not be logged and are used by nobody here.
         sweep_interval: In seconds (docs/design.md, "Sweeps").
+        observes: It judges and shows, and writes nothing else in any repository.
         signing_key: Signs tags; None where they are not signed.
         public_keys: Of that key and of those that it replaced, newest first: what verifies tags.
     """
@@ -82,6 +83,7 @@ class Settings:
     sweep_interval: float = SWEEP_SECONDS
     instance: str = INSTANCE
     log_form: Form = Form.TEXT
+    observes: bool = False
     onboarding: bool = True
     status_token: str = field(default="", repr=False)
     hidden: tuple[str, ...] = field(default=(), repr=False)
@@ -142,6 +144,7 @@ class Settings:
             ),
             instance=environ.get("PORCHBOT_INSTANCE") or INSTANCE,
             log_form=read.form("PORCHBOT_LOG"),
+            observes=read.observes("PORCHBOT_MODE"),
             onboarding=read.switch("PORCHBOT_ONBOARDING"),
             webhook_url=environ.get("PORCHBOT_WEBHOOK_URL", "").strip(),
             status_token=read.status_token(),
@@ -350,6 +353,13 @@ class _Reading:
         if text not in ("on", "off"):
             self.problems.append(f"{name} is {text!r}. Give on or off.")
         return text != "off"
+
+    def observes(self, name: str) -> bool:
+        """Whether the bot only observes, whatever repositories say."""
+        text = self._environ.get(name, "").strip().lower() or "active"
+        if text not in ("active", "observe"):
+            self.problems.append(f"{name} is {text!r}. Give active or observe.")
+        return text != "active"
 
     def form(self, name: str) -> Form:
         """How logs are written."""

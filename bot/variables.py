@@ -55,6 +55,10 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "PORCHBOT_SWEEP_SECONDS": ("seconds between sweeps, 1 to 86400", f"{SWEEP_SECONDS:g}"),
     "PORCHBOT_INSTANCE": ("name of this bot where another serves the same repositories", INSTANCE),
+    "PORCHBOT_MODE": (
+        "active, or observe: judges and shows in every repository, and writes nothing else",
+        "active",
+    ),
     "PORCHBOT_ONBOARDING": ("propose a .porchbot.yaml where packages are: on or off", "on"),
     "PORCHBOT_LOG": ("logs as text or json", "text"),
     "PORCHBOT_SIGNING_KEY_FILES": (

@@ -400,6 +400,18 @@ def _taggable(proposal: Proposal) -> list[Gate]:
     ]
     gates += [
         Gate(
+            name=f"tag {other.name}",
+            state=GateState.BLOCKED,
+            actual=texts.tag_of_another_bot(other.name),
+            wanted=texts.ONE_BOT,
+            who=texts.TAG_WHO,
+        )
+        for t in remaining
+        for other in t.tagging.foreign
+        if other.marked and not t.tagged
+    ]
+    gates += [
+        Gate(
             name=f"tag {each.name}",
             state=GateState.BLOCKED,
             actual=texts.tag_stays(each),

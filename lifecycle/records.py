@@ -145,6 +145,11 @@ def read_about(
     )
 
 
+def carries_any(body: str) -> bool:
+    """Tell whether a comment has a summary's marker or a record at all; anybody can write one."""
+    return is_summary(body) or _RECORD.search(body) is not None
+
+
 def visible(body: str) -> str:
     """Return a comment of ours without the summary's marker and the record at its end.
 
@@ -268,6 +273,11 @@ def mark_tag(
     """
     mac = _mac(key, "tag", _canonical([repository_id.spelled, package, revision, commit, tree]))
     return f"{message.rstrip()}\nPorchbot-Tag: {mac}\n"
+
+
+def carries_tag_mark(message: str) -> bool:
+    """Tell whether a tag carries a mark at all; anybody can write one."""
+    return _TAG_MARK.search(message) is not None
 
 
 def has_tag_mark(

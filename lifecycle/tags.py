@@ -3,6 +3,7 @@
 Rules (docs/design.md, "Release tags"):
 
 1. Only a tag with our signed record counts as published by us, whatever its name, target or date.
+   Where one with the record of another porchbot stands on a merge, that merge is published.
 2. Every integer tag of a package uses up its number, and so does every number in the ledger and in
    the index.
 3. A tag that we made and that is gone or replaced is not made again: its number stays with its
@@ -30,10 +31,13 @@ class Foreign:
     Attributes:
         name: Such as "net/core/v5".
         before: It was there when the bot came: published before porchbot.
+        marked: It has a mark as porchbot makes it, by a key that is none of ours: another bot has
+            published this.
     """
 
     name: str
     before: bool
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,9 @@ class Asker:
         return PullState(
             pull=pull,
             conversation=await self._offload(_with_commands, said),
-            comments=await self._offload(self._read_comments, said.comments, pull.number),
+            comments=await self._offload(
+                self._read_comments, said.comments, pull.number, frozenset(written)
+            ),
             required=checks,
             queued=queued,
             kept=kept,
@@ -216,20 +218,25 @@ class Asker:
             return ()
         return await self._forge.required_checks(pull.base_ref)
 
-    def _read_comments(self, comments: Iterable[Comment], number: int) -> tuple[Comment, ...]:
+    def _read_comments(
+        self, comments: Iterable[Comment], number: int, written: frozenset[int]
+    ) -> tuple[Comment, ...]:
         """Read records and commands of the comments under a pull request."""
-        for comment in comments:
+        read = tuple(self._read_records(comment, number, written) for comment in comments)
+        for comment in read:
             if not comment.ours:
                 commands.parse(comment.body)  # remembered for the decision
-        return tuple(self._read_records(comment, number) for comment in comments)
+        return read
 
-    def _read_records(self, comment: Comment, number: int) -> Comment:
+    def _read_records(self, comment: Comment, number: int, written: frozenset[int]) -> Comment:
         """The hidden records of our own comments, made for here; text of others has none.
 
         Source: docs/design.md, "Records and events".
         """
         if not comment.ours:
             return comment
+        if self._of_another_bot(comment, written):
+            return replace(comment, ours=False, altered=False)
         found, body = _recorded(comment.body, tuple(self._keys), self._repository.id, number)
         return replace(
             comment,
@@ -237,6 +244,23 @@ class Asker:
             summary=records.is_summary(comment.body, self._instance),
             body=body,
         )
+
+    def _of_another_bot(self, comment: Comment, written: frozenset[int]) -> bool:
+        """Whether our App wrote it as another bot than this one, which neither reads nor mends it.
+
+        What we wrote has our record or marker, or is known to the database. Where a person edited
+        it, ours may have lost them. Then it is another bot's only if it still shows that bot's
+        marker or record, and only by a database that knows what we wrote here: else somebody could
+        take an answer of ours out of sight.
+
+        Args:
+            comment: By our own account.
+            written: Numbers of those that the database knows to be ours.
+        """
+        known = comment.id in written or records.is_summary(comment.body, self._instance)
+        if known or records.read(comment.body, self._keys):
+            return False
+        return not comment.altered or (bool(written) and records.carries_any(comment.body))
 
 
 @lru_cache(maxsize=256)  # each look reads all of our comments again, and few have changed

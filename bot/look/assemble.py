@@ -124,6 +124,7 @@ class Looker:
         login: Our own login, such as "porchbot[bot]".
         instance: Name of this bot in its markers: the summary of another one is not ours.
         freezes: What is frozen in the repository.
+        observes: This bot only observes, whatever the repository says.
         clock: The time that facts are read at, and that waiting is counted in.
         offload: Where git is read.
         tried: What stands in for `.porchbot.yaml`; None for what the branches have.
@@ -141,6 +142,7 @@ class Looker:
         instance: str,
         freezes: KnownFreezes,
         *,
+        observes: bool = False,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         tried: bytes | None = None,
@@ -156,6 +158,7 @@ class Looker:
         )
         self.keys = record_keys
         self._login = login
+        self._observes = observes
         self.freezes = freezes
         self._tried = tried
         self.clock = clock
@@ -294,6 +297,7 @@ class Looker:
             defaults=self.extended.get,
             address=self.repository.clone_url,
             tried=self._tried,
+            observes=self._observes,
         )
 
     async def _both(

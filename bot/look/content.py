@@ -173,7 +173,9 @@ class _Comparison:
             # Who owns a package has a say in what becomes of its revisions.
             **dict.fromkeys((f"{p}/Kptfile".lstrip("/") for p in listed), ""),
         }
-        policy = self.broken[0] if self.broken else self.rules.policy
+        policy = self.rules.policy
+        if self.broken:
+            policy = replace(self.broken[0], observe=policy.observe)
         inside = {place for place, _, _ in approved(found, policy)} - places
         owned = owners.of(
             self.reader, self.base_ref, self.basis, policy, sorted(places), sorted(inside), changed

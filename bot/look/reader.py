@@ -4,7 +4,7 @@ Everything here works on one opened mirror and asks nobody else; it may run in a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot import config
 from bot.config import CONFIG, FOLDER
@@ -58,6 +58,7 @@ class MirrorReader:
         baseline: Branches that packages are published from to what they were when the bot came.
         address: Where git reaches the repository; "" where nobody asks for users of packages.
         tried: What stands in `.porchbot.yaml` of every branch, where somebody tries that out.
+        observes: This bot only observes, whatever the rules say.
     """
 
     git: History
@@ -69,6 +70,7 @@ class MirrorReader:
     address: str = ""
     defaults: Defaults | None = None
     tried: bytes | None = None
+    observes: bool = False
 
     def made_by_us(self, sha: str | None) -> bool:
         """A render commit with our mark: a trailer alone can be written by anybody."""
@@ -153,7 +155,9 @@ class MirrorReader:
         default = None
         if base_ref != self.default_branch:
             default = self.git.ref(names.branch_ref(self.default_branch)) or ""
-        return rules.of_base(self.file, at, base_ref, default)
+        found = rules.of_base(self.file, at, base_ref, default)
+        policy = replace(found.policy, observe=found.policy.observe or self.observes)
+        return replace(found, policy=policy)
 
     def whole(self) -> Whole:
         """What holds for the repository as a whole, by its default branch as it is now."""

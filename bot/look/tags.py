@@ -169,7 +169,11 @@ class Tags:
     def _foreign_at(self, package: str, merge: Sha) -> tuple[Foreign, ...]:
         """Tags of the package on a merge result that carry no record of ours."""
         return tuple(
-            Foreign(names.spelled(package, number), before=False)
+            Foreign(
+                names.spelled(package, number),
+                before=False,
+                marked=self._is_marked(package, number),
+            )
             for number in self._of(package)
             if self._at(package, number) == merge and not self._is_ours(package, number)
         )
@@ -220,6 +224,12 @@ class Tags:
         if ours:
             self.ours[package, number] = Revision(target, sha)
         return ours
+
+    def _is_marked(self, package: str, number: int) -> bool:
+        """Whether a tag has a mark as we make it, whoever made that."""
+        named = self._named(package, number)
+        message = self.git.tag_message(*named) if named else None
+        return message is not None and records.carries_tag_mark(message)
 
     def _of(self, package: str) -> list[int]:
         """The numbers of a package that are tagged, rising."""

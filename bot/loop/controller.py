@@ -66,6 +66,7 @@ class Controller:
         version: Of this bot: repositories that another one has swept are looked at anew.
         webhook_url: Where the forge is to send webhooks; "" where nobody said.
         onboards: Propose a configuration to repositories that have packages and none.
+        observes: Judge and show in every repository, and write nothing else.
         intervals: When sweeps come again.
         signs: Signs tags; None where they are not signed.
         clock: For all that is done.
@@ -84,6 +85,7 @@ class Controller:
         version: str = "",
         webhook_url: str = "",
         onboards: bool = False,
+        observes: bool = False,
         intervals: Intervals = DEFAULT,
         signs: SigningKey | None = None,
         clock: Clock = SYSTEM,
@@ -100,6 +102,7 @@ class Controller:
             store,
             record_keys,
             instance,
+            observes=observes,
             signs=signs,
             clock=clock,
             offload=offload,
@@ -111,7 +114,7 @@ class Controller:
         self._discovery = Discovery(forges, store, idle)
         self._health = HealthSweep(forges, store, webhook_url)
         self._deliveries = DeliverySweep(forges, store, clock=clock)
-        onboarding = Onboarding(forges, store) if onboards else None
+        onboarding = Onboarding(forges, store) if onboards and not observes else None
         self._sweeps = SweepHandler(self._serving, store, version, onboarding)
         self._dashboards = DashboardHandler(self._serving, store)
         self._dashboard_commands = DashboardCommands(self._serving, settling)

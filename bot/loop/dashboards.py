@@ -71,7 +71,9 @@ class DashboardHandler:
         if last is not None and now < last[0] + PACE and frozen == last[1]:
             return last[0] + PACE - now
         self._looked.put(key.repository, (now, frozen))
-        if await served.offload(branches.observes, served.mirror, served.repository.default_branch):
+        if self._serving.observes or await served.offload(
+            branches.observes, served.mirror, served.repository.default_branch
+        ):
             return None
         try:
             await self._write(served)

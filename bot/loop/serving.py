@@ -52,6 +52,7 @@ class Serving:
         store: The database.
         record_keys: For hidden records, newest first.
         instance: Name of this bot in its markers.
+        observes: It writes nothing but checks in any repository.
         signs: Signs tags; None where they are not signed.
         clock: For all that is done in them.
         offload: Where their mirrors are read.
@@ -66,6 +67,7 @@ class Serving:
         record_keys: Sequence[bytes],
         instance: str,
         *,
+        observes: bool = False,
         signs: SigningKey | None = None,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
@@ -76,6 +78,7 @@ class Serving:
         self._store = store
         self._keys = record_keys
         self._instance = instance
+        self.observes = observes
         self._signs = signs
         self._clock = clock
         self._offload = offload
@@ -176,6 +179,7 @@ class Serving:
                 me.login,
                 self._instance,
                 freezes,
+                observes=self.observes,
                 clock=self._clock,
                 offload=self._offload,
             )

@@ -383,6 +383,17 @@ def clash_removed(tagging: Tagging) -> str:
     return f"no tag {_tag(tagging.clash)}: {push}"
 
 
+def tag_of_another_bot(name: str) -> str:
+    """A tag on the merge that another bot made."""
+    return f"another porchbot has published this merge as {code(name)}"
+
+
+ONE_BOT = (
+    "one bot that publishes here: let the other one only observe (`PORCHBOT_MODE=observe`), and"
+    " delete its tag if this bot is to publish the merge"
+)
+
+
 def tag_lost(touched: Touched, lost: TagLoss) -> str:
     """What became of a tag that we made."""
     tag = names_.spelled(touched.package, touched.revision)

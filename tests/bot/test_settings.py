@@ -111,6 +111,7 @@ def test_everything_given(tmp_path: Path) -> None:
             "PORCHBOT_WORKERS": "8",
             "PORCHBOT_SWEEP_SECONDS": "2.5",
             "PORCHBOT_INSTANCE": "second",
+            "PORCHBOT_MODE": "observe",
         }
     )
 
@@ -132,6 +133,7 @@ def test_everything_given(tmp_path: Path) -> None:
         workers=8,
         sweep_interval=2.5,
         instance="second",
+        observes=True,
     )
     assert settings.private_keys == (settings.private_key, *settings.older_keys)
 

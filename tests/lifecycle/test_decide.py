@@ -76,6 +76,7 @@ DOUBTED = changed(MERGED, doubt=UnknownRules.BASE)
 LOST = changed(
     MERGED, touched=(replace(CORE, tagging=Tagging(5, lost=TagLoss.GONE, tag="9" * 40)),)
 )
+OF_ANOTHER_BOT = Foreign("net/core/v4", before=False, marked=True)
 PUBLISHED = changed(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),))
 CLOSED = changed(PROPOSAL, closed=True)
 GONE = replace(CORE, tree="", head_tree="", tagging=Tagging(0))
@@ -296,6 +297,20 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         settled(facts(changed(MERGED, queued=True), head=None)),
         True,
         [a.Tag],
+    ),
+    "a merge that another porchbot tagged is not tagged again": (
+        settled(
+            facts(
+                changed(
+                    MERGED,
+                    queued=True,
+                    touched=(replace(CORE, tagging=Tagging(5, foreign=(OF_ANOTHER_BOT,))),),
+                ),
+                head=None,
+            )
+        ),
+        True,
+        [],
     ),
     "a package that a merge removes gets no tag beside one that does": (
         settled(
@@ -782,6 +797,7 @@ TAGGINGS = [
     Tagging(5),
     Tagging(5, tagged=True),
     Tagging(5, tagged=True, foreign=(Foreign("net/core/v4", before=False),)),
+    Tagging(5, foreign=(OF_ANOTHER_BOT,)),
     Tagging(5, lost=TagLoss.GONE, tag="9" * 40),
     Tagging(5, clash="refs/tags/net"),
     Tagging(5, missing=("net/core/v3",)),

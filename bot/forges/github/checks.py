@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -33,6 +34,11 @@ MOST_STATUSES = 300
 OF = ":"
 """Ends the name of a bot before the digest of its check runs: of two on one repository, each has
 its own, whichever App they are."""
+
+NAMED = re.compile(r"(porchbot/[a-z]+)(?: \(([^()]+)\))?")
+"""A check of a bot that has a name of its own ends in that name: "porchbot/publish (staging)". Else
+two bots of one App would hide each other's, and the one that spoke last would be what a branch
+requires (GitHub shows the newest run of an App and a name)."""
 
 BOT = "[bot]"
 """Ends the login of an App; no person's login has brackets."""
@@ -93,6 +99,7 @@ class CheckRuns(Calls):
         Only the last of them carries the digest: a run that lacks some is made anew.
         """
         body, *rest = bodies(check)
+        body["name"] = spelled(check.name, self._app.instance)
         for each in (body, *rest):
             if "external_id" in each:
                 each["external_id"] = external(each["external_id"], self._app.instance)
@@ -119,7 +126,8 @@ class CheckRuns(Calls):
         )
         # Rulesets write -1, or nothing, where it may come from any App.
         found = {(name, app if app and app > 0 else None) for name, app in by_rules | by_protection}
-        checks = [RequiredCheck(name, app, app in (None, app_id)) for name, app in found]
+        instance = self._app.instance
+        checks = [_required(name, app, app_id, instance) for name, app in found]
         return tuple(sorted(checks, key=lambda check: (check.name, check.source or 0)))
 
     async def rules(self, branch: str) -> str:
@@ -165,6 +173,23 @@ class CheckRuns(Calls):
         }
 
 
+def spelled(name: str, instance: str) -> str:
+    """The name of a check at the forge, with that of the bot where it has one of its own."""
+    return f"{name} ({instance})" if instance else name
+
+
+def _own(name: str, instance: str) -> str:
+    """The name of a check without that of the bot whose it is; "" for a check of another bot."""
+    found = NAMED.fullmatch(name)
+    return found[1] if found and (found[2] or "") == instance else ""
+
+
+def _required(name: str, app: int | None, app_id: int, instance: str) -> RequiredCheck:
+    own = _own(name, instance)
+    reportable = app in (None, app_id) and (bool(own) or not NAMED.fullmatch(name))
+    return RequiredCheck(own if own and reportable else name, app, reportable)
+
+
 def external(digest: str, instance: str) -> str:
     """What a check is marked with: what it shows, and of which bot it is."""
     return f"{instance}{OF}{digest}" if instance else digest
@@ -185,14 +210,15 @@ def _check(data: JSONObject, app_id: int, instance: str) -> CheckRun:
     named, digest = digest_of(str(data["external_id"] or ""))
     made_by, completed = int((data["app"] or {}).get("id", 0)), data["status"] == "completed"
     passed = Conclusion.SUCCESS if data["conclusion"] in _PASSING else Conclusion.FAILURE
+    own = _own(str(data["name"]), instance) if made_by == app_id and named == instance else ""
     return CheckRun(
         id=int(data["id"]),
-        name=str(data["name"]),
+        name=own or str(data["name"]),
         status=Status.COMPLETED if completed else Status.IN_PROGRESS,
         conclusion=passed if completed else None,
         digest=digest,
         completed_at=time(data["completed_at"]) if data["completed_at"] else None,
-        ours=made_by == app_id and named == instance,
+        ours=bool(own),
         source=made_by,
         app=str((data["app"] or {}).get("slug") or ""),
     )

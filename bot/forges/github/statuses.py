@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import replace
 from urllib.parse import quote, urlsplit
 
-from bot.forges.github.checks import CheckRuns, digest_of, external, state_of
+from bot.forges.github.checks import CheckRuns, digest_of, external, spelled, state_of
 from bot.forges.github.fields import is_us, time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.port import BotIdentity, ForgeRefusedError
@@ -51,18 +51,23 @@ class StatusChecks(CheckRuns):
     async def statuses(self, head: Sha) -> dict[str, CheckState]:
         """Those of others: ours are checks."""
         found = await super().statuses(head)
-        return {name: state for name, state in found.items() if name not in OURS}
+        return {name: state for name, state in found.items() if name not in self._names}
 
     async def set_check(self, check: SetCheck) -> None:
         """Put a status; it takes the place of the one before, whoever put that."""
         conclusion = check.conclusion if check.status is Status.COMPLETED else None
         body = {
             "state": _SPELLED[conclusion],
-            "context": check.name,
+            "context": spelled(check.name, self._app.instance),
             "description": check.title[:LINE],
             "target_url": self._address(check),
         }
         await self._send("put a commit status", "POST", f"/statuses/{check.head}", body)
+
+    @property
+    def _names(self) -> dict[str, str]:
+        """Contexts of this bot's statuses to the names of its checks."""
+        return {spelled(name, self._app.instance): name for name in OURS}
 
     def _address(self, check: SetCheck) -> str:
         """The pull requests of the commit, where the summary is; and what is shown, as a digest."""
@@ -83,9 +88,9 @@ class StatusChecks(CheckRuns):
         newest: dict[str, JSONObject] = {}
         async for each in pages(self._pool, "read who put the commit statuses", path):
             newest.setdefault(str(each["context"]), each)
-            if newest.keys() >= OURS:
+            if newest.keys() >= self._names.keys():
                 break
-        return tuple(self._read(newest[name], me) for name in sorted(newest.keys() & OURS))
+        return tuple(self._read(newest[name], me) for name in sorted(newest.keys() & self._names))
 
     def _read(self, data: JSONObject, me: BotIdentity) -> CheckRun:
         mark = urlsplit(str(data["target_url"] or "")).fragment
@@ -93,7 +98,7 @@ class StatusChecks(CheckRuns):
         conclusion = _CONCLUSIONS.get(state_of(data))
         return CheckRun(
             id=int(data["id"]),
-            name=str(data["context"]),
+            name=self._names[str(data["context"])],
             status=Status.COMPLETED if conclusion else Status.IN_PROGRESS,
             conclusion=conclusion,
             digest=digest,

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import cast
 
+import pytest
+
 from bot.clock import in_thread
 from bot.forges.port import Conversation, Forge, ListedProposal, Repository, RequiredCheck
 from bot.look import required
@@ -14,7 +16,7 @@ from bot.store.values import MergeRefusal
 from lifecycle import records
 from lifecycle.access import Person
 from lifecycle.facts.checks import CheckRun, CheckState
-from lifecycle.facts.conversation import Comment
+from lifecycle.facts.conversation import Comment, Written
 from lifecycle.facts.merging import MergeObstacle, MergeWait
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
@@ -43,6 +45,7 @@ class _Talk:
     """A forge with one pull request, under which one comment of ours stands."""
 
     body: str
+    edited: bool = False
 
     async def proposals_of(self, _: str) -> tuple[ListedProposal, ...]:
         return (replace(OURS, number=7, head_repository=HERE.number),)
@@ -51,7 +54,9 @@ class _Talk:
         return Conversation(
             head=Sha("a" * 40),
             opened_at=AT,
-            comments=(Comment(id=900, author=BOT, body=self.body, at=AT, ours=True),),
+            comments=(
+                Comment(id=900, author=BOT, body=self.body, at=AT, ours=True, altered=self.edited),
+            ),
             reviews=(),
             review_texts=(),
             review_numbers=frozenset(),
@@ -90,6 +95,44 @@ async def test_a_record_carried_over_is_dropped_where_comments_are_read() -> Non
 
     (pull,) = state.relevant
     assert [c.records for c in pull.comments] == [(_record(HERE, 7),)]
+
+
+MARKER = records.summary_marker("staging")
+THEIRS = records.sign(_record(HERE, 7), records.key_of(KEY, "staging"))
+READ: dict[str, tuple[str, bool, bool, bool]] = {
+    # text, edited by a person, what the database knows, whether it is ours
+    "our record": (records.sign(_record(HERE, 7), KEY), False, False, True),
+    "our record, edited": (records.sign(_record(HERE, 7), KEY), True, False, True),
+    "our marker": (records.summary_marker("x"), True, False, True),
+    "another bot's record": (THEIRS, False, False, False),
+    "another bot's marker": (MARKER, False, False, False),
+    "neither": ("Hello.", False, False, False),
+    "another bot's, edited": (f"{MARKER} and more", True, True, False),
+    "another bot's record, edited": (f"{THEIRS} and more", True, True, False),
+    # What people did to ours is noticed, whatever they wrote there.
+    "nothing left of it": ("All is well.", True, True, True),
+    "another bot's marker, and nobody knows what we wrote": (MARKER, True, False, True),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+async def test_of_what_our_app_wrote_only_our_own_is_ours(case: str) -> None:
+    """Short-cuts refused: the login alone, by which two bots of one App mend each other's comments;
+    and the text alone, by which somebody takes an answer of ours out of sight.
+    """
+    body, edited, known, ours = READ[case]
+    store = MemoryStore()
+    if known:
+        await store.proposals.keep(HERE, 7, written={901: Written()})
+    talk = _Talk(body, edited=edited)
+    asker = Asker(REPOSITORY, cast(Forge, talk), store, [KEY], "x", in_thread)
+
+    state = await asker.ask(
+        HeadBranch(HERE.number, OURS.head_ref), frozenset(), rerun=False, publishing=False
+    )
+
+    (found,) = state.relevant[0].comments
+    assert (found.ours, found.altered) == (ours, ours and edited)
 
 
 async def test_what_was_just_queued_counts_as_in_the_queue_and_later_as_having_left() -> None:

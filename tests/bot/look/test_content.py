@@ -521,6 +521,34 @@ def test_the_newest_tag_is_told_when_it_is_not_ours(remote: Remote) -> None:
     ]
 
 
+def test_a_tag_of_another_bot_on_the_merge_is_told_from_one_that_people_made(
+    remote: Remote,
+) -> None:
+    """Short-cut refused: a tag without our record only uses up its number, and the merge that the
+    other bot published as v1 becomes v2 as well.
+    """
+    merge = remote.commit(CORE)
+    remote.git("tag", "--annotate", "-m", "by hand", "net/core/v1", merge)
+    theirs = records.mark_tag(
+        "net/core v2\n",
+        records.key_of(KEY, "staging"),
+        repository_id=on_github(ME),
+        package="net/core",
+        revision=2,
+        commit=merge,
+        tree="t",
+    )
+    remote.git("tag", "--annotate", "-m", theirs, "net/core/v2", merge)
+    with opened(remote) as git:
+        found = reader(git).tags.tagging("net/core", Sha(merge), removed=False, listed={})
+
+    assert not found.tagged
+    assert {each.name: each.marked for each in found.foreign} == {
+        "net/core/v1": False,
+        "net/core/v2": True,
+    }
+
+
 @pytest.mark.parametrize("blocking", ["net", "net/core", "net/core/v1/rc1"])
 def test_a_tag_that_git_cannot_hold_is_told(remote: Remote, blocking: str) -> None:
     """The short-cut pushes and sees: git refuses again and again, and nobody is told why."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.forges.github import merging
-from bot.forges.github.checks import _check, external
+from bot.forges.github.checks import _check, _required, external, spelled
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import Clients, graphql, pages, send
 from bot.forges.github.user import UserClients
@@ -335,7 +335,7 @@ def test_of_two_bots_of_one_app_each_has_its_own_check_runs(
     """Short-cut refused: the App's number alone; each bot then takes the other's for its own."""
     data = {
         "id": 1,
-        "name": "porchbot/publish",
+        "name": spelled("porchbot/publish", made_by),
         "status": "completed",
         "conclusion": "success",
         "external_id": external("d1.m1", made_by),
@@ -345,7 +345,33 @@ def test_of_two_bots_of_one_app_each_has_its_own_check_runs(
 
     run = _check(data, 7, who)
 
-    assert (run.digest, run.ours) == ("d1.m1", app == 7 and who == made_by)
+    ours = app == 7 and who == made_by
+    name = "porchbot/publish" if ours else spelled("porchbot/publish", made_by)
+    assert (run.name, run.digest, run.ours) == (name, "d1.m1", ours)
+    # Who puts its name into the run of another bot has not made that one's.
+    assert not _check(data | {"external_id": "x:d1"}, 7, who).ours
+
+
+@pytest.mark.parametrize(
+    ("name", "app", "who", "wanted"),
+    [
+        ("porchbot/publish", 7, "", ("porchbot/publish", True)),
+        ("porchbot/publish", None, "", ("porchbot/publish", True)),
+        ("porchbot/publish", 8, "", ("porchbot/publish", False)),
+        ("porchbot/publish (staging)", 7, "staging", ("porchbot/publish", True)),
+        ("porchbot/publish (staging)", 7, "", ("porchbot/publish (staging)", False)),
+        ("porchbot/publish", 7, "staging", ("porchbot/publish", False)),
+        ("porchbot/publish (staging)", 8, "staging", ("porchbot/publish (staging)", False)),
+        ("ci", None, "staging", ("ci", True)),
+    ],
+)
+def test_a_branch_requires_the_check_of_one_bot(
+    name: str, app: int | None, who: str, wanted: tuple[str, bool]
+) -> None:
+    """Short-cut refused: one name for both. What the branch requires is then whoever spoke last."""
+    found = _required(name, app, 7, who)
+
+    assert (found.name, found.ours) == wanted
 
 
 @pytest.mark.parametrize("told", CONCLUSIONS)
