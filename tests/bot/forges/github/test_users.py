@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,10 @@ def test_the_last_word_of_another_is_none_of_ours(forge: SandboxForge) -> None:
 
     assert (forged.ours, forged.conclusion) == (False, Conclusion.SUCCESS)
     assert shown(at, head).ours
-    assert not shown(served(second), head).ours
+    other = served(second)
+    assert not [run for run in asyncio.run(other.checks(head)) if run.ours]
+    asyncio.run(other.set_check(replace(check(head, None), digest="d2")))
+    assert shown(at, head).digest != shown(other, head).digest  # neither takes the other's place
     user.close()
     second.close()
 
