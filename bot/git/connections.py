@@ -188,6 +188,13 @@ class Connections:
                 pass  # it was closed meanwhile, which no connection tells before it is used
         return self._talk(_Connection(address, self._seconds), request)
 
+    def close(self) -> None:
+        """Close what is kept."""
+        with self._lock:
+            kept, self._idle = self._idle, []
+        for each in kept:
+            each.close()
+
     def _talk(self, connection: _Connection, request: Request) -> Answer:
         try:
             answer, again = connection.talk(request)

@@ -39,16 +39,28 @@ class SandboxForge:
         hooks: Webhooks that were sent; `hooks.idle()` waits for them.
         api_url: `http://127.0.0.1:PORT/api/v3`, PyGithub's `base_url`.
         web_url: `http://127.0.0.1:PORT`: pages, and git at `/owner/repo.git`.
+
+    Args:
+        folder: For everything on disk.
+        clock: What time it is there.
+        port: 0 takes a free one.
+        tls: Files of a certificate and its key, PEM; None speaks plain HTTP.
     """
 
     def __init__(
-        self, folder: Path, *, clock: Callable[[], datetime] = _now, port: int = 0
+        self,
+        folder: Path,
+        *,
+        clock: Callable[[], datetime] = _now,
+        port: int = 0,
+        tls: tuple[Path, Path] | None = None,
     ) -> None:
         # With its protocol named, asyncio switches off Nagle's delay of 40 ms an answer.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind(("127.0.0.1", port))
-        self.web_url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        scheme = "https" if tls else "http"
+        self.web_url = f"{scheme}://127.0.0.1:{self._socket.getsockname()[1]}"
         self.api_url = f"{self.web_url}/api/v3"
         self.links = Links(api=self.api_url, web=self.web_url)
         self.store = BareStore(folder / "repositories")
@@ -69,6 +81,8 @@ class SandboxForge:
                 log_level="warning",
                 access_log=False,
                 server_header=False,
+                ssl_certfile=tls[0] if tls else None,
+                ssl_keyfile=tls[1] if tls else None,
                 date_header=True,
                 # Longer than a busy machine lets a client stand still: what it sends just as its
                 # connection is closed would be lost.

@@ -32,6 +32,10 @@ from bot.sayable import sayable
 
 JSONObject = dict[str, Any]
 
+NOT_TRUSTED = (
+    "its certificate is not trusted (name the certificates of its authority in PORCHBOT_GITHUB_CA)"
+)
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -438,6 +442,8 @@ def _network(wanted: str) -> Iterator[None]:
         yield
     except github.GithubException as error:
         raise ForgeBusyError(wanted, f"{error.status} {type(error).__name__}") from error
+    except requests.exceptions.SSLError as error:
+        raise ForgeBusyError(wanted, NOT_TRUSTED) from error
     except requests.RequestException as error:
         raise ForgeBusyError(wanted, type(error).__name__) from error
     except RuntimeError as error:  # how PyGithub refuses a redirect to another host
