@@ -51,6 +51,7 @@ from lifecycle.actions import (
     MakeRelease,
     Merge,
     OpenProposal,
+    PushLedger,
     PushRender,
     PushUpdate,
     React,
@@ -249,6 +250,8 @@ class Performer:
                 await self._keep(action)
             case PushRender() | PushUpdate():
                 return await self._push_commit(action)
+            case PushLedger():
+                return await self._push_ledger(action)
             case Forget(number, trees):
                 self._renderer.forget(trees)
                 await self._store.proposals.forget_refusal(self._repository_id, number)
@@ -299,10 +302,18 @@ class Performer:
             case SetLabels(number, add, remove):
                 return await self._label(number, add, remove)
             case OpenProposal():
-                await self._forge.open_proposal(action)
+                await self._open_proposal(action)
             case MakeRelease(tag=tag, title=title, body=body):
                 await self._forge.make_release(tag, title, body)
         return DONE
+
+    async def _open_proposal(self, action: OpenProposal) -> None:
+        """Open it; one that is about another branch than the look is woken, for nothing else is."""
+        number = await self._forge.open_proposal(action)
+        if not action.draft:
+            me = self._repository_id
+            here = keys.ProposalKey(me, me.number, action.head_ref)
+            await self._store.queue.wake(here, Hint(numbers=frozenset({number})))
 
     async def _label(self, number: int, add: Sequence[str], remove: Sequence[str]) -> ActionResult:
         """Labels only show what is so: a forge that refuses them keeps nothing back."""
@@ -343,6 +354,35 @@ class Performer:
         else:
             sha = await self._offload(self._write_update, action)
         return await self._push_branch(action.head_ref, action.head, sha, action.asked)
+
+    async def _push_ledger(self, action: PushLedger) -> ActionResult:
+        """Make the branch; what a rule forbids is remembered for the base that it was made on."""
+        sha = await self._offload(self._write_ledger, action)
+        ref = names.branch_ref(action.head_ref)
+        try:
+            return await self._push([RefUpdate(ref, action.tip, sha)])
+        except GitRefusedError as error:
+            refusal = PushRefusal(str(error), action.asked)
+        log.warning("push refused", ref=ref, reason=refusal.reason)
+        await self._store.proposals.refuse_push(self._repository_id, ref, action.base, refusal)
+        return ActionResult(ActionOutcome.LOOK_AGAIN, refusal.reason)
+
+    def _write_ledger(self, action: PushLedger) -> Sha:
+        with self._mirror.open() as git:
+            return git.write_commit(
+                action.base,
+                {action.path: action.data},
+                self._who,
+                self._clock.now(),
+                lambda tree: records.mark_message(
+                    action.message,
+                    self._key,
+                    action.base,
+                    tree,
+                    self._repository_id,
+                    action.asker,
+                ),
+            )
 
     async def _push_branch(
         self, head_ref: str, head: Sha, wanted: str, asked: int = 0

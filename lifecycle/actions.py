@@ -93,8 +93,45 @@ class PushUpdate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PushLedger:
+    """Make a branch that changes one file of the ledger, or make it anew while it is at `tip`.
+
+    Attributes:
+        head_ref: Branch name.
+        tip: Where it is; "" where it must not exist.
+        base: Tip of the base branch, and the parent of the commit.
+        path: The file.
+        data: The whole file.
+        message: Without the mark that makes it ours; that is added with the key.
+        asked: Number of the comment that asked for it.
+        asker: Login of whoever wrote that; the commit names it under its mark.
+    """
+
+    KIND: ClassVar[Kind] = Kind(
+        name="PushLedger",
+        repeat=Repeat.NOTICED,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.ONE_BY_ONE,
+    )
+
+    head_ref: str
+    tip: str
+    base: Sha
+    path: str
+    data: bytes
+    message: str
+    asked: int
+    asker: str
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("branch", self.head_ref), (self.tip, self.base))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenProposal:
-    """Open a draft pull request for a draft branch.
+    """Open a pull request for a branch.
 
     Attributes:
         head_ref: The branch.
@@ -102,6 +139,7 @@ class OpenProposal:
         title: One line of plain text.
         body: Markdown.
         assignee: Login of whoever pushed the branch; "" when that is not known.
+        draft: It is a draft; else it is ready.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -113,6 +151,7 @@ class OpenProposal:
     title: str
     body: str
     assignee: str = ""
+    draft: bool = True
 
     @property
     def writes(self) -> Write:
@@ -651,6 +690,7 @@ class DeleteBranch:
 Action = (
     PushRender
     | PushUpdate
+    | PushLedger
     | OpenProposal
     | SetDraft
     | SetLabels

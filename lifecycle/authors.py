@@ -85,7 +85,10 @@ def wrote(
     known = (
         all(c.author and c.committer is not None for c in made)
         and all(m.actor and not m.anybodys for m in pushed)
-        and any(m.after.strip("0") and m.actor not in ("", login) for m in moves)
+        and (
+            any(m.after.strip("0") and m.actor not in ("", login) for m in moves)
+            or (bool(commits) and not made)  # of ours the mark tells who asked
+        )
     )
     accounts = {a for c in made for a in c.accounts} | {m.account for m in pushed}
     logins = frozenset(person for person in people if person) - {login}

@@ -476,7 +476,8 @@ def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
 
 
 def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:
-    if not facts.is_draft_branch or facts.head != proposal.place.head or facts.open:
+    tidied = facts.is_draft_branch or names.is_ledger_branch(facts.head_ref)
+    if not (tidied and facts.may_push) or facts.head != proposal.place.head or facts.open:
         return []
     if facts.push_refused:
         return []  # the summary says so

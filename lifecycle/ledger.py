@@ -16,8 +16,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from cadlib import yaml
+from cadlib.errors import PackageError
 from lifecycle import names
 from lifecycle.access import AccessAction
+from lifecycle.names import Sha
+from lifecycle.owners import Owned
 
 
 class ListedState(StrEnum):
@@ -143,3 +147,107 @@ def bound(changes: Iterable[LedgerChange]) -> dict[str, str]:
 
 def _said(entry: LedgerEntry | None) -> list[str]:
     return [] if entry is None else [entry.state, entry.reason, entry.tag]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionState:
+    """How a revision stands that somebody names in a command.
+
+    Attributes:
+        package: Path of its package.
+        revision: Its number.
+        base_ref: The branch whose ledger is to list it.
+        base: Tip of that branch.
+        tag: The object that its tag names; "" when there is no such tag.
+        known: It has a tag, or had one.
+        entry: What the ledgers of all branches say of it; None for nothing.
+        used_by: Packages of that branch that have it as upstream, sorted.
+        path: The file that is to list it.
+        file: That file; None where there is none.
+        broken: The ledger cannot be read.
+        owned: Who owns the package, where rules name code owners.
+        withdraws: How a proposal to withdraw it stands.
+        deprecates: How a proposal to deprecate it stands.
+    """
+
+    package: str
+    revision: int
+    base_ref: str
+    base: Sha
+    path: str
+    tag: str = ""
+    known: bool = True
+    entry: LedgerEntry | None = None
+    used_by: tuple[str, ...] = ()
+    file: bytes | None = None
+    broken: bool = False
+    owned: tuple[Owned, ...] = ()
+    withdraws: "ProposedState"
+    deprecates: "ProposedState"
+
+    @property
+    def name(self) -> str:
+        """The revision as its tag is called, such as "net/core/v5"."""
+        return names.spelled(self.package, self.revision)
+
+    def listed(self, entry: LedgerEntry) -> bytes | None:
+        """Return the file with an entry for the revision; None where it cannot be written.
+
+        Args:
+            entry: What the file is to say of it.
+        """
+        made = {"state": str(entry.state), "reason": entry.reason}
+        if entry.tag:
+            made["tag"] = entry.tag
+        try:
+            return _with(self.file or _NEW, self.package, self.revision, made)
+        except PackageError:
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedState:
+    """How the proposal stands that the bot would open about a revision.
+
+    Attributes:
+        branch: Name of its branch.
+        tip: What is there; "" for nothing.
+        free: Nothing is there, or what the bot made or the base branch holds: it may be replaced.
+        number: Of the open pull request of the branch; 0 for none.
+        refused: Why the forge took no push to the branch; "" while it did not refuse.
+        asked: Number of the comment that asked for that push.
+    """
+
+    branch: str
+    tip: str = ""
+    free: bool = True
+    number: int = 0
+    refused: str = ""
+    asked: int = 0
+
+
+_NEW = b"""\
+# Revisions that were withdrawn or deprecated: their numbers are never given again.
+version: 1
+"""
+
+
+def _with(data: bytes, package: str, revision: int, entry: Mapping[str, str]) -> bytes:
+    """A file of the ledger with one entry more; that of a package is a part of the older form.
+
+    Raises:
+        PackageError: The change has no place in the text.
+    """
+    stream = yaml.read(data)
+    value = stream.documents[0].value if stream.documents else None
+    whole = dict(value) if isinstance(value, dict) else {}
+    listed = _mapping(whole.get("revisions"))
+    inner = listed if package else _mapping(listed.get("."))
+    key = next((each for each in inner if each.removeprefix("v") == str(revision)), str(revision))
+    inner = {**inner, key: dict(entry)}
+    whole["revisions"] = inner if package else {**listed, ".": inner}
+    return yaml.edit(stream, {0: whole})
+
+
+def _mapping(value: object) -> dict[str, yaml.Value]:
+    return dict(value) if isinstance(value, dict) else {}

@@ -31,6 +31,10 @@ HEADS, TAGS = "refs/heads", "refs/tags"
 DRAFTS = "drafts/"
 """What the names of draft branches begin with."""
 
+DELETIONS, DEPRECATIONS = "deletionProposed/", "porchbot/deprecate/"
+"""What the names of branches begin with from which revisions are withdrawn, as with Porch, and
+deprecated."""
+
 MOST_REVISIONS = 999_999_999
 """The highest number that is read as a revision; longer ones are foreign tags."""
 
@@ -108,6 +112,21 @@ def parse_shown(text: str) -> tuple[str, int] | None:
     package, at, last = text.rpartition("@")
     found = _REVISION.fullmatch(last) if at else None
     return parse_tag(tag_ref(spelled(package, int(found[1])))) if found else None
+
+
+def withdrawal_branch(package: str, revision: int) -> str:
+    """Return the branch from which a withdrawal is proposed: where Porch proposes a deletion."""
+    return f"{DELETIONS}{spelled(package, revision)}"
+
+
+def deprecation_branch(package: str, revision: int) -> str:
+    """Return the branch from which a deprecation is proposed."""
+    return f"{DEPRECATIONS}{spelled(package, revision)}"
+
+
+def is_ledger_branch(branch: str) -> bool:
+    """Tell whether a branch is one of those from which the bot proposes entries of the ledger."""
+    return branch.startswith((DELETIONS, DEPRECATIONS))
 
 
 def parse_tag(ref: str) -> tuple[str, int] | None:

@@ -17,6 +17,9 @@ from lifecycle.policy import AccessRule, BrokenPolicy, Policy, configuring
 from lifecycle.rights import AccessFacts, Allowed, Target, Unsure, Verdict, authorise
 from lifecycle.windows import within
 
+OF_REPOSITORY = (AccessAction.FREEZE, AccessAction.DELETE, AccessAction.DEPRECATE)
+"""What commands ask for that are about the repository, whichever pull request they are under."""
+
 MOST_TEAMS = 20
 """Teams that one look asks for; of the others nobody can tell who is in them."""
 
@@ -132,7 +135,7 @@ def teams(proposal: Proposal) -> tuple[str, ...]:
     if proposal.whole is not None and isinstance(proposal.whole.policy, Policy):
         policy = proposal.whole.policy
         places = ["", *(each.directory for each in policy.paths)]
-        rules += [policy.rule(AccessAction.FREEZE, place) for place in places]
+        rules += [policy.rule(action, place) for action in OF_REPOSITORY for place in places]
     named = {part for rule in rules for source in rule.sources for part in parts(source)}
     found = {part.slug for part in named if isinstance(part, TeamSource)}
     people = proposal.people

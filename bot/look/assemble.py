@@ -26,6 +26,7 @@ from bot.look.gains import Gains
 from bot.look.patience import Patience
 from bot.look.people import People
 from bot.look.reader import Basis, MirrorReader
+from bot.look.revisions import Revisions
 from bot.look.sharing import Overlaps
 from bot.look.states import HeadBranch, HeadState, PullState
 from bot.look.tags import Tags
@@ -170,6 +171,7 @@ class Looker:
         self._patience = Patience(clock)
         self._gains = Gains(renderer, offload)
         self.extended = ExtendedFiles(repository.owner, forge, clock)
+        self._revisions = Revisions(forge, self.fetcher, store.proposals, offload)
         self._what_if = WhatIf(repository, forge, clock, offload)
 
     async def look(
@@ -542,6 +544,10 @@ class Looker:
             update = await updating.update(self.renderer, reader.git, proposal, self.offload)
             proposal = replace(proposal, update=update)
         proposal = await self._compare(reader, proposal)
+        asked = answers.named(proposal, memory.read(proposal))
+        if asked:
+            states = self._revisions.read(reader, asked, pull.base_ref, basis.rules, look.since)
+            proposal = replace(proposal, revisions=await states)
         if not proposal.place.closed and any(v.blocking for v in verdicts):
             pushed_by = await self.people.pusher_of(pull)
             proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))

@@ -120,10 +120,16 @@ class Fetcher:
         others = await self._offload(reader.publishing, base_ref, basis)
         await self.fetch(Scope(others), since)
         packages = await self._offload(reader.packages, head, base_ref, basis)
-        await self._learn(reader.tags, packages, since)
+        await self.learn(reader.tags, packages, since)
 
-    async def _learn(self, tags: Tags, packages: Collection[str], since: float) -> None:
-        """Learn how packages, and those inside them, stand with their tags."""
+    async def learn(self, tags: Tags, packages: Collection[str], since: float) -> None:
+        """Learn how packages, and those inside them, stand with their tags.
+
+        Args:
+            tags: Gets to know the packages.
+            packages: Which.
+            since: By the monotonic clock; what was fetched after that will do.
+        """
         new = frozenset(packages) - tags.packages
         if not new:
             return

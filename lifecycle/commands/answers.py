@@ -10,6 +10,7 @@ from datetime import datetime
 from lifecycle import memory, rights
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import unbound
+from lifecycle.commands.handlers import ledger
 from lifecycle.commands.handlers.approve import ApproveCommand
 from lifecycle.commands.handlers.questions import DiffCommand
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
@@ -110,6 +111,17 @@ def compared_with(proposal: Proposal, remembered: Memory) -> frozenset[int]:
     )
 
 
+def named(proposal: Proposal, remembered: Memory) -> tuple[tuple[str, int], ...]:
+    """Return the revisions that somebody wants withdrawn or deprecated, at most `MOST_NAMED`."""
+    found = (
+        ledger.named(proposal, command)
+        for _, parsed in pending(proposal, remembered)
+        for command in parsed.commands
+        if isinstance(command, ledger.DeleteCommand | ledger.DeprecateCommand)
+    )
+    return tuple(dict.fromkeys(each for each in found if each))[: ledger.MOST_NAMED]
+
+
 def unbound_since(proposal: Proposal, remembered: Memory) -> datetime | None:
     """Return when the oldest approval was given that is bound to nothing yet; None without any."""
     said = [
@@ -145,6 +157,9 @@ def _answer_one(
         for problem in parsed.problems:
             said = texts.not_understood(problem.text())
             response = replace(response.say(said), confused=True)
+    if response.waits:
+        # Asked for and not yet done is found again, the other way round is not.
+        return replace(state, actions=(*state.actions, *response.effects))
     return _finish(request, state, response)
 
 

@@ -263,6 +263,55 @@ class OptionalRevision:
         return TakenArgument(int(number), rest.strip(BLANKS))
 
 
+@dataclass(frozen=True, slots=True)
+class RevisionTarget:
+    """A revision of a package, as somebody names it.
+
+    Attributes:
+        package: Path of the package; None where it is left out.
+        revision: Its number; 0 where only the package is named, or nothing.
+    """
+
+    package: str | None
+    revision: int
+
+
+_TARGET = re.compile(r"(?:(?P<package>[^@\s]+)[@/])?v?(?P<number>[1-9][0-9]{0,8})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionName:
+    """An argument: a revision such as "net/core@v3", or "v3" where the package is clear.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "[<package>@]v<N>"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the first word."""
+        word, _, rest = text.partition(" ")
+        if not word:
+            return WrongArgument(texts.missing(self.usage))
+        if len(word) > MOST_ARGUMENT:
+            return WrongArgument(texts.too_long(MOST_ARGUMENT))
+        found = _TARGET.fullmatch(word)
+        package = found["package"] if found else word
+        if package is not None:
+            package = package.removeprefix("./").strip("/")
+            if package != "." and not {"", ".", ".."}.isdisjoint(package.split("/")):
+                return WrongArgument(texts.NO_FOLDER)
+            package = "" if package == "." else package
+        number = int(found["number"]) if found else 0
+        return TakenArgument(RevisionTarget(package, number), rest.strip(BLANKS))
+
+
 def read(arguments: Sequence[Argument], text: str) -> Mapping[str, object] | WrongArgument:
     """Parse the text after a command's word into the values of its arguments.
 

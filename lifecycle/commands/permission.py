@@ -1,5 +1,6 @@
 """Permission of commands: by the stage of the proposal and the rules of access."""
 
+from dataclasses import replace
 from typing import Any
 
 from lifecycle import owners
@@ -100,4 +101,8 @@ def _authorise(
 ) -> Verdict:
     holders = {hold.person for hold in response.memory.holds}
     facts = facts_of(response.proposal, policy, holders)
+    if row.folders is not None:  # nobody is an author of the repository: asking is no approving
+        owners_of = {s.package: s.owned for s in response.proposal.revisions.values()}
+        owned = {**owners_of, **facts.owners}
+        facts = replace(facts, authors=frozenset(), owners=owned)
     return authorise(request.comment.author, action or row.action, target, facts)

@@ -65,6 +65,7 @@ class CommandResponse:
         confused: Something was not understood.
         render_asked: Number of the comment where it asked for a render commit; otherwise 0.
         update_asked: The same for a merge of the base branch.
+        waits: It is answered once its effects are done.
     """
 
     proposal: Proposal
@@ -76,6 +77,7 @@ class CommandResponse:
     confused: bool = False
     render_asked: int = 0
     update_asked: int = 0
+    waits: bool = False
 
     def refuse(self, text: str) -> "CommandResponse":
         """Add a refusal to the answer."""

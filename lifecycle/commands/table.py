@@ -9,9 +9,19 @@ from lifecycle.commands.grammar import (
     OptionalRevision,
     OptionalText,
     OptionalWord,
+    RevisionName,
     Text,
 )
-from lifecycle.commands.handlers import approve, hold, questions, rebase, render, stage, timing
+from lifecycle.commands.handlers import (
+    approve,
+    hold,
+    ledger,
+    questions,
+    rebase,
+    render,
+    stage,
+    timing,
+)
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.facts.proposal import Stage
 
@@ -132,6 +142,26 @@ TABLE = Table(
             action=AccessAction.OVERRIDE,
             handler=timing.override,
             help="let this past `window`, `freeze` or `check:<name>`",
+        ),
+        CommandSpec(
+            word="delete",
+            command=ledger.DeleteCommand,
+            arguments=(RevisionName("target"), OptionalText("reason", MOST_REASON)),
+            stages=_ALWAYS,
+            action=AccessAction.DELETE,
+            handler=ledger.delete,
+            help="open a pull request that withdraws a revision and deletes its tag",
+            folders=ledger.folders,
+        ),
+        CommandSpec(
+            word="deprecate",
+            command=ledger.DeprecateCommand,
+            arguments=(RevisionName("target"), Text("reason", MOST_REASON)),
+            stages=_ALWAYS,
+            action=AccessAction.DEPRECATE,
+            handler=ledger.deprecate,
+            help="open a pull request that deprecates a revision",
+            folders=ledger.folders,
         ),
         CommandSpec(
             word="diff",

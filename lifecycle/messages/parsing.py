@@ -15,8 +15,6 @@ _PUSH = "and push the result to the branch"
 
 INSTEAD: Mapping[str, str] = {
     "clone": "run `porchbot pkg get`, and push the result to a branch `drafts/<package>/<name>`",
-    "delete": "open a pull request that removes the package's folder",
-    "deprecate": "say it in the package's own documentation, in a pull request",
     "edit": "change the files, and push to a branch `drafts/<package>/<name>`",
     "eval": f"run `porchbot fn eval` {_PUSH}",
     "init": "run `porchbot pkg init`, and push the result to a branch `drafts/<package>/<name>`",

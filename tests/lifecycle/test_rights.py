@@ -54,6 +54,8 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "freeze": ("MA", "MA"),
     "thaw": ("MA", "MA"),
     "override": ("", "WMA"),  # as who approves, where nothing else is said
+    "delete": ("", "WMA"),  # asking is no approving: see test_doors
+    "deprecate": ("", "WMA"),
     "diff": READ,
     "why": READ,
     "help": READ,

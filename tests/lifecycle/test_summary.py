@@ -142,7 +142,11 @@ def test_help_lists_what_this_person_can_do_here() -> None:
         " repository, or of a folder in it, from now on (takes maintain access)\n"
         "- `/thaw [path]`: end what was frozen by a comment (takes maintain access)\n"
         "- `/override <gate> <reason>`: let this past `window`, `freeze` or `check:<name>` (takes"
-        " maintain access)"
+        " maintain access)\n"
+        "- `/delete [<package>@]v<N> [reason]`: open a pull request that withdraws a revision and"
+        " deletes its tag (takes maintain access)\n"
+        "- `/deprecate [<package>@]v<N> <reason>`: open a pull request that deprecates a revision"
+        " (takes maintain access)"
     )
     outsider = _answer(here, OUTSIDER, "/help").partition("This takes somebody else")
     assert "/why" in outsider[0]
@@ -156,7 +160,7 @@ def test_help_leaves_out_what_means_nothing_here() -> None:
     asked = changed(PROPOSAL, comments=(said(AUTHOR, "/help"),))
 
     assert re.findall(r"`/(\w+)", _answer(merged, APPROVER, "/help")) == [
-        *("freeze", "thaw", "why", "help")
+        *("freeze", "thaw", "delete", "deprecate", "why", "help")
     ]
     (reply,) = [a for a in decide(replace(fork, proposals=(asked,))) if isinstance(a, Reply)]
     assert set(TABLE.words) - set(re.findall(r"`/(\w+)", reply.body)) == {"render", "rebase"}

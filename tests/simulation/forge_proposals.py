@@ -123,7 +123,7 @@ class Proposals(Asking):
                 head=wanted.head_ref,
                 base=wanted.base_ref,
                 body=sayable(wanted.body),
-                draft=True,
+                draft=wanted.draft,
             ).number
 
         try:

@@ -5,6 +5,11 @@ from tests.stories.world import CONFIG, Staging, World, package, resized, second
 
 LEDGER = ".porchbot/ledger/net/core.yaml"
 WITHDRAWN = "revisions:\n  1: {state: withdrawn, reason: it was broken}\n"
+UPSTREAM = """\
+upstream:
+  type: git
+  git: {repo: REPO, directory: /net/core, ref: net/core/v1}
+"""
 DELETING = CONFIG + '  delete: {require: 2, from: ["role:maintain"]}\n'
 
 
@@ -100,3 +105,66 @@ def test_a_withdrawal_is_not_taken_back(play: World) -> None:
     play.author.waits_for_summary(number, "the number is never given again")
     play.rests()
     assert not play.author.pull(number).merged
+
+
+def test_delete_opens_a_pull_request_on_the_ledger(play: World) -> None:
+    """The short-cut deletes the tag at once: nobody approved, and nobody can look at it."""
+    publishes(play)
+    publishes(play, 2)
+    number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+    play.author.says(number, "/delete net/core@v1 it was broken")
+    play.author.waits_for_answer(number, "`/delete` refused")
+    play.approver.says(number, "/delete net/core@v1 it was broken")
+    pull = play.author.pull_of("deletionProposed/net/core/v1")
+    play.author.waits_for_answer(number, f"#{pull.number} withdraws `net/core/v1`")
+    play.rests()
+    assert not pull.draft
+    assert pull.title == "Withdraw net/core v1"
+    assert play.author.repository.get_pulls(state="all").totalCount == 4
+    made = play.author.reads(LEDGER, pull.head.ref)
+    assert "state: withdrawn" in made
+    assert "reason: it was broken" in made
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_answer(pull.number, "refused")
+    assert len(play.author.tags()) == 2
+
+    play.owner.says(pull.number, "/approve")
+    wait_for("the tag's end", lambda: len(play.author.tags()) == 1 or None)
+    play.rests()
+    assert set(play.author.tags()) == {"net/core/v2"}
+    assert "reason: it was broken" in play.author.reads(LEDGER)
+    branches = {branch.name for branch in play.author.repository.get_branches()}
+    assert "deletionProposed/net/core/v1" not in branches
+
+
+def test_what_is_used_is_not_withdrawn(play: World) -> None:
+    """The short-cut deletes it: what was cloned from it can never be brought up to date."""
+    publishes(play)
+    used = UPSTREAM.replace("REPO", play.forge.clone_url("acme", "blueprints"))
+    kptfile = package("net/mine")["net/mine/Kptfile"] + used
+    play.owner.pushes("main", {**package("net/mine"), "net/mine/Kptfile": kptfile})
+    play.rests()
+    number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+    play.approver.says(number, "/delete net/core@v1 it was broken")
+    play.author.waits_for_answer(number, "`net/core/v1` is the upstream of `net/mine`")
+
+    by_hand = lists(play, WITHDRAWN)
+    play.approver.says(by_hand, "/approve")
+    play.author.waits_for_summary(by_hand, "`net/core/v1` is the upstream of `net/mine`")
+    play.rests()
+    assert set(play.author.tags()) == {"net/core/v1"}
+
+
+def test_deprecating_keeps_the_tag(play: World) -> None:
+    """The short-cut treats all entries alike: the tag of a deprecated revision goes."""
+    publishes(play)
+    number = play.proposes("drafts/net/core/next", resized("net/core", 3))
+    play.owner.says(number, "/deprecate v1 use v2 instead")
+    pull = play.author.pull_of("porchbot/deprecate/net/core/v1")
+    play.author.waits_for_answer(number, f"#{pull.number} deprecates `net/core/v1`")
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    wait_for("the merge", lambda: play.author.pull(pull.number).merged or None)
+    play.rests()
+    assert "state: deprecated" in play.author.reads(LEDGER)
+    assert set(play.author.tags()) == {"net/core/v1"}

@@ -131,13 +131,13 @@ class PullRequests(Calls):
         return people.made_by([data async for data in listed])
 
     async def open_proposal(self, wanted: OpenProposal) -> int:
-        """Open a draft pull request and assign it; one that is there already is taken."""
+        """Open a pull request and assign it; one that is there already is taken."""
         request = {
             "head": wanted.head_ref,
             "base": wanted.base_ref,
             "title": wanted.title,
             "body": wanted.body,
-            "draft": True,
+            "draft": wanted.draft,
         }
         try:
             said = "open a pull request"

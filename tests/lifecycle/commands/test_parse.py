@@ -16,6 +16,7 @@ from lifecycle.commands.handlers.stage import ProposeCommand, RejectCommand
 from lifecycle.commands.parse import Malformed, Misspelt, ParsedComment, parse
 from lifecycle.commands.table import TABLE
 from lifecycle.messages.parsing import INSTEAD
+from tests.lifecycle.commands.test_table import NEEDED
 
 APPROVED = ParsedComment((ApproveCommand(),))
 NOTHING = ParsedComment()
@@ -220,11 +221,10 @@ def test_problems_in_words(problem: commands.CommandProblem, expected: str) -> N
 
 @pytest.mark.parametrize("word", TABLE.words)
 def test_every_command_is_read_by_its_name(word: str) -> None:
-    needed = {"freeze": " a reason", "override": " freeze a reason"}
-    parsed = parse(f"/{word}{needed.get(word, '')}")
+    parsed = parse(f"/{word}{NEEDED.get(word, '')}")
 
     assert [TABLE.row(command).word for command in parsed.commands] == [word]
-    assert parse(f"@porchbot {word}{needed.get(word, '')}") == parsed
+    assert parse(f"@porchbot {word}{NEEDED.get(word, '')}") == parsed
     assert bool(parsed)
 
 

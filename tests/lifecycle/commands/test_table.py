@@ -66,11 +66,18 @@ STAGES: dict[str, str] = {
     "freeze": "DPMUC",
     "thaw": "DPMUC",
     "override": "PM",
+    "delete": "DPMUC",
+    "deprecate": "DPMUC",
     "diff": "DPM",
     "why": "DPMUC",
     "help": "DPMUC",
 }
-NEEDED = {"freeze": " a reason", "override": " freeze a reason"}
+NEEDED = {
+    "freeze": " a reason",
+    "override": " freeze a reason",
+    "delete": " net/core@v1",
+    "deprecate": " net/core@v1 a reason",
+}
 """What has to stand after a command."""
 LETTERS = dict(zip(Stage, "DPMUC", strict=True))
 

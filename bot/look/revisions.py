@@ -1,0 +1,148 @@
+"""How revisions stand that somebody wants withdrawn or deprecated."""
+
+from collections.abc import Sequence
+
+from bot.clock import Offload
+from bot.config import LEDGER, package_ledger
+from bot.forges.port import Forge, ListedProposal
+from bot.git.port import Scope
+from bot.look import owners, rules, upstreams
+from bot.look.fetching import Fetcher
+from bot.look.reader import Basis, MirrorReader
+from bot.store.port import Proposals
+from lifecycle import names
+from lifecycle.facts.head import PushRefusal
+from lifecycle.ledger import Entries, ProposedState, RevisionState
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy
+
+
+class Revisions:
+    """Reads how revisions of one repository stand.
+
+    Args:
+        forge: Where proposals are.
+        fetcher: Fetches tags and branches.
+        proposals: Why pushes were refused.
+        offload: Where git is read.
+    """
+
+    def __init__(
+        self, forge: Forge, fetcher: Fetcher, proposals: Proposals, offload: Offload
+    ) -> None:
+        self._forge = forge
+        self._fetcher = fetcher
+        self._proposals = proposals
+        self._offload = offload
+
+    async def read(
+        self,
+        reader: MirrorReader,
+        asked: Sequence[tuple[str, int]],
+        base_ref: str,
+        at: Sha,
+        since: float,
+    ) -> dict[tuple[str, int], RevisionState]:
+        """Read how some revisions stand; nothing where there is no branch to list them on.
+
+        Args:
+            reader: Reads git.
+            asked: Package and number of each.
+            base_ref: Base branch of the pull request where they are named.
+            at: The commit whose rules hold there.
+            since: By the monotonic clock; what was fetched after that will do.
+        """
+        if not asked:
+            return {}
+        published = await self._offload(lambda: reader.rules(at, base_ref).published)
+        on = base_ref if published else reader.default_branch
+        await self._fetcher.learn(reader.tags, {package for package, _ in asked}, since)
+        made = {branch for each in asked for branch in _branches(*each)}
+        await self._fetcher.fetch(Scope(frozenset({on, *made})), since)
+        tip = await self._offload(reader.git.ref, names.branch_ref(on))
+        if tip is None:
+            return {}
+        found = {}
+        for package, number in asked:
+            proposed = [
+                await self._proposed(reader, branch, on, tip)
+                for branch in _branches(package, number)
+            ]
+            state = await self._offload(_state, reader, (package, number), on, tip, proposed)
+            found[package, number] = state
+        return found
+
+    async def _proposed(
+        self, reader: MirrorReader, branch: str, base_ref: str, base: Sha
+    ) -> ProposedState:
+        me, ref = reader.repository_id, names.branch_ref(branch)
+        tip, free = await self._offload(_tip, reader, ref, base)
+        pulls = await self._forge.proposals_of(branch) if tip else ()
+        refused = await self._proposals.push_refusal(me, ref, base) or PushRefusal("")
+        return ProposedState(
+            branch=branch,
+            tip=tip,
+            free=free,
+            number=next((p.number for p in pulls if _proposes(p, me.number, branch, base_ref)), 0),
+            refused=refused.reason,
+            asked=refused.asked,
+        )
+
+
+def _branches(package: str, number: int) -> tuple[str, str]:
+    return names.withdrawal_branch(package, number), names.deprecation_branch(package, number)
+
+
+def _proposes(pull: ListedProposal, repository: int, branch: str, base_ref: str) -> bool:
+    there = (pull.head_repository, pull.head_ref, pull.base_ref)
+    return pull.open and there == (repository, branch, base_ref)
+
+
+def _tip(reader: MirrorReader, ref: str, base: Sha) -> tuple[str, bool]:
+    """What a branch names, and whether nothing of anybody else's is lost when it moves.
+
+    Porch's branch of this name stands at the revision, which the base branch holds.
+    """
+    tip = reader.git.ref(ref)
+    if tip is None:
+        return "", True
+    return tip, reader.made_by_us(tip) or reader.git.contains(base, tip)
+
+
+def _state(
+    reader: MirrorReader,
+    revision: tuple[str, int],
+    base_ref: str,
+    base: Sha,
+    proposed: Sequence[ProposedState],
+) -> RevisionState:
+    package, number = revision
+    basis = Basis(rules=base, base=base)
+    path = package_ledger(package) or LEDGER
+    file, policy = reader.file(base, path), reader.rules(base, base_ref).policy
+    entries: Entries = {}
+    broken = isinstance(file, BrokenPolicy)
+    for at in reader.ledgers(base_ref, basis):
+        there = rules.listed(reader.file, at, package)
+        if isinstance(there, BrokenPolicy):
+            broken = True
+        else:
+            entries = rules.both(entries, there)
+    tag, _ = reader.tags.standing(package, number)
+    kptfile = f"{package}/Kptfile".lstrip("/")
+    return RevisionState(
+        package=package,
+        revision=number,
+        base_ref=base_ref,
+        base=base,
+        path=path,
+        tag=tag,
+        known=bool(tag) or number in reader.tags.used.get(package, {}),
+        entry=entries.get(number),
+        used_by=upstreams.users_of(reader.git, base, reader.address, [revision])[revision],
+        file=None if isinstance(file, BrokenPolicy) else file,
+        broken=broken,
+        owned=owners.of(reader, base_ref, basis, policy, [package], [kptfile]).get(package, ()),
+        withdraws=proposed[0],
+        deprecates=proposed[1],
+    )

@@ -1,0 +1,151 @@
+"""`/delete` and `/deprecate`: pull requests that list a revision in the ledger.
+
+Asking is no approving: whoever may approve a deletion may ask for one, also who wrote the pull
+request where they ask, and counts as an author of the one that is opened.
+"""
+
+from dataclasses import dataclass, replace
+
+from lifecycle.actions import OpenProposal, PushLedger
+from lifecycle.commands.grammar import RevisionTarget
+from lifecycle.commands.spec import CommandRequest, CommandResponse
+from lifecycle.facts.proposal import Proposal
+from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, RevisionState
+from lifecycle.messages import deletions as texts
+
+MOST_NAMED = 5
+"""Revisions that one look reads about because comments name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteCommand:
+    """Withdraw a revision; `reason` may be empty."""
+
+    target: RevisionTarget
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeprecateCommand:
+    """Deprecate a revision."""
+
+    target: RevisionTarget
+    reason: str
+
+
+def named(proposal: Proposal, command: DeleteCommand | DeprecateCommand) -> tuple[str, int] | None:
+    """Return the package and number that a command names; None where nobody can tell.
+
+    The package may be left out where the pull request is about one.
+    """
+    target, about = command.target, _about(proposal)
+    if not target.revision or (target.package is None and len(about) != 1):
+        return None
+    return (about[0] if target.package is None else target.package, target.revision)
+
+
+def folders(
+    _request: CommandRequest, response: CommandResponse, command: DeleteCommand | DeprecateCommand
+) -> tuple[str, ...]:
+    """Return the packages that a command is about: the one that is named, else the proposal's."""
+    package = command.target.package
+    return tuple(_about(response.proposal)) if package is None else (package,)
+
+
+def delete(
+    request: CommandRequest, response: CommandResponse, command: DeleteCommand
+) -> CommandResponse:
+    """Propose to withdraw a revision; say where, or why not."""
+    state = _state(response, "delete", command)
+    if isinstance(state, CommandResponse):
+        return state
+    entry = LedgerEntry(ListedState.WITHDRAWN, command.reason or texts.NO_REASON, state.tag)
+    if refused := _unfit("delete", state, entry):
+        return response.refuse(refused)
+    if state.used_by:
+        return response.refuse(texts.used(state))
+    return _propose(request, response, "delete", state, state.withdraws, entry)
+
+
+def deprecate(
+    request: CommandRequest, response: CommandResponse, command: DeprecateCommand
+) -> CommandResponse:
+    """Propose to deprecate a revision; say where, or why not."""
+    state = _state(response, "deprecate", command)
+    if isinstance(state, CommandResponse):
+        return state
+    entry = LedgerEntry(ListedState.DEPRECATED, command.reason)
+    if refused := _unfit("deprecate", state, entry):
+        return response.refuse(refused)
+    return _propose(request, response, "deprecate", state, state.deprecates, entry)
+
+
+def _about(proposal: Proposal) -> list[str]:
+    content = proposal.content
+    listed = (each.package for each in content.ledger)
+    return sorted({*(t.package for t in content.touched), *listed})
+
+
+def _state(
+    response: CommandResponse, word: str, command: DeleteCommand | DeprecateCommand
+) -> RevisionState | CommandResponse:
+    """The revision that is meant; a refusal where there is none."""
+    p = response.proposal
+    if not command.target.revision:
+        return response.refuse(texts.whole_package(word))
+    meant = named(p, command)
+    if meant is None:
+        return response.refuse(texts.which(word, _about(p)))
+    state = p.revisions.get(meant)
+    return state or response.refuse(texts.too_many(word, MOST_NAMED))
+
+
+def _unfit(word: str, state: RevisionState, entry: LedgerEntry) -> str:
+    """Why nobody may ask for it; "" where that is not so."""
+    if state.broken:
+        return texts.broken(word, state)
+    if not state.known:
+        return texts.unknown(word, state)
+    there = state.entry
+    if there and (there.state is ListedState.WITHDRAWN or there.state is entry.state):
+        return texts.listed(word, state, there)
+    return ""
+
+
+def _propose(
+    request: CommandRequest,
+    response: CommandResponse,
+    word: str,
+    state: RevisionState,
+    there: ProposedState,
+    entry: LedgerEntry,
+) -> CommandResponse:
+    """Make the branch and the pull request, and answer once that is there."""
+    if not there.free:
+        return response.refuse(texts.taken(word, there))
+    if there.number:
+        return response.say(texts.proposed(state, there, entry))
+    if there.refused and there.asked >= request.asked:
+        return response.refuse(texts.push_refused(word, there))
+    data = state.listed(entry)
+    if data is None:
+        return response.refuse(texts.broken(word, state))
+    asker = request.comment.author.login
+    push = PushLedger(
+        head_ref=there.branch,
+        tip=there.tip,
+        base=state.base,
+        path=state.path,
+        data=data,
+        message=texts.title(state, entry),
+        asked=request.asked,
+        asker=asker,
+    )
+    opened = OpenProposal(
+        head_ref=there.branch,
+        base_ref=state.base_ref,
+        title=texts.title(state, entry),
+        body=texts.body(state, entry, asker, response.proposal.place.number),
+        draft=False,
+    )
+    return replace(response, effects=(*response.effects, push, opened), waits=True)

@@ -1,0 +1,116 @@
+"""Texts of `/delete` and `/deprecate`: revisions withdrawn or deprecated by pull requests."""
+
+from collections.abc import Sequence
+
+from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, RevisionState
+from lifecycle.messages.markdown import code, committed, names, one_line, person, quote
+
+NO_REASON = "no reason given"
+"""Stands in the ledger where somebody withdraws a revision without saying why."""
+
+
+def which(word: str, packages: Sequence[str]) -> str:
+    """The answer where nobody can tell which package is meant."""
+    what = "none" if not packages else f"{len(packages)}: {names(packages)}"
+    return (
+        f"{_refused(word)}: the command names no package, and this pull request is about {what}."
+        f" Write {code(f'/{word} <package>@v<N>')}."
+    )
+
+
+def whole_package(word: str) -> str:
+    """The answer where a package is named, and no revision."""
+    return (
+        f"{_refused(word)}: it takes a revision. Write {code(f'/{word} <package>@v<N>')}; to remove"
+        " a package, open a pull request that removes its folder."
+    )
+
+
+def too_many(word: str, most: int) -> str:
+    """The answer where comments name more revisions than one look reads."""
+    return f"{_refused(word)}: at most {most} revisions are looked up at a time. Ask again."
+
+
+def unknown(word: str, state: RevisionState) -> str:
+    """There is no such revision."""
+    return f"{_refused(word)}: there is no tag {code(state.name)}, and there was none."
+
+
+def listed(word: str, state: RevisionState, entry: LedgerEntry) -> str:
+    """The ledger says it already."""
+    return f"{_refused(word)}: {code(state.name)} is {entry.state} already: {quote(entry.reason)}"
+
+
+def used(state: RevisionState) -> str:
+    """Others have it as upstream."""
+    return (
+        f"{_refused('delete')}: {code(state.name)} is the upstream of {names(state.used_by)}. Give"
+        " these another upstream first, in `upstream` and `upstreamLock` of their Kptfiles."
+    )
+
+
+def broken(word: str, state: RevisionState) -> str:
+    """The ledger cannot be read or changed."""
+    return (
+        f"{_refused(word)}: {code(state.path)} on {code(state.base_ref)} cannot be read, or has no"
+        " place for the entry. Mend it there in a pull request, and ask again."
+    )
+
+
+def taken(word: str, there: ProposedState) -> str:
+    """The branch holds what the bot did not make."""
+    return (
+        f"{_refused(word)}: the branch {code(there.branch)} holds commits that the bot did not"
+        " make. Delete it if nobody needs them, and ask again."
+    )
+
+
+def push_refused(word: str, there: ProposedState) -> str:
+    """A rule of the forge forbids the branch."""
+    return (
+        f"{_refused(word)}: the forge refuses the branch {code(there.branch)}:"
+        f" {quote(there.refused)} Let an administrator allow the bot to make it, and comment again."
+    )
+
+
+def proposed(state: RevisionState, there: ProposedState, entry: LedgerEntry) -> str:
+    """The pull request is open."""
+    what = "withdraws" if entry.state is ListedState.WITHDRAWN else "deprecates"
+    return f"#{there.number} {what} {code(state.name)}, once it is approved and merged."
+
+
+def title(state: RevisionState, entry: LedgerEntry) -> str:
+    """Title of the pull request, and first line of its commit."""
+    shown = f"{one_line(state.package) or 'root package'} v{state.revision}"
+    word = "Withdraw" if entry.state is ListedState.WITHDRAWN else "Deprecate"
+    return committed(f"{word} {shown}")[:200]
+
+
+def body(state: RevisionState, entry: LedgerEntry, asker: str, number: int) -> str:
+    """Text of the pull request.
+
+    Args:
+        state: The revision.
+        entry: What the ledger is to say of it.
+        asker: Login of whoever asked.
+        number: Where they did.
+    """
+    asked = f"{person(asker)} asked for it in #{number}: {quote(entry.reason)}"
+    if entry.state is ListedState.DEPRECATED:
+        return (
+            f"{code(state.name)} is deprecated once this is approved and merged. Its tag stays.\n\n"
+            f"{asked}"
+        )
+    tag = (
+        f"and its tag is deleted, as long as it names {code(state.tag)}"
+        if state.tag
+        else "its tag is gone already"
+    )
+    return (
+        f"{code(state.name)} is withdrawn once this is approved and"
+        f" merged, {tag}. Its number is never given again.\n\n{asked}"
+    )
+
+
+def _refused(word: str) -> str:
+    return f"{code(f'/{word}')} refused"
