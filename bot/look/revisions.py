@@ -9,7 +9,7 @@ from bot.git.port import Scope
 from bot.look import owners, rules, upstreams
 from bot.look.fetching import Fetcher
 from bot.look.reader import Basis, MirrorReader
-from bot.store.port import Proposals
+from bot.store.port import LookProposals
 from lifecycle import names
 from lifecycle.facts.head import PushRefusal
 from lifecycle.ledger import Entries, ProposedState, RevisionState
@@ -28,7 +28,7 @@ class Revisions:
     """
 
     def __init__(
-        self, forge: Forge, fetcher: Fetcher, proposals: Proposals, offload: Offload
+        self, forge: Forge, fetcher: Fetcher, proposals: LookProposals, offload: Offload
     ) -> None:
         self._forge = forge
         self._fetcher = fetcher
@@ -142,7 +142,7 @@ def _state(
         used_by=upstreams.users_of(reader.git, base, reader.address, [revision])[revision],
         file=None if isinstance(file, BrokenPolicy) else file,
         broken=broken,
-        owned=owners.of(reader, base_ref, basis, policy, [package], [kptfile]).get(package, ()),
+        owned=owners.of(reader, base_ref, basis, policy, [package], (), [kptfile]).get(package, ()),
         withdraws=proposed[0],
         deprecates=proposed[1],
     )

@@ -15,6 +15,7 @@ from lifecycle.actions import (
     MakeRelease,
     Merge,
     OpenProposal,
+    PushLedger,
     PushRender,
     PushUpdate,
     React,
@@ -34,7 +35,7 @@ from lifecycle.messages.markdown import number, one_line, plain
 def phrase(action: Action) -> str:
     """What an action does, as an order without a full stop; plain text."""
     match action:
-        case PushRender() | PushUpdate() | OpenProposal() | DeleteBranch():
+        case PushRender() | PushUpdate() | PushLedger() | OpenProposal() | DeleteBranch():
             return _on_branch(action)
         case SetCheck(name=name, title=title, conclusion=ends):
             return f"show the check {name} ({ends or 'in progress'}): {plain(title)}"
@@ -62,14 +63,18 @@ def phrase(action: Action) -> str:
             assert_never(action)
 
 
-def _on_branch(action: PushRender | PushUpdate | OpenProposal | DeleteBranch) -> str:
+def _on_branch(
+    action: PushRender | PushUpdate | PushLedger | OpenProposal | DeleteBranch,
+) -> str:
     match action:
         case PushRender(head_ref=ref, changes=changes):
             return f"commit the rendering to {ref} ({number(len(changes), 'file')})"
         case PushUpdate(head_ref=ref):
             return f"merge the base branch into {ref}"
-        case OpenProposal(head_ref=ref, title=title):
-            return f"open a draft pull request for {ref}: {title}"
+        case PushLedger(head_ref=ref, path=path):
+            return f"commit {path} to {ref}"
+        case OpenProposal(head_ref=ref, title=title, draft=draft):
+            return f"open a {'draft ' if draft else ''}pull request for {ref}: {title}"
         case DeleteBranch(head_ref=ref):
             return f"delete the branch {ref}"
         case _:

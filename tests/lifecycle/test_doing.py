@@ -17,6 +17,7 @@ from lifecycle.actions import (
     MakeRelease,
     Merge,
     OpenProposal,
+    PushLedger,
     PushRender,
     PushUpdate,
     React,
@@ -70,6 +71,19 @@ PHRASES: list[tuple[Action, str]] = [
     (
         OpenProposal(head_ref="drafts/a", base_ref="main", title="Add a", body=""),
         "open a draft pull request for drafts/a: Add a",
+    ),
+    (
+        PushLedger(
+            head_ref="deletionProposed/net/core/v1",
+            tip="",
+            base=MERGE,
+            path=".porchbot/ledger/net/core.yaml",
+            data=b"",
+            message="",
+            asked=1,
+            asker="ann",
+        ),
+        "commit .porchbot/ledger/net/core.yaml to deletionProposed/net/core/v1",
     ),
     (SetDraft(7, draft=True), "turn the pull request into a draft"),
     (SetDraft(7, draft=False), "mark it ready for review"),
