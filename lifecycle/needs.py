@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from lifecycle import automatic, owners
 from lifecycle.access import AccessAction, OwnersSource, TeamSource, account, parts
-from lifecycle.events import Approval
+from lifecycle.events import Approval, Overridden
 from lifecycle.facts.packages import Content, Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.owners import Owned
@@ -160,12 +160,12 @@ def _owned(proposal: Proposal, rule: AccessRule, package: str) -> tuple[Owned | 
     return proposal.people.owners.get(package, ()) or (None,)
 
 
-def met(need: Need, standing: Mapping[str, Approval], facts: AccessFacts) -> Need:
-    """Return a rule with those whose approvals count for it.
+def met(need: Need, standing: Mapping[str, Approval | Overridden], facts: AccessFacts) -> Need:
+    """Return a rule with those whose approvals, or exceptions, count for it.
 
     Args:
         need: The rule.
-        standing: The approvals that nothing made fall, by login.
+        standing: Those that nothing made fall, by login.
         facts: What is known of the people.
     """
     target = Target(need.packages[:1] or (owners.RULES,), owned=need.owned)

@@ -6,7 +6,7 @@ for what kept that from being published then: a freeze of later, or the next tim
 closes, takes another one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from lifecycle import replay
@@ -19,7 +19,9 @@ from lifecycle.judgement import Gate, GateState
 from lifecycle.memory import Memory
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import timing as texts
+from lifecycle.needs import Need, met
 from lifecycle.policy import Policy
+from lifecycle.rights import facts_of
 from lifecycle.windows import Closure, closure, overlap
 
 
@@ -45,35 +47,75 @@ def known(facts: Facts, remembered: Memory) -> frozenset[int]:
     return frozenset(each.comment for each in every if isinstance(each, Frozen))
 
 
+def _every(_: Overridden) -> bool:
+    return True
+
+
 def excepted(
-    proposal: Proposal, remembered: Memory, gate: str, *, at_head: bool = False
+    proposal: Proposal,
+    remembered: Memory,
+    gate: str,
+    *,
+    at_head: bool = False,
+    counts: Callable[[Overridden], bool] = _every,
 ) -> tuple[Overridden, ...]:
     """Return the exceptions for a gate that still count, one for each person; all or none.
+
+    They are judged as approvals are, at each look: by the rules, rights and authors of now, and for
+    the content that their writers saw.
 
     Args:
         proposal: The proposal.
         remembered: What our comments and the database remember.
         gate: Its name.
         at_head: It judges the head, and not the packages alone.
+        counts: Tells whether one is from what keeps the proposal from being published now.
     """
     policy = proposal.rules.policy
+    if not isinstance(policy, Policy):
+        return ()
     edited = {c.id for c in proposal.talk.comments if c.edited}
-    trees = {content(proposal.content.trees), content(proposal.content.head_trees)}
     found = {
-        each.account or each.person: each
+        excepting(each, remembered): each
         for each in remembered.overrides
         if each.gate == gate
         and each.comment not in edited
-        and each.trees in trees
+        and each.trees == content(proposal.content.trees)
         and each.base_ref == proposal.place.base_ref
         and (not at_head or each.head == proposal.place.head)
+        and counts(each)
     }
-    needed = 1
-    if isinstance(policy, Policy):
-        places = proposal.content.places or ("",)
-        rules = (policy.rule(AccessAction.OVERRIDE, place) for place in places)
-        needed = max(1, *(rule.require for rule in rules))
-    return tuple(found.values()) if len(found) >= needed else ()
+    facts = facts_of(proposal, policy)
+    needs = [met(each, found, facts) for each in _needs(proposal, policy)]
+    counted = {who for need in needs for who in need.counted}
+    if not counted or any(need.missing for need in needs):
+        return ()
+    return tuple(each for who, each in found.items() if who in counted)
+
+
+def excepting(exception: Overridden, remembered: Memory) -> str:
+    """Return the present login of who made an exception."""
+    return remembered.logins.get(exception.account, exception.person)
+
+
+def _needs(proposal: Proposal, policy: Policy) -> list[Need]:
+    """How many people have to make an exception, for each place that the proposal changes.
+
+    Where nobody can tell who wrote it, one may have: as for approvals, that takes one more.
+    """
+    found = []
+    for place in proposal.content.places or ("",):
+        rule = policy.rule(AccessAction.OVERRIDE, place)
+        unknown = not proposal.people.authors_known and not rule.self_allowed
+        found.append(
+            Need(
+                packages=(place,),
+                rule=rule,
+                needed=max(1, rule.require) + unknown,
+                action=AccessAction.OVERRIDE,
+            )
+        )
+    return found
 
 
 def has_exceptions(proposal: Proposal, gate: str) -> bool:
@@ -100,11 +142,11 @@ def _windows(proposal: Proposal, remembered: Memory) -> list[Gate]:
         return []
     if not found.closing:
         return [Gate(name="window", state=GateState.HOLDS, actual=texts.OPEN)]
-    excepting = [
-        each for each in excepted(proposal, remembered, "window") if _same(proposal, each.at, found)
-    ]
-    if excepting:
-        actual = texts.overridden(excepting, texts.closed(found.closing))
+    exceptions = excepted(
+        proposal, remembered, "window", counts=lambda each: _same(proposal, each.at, found)
+    )
+    if exceptions:
+        actual = texts.overridden(exceptions, texts.closed(found.closing))
         return [Gate(name="window", state=GateState.HOLDS, actual=actual)]
     return [
         Gate(
@@ -138,13 +180,11 @@ def _freezes(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]
     if not frozen:
         return []
     newest = max(map(replay.order, frozen))
-    excepting = [
-        each
-        for each in excepted(proposal, remembered, "freeze")
-        if replay.order(each)[:3] > newest[:3]
-    ]
-    if excepting:
-        actual = texts.overridden(excepting, texts.frozen(frozen))
+    exceptions = excepted(
+        proposal, remembered, "freeze", counts=lambda each: replay.order(each)[:3] > newest[:3]
+    )
+    if exceptions:
+        actual = texts.overridden(exceptions, texts.frozen(frozen))
         return [Gate(name="freeze", state=GateState.HOLDS, actual=actual)]
     return [
         Gate(
@@ -167,9 +207,9 @@ def _outside(proposal: Proposal, remembered: Memory) -> list[Gate]:
 def _waits_for(check: Outside, proposal: Proposal, remembered: Memory) -> Gate:
     name = gate_texts.CHECK + check.name
     state, actual, wanted, who = GateState.HOLDS, gate_texts.CHECK_PASSED, "", ""
-    excepting = excepted(proposal, remembered, name, at_head=True)
-    if check.state is not CheckState.SUCCESS and excepting:
-        actual = texts.overridden(excepting, gate_texts.check_state(check.state))
+    exceptions = excepted(proposal, remembered, name, at_head=True)
+    if check.state is not CheckState.SUCCESS and exceptions:
+        actual = texts.overridden(exceptions, gate_texts.check_state(check.state))
     elif check.state is not CheckState.SUCCESS:
         failed = check.state is CheckState.FAILURE
         state = GateState.BLOCKED if failed else GateState.WAITS

@@ -9,7 +9,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.reader import MirrorReader
 from bot.look.teams import Teams
-from lifecycle import memory, needs
+from lifecycle import memory, needs, timing
 from lifecycle.access import UNTOLD
 from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, MadeBy, same_people, wrote
@@ -79,6 +79,7 @@ class People:
         if p.content.approvable:
             words = remembered.words.items()
             people |= {who: w.account for who, w in words if isinstance(w, Approval)}
+            people |= {timing.excepting(o, remembered): o.account for o in remembered.overrides}
             latest = latest_reviews(p).items()
             people |= {
                 who: r.author.id for who, r in latest if r.state is not ReviewState.DISMISSED
