@@ -233,7 +233,8 @@ class Publish(Strict):
         Field(max_length=20),
     ] = Field(default=[])
     """Check runs and commit statuses of others to wait for, judged at the head: each a name, or a
-    mapping of `name` and `app`."""
+    mapping of `name` and `app`. As where GitHub requires a check, one that ended as `neutral` or
+    `skipped` has passed; of several the worst counts, and one that cannot be read waits."""
 
     release: bool = False
     """Also make a release of each tag, with notes; never the repository's "latest"."""

@@ -353,6 +353,10 @@ class NewestChange:
     validator: str = ""
 
 
+UNREAD = "*"
+"""Stands for what was not read: no context and no App is called so."""
+
+
 class Forge(Protocol):
     """One repository on a forge.
 
@@ -423,7 +427,9 @@ class Forge(Protocol):
     async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
         """Commit statuses by context and by the slug of the App that put them; "" for a person.
 
-        The newest of each; of very many the newest ones alone are read.
+        The newest of each. Of very many the newest ones alone are read: each context of which there
+        may be more then stands there once more, by `UNREAD` and with the state UNKNOWN; `UNREAD`
+        for a context is any.
         """
 
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:

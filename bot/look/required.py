@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from bot.forges.port import NativeReview, RequiredCheck
+from bot.forges.port import UNREAD, NativeReview, RequiredCheck
 from lifecycle.events import Approval, Log
 from lifecycle.facts.checks import (
     OURS,
@@ -18,7 +18,7 @@ from lifecycle.facts.checks import (
 )
 from lifecycle.policy import OutsideCheck
 
-_WORST = (CheckState.FAILURE, CheckState.PENDING, CheckState.SUCCESS)
+_WORST = (CheckState.FAILURE, CheckState.UNKNOWN, CheckState.PENDING, CheckState.SUCCESS)
 
 
 def of_others(required: Iterable[RequiredCheck]) -> tuple[RequiredCheck, ...]:
@@ -71,16 +71,19 @@ def outside(
     Args:
         wanted: The checks.
         runs: Check runs at the head.
-        makers: Commit statuses there by context and App.
+        makers: Commit statuses there by context and App, as `Forge.statuses_by` has them.
     """
     found = []
     for check in wanted:
         states = [_state(run) for run in _runs_of(check, runs)]
-        states += [
-            state
+        put = {
+            app.lower(): state
             for (context, app), state in makers.items()
-            if context == check.name and check.app in ("", app.lower())
-        ]
+            if context == check.name or (context, app) == (UNREAD, UNREAD)
+        }
+        # The newest of an App stands for all that it put before.
+        counts = (check.app,) if check.app in put else (check.app, UNREAD)
+        states += [s for app, s in put.items() if not check.app or app in counts]
         state = next((s for s in _WORST if s in states), CheckState.MISSING)
         found.append(Outside(check.name, check.app, state))
     return tuple(found)

@@ -70,6 +70,8 @@ class CheckState(StrEnum):
     PENDING = "pending"
     FAILURE = "failure"
     MISSING = "missing"
+    UNKNOWN = "unknown"
+    """So much was reported at the head that this was not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -315,7 +315,11 @@ def not_fresh(tampered: Sequence["Tampered"]) -> str:
 
 def check_state(state: CheckState) -> str:
     """How a required check stands."""
-    said = {CheckState.MISSING: "not reported yet", CheckState.PENDING: "still running"}
+    said = {
+        CheckState.MISSING: "not reported yet",
+        CheckState.PENDING: "still running",
+        CheckState.UNKNOWN: "unknown: this head has more commit statuses than are read",
+    }
     return said.get(state, str(state))
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import JSONObject, pages
-from bot.forges.port import ForgeMissingError, RequiredCheck
+from bot.forges.port import UNREAD, ForgeMissingError, RequiredCheck
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import Button, CheckRun, CheckState, Conclusion, Status
 from lifecycle.messages.checks import button as button_texts
@@ -90,8 +90,18 @@ class CheckRuns(Calls):
             found.setdefault((str(each["context"]), app), state_of(each))
             count += 1
             if count >= MOST_STATUSES:
-                break
+                return found | await self._unread(head)
         return found
+
+    async def _unread(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+        """Of which contexts there may be more: whoever floods a commit hides nothing by that."""
+        path, unread = f"{self._path}/commits/{head}/status", set[str]()
+        async for each in pages(self._pool, "read the commit statuses", path, key="statuses"):
+            unread.add(str(each["context"]))
+            if len(unread) >= MOST_STATUSES:
+                unread = {UNREAD}
+                break
+        return {(context, UNREAD): CheckState.UNKNOWN for context in unread}
 
     async def set_check(self, check: SetCheck) -> None:
         """Make or update a check run; annotations beyond 50 follow in requests of their own.

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.forges.port import NativeReview, RequiredCheck
+from bot.forges.port import UNREAD, NativeReview, RequiredCheck
 from bot.look import required
 from lifecycle.access import Person
 from lifecycle.events import Answered, Approval
@@ -157,6 +157,18 @@ OUTSIDE: dict[str, tuple[OutsideCheck, dict[str, str], dict[str, str], CheckStat
     ),
     "anybody's run": (ANY, {"evil": "success"}, {}, CheckState.SUCCESS),
     "anybody's status": (ANY, {}, {"": "success"}, CheckState.SUCCESS),
+    "the App's may be among those that were not read": (
+        SCAN, {"my-scanner": "success"}, {"*": "unknown"}, CheckState.UNKNOWN
+    ),
+    "the App's newest was read": (
+        SCAN, {}, {"my-scanner": "success", "*": "unknown"}, CheckState.SUCCESS
+    ),
+    "the App's newest was read, and fails": (
+        SCAN, {}, {"my-scanner": "failure", "*": "unknown"}, CheckState.FAILURE
+    ),
+    "anybody's may be among those that were not read": (
+        ANY, {}, {"a": "success", "*": "unknown"}, CheckState.UNKNOWN
+    ),
     "the worst of anybody's": (ANY, {"a": "success", "b": "failure"}, {}, CheckState.FAILURE),
 }  # fmt: skip
 
@@ -172,3 +184,12 @@ def test_what_the_configuration_waits_for(
     (found,) = required.outside([check], [*reported, run("other", "failure")], statuses)
 
     assert (found.name, found.app, found.state) == ("scan", check.app, expected)
+
+
+def test_where_not_even_the_contexts_were_read_nothing_is_known() -> None:
+    """Short-cut refused: a context that is not listed has no status."""
+    unread = {(UNREAD, UNREAD): CheckState.UNKNOWN}
+
+    (found,) = required.outside([SCAN], [replace(run("scan", "success"), app="my-scanner")], unread)
+
+    assert found.state is CheckState.UNKNOWN

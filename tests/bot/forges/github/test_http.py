@@ -1,5 +1,6 @@
 """What an answer of GitHub means: its status and text decide, not what the client makes of it."""
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from bot.forges.github.http import Clients, graphql, pages, send
 from bot.forges.github.user import UserClients
 from bot.forges.port import (
     MERGED,
+    UNREAD,
     AnnotatedTag,
     ForgeBusyError,
     ForgeMissingError,
@@ -26,7 +28,7 @@ from bot.forges.port import (
     Tagged,
     TagOutcome,
 )
-from lifecycle.facts.checks import Conclusion, Status
+from lifecycle.facts.checks import CheckState, Conclusion, Status
 from lifecycle.facts.merging import MergeObstacle
 from lifecycle.names import Sha
 from tests.ids import on_github
@@ -389,3 +391,26 @@ def test_a_check_counts_as_the_forge_counts_it(told: tuple[str, str | None]) -> 
 
     run = _check(data, 7, "")
     assert (run.status, run.conclusion) == CONCLUSIONS[told]
+
+
+@pytest.mark.parametrize("flooded", [0, 1, 300])
+def test_a_flood_of_statuses_hides_no_failure(wire: Wire, flooded: int) -> None:
+    """The short-cut reads the newest 300 and takes what is not there for never put: whoever may
+    put statuses then hides the failure of a scan behind as many of another context.
+    """
+    status = {"state": "success", "creator": {"login": "eve"}}
+    more = {"link": '<https://forge.example/next>; rel="next"'}
+    for page in range(3):
+        wire.gives(200, [status | {"context": f"{page}/{i}"} for i in range(100)], **more)
+    others = [{"context": f"x{i}", "state": "success"} for i in range(flooded)]
+    for at in range(0, max(flooded, 1), 100):
+        scan = [{"context": "scan", "state": "failure"}] if at + 100 >= flooded else []
+        end = {} if at + 100 >= flooded else more
+        wire.gives(200, {"statuses": [*others[at : at + 100], *scan]}, **end)
+    forge = GitHub(UserClients("https://forge.example", "token"), REPOSITORY, wire.pool)
+
+    found = asyncio.run(forge.statuses_by(Sha("a" * 40)))
+
+    unread = {context for context, app in found if app == UNREAD}
+    assert ("scan" in unread) or unread == {UNREAD}
+    assert {found[context, UNREAD] for context in unread} == {CheckState.UNKNOWN}
