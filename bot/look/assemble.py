@@ -604,11 +604,14 @@ class Looker:
         p: Proposal,
         verdicts: Sequence[Verdict],
     ) -> Rules:
-        """What judges it; and since when, where somebody approved and that is not bound yet."""
+        """What judges it; and since when, where the meaning of what somebody said hangs on that."""
         policy = p.rules.policy
         digest = rules_digest(policy, verdicts) if isinstance(policy, Policy) else ""
-        since = answers.unbound_since(p, memory.read(p))
-        if since is None or not p.content.touched:
+        remembered = memory.read(p)
+        approving = answers.unbound_since(p, remembered) if p.content.touched else None
+        said = [approving, answers.by_rules_since(p, remembered)]
+        since = min((at for at in said if at is not None), default=None)
+        if since is None:
             return Rules(policy=policy, digest=digest)
         told = await self._bases.rules_since(reader, pull, basis, since)
         return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)

@@ -4,12 +4,13 @@ A comment is answered once: by a comment of its own where there is something to 
 in the summary comment otherwise.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lifecycle import memory, rights
 from lifecycle.actions import Action, React, Reaction, Reply
-from lifecycle.approvals import unbound
+from lifecycle.approvals import rules_moved, unbound
 from lifecycle.commands.handlers import ledger
 from lifecycle.commands.handlers.approve import ApproveCommand
 from lifecycle.commands.handlers.questions import DiffCommand
@@ -25,6 +26,9 @@ from lifecycle.gates import judge
 from lifecycle.memory import Memory
 from lifecycle.messages import answers as texts
 from lifecycle.messages import summary
+
+YOUNG = timedelta(hours=1)
+"""Age of a comment whose writer may still wait for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +61,67 @@ def pending(
     Only comments by people and by machines that the rules name, written since the App was installed
     (docs/design.md, "Commands"). Where
     no package is touched, `/approve` and the like are meant for somebody else; questions are
-    answered.
+    answered. What is a command by the rules alone is none where they may be younger than it.
     """
-    known, aliases = remembered.answered, proposal.rules.policy.aliases
     return tuple(
-        (comment, meant)
-        for comment in (*proposal.talk.comments, *proposal.talk.pressed)
-        if comment.id not in known
-        and (not comment.author.bot or rights.named(proposal, comment.author))
-        and comment.at >= proposal.times.installed_at
-        and (parsed := parse(comment.body, table=table, aliases=aliases))
-        and (meant := parsed if _is_ours(proposal) else _anywhere(parsed, table))
+        (each.comment, said)
+        for each in _heard(proposal, remembered, table)
+        if (said := each.plain if each.outdated(proposal) else each.parsed)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A comment without an answer that is one with commands, as things stand.
+
+    Attributes:
+        comment: The comment.
+        parsed: What it asks for, by the rules of now.
+        plain: What it asks for whatever they say; nothing of a machine.
+    """
+
+    comment: Comment
+    parsed: ParsedComment
+    plain: ParsedComment
+
+    @property
+    def by_rules(self) -> bool:
+        """It asks for something only as the rules give a word its meaning, or name its writer."""
+        return self.parsed != self.plain
+
+    def outdated(self, proposal: Proposal) -> bool:
+        """Whether they may have been changed since, so that its writer did not mean that."""
+        return self.by_rules and rules_moved(proposal, at=self.comment.at)
+
+
+def _heard(proposal: Proposal, remembered: Memory, table: Table) -> Iterator[_Heard]:
+    known = remembered.answered
+    # Nobody asks since when the rules are what they are for the dashboard issue.
+    aliases = {} if proposal.place.issue else proposal.rules.policy.aliases
+    for comment in (*proposal.talk.comments, *proposal.talk.pressed):
+        machine = comment.author.bot
+        if (
+            comment.id in known
+            or comment.at < proposal.times.installed_at
+            or (machine and (proposal.place.issue or not rights.named(proposal, comment.author)))
+        ):
+            continue
+        parsed = _meant(proposal, parse(comment.body, table=table, aliases=aliases), table)
+        plain = ParsedComment()
+        if not machine:
+            plain = _meant(proposal, parse(comment.body, table=table), table)
+        if parsed or plain:
+            yield _Heard(comment, parsed, plain)
+
+
+def _meant(proposal: Proposal, parsed: ParsedComment, table: Table) -> ParsedComment:
+    return parsed if _is_ours(proposal) else _anywhere(parsed, table)
+
+
+def by_rules_since(proposal: Proposal, remembered: Memory) -> datetime | None:
+    """Return when the oldest comment was written that is a command by the rules alone."""
+    found = _heard(proposal, remembered, TABLE)
+    return min((each.comment.at for each in found if each.by_rules), default=None)
 
 
 def _is_ours(proposal: Proposal) -> bool:
@@ -138,9 +191,25 @@ def answer(
 ) -> AfterCommands:
     """Answer every comment that waits for it."""
     state = AfterCommands(proposal, remembered)
+    for each in tuple(_heard(proposal, remembered, table)):
+        if each.outdated(proposal) and not each.plain:
+            state = _leave(CommandRequest(facts, each.comment, table), state)
     for comment, parsed in pending(proposal, remembered, table):
         state = _answer_one(CommandRequest(facts, comment, table), state, parsed)
     return state
+
+
+def _leave(request: CommandRequest, state: AfterCommands) -> AfterCommands:
+    """Leave a comment that was no command when it was written, for good.
+
+    Its writer is told only where it is so young that an answer may be waited for.
+    """
+    comment, now = request.comment, state.proposal.times.looked_at
+    response = CommandResponse(state.proposal, state.memory)
+    if comment.author.bot or now is None or now - comment.at > YOUNG:
+        return replace(state, memory=state.memory.adding(Answered(comment=comment.id)))
+    response = replace(response.say(texts.BEFORE_THE_RULES), confused=True)
+    return _finish(request, state, response)
 
 
 def _answer_one(

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 ALTERED_ANSWER = "this answer was edited by somebody else, and what it said is not known any more."
 APPROVED_AND_REJECTED = "The same comment sends it back, so the approval does not count."
 NOTHING_TO_UNAPPROVE = "You have no approval here that counts, so there is nothing to take back."
+BEFORE_THE_RULES = (
+    "`.porchbot.yaml` changed after you wrote this, and your comment is a command only by what it"
+    " says, so nothing was done. Comment again."
+)
 WHILE_BROKEN = (
     "The configuration cannot be read, so nobody can tell whom it names: until that is repaired it"
     " takes an administrator."
