@@ -5,8 +5,6 @@ Longer than 400 lines: one list of kinds, each with what its fields mean.
 The log is kept twice, in the hidden records of the bot's own comments and in the database, and the
 two copies are united before each decision (docs/design.md, "Records and events"). Nothing in it is
 a state, so an old copy can neither undo what came later nor take anything away.
-
-Longer than 400 lines: each kind beside its JSON.
 """
 
 import hashlib

@@ -7,14 +7,17 @@ decides anything.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
 from bot import config, keys
 from bot.forges.port import ForgeRefusedError, ListedProposal, Repository
 from bot.git.port import History
+from bot.look import rules
 from bot.loop import branches
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
@@ -31,8 +34,9 @@ from lifecycle.facts.overview import (
     Overview,
 )
 from lifecycle.identity import RepositoryId
+from lifecycle.ledger import withdrawn
 from lifecycle.messages import dashboard as texts
-from lifecycle.policy import Policy
+from lifecycle.policy import BrokenPolicy, Policy
 
 log = structlog.get_logger()
 
@@ -96,18 +100,18 @@ class DashboardHandler:
             served.forge.open_proposals(),
             store.sweeps.packages(me),
             store.waits.of(me),
-            self._newest(served),
+            self._published(served),
         )
         return await served.offload(_read, served, pulls, touched, waits, published)
 
-    async def _newest(self, served: ServedRepository) -> Mapping[str, int]:
-        """Package to its highest number, of those that the bot knows of."""
-        found: dict[str, int] = {}
+    async def _published(self, served: ServedRepository) -> Mapping[str, set[int]]:
+        """Package to its numbers, as far as the bot knows of them."""
+        found: dict[str, set[int]] = defaultdict(set)
         for ref in served.adoption.tags or ():
             if parsed := names.parse_tag(ref):
-                found[parsed[0]] = max(parsed[1], found.get(parsed[0], 0))
+                found[parsed[0]].add(parsed[1])
         async for package, number, _ in self._store.revisions.all_revisions(served.id):
-            found[package] = max(number, found.get(package, 0))
+            found[package].add(number)
         return found
 
 
@@ -122,7 +126,7 @@ def _read(
     pulls: Sequence[ListedProposal],
     touched: Mapping[int, frozenset[str]],
     waits: Sequence[Waiting],
-    published: Mapping[str, int],
+    published: Mapping[str, set[int]],
 ) -> Overview:
     default = served.repository.default_branch
     bases = branches.published_from(served.mirror, default)
@@ -131,16 +135,14 @@ def _read(
     proposed = {pull.head_ref for pull in pulls if pull.head_repository == served.id.number}
     with served.mirror.open() as git:
         packages = [
-            ListedPackage(
-                package=package,
-                branch="" if base == default else base,
-                revision=published.get(package, 0),
-            )
+            _package(git, base, package, published.get(package, set()), default)
             for base in sorted(bases)
             for package in _units(git, base, default, published)
         ]
+        deletions = _deletions(git, published, proposed)
     return Overview(
         packages=tuple(packages),
+        deletions=deletions,
         changes=(
             *_changes(pulls, touched, waits, bases),
             *(
@@ -152,14 +154,49 @@ def _read(
     )
 
 
-def _units(git: History, base: str, default: str, published: Mapping[str, int]) -> Sequence[str]:
+def _package(
+    git: History, base: str, package: str, numbers: Collection[int], default: str
+) -> ListedPackage:
+    """A package with its newest revision that was not withdrawn, and what the ledger says."""
+    listed = rules.listed(partial(_file, git), git.ref(names.branch_ref(base)) or "", package)
+    entries = {} if isinstance(listed, BrokenPolicy) else listed
+    gone = withdrawn(entries)
+    return ListedPackage(
+        package=package,
+        branch="" if base == default else base,
+        revision=max(set(numbers) - gone, default=0),
+        deprecated={n: each.reason for n, each in entries.items() if n not in gone},
+        withdrawn=len(gone),
+    )
+
+
+def _file(git: History, commit: str, path: str) -> bytes | None:
+    return config.fetch(git.blob, commit, path)
+
+
+def _deletions(
+    git: History, published: Mapping[str, Collection[int]], proposed: Collection[str]
+) -> tuple[str, ...]:
+    """Revisions whose deletion was proposed with Porch: its branches, without a pull request."""
+    found = []
+    for ref in git.refs(names.branch_ref(names.DELETIONS.rstrip("/"))):
+        branch = names.branch_name(ref)
+        revision = names.parse_tag(names.tag_ref(branch.removeprefix(names.DELETIONS)))
+        if revision and branch not in proposed and revision[1] in published.get(revision[0], ()):
+            found.append(names.spelled(*revision))
+    return tuple(found)
+
+
+def _units(
+    git: History, base: str, default: str, published: Mapping[str, Collection[int]]
+) -> Sequence[str]:
     """The packages that are released by themselves on a branch, sorted."""
     tip = git.ref(names.branch_ref(base))
     if tip is None:
         return ()
     policy = config.read(config.fetch(git.blob, tip, config.CONFIG))
     known = policy if isinstance(policy, Policy) else Policy()
-    tags = [names.tag_ref(names.spelled(package, number)) for package, number in published.items()]
+    tags = [names.tag_ref(names.spelled(p, max(numbers))) for p, numbers in published.items()]
     there = git.difference("", tip).packages
     return sorted(names.units(there, known, base, default, tags))
 

@@ -1,6 +1,7 @@
 """Revisions withdrawn and deprecated: by the ledger, approved, and with the tag that goes."""
 
 from tests.stories.people import wait_for
+from tests.stories.test_dashboard import shows
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
 LEDGER = ".porchbot/ledger/net/core.yaml"
@@ -168,3 +169,145 @@ def test_deprecating_keeps_the_tag(play: World) -> None:
     play.rests()
     assert "state: deprecated" in play.author.reads(LEDGER)
     assert set(play.author.tags()) == {"net/core/v1"}
+
+
+def test_a_tag_that_comes_back_is_reported(play: World) -> None:
+    """The short-cut takes the ledger's word: who makes the tag anew has a revision again."""
+    publishes(play)
+    commit = play.author.tags()["net/core/v1"]
+    number = lists(play, WITHDRAWN)
+    play.approver.says(number, "/approve")
+    wait_for("the tag's end", lambda: play.author.tags() == {} or None)
+    play.rests()
+    play.sweep()
+    play.rests()
+    assert "Published net/core v1" in play.author.summary(1)
+    assert "(withdrawn)" in play.author.summary(1)
+
+    play.owner.repository.create_git_ref("refs/tags/net/core/v1", commit)
+    play.sweep()
+    play.author.waits_for_summary(1, "there, although the revision was withdrawn")
+
+
+def test_a_package_goes_with_its_revisions_where_the_ledger_says_so(play: World) -> None:
+    """The short-cut deletes all tags of a package that is removed, or none in any case."""
+    publishes(play)
+    publishes(play, 2)
+    files = {f"net/core/{name}": None for name in ("Kptfile", "settings.yaml")}
+    number = lists(play, WITHDRAWN, "people/gone", **files)
+    summary = play.author.summary(number)
+    assert "Deletion proposed: net/core removed, net/core v1 withdrawn" in summary
+    assert "of its revisions those below go as well" in summary
+    play.approver.says(number, "/approve")
+    wait_for("the tag's end", lambda: len(play.author.tags()) == 1 or None)
+    play.rests()
+    assert set(play.author.tags()) == {"net/core/v2"}
+    assert "Done: net/core removed, net/core v1 withdrawn" in play.author.summary(number)
+
+
+def test_a_package_and_the_ledger_in_one_take_both_approvals(staged: Staging) -> None:
+    """The short-cut asks for the approvals of the package: a deletion rides along."""
+    with staged(DELETING) as play:
+        play.start_bot()
+        play.rests()
+        publishes(play)
+        number = lists(play, WITHDRAWN, "people/both", **resized("net/core", 5))
+        play.approver.says(number, "/approve")
+        play.author.waits_for_summary(number, "1 of 2")
+        play.rests()
+        assert not play.author.pull(number).merged
+        assert set(play.author.tags()) == {"net/core/v1"}
+
+        play.owner.says(number, "/approve")
+        play.author.waits_for_tag("net/core/v2")
+        wait_for("the tag's end", lambda: set(play.author.tags()) == {"net/core/v2"} or None)
+
+
+def test_rules_that_ride_along_take_the_approvals_of_rules(play: World) -> None:
+    """The short-cut looks at the ledger's folder alone: rules change with a withdrawal."""
+    publishes(play)
+    rules = CONFIG + '  configure: {require: 1, from: ["user:owner"]}\n'
+    play.owner.pushes("main", {".porchbot.yaml": rules})
+    play.rests()
+    number = lists(play, WITHDRAWN, "people/rules", **{".porchbot.yaml": rules + "# more\n"})
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "rules approved")
+    play.rests()
+    assert not play.author.pull(number).merged
+    assert set(play.author.tags()) == {"net/core/v1"}
+
+
+def test_a_number_that_nobody_was_given_is_not_listed(play: World) -> None:
+    """The short-cut takes any number: the next revision is a thousand millions on."""
+    publishes(play)
+    number = lists(play, "revisions:\n  900: {state: withdrawn, reason: no}\n")
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "was never published")
+    play.rests()
+    assert not play.author.pull(number).merged
+
+
+def test_a_kill_between_branch_and_pull_request_opens_one(play: World) -> None:
+    """The short-cut answers first: what was cut short is never taken up again, or made twice."""
+    publishes(play)
+    number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+    play.stop_bot()
+    made = play.author.repository.get_branch("main").commit.sha
+    play.owner.points("deletionProposed/net/core/v1", made)  # as Porch proposes deletions
+    play.approver.says(number, "/delete net/core@v1")
+    play.start_bot()
+    pull = play.author.pull_of("deletionProposed/net/core/v1")
+    play.author.waits_for_answer(number, f"#{pull.number} withdraws")
+    play.approver.says(number, "/delete net/core@v1 again")
+    play.rests()
+    assert play.author.repository.get_pulls(state="all").totalCount == 3
+
+
+def test_a_branch_of_somebody_else_is_left_alone(play: World) -> None:
+    """The short-cut pushes over it: commits of people are lost."""
+    publishes(play)
+    branch = "deletionProposed/net/core/v1"
+    mine = play.author.pushes(branch, {"notes.txt": "mine"})
+    number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+    play.approver.says(number, "/delete net/core@v1")
+    play.author.waits_for_answer(number, "holds commits that the bot did not make")
+    assert play.author.repository.get_branch(branch).commit.sha == mine
+
+
+def test_a_number_of_another_branch_is_not_given_again(staged: Staging) -> None:
+    """The short-cut reads the ledger of the base: without the database v1 is free on a release."""
+    with staged(CONFIG + "packages: [{directory: .}, {directory: ., branch: release-1}]\n") as play:
+        play.owner.repository.create_git_ref(
+            "refs/heads/release-1", play.owner.repository.get_branch("main").commit.sha
+        )
+        play.owner.pushes("main", {LEDGER: WITHDRAWN})
+        play.start_bot()
+        play.rests()
+        seconds_pass(play.forge, 1)
+        play.author.pushes("people/w", package("net/core"), base="release-1")
+        pull = play.author.repository.create_pull(
+            base="release-1", head="people/w", title="t", body=""
+        )
+        play.rests()
+        play.approver.says(pull.number, "/approve")
+        play.author.waits_for_tag("net/core/v2")
+
+
+def test_the_dashboard_tells_what_is_not_to_be_used(stage: World) -> None:
+    """The short-cut shows the highest number, withdrawn or not."""
+    play = stage
+    play.repository.has_issues = True
+    play.start_bot()
+    publishes(play)
+    publishes(play, 2)
+    publishes(play, 3)
+    play.owner.points(
+        "deletionProposed/net/core/v2", play.author.repository.get_branch("main").commit.sha
+    )
+    text = WITHDRAWN.replace("1:", "3:") + "  1: {state: deprecated, reason: use v2}\n"
+    number = lists(play, text)
+    play.approver.says(number, "/approve")
+    wait_for("the tag's end", lambda: "net/core/v3" not in play.author.tags() or None)
+    shown = shows(play, "withdrawn")
+    assert "- `net/core`: v2; v1 deprecated: use v2; 1 revision withdrawn" in shown
+    assert "`net/core/v2`, with Porch" in shown
