@@ -63,6 +63,8 @@ class Finding:
         proposed: The value the function proposes, or None if not given.
         fix: What to do, a sentence without its full stop; "" if unknown.
         unseen: It points out resources that no function sees, or not as they would be applied.
+        guardrail: Place of the guardrail that said it among all of them, such as "validators[0]";
+            "" for what anything else said.
     """
 
     message: str
@@ -74,6 +76,7 @@ class Finding:
     proposed: str | None = None
     fix: str = ""
     unseen: bool = False
+    guardrail: str = ""
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.message}"

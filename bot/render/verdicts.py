@@ -14,7 +14,6 @@ from cadlib.diff import patch as patches
 from cadlib.diff import secrets
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
-from cadlib.images import resolve_image
 from cadlib.kptfile import reader as kptfile
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import hidden
@@ -264,23 +263,21 @@ def _function(guardrail: GuardrailFunction) -> render.PipelineFunction:
 def _soften(finding: Finding, policy: Policy) -> Finding:
     """What a guardrail in mode `warn` finds is shown and does not block; its `fix` is added.
 
-    Where one image stands for several guardrails, nobody can tell which of them spoke: it blocks
-    unless all of them only warn.
+    It goes by the guardrail that spoke, never by its image: the pipeline of the package may have
+    the same one, and means what it says.
     """
-    spoke = [
-        each
-        for each in (*policy.mutators, *policy.validators)
-        if finding.function == resolve_image(each.image)
-    ]
-    if not spoke:
+    kinds = {"mutators": policy.mutators, "validators": policy.validators}
+    steps = {f"{kind}[{n}]": each for kind in kinds for n, each in enumerate(kinds[kind])}
+    spoke = steps.get(finding.guardrail)
+    if spoke is None:
         # What is applied to a cluster would have been seen by no guardrail.
-        hidden = finding.unseen and (policy.mutators or policy.validators)
+        hidden = finding.unseen and steps
         return replace(finding, severity=Severity.ERROR) if hidden else finding
     severity = finding.severity
-    if severity is Severity.ERROR and all(each.mode is Mode.WARN for each in spoke):
+    if severity is Severity.ERROR and spoke.mode is Mode.WARN:
         severity = Severity.WARNING
-    fix = finding.fix or next((each.fix for each in spoke if each.fix), "")
-    return replace(finding, severity=severity, fix=fix)
+    # That it was a guardrail's is said; a verdict that is kept goes without its place.
+    return replace(finding, severity=severity, fix=finding.fix or spoke.fix, guardrail="")
 
 
 def _placed(finding: Finding, package: str) -> Finding:

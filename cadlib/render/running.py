@@ -10,7 +10,7 @@ from cadlib.package import files as packages
 from cadlib.package.source import Resource, Source
 from cadlib.render import functions, places
 from cadlib.render import selectors as select
-from cadlib.render.calls import CallOutcome, Driven, FunctionCall, Step
+from cadlib.render.calls import GUARDRAIL, CallOutcome, Driven, FunctionCall, Step
 from cadlib.render.functions import Options
 from cadlib.render.returned import FunctionOutput, NoAnswerError, answered, handed_back, unchanged
 from cadlib.stream.resourcelist import Item
@@ -149,7 +149,8 @@ class Running:
                 found.append(_failure(task, call, outcome))
         elif answer.problem:
             found.append(_breach(task, call, answer.problem))
-        self.findings += found
+        guardrail = task.step if task.source == GUARDRAIL else ""
+        self.findings += [replace(each, guardrail=guardrail) for each in found]
         unrun = outcome.error if outcome.error and outcome.exit_code is None else ""
         self._add(
             Step(

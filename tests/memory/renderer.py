@@ -113,15 +113,20 @@ class MemoryRenderer:
     def _run(self, files: Files, policy: Policy) -> Rendered:
         now, findings, steps = dict(files), list[Finding](), list[Step]()
         for guardrail in (*policy.mutators, *policy.validators):
-            mutates = len(steps) < len(policy.mutators)
+            at = len(steps)
+            mutates = at < len(policy.mutators)
+            place = f"mutators[{at}]" if mutates else f"validators[{at - len(policy.mutators)}]"
             image = resolve_image(guardrail.image)
             function = self._functions.get(image)
             answer = function(guardrail, now) if function else Answer(error="there is no such one")
-            findings += (replace(found, function=image) for found in answer.findings)
+            findings += (
+                replace(found, function=image, guardrail=place) for found in answer.findings
+            )
             steps.append(_step(image, answer, mutates))
             if answer.error:
                 message = f"{guardrail.image}: {answer.error}"
-                findings.append(Finding(message=message, severity=Severity.ERROR, function=image))
+                failed = Finding(message=message, severity=Severity.ERROR, function=image)
+                findings.append(replace(failed, guardrail=place))
                 if mutates:
                     return Rendered(
                         findings=tuple(findings), steps=tuple(steps), failed=True, complete=False

@@ -50,8 +50,8 @@ def judged(
     [
         ((WARNS,), 0),
         ((BLOCKS,), 1),
-        ((WARNS, BLOCKS), 2),
-        ((BLOCKS, WARNS), 2),
+        ((WARNS, BLOCKS), 1),
+        ((BLOCKS, WARNS), 1),
         ((WARNS, WARNS), 0),
     ],
 )
@@ -63,6 +63,20 @@ def test_a_guardrail_that_warns_softens_no_other_of_the_same_image(
 
     assert len(found.blocking) == blocking
     assert len(found.findings) == len(guardrails)
+
+
+@pytest.mark.parametrize("kind", ["mutators", "validators"])
+@pytest.mark.parametrize("inside", ["Kptfile", "sub/Kptfile"])
+def test_a_guardrail_that_warns_softens_no_function_of_the_packages_own(
+    kind: str, inside: str
+) -> None:
+    """The short-cut goes by the image: the author's own validator fails, and it is published."""
+    own = {inside: f"{KPTFILE}pipeline: {{{kind}: [{{image: '{IMAGE}'}}]}}\n"}
+    found = judged(Policy(mutators=(WARNS,), validators=(WARNS,)), ERROR, more=own)
+
+    (blocking,) = found.blocking
+    assert (blocking.message, blocking.fix) == ("too small", "")
+    assert [f.fix for f in found.findings if f not in found.blocking] == [WARNS.fix] * 2
 
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: evil}\n"
