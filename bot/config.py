@@ -623,7 +623,8 @@ def fetch(blob: Blob, commit: str, path: str) -> bytes | None:
 
 def _read(form: type[Form], data: bytes | None, path: str) -> Form | BrokenPolicy:
     if len(data or b"") > MOST_BYTES:
-        return BrokenPolicy((ConfigurationProblem(Place(path), *texts.large_file(MOST_BYTES)),))
+        problem = ConfigurationProblem(Place(path), *texts.large_file(MOST_BYTES))
+        return BrokenPolicy((problem,), observe=form is Configuration and _says(data or b""))
     planned = _LATER if form is Configuration else {}
     try:
         return forms.read(form, data or b"", path, planned)
@@ -641,9 +642,18 @@ def _observes(data: bytes) -> bool:
     try:
         found = forms.documents(data, CONFIG)
     except FormError:
-        return False
+        return _says(data)
     value = found[0].value if found else None
     return isinstance(value, dict) and value.get("mode") == "observe"
+
+
+_MODE = re.compile(rb"""^(["']?)mode\1[ \t]*:[ \t]*(.*?)[ \t]*(?:#.*)?$""", re.MULTILINE)
+
+
+def _says(data: bytes) -> bool:
+    """Whether the lines of a file say so that is no YAML, or too long to be read."""
+    modes = [value.strip(b"\"'") for _, value in _MODE.findall(data.replace(b"\r", b""))]
+    return bool(modes) and set(modes) == {b"observe"}
 
 
 def schema_text() -> str:

@@ -70,8 +70,12 @@ def details(facts: Facts, proposal: Proposal, judgement: Judgement) -> tuple[Det
 
 
 def observed(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[SetCheck]:
-    """Return what `wanted` would, as runs that ask for nothing: completed, and neutral."""
-    shown = wanted(replace(facts, checks={}, rerun=False), judged)
+    """Return what `wanted` would, as runs that ask for nothing."""
+    return neutral(facts, wanted(replace(facts, checks={}, rerun=False), judged))
+
+
+def neutral(facts: Facts, shown: Sequence[SetCheck]) -> list[SetCheck]:
+    """Return checks as runs that ask for nothing, completed and neutral; empty where they stand."""
     told = (_unless_shown(facts, _as_observed(check)) for check in shown)
     return [check for check in told if check is not None]
 

@@ -8,7 +8,7 @@ them by the check of the last one alone.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lifecycle import checks, contents
 from lifecycle.actions import SetCheck
@@ -78,7 +78,13 @@ def decide(facts: Facts, group: Group) -> list[SetCheck]:
         group: What it is.
     """
     if group.policy.observe:
-        return []
+        # As at the heads: a queue that requires the checks waits for them here.
+        bare = replace(facts, checks={}, rerun=False)
+        return [] if group.shared else checks.neutral(facts, _checks(bare, group))
+    return _checks(facts, group)
+
+
+def _checks(facts: Facts, group: Group) -> list[SetCheck]:
     if group.shared:
         return _shared(facts, group)
     shown = {PUBLISH: _publish(group)}

@@ -398,7 +398,7 @@ def united(above: Policy, own: Policy) -> Policy:
 
     Whoever makes a branch writes the file there, so that it can add to what the default branch
     asks for and take nothing away (ADR 19). Where packages live, which words are commands and
-    labels, and whether the bot only observes, is the default branch's word; what the bot does
+    labels, is the default branch's word; what the bot does
     unasked it does where both say so.
 
     Args:
@@ -411,7 +411,6 @@ def united(above: Policy, own: Policy) -> Policy:
         own,
         above=above,
         roots=above.roots,
-        observe=above.observe,
         aliases=above.aliases,
         labels=above.labels,
         auto_merge=above.auto_merge and own.auto_merge,

@@ -57,6 +57,7 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> BaseRule
     """
     policy = configuration(blob, at)
     above = None if default is None else configuration(blob, default)
+    observe = (policy if above is None else above).observe
     if isinstance(above, BrokenPolicy):
         policy = above
     elif above is not None and isinstance(policy, Policy):
@@ -65,6 +66,8 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> BaseRule
     if isinstance(ledger, BrokenPolicy):
         # Without the ledger the next number cannot be told: nothing is published.
         policy = ledger
+    # The default branch's word alone, whatever is broken here and whatever that says.
+    policy = replace(policy, observe=observe)
     if not isinstance(above, Policy):
         own = policy.branches if above is None and isinstance(policy, Policy) else frozenset()
         return BaseRules(policy, published=True, branches=own - {base_ref})

@@ -43,6 +43,26 @@ def test_a_group_passes_where_each_proposal_in_it_does() -> None:
     assert not groups.waits(GROUP)
 
 
+def test_a_group_that_is_only_observed_keeps_no_queue_waiting() -> None:
+    """Short-cut refused: nothing is written where the bot observes: the queue waits till its end.
+
+    And what proposals show at the very commit is theirs.
+    """
+    observed = replace(GROUP, policy=Policy(observe=True), entries=(replace(READY, ready=False),))
+    (check,) = groups.decide(FACTS, observed)
+
+    assert (check.status, check.conclusion) == (Status.COMPLETED, Conclusion.NEUTRAL)
+    assert check.title.startswith("Observing: ")
+    run = CheckRun(
+        id=1, name=PUBLISH, status=check.status, conclusion=check.conclusion, ours=True,
+        digest=check.digest,
+    )  # fmt: skip
+    again = replace(FACTS, checks={PUBLISH: run})
+    assert groups.decide(again, observed) == []
+    assert groups.decide(again, replace(observed, policy=Policy())) != []
+    assert groups.decide(FACTS, replace(observed, shared=(7,))) == []
+
+
 @pytest.mark.parametrize(
     ("entry", "conclusion", "words"),
     [

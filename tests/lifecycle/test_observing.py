@@ -12,7 +12,7 @@ from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import ReleaseNotes
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState
-from lifecycle.policy import AccessRule, BrokenPolicy, Policy, united
+from lifecycle.policy import AccessRule, BrokenPolicy, Policy
 from tests.lifecycle.samples import APPROVER, FACTS, MERGE, NOW, PROPOSAL, changed, facts, said
 from tests.lifecycle.settling import carry_out, settled
 from tests.lifecycle.test_decide import PUBLISHED, RULES
@@ -146,18 +146,18 @@ def test_what_was_said_during_a_trial_is_no_order_afterwards() -> None:
     assert [a for a in decide(new) if isinstance(a, AskPublish)]
 
 
-def test_the_default_branch_decides_for_all() -> None:
-    """Short-cut refused: whoever makes a branch switches the judging off there, and passes."""
-    assert not united(Policy(), OBSERVING).observe
-    assert united(OBSERVING, Policy()).observe
-
-
 def test_a_broken_file_that_says_so_is_only_observed() -> None:
     """The short-cut takes a broken file for the strictest: somebody tries, and gets comments."""
     for text, observes in (
         ("mode: observe\nunknown: 1\n", True),
         ("unknown: 1\n", False),
-        ("mode: observe\n  : [", False),
+        ("mode: observe\n  : [", True),
+        ("a: [\n'mode' : \"observe\" # a trial\r\n", True),
+        ("mode: active\n  : [", False),
+        ("a: [\n  mode: observe\n", False),
+        ("# mode: observe\na: [", False),
+        ("mode: observe\nmode: active\n", False),
+        ("mode: observe\n" + "#" * config.MOST_BYTES, True),
         ("- mode: observe\n", False),
         ("mode: watch\n", False),
     ):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.config import CONFIG, package_ledger
 from bot.git.caches import MirrorCaches
 from bot.git.history import DiskHistory
 from bot.git.mirror import DiskMirror
@@ -22,6 +23,7 @@ from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.ledger import LedgerEntry, ListedState
 from lifecycle.merges import Effect
 from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy
 from lifecycle.tags import Foreign, Tagging, TagLoss
 from tests.bot.git.server import Remote
 from tests.ids import on_github
@@ -256,6 +258,19 @@ def test_which_packages_are_touched(
             assert {t.package: became(t) for t in found.content.touched} == expected
             assert found.content.effect.clean
             assert not any(t.outdated or t.outside for t in found.content.touched)
+
+
+def test_a_broken_ledger_of_a_package_does_not_end_the_observing(remote: Remote) -> None:
+    """Short-cut refused: what is broken takes the place of the rules, and of their mode."""
+    files = {**CORE, CONFIG: b"mode: observe\n", str(package_ledger("net/core")): b"a: [\n"}
+    tip = remote.commit(files, ref="refs/heads/main")
+    made = remote.commit({**files, "net/core/a": b"x"}, tip)
+
+    with opened(remote) as git:
+        read = content.read(reader(git), Sha(made), "main", Basis(rules=Sha(tip), base=Sha(tip)))
+    assert read is not None
+    assert isinstance(read.policy, BrokenPolicy)
+    assert read.policy.observe
 
 
 PROD = b"access: {paths: [{directory: net/prod, approve: {require: 2}}, {directory: net}]}\n"

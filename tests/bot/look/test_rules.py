@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot import config
 from bot.config import CONFIG
 from bot.look import rules
 from lifecycle.access import AccessAction, Role, RoleSource, Source, UserSource
@@ -104,6 +105,36 @@ def test_rules_by_folder_are_those_of_both() -> None:
     ]
     propose = policy.rule(AccessAction.PROPOSE).sources
     assert {s.spelling for s in propose} == {"author and role:read", "role:write"}
+
+
+OBSERVE = "mode: observe\npackages: [{directory: ., branch: release}]\n"
+LEDGER = "a: [\n"
+OBSERVED: dict[str, tuple[str, str | None, str | None, bool]] = {
+    "the default branch says so": (OBSERVE, None, None, True),
+    "the branch alone says so": (ABOVE, "mode: observe", None, False),
+    "a broken file of the branch": (OBSERVE, "a: [\n", None, True),
+    "a broken file of the branch that says so": (ABOVE, "mode: observe\nunknown: 1\n", None, False),
+    "a broken ledger": (OBSERVE, None, LEDGER, True),
+    "a broken ledger of an active branch": (ABOVE, "mode: observe", LEDGER, False),
+    "a broken file of the default branch": ("mode: observe\nunknown: 1\n", None, None, True),
+    "one that says nothing": ("unknown: 1\n", "mode: observe", None, False),
+}
+
+
+@pytest.mark.parametrize(
+    ("above", "own", "ledger", "observed"), OBSERVED.values(), ids=OBSERVED
+)  # fmt: skip
+def test_the_default_branch_alone_says_that_the_bot_observes(
+    above: str, own: str | None, ledger: str | None, observed: bool
+) -> None:
+    """Short-cuts refused: the mode of whichever file is broken; whoever makes a branch ends it."""
+    files = {("main", CONFIG): above, ("release", CONFIG): own, ("release", config.LEDGER): ledger}
+
+    def blob(at: str, path: str) -> bytes | None:
+        text = files.get((at, path))
+        return None if text is None else text.encode()
+
+    assert rules.of_base(blob, "release", "release", "main").policy.observe is observed
 
 
 NAMED = "guardrails: {validators: [{image: a, configPath: .porchbot/rules.yaml}]}\n"
