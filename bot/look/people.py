@@ -75,7 +75,8 @@ class People:
             told: Teams whose members may be told; of others nobody can tell. None for all of them.
         """
         remembered = memory.read(p)
-        people = {c.author.login: c.author.id for c, _ in answers.pending(p, remembered)}
+        asking = {c.author.login: c.author.id for c, _ in answers.pending(p, remembered)}
+        people = dict(asking)
         if p.content.approvable:
             words = remembered.words.items()
             people |= {who: w.account for who, w in words if isinstance(w, Approval)}
@@ -91,7 +92,7 @@ class People:
         written, roles, teams = await asyncio.gather(
             self._who_wrote(git, pull, p.times.head_mark, sorted(people)),
             asyncio.gather(*(self._forge.role(*person) for person in people.items())),
-            asyncio.gather(*(self._teams.read(slug) for slug in slugs)),
+            asyncio.gather(*(self._teams.read(slug, asking) for slug in slugs)),
         )
         opened = frozenset({p.people.author.id} if p.people.authors else ())
         authors = Authors(
@@ -127,7 +128,7 @@ class People:
         slugs = needs.teams(p) if people else ()
         roles, teams = await asyncio.gather(
             asyncio.gather(*(self._forge.role(*person) for person in people.items())),
-            asyncio.gather(*(self._teams.read(slug) for slug in slugs)),
+            asyncio.gather(*(self._teams.read(slug, people) for slug in slugs)),
         )
         found = dict(zip(people, roles, strict=True)), dict(zip(slugs, teams, strict=True))
         return replace(p, people=replace(p.people, roles=found[0], teams=found[1]))

@@ -9,6 +9,7 @@ from tests.stories.world import CONFIG, Staging, World, package, resized, second
 
 RULE = 'approve: {require: 1, from: ["role:maintain"]}'
 BRANCH = "drafts/net/core/w"
+BOT = "porchbot[bot]"
 
 
 def ruled(rule: str) -> str:
@@ -122,3 +123,73 @@ def test_reviews_that_the_branch_requires_are_a_gate_of_their_own(staged: Stagin
 
         play.owner.reviews(number)
         play.author.waits_for_tag("net/core/v1")
+
+
+def test_who_has_just_joined_a_team_approves_at_once(staged: Staging) -> None:
+    """The short-cut goes by who was in the team when it last asked, and refuses for a minute."""
+    with staged(ruled('"team:network"')) as play:
+        organize(play)
+        play.start_bot()
+        play.rests()
+        number = play.proposes(BRANCH, package("net/core"))
+        play.approver.says(number, "/approve")
+        play.author.waits_for_answer(number, "@approver")
+        state = play.forge.state
+        with state.lock:
+            team = state.organizations.team("acme", "network")
+            team.members.append(state.user("approver"))
+
+        play.approver.says(number, "/approve")
+        play.rests()
+
+        assert "net/core/v1" in play.author.tags()
+
+
+TEAMS = ("one", "two", "three")
+
+
+def test_three_large_teams_cost_three_requests_a_minute(staged: Staging) -> None:
+    """Short-cuts ask for each member, or for each team at each look, or before anybody approved."""
+    named = ", ".join(f'"team:{team}"' for team in TEAMS)
+    with staged(CONFIG.replace(RULE, f"approve: {{require: 2, from: [{named}]}}")) as play:
+        organize(play)
+        state, faults = play.forge.state, play.forge.faults
+        for team in TEAMS:
+            people = [f"{team}-{n}" for n in range(49)]
+            for login in people:
+                state.add_user(login)
+            state.organizations.add_team("acme", team, (*people, "approver"))
+        play.start_bot()
+        play.rests()
+
+        mark = faults.mark()
+        play.author.pushes(BRANCH, package("net/core"))
+        pull = play.author.pull_of(BRANCH)
+        play.author.waits_for_check(pull.number, "porchbot/publish", None)
+        play.rests()
+        to_checks = faults.counts(BOT, since=mark)
+        assert not [name for name in to_checks if "/teams/" in name]
+        assert sum(to_checks.values()) <= 20, to_checks
+
+        play.author.says(pull.number, "/propose")
+        play.rests()
+        play.approver.says(pull.number, "/approve")
+        play.rests()
+        at_once = _look(play)
+        with pytest.raises(WaitedInVainError):
+            wait_for("a minute", lambda: None, KEPT)
+        later = _look(play)
+        print("\nRequests of a look that changes nothing, and for teams:", at_once, later)
+        assert 0 < at_once[0] <= 8
+        assert 0 < later[0] <= 8
+        assert (at_once[1], later[1]) == (0, 3)
+
+
+def _look(play: World) -> tuple[int, int]:
+    """A look at the proposal: its requests without those for teams, and these."""
+    mark = play.forge.faults.mark()
+    play.wake(f"github:{play.repository.id}:proposal:{play.repository.id}:{BRANCH}")
+    play.rests()
+    made = play.forge.faults.counts(BOT, since=mark)
+    teams = sum(count for name, count in made.items() if "/teams/" in name)
+    return sum(made.values()) - teams, teams

@@ -5,7 +5,7 @@ import pytest
 from bot.sandbox.records.accounts import Role
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
-from tests.stories.world import World, package
+from tests.stories.world import ROLES, World, package
 
 BRANCH = "drafts/net/core/w"
 BOT = "porchbot[bot]"
@@ -133,3 +133,52 @@ def test_an_archived_repository_is_left_alone_until_it_is_one_no_more(play: Worl
     play.sweep()
 
     assert play.author.waits_for_tag("net/core/v1")
+
+
+def test_a_repository_that_is_no_longer_archived_goes_on_at_once(play: World) -> None:
+    """The short-cut does not hear of it: who approved waits for a sweep, a quarter of an hour."""
+    number = play.proposes(BRANCH, package("net/core"))
+    admin = play.forge.state.admin
+    play.approver.says(number, "/approve")
+    admin.archive(play.repository)
+    play.rests()
+    assert not play.repository.pulls[number].merged
+
+    admin.archive(play.repository, False)
+    play.rests()
+
+    assert play.repository.pulls[number].merged
+    assert "refs/tags/net/core/v1" in play.repository.refs
+
+
+def test_a_repository_that_is_transferred_is_served_where_it_is(play: World) -> None:
+    """The short-cut asks the installation that it was in, and believes that it is gone."""
+    number = play.proposes(BRANCH, package("net/core"))
+    state = play.forge.state
+    state.add_user("umbrella")
+
+    state.admin.transfer(play.repository, "umbrella")
+    state.install(play.app, play.repository)
+    play.rests()
+    play.approver.says(number, "/approve")
+    play.rests()
+
+    assert play.repository.pulls[number].merged
+    assert "refs/tags/net/core/v1" in play.repository.refs
+    assert play.failing() == []
+
+
+def test_a_repository_that_is_added_is_served_at_once(play: World) -> None:
+    """The short-cut serves what was there when it started, until it lists everything again."""
+    state = play.forge.state
+    other = state.add_repository("acme", "more")
+    for login, role in ROLES.items():
+        state.add_member(other, login, role)
+    mark = play.forge.faults.mark()
+
+    state.install(play.app, other)
+    play.rests()
+
+    made = play.forge.faults.counts(BOT, since=mark)
+    assert "GET /repos/{owner}/{repo}/pulls" in made
+    assert play.failing() == []

@@ -72,6 +72,8 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     stage.wake(f"github:{stage.repository.id}:dashboard")
     wait_for("the dashboard", lambda: bool(stage.repository.issues) or None)
     stage.rests()
+    stage.forge.state.admin.rename(stage.repository, "platform")
+    stage.rests()
 
     permissions = dict(MANIFEST["default_permissions"])
     needs = {EVENT_NEEDS[event] for event in woken if event in EVENT_NEEDS}

@@ -46,6 +46,7 @@ EVENTS = (
     "check_suite",
     "status",
     "merge_group",
+    "repository",
 )
 """What the bot hears of, likewise."""
 
