@@ -29,6 +29,7 @@ _NAMED = {"user": _LOGIN, "app": _SLUG, "team": _SLUG}
 _SPELLED = rf"role:({'|'.join(_ROLES)})|user:{_LOGIN.pattern}|(app|team):{_SLUG.pattern}|codeowners"
 _SOURCE_SCHEMA: dict[str, Any] = {"pattern": f"^({_SPELLED})$"}
 _APP_SCHEMA: dict[str, Any] = {"pattern": f"^app:{_SLUG.pattern}$"}
+_KEEPER_SCHEMA: dict[str, Any] = {"pattern": f"^({_SPELLED.removesuffix('|codeowners')})$"}
 _ACTOR_SCHEMA: dict[str, Any] = {"pattern": f"^({_SPELLED}|author)$"}
 
 
@@ -65,6 +66,12 @@ def _source(text: str) -> str:
     raise wrong(*texts.source(text, _ROLES))
 
 
+def _keeper(text: str) -> str:
+    if text == "codeowners":
+        raise wrong(*texts.OWNERS_OF_NOTHING)
+    return _source(text)
+
+
 def _actor(text: str) -> str:
     return text if text == "author" else _source(text)
 
@@ -84,6 +91,7 @@ def _upstream(text: str) -> str:
 
 _Source = Annotated[str, AfterValidator(_source), Field(json_schema_extra=_SOURCE_SCHEMA)]
 _App = Annotated[str, AfterValidator(_app), Field(json_schema_extra=_APP_SCHEMA)]
+_Keeper = Annotated[str, AfterValidator(_keeper), Field(json_schema_extra=_KEEPER_SCHEMA)]
 _Actor = Annotated[str, AfterValidator(_actor), Field(json_schema_extra=_ACTOR_SCHEMA)]
 
 
@@ -153,6 +161,13 @@ class Actors(Strict):
     """Any of these, spelled as in `approve`."""
 
 
+class Keepers(Strict):
+    """Who may ask the bot for something that is not about files."""
+
+    from_: Annotated[list[_Keeper], Field(min_length=1, max_length=100, alias="from")]
+    """Any of these, spelled as in `approve`; not `codeowners`, who own files."""
+
+
 class AuthorOr(Strict):
     """Who may ask the bot for something on a proposal."""
 
@@ -160,7 +175,7 @@ class AuthorOr(Strict):
     """Any of these, spelled as in `approve`; `author` means whoever wrote a part of it."""
 
 
-Given = Approve | Approval | Actors | AuthorOr
+Given = Approve | Approval | Actors | Keepers | AuthorOr
 
 
 class PackageAccess(Strict):
@@ -181,7 +196,7 @@ class PackageAccess(Strict):
     """`role:write` when left out."""
     rollback: Actors | None = None
     """`role:write` when left out."""
-    freeze: Actors | None = None
+    freeze: Keepers | None = None
     """`role:maintain` when left out."""
     override: Approval | None = None
     """Who must approve an exception; as `approve` when left out, one at least."""
@@ -247,9 +262,9 @@ class Access(PackageAccess):
     configure: Approval | None = None
     """Who must approve a change of this file or of the ledger. Left out: whoever approves packages,
     at least one, and never an author."""
-    register_: Actors | None = Field(None, alias="register")
+    register_: Keepers | None = Field(None, alias="register")
     """Who may have the bot look after more of the repository; `role:admin` when left out."""
-    bulk: Actors | None = None
+    bulk: Keepers | None = None
     """Who may change many packages by one command; `role:maintain` when left out."""
     paths: Annotated[list[PathAccess], Field(max_length=200)] = Field(default=[])
     """Rules by folder."""

@@ -203,6 +203,10 @@ def upstream(text: str) -> Problem:
     )
 
 
+OWNERS_OF_NOTHING: Problem = (
+    "'codeowners' names the owners of changed files, and this action changes none",
+    "Name a role, a team or users",
+)
 WHOLE_PATH: Problem = (
     "a rule of `paths` is for one folder",
     "Write the rule for the whole repository beside `paths`",

@@ -381,6 +381,19 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
         [".porchbot.yaml:1, access.approve.automatic.by[0]: 'user:ann' is not an App. Write its"
          " name as in its address, such as app:renovate."],
     ),
+    "code owners of no file": (
+        "access:\n  freeze: {from: [codeowners]}\n  bulk: {from: [codeowners]}\n"
+        "  register: {from: ['role:admin', codeowners]}\n"
+        "  paths: [{directory: net, freeze: {from: [codeowners]}}]\n",
+        [
+            f".porchbot.yaml:{line}, access.{key}: 'codeowners' names the owners of changed files,"
+            " and this action changes none. Name a role, a team or users."
+            for line, key in [
+                (2, "freeze.from[0]"), (3, "bulk.from[0]"), (4, "register.from[1]"),
+                (5, "paths[0].freeze.from[0]"),
+            ]
+        ],
+    ),
     "a rule for the folder that is everything": (
         "access:\n  paths:\n  - {directory: ., propose: {from: ['role:write']}}\n",
         [".porchbot.yaml:3, access.paths[0]: a rule of `paths` is for one folder."

@@ -63,6 +63,35 @@ def test_what_is_too_large_is_unknown(remote: Remote) -> None:
     }
 
 
+NAMING = [
+    f"access: {{{place}: {{from: [codeowners]}}}}\n"
+    for place in (
+        "approve", "propose", "reject", "draft", "override", "deprecate", "delete", "configure",
+        "clone", "upgrade", "rollback",
+    )
+] + [
+    "access: {paths: [{directory: net, propose: {from: [codeowners]}}]}\n",
+    "access: {upstreams: [{upstream: x, clone: {from: [codeowners]}}]}\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rules", NAMING)
+def test_owners_are_read_for_every_rule_that_names_them(remote: Remote, rules: str) -> None:
+    """Short-cuts refused: a list of the actions that were thought of; a no where nothing was read.
+
+    And a change of the owners is one of the rules then.
+    """
+    base = {**CORE, ".porchbot.yaml": rules.encode(), "CODEOWNERS": b"* @ann\n"}
+    tip = remote.commit(base, ref="refs/heads/main")
+    made = remote.commit({**base, "net/core/a": b"a", "CODEOWNERS": b"* @bob\n"}, tip)
+
+    with opened(remote) as git:
+        read = content.read(reader(git), Sha(made), "main", Basis(rules=Sha(tip), base=Sha(tip)))
+    assert read is not None
+    assert read.owners["net/core"] == (Owned(("net/core/a",), 1, ("@ann",)),)
+    assert read.content.configures
+
+
 def test_a_folder_with_a_rule_has_the_owners_of_its_files(remote: Remote) -> None:
     """Short-cut refused: owners by package alone, so that nobody owns what a folder's rule asks."""
     rules = b"access: {paths: [{directory: net/core/prod, approve: {from: [codeowners]}}]}\n"
