@@ -24,6 +24,10 @@ from lifecycle.policy import Policy
 from lifecycle.rights import facts_of
 from lifecycle.windows import Closure, closure, overlap
 
+KINDS = frozenset({"window", "freeze", "check"})
+"""First words of the gates' names. What is merged and waits for one of them has nothing happen on
+itself when that ends: somebody thaws, another program reports."""
+
 
 def gates(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]:
     """Return the gates of time; none where no rule of time is about its packages."""

@@ -389,8 +389,8 @@ class Forge(Protocol):
     def proposal_ref(self, number: int) -> Ref:
         """The ref by which this repository holds a proposal's head, also of a fork or gone."""
 
-    async def open_proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
-        """Every open pull request whose head is this commit, of whatever branch or fork."""
+    async def proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
+        """Open and merged pull requests whose head is this commit, of whatever branch or fork."""
 
     async def proposal(self, number: int) -> ListedProposal:
         """One pull request."""

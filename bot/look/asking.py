@@ -146,7 +146,7 @@ class Asker:
         """
         pull = state.pull
         wanted = policy.checks if isinstance(policy, Policy) else ()
-        if not wanted or pull.draft or not (pull.open or pull.merged):
+        if not wanted or (pull.open and pull.draft) or not (pull.open or pull.merged):
             return ()
         # Both are asked for: a status may fail beside a run of the same name that passed.
         makers = await self._forge.statuses_by(pull.head)

@@ -161,7 +161,7 @@ class GroupLooker:
         if found is None or entries is None:
             return None
         ready = await asyncio.gather(*(self._is_ready(part.entry.head) for part in parts))
-        proposed = await self._forge.open_proposals_at(head)
+        proposed = await self._forge.proposals_at(head)
         mine = {part.entry.number for part in parts}
         return Group(
             base_ref=base_ref,
@@ -179,7 +179,7 @@ class GroupLooker:
                 replace(entry, ready=is_ready)
                 for entry, is_ready in zip(entries, ready, strict=True)
             ),
-            shared=tuple(sorted({p.number for p in proposed} - mine)[:MOST_SHARED]),
+            shared=tuple(sorted({p.number for p in proposed if p.open} - mine)[:MOST_SHARED]),
         )
 
     async def _is_ready(self, head: Sha) -> bool:

@@ -66,7 +66,7 @@ class Overlaps:
         if len(numbers) > MOST_SHARED:
             numbers = await self._still_open(numbers, commit)
         if publishing and commit:
-            numbers |= {p.number for p in await self._forge.open_proposals_at(commit)}
+            numbers |= {p.number for p in await self._forge.proposals_at(commit) if p.open}
         numbers -= set(mine)
         if len(numbers) > MOST_SHARED:
             return None, news

@@ -93,6 +93,16 @@ class Surroundings:
         tips = [self._tip(each) for each in (self.default, branch)]
         return [self.git.entry(tip, path) if tip else "" for tip in tips for path in RULES]
 
+    def digest(self, branches: Iterable[str]) -> str:
+        """Of the rules of some branches."""
+        return _digest([self._rules(branch) for branch in sorted(branches)])
+
+    def _rules(self, branch: str) -> list[str]:
+        try:
+            return self.rules(branch)
+        except (MissingObjectError, ObjectTooLargeError):
+            return [self._tip(branch)]
+
     def ask_nobody(self, branch: str) -> bool:
         """Whether changes of a branch are published without anybody's approval."""
         default = None if branch == self.default else self._tip(self.default)
@@ -214,8 +224,18 @@ def is_news(before: Swept | None, state: str, at: datetime | None, now: datetime
 def _has_news(key: ProposalKey, one: BranchState, before: Swept | None, now: datetime) -> bool:
     if before is None or is_news(before, one.state, one.at, now):
         return True
+    return is_old(str(key), before)
+
+
+def is_old(key: str, before: Swept) -> bool:
+    """Tell whether something is to be looked at without any news.
+
+    Args:
+        key: Text of its key.
+        before: What was seen when a sweep last had it looked at.
+    """
     # Without any news after half a day to a day, each at its own time: never all at once.
-    part = int(hashlib.sha256(str(key).encode()).hexdigest()[:8], 16) / 2**32
+    part = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16) / 2**32
     return before.age > DAY * (1 + part) / 2
 
 

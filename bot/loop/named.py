@@ -6,6 +6,7 @@ from bot import keys
 from bot.loop.serving import Serving
 from bot.store.hints import Hint
 from bot.store.port import Store
+from lifecycle import timing
 from lifecycle.names import Sha
 
 
@@ -28,8 +29,14 @@ class Named:
         await self._store.queue.wake(await served.branch_of(key.number), named)
 
     async def commit(self, key: keys.CommitKey, hint: Hint) -> None:
-        """Wake the head branches of the open proposals whose head a commit is."""
+        """Wake the head branches of the proposals whose head a commit is.
+
+        Of merged ones those that wait for time or for checks of others.
+        """
         served = await self._serving.of(key.repository)
-        pulls = await served.forge.open_proposals_at(Sha(key.sha))
-        there = [p for p in pulls if p.head_repository is not None]
+        pulls = await served.forge.proposals_at(Sha(key.sha))
+        parked = await self._store.waits.parked(served.id, timing.KINDS)
+        waiting = {each.number for each in parked}
+        there = [p for p in pulls if p.open and p.head_repository is not None]
+        there += [p for p in pulls if p.number in waiting]
         await self._store.queue.wake_all({served.key_of(p): hint for p in there})

@@ -18,6 +18,7 @@ from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NEIGHBOUR, Hint, Press
 from bot.store.port import Store
 from bot.store.values import Wait
+from lifecycle import timing
 from lifecycle.actions import Action, AskPublish, SetLabels
 from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
@@ -111,10 +112,13 @@ class ProposalReconciler:
         return looked
 
     async def _look(self, since: float) -> Looked | Rest:
+        # What is merged and waits for a thaw, an hour or somebody's check is settled otherwise.
+        parked = await self._store.waits.parked(self._served.id, timing.KINDS, self.key)
+        numbers = self.hint.numbers | {each.number for each in parked}
         looked = await self._served.looker.look(
             head_of(self._branch),
             self._served.adoption,
-            self.hint.numbers,
+            numbers,
             rerun=self._rerun,
             heads=self.hint.heads,
             since=since,

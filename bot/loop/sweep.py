@@ -12,7 +12,7 @@ from bot.extends import MOST_FILES, Reference
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, ListedProposal
 from bot.git.port import BRANCHES
 from bot.look.defaults import MOST_DEFAULTS
-from bot.loop import branches, changed
+from bot.loop import branches, changed, parked
 from bot.loop.dashboards import tell
 from bot.loop.merged import OVERLAP
 from bot.loop.onboarding import Onboarding
@@ -21,7 +21,7 @@ from bot.loop.serving import Serving
 from bot.store.hints import BY_SWEEP, PUBLISHING, Hint
 from bot.store.port import Store
 from bot.store.values import Revision, Swept
-from lifecycle import names
+from lifecycle import names, timing
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
@@ -105,9 +105,11 @@ async def sweep(
         store.sweeps.known(me),
         store.sweeps.approved(me, [p.number for p in pulls]),
     )
-    seen, bases = await _seen(served, pulls, packages, tags)
+    seen, bases, rules = await _seen(served, pulls, packages, tags)
     refused = await store.proposals.forget_push_refusals(me)  # rules change
-    anyhow = {key for key in seen if everything or key.ref in refused} | {
+    waits = parked.by_key(await store.waits.parked(me, timing.KINDS))
+    again = {key for key in waits if parked.asks_again(waits[key], known.get(key))}
+    anyhow = {key for key in seen if everything or key.ref in refused or str(key) in again} | {
         served.key_of(p) for p in pulls if p.number in approved
     }
     woken = changed.to_look_at(seen, known, anyhow, served.clock.now())
@@ -118,14 +120,20 @@ async def sweep(
     queued = await served.offload(branches.merge_groups, served.mirror)
     await store.queue.wake_all({keys.GroupKey(me, branch): BY_SWEEP for branch in queued})
     states = {str(key): seen[key].state for key in woken}
+    alone = {key: each for key, each in waits.items() if key not in set(map(str, seen))}
+    now = served.clock.now()
+    merged = list(alone) if everything else parked.to_look_at(alone, known, rules, now)
+    await _wake(store, list(map(keys.parse, merged)), BY_SWEEP)
+    states |= dict.fromkeys(merged, rules)
     before = {k: each for k, each in known.items() if isinstance(keys.parse(k), keys.PullKey)}
     listed: Collection[str] = before
     if closed:
         news, listed = await _look_at_closed(served, store, before)
         states |= news
-    await store.sweeps.keep(me, states, [*map(str, seen), *listed])
+    there = [*map(str, seen), *listed, *alone]
+    await store.sweeps.keep(me, states, there)
     await _look_at_lost_tags(served, store, tags)
-    return bool(approved or refused) or any(each.unattended for each in seen.values())
+    return bool(approved or refused or waits) or any(each.unattended for each in seen.values())
 
 
 async def _look_at_closed(
@@ -160,8 +168,8 @@ async def _seen(
     pulls: Sequence[ListedProposal],
     packages: Mapping[int, frozenset[str]],
     tags: Mapping[str, Sha],
-) -> tuple[dict[keys.ProposalKey, changed.BranchState], set[str]]:
-    """Key of each head branch to what is seen of it, and the branches that are published from.
+) -> tuple[dict[keys.ProposalKey, changed.BranchState], set[str], str]:
+    """Key of each head branch to what is seen of it; the branches that are published from; rules.
 
     What rules extend is fetched between; of rules that stay unread nothing is known, and the sweep
     of everything else goes on.
@@ -185,7 +193,7 @@ def _see(
     packages: Mapping[int, frozenset[str]],
     tags: Mapping[str, Sha],
     needed: set[Reference],
-) -> tuple[dict[keys.ProposalKey, changed.BranchState], set[str]]:
+) -> tuple[dict[keys.ProposalKey, changed.BranchState], set[str], str]:
     default = served.repository.default_branch
     there = branches.drafts(served.mirror).items()
     drafts = {ref: sha for ref, sha in there if served.adoption.drafts.get(ref) != sha}
@@ -200,7 +208,8 @@ def _see(
             needed=needed,
         )
         seen = changed.see(served.id, pulls, drafts, around)
-    return seen, branches.published_from(served.mirror, default)
+        bases = branches.published_from(served.mirror, default)
+        return seen, bases, around.digest(bases)
 
 
 async def _wake(store: Store, found: Sequence[keys.Key], hint: Hint) -> None:

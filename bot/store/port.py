@@ -31,6 +31,7 @@ from bot.store.values import (
     Delivered,
     Failing,
     MergeRefusal,
+    Parked,
     Replica,
     Rested,
     Revision,
@@ -498,6 +499,17 @@ class Waits(Protocol):
 
     async def of(self, repository_id: RepositoryId) -> tuple[Waiting, ...]:
         """Every proposal of a repository that waits, by number, also where it is not served."""
+
+    async def parked(
+        self, repository_id: RepositoryId, kinds: Collection[str], key: str = ""
+    ) -> tuple[Parked, ...]:
+        """Merged proposals that wait for gates of some kinds and for nothing else, by number.
+
+        Args:
+            repository_id: Which repository.
+            kinds: First words of the gates' names.
+            key: Only those of this head branch; "" for all.
+        """
 
     async def page(
         self, after: tuple[int, int] | None = None, most: int = 50

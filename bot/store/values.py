@@ -209,6 +209,21 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Parked:
+    """A merged proposal that waits for what does not happen on it.
+
+    Attributes:
+        number: Its number.
+        key: The key of its head branch.
+        gates: What it waits for.
+    """
+
+    number: int
+    key: str
+    gates: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Swept:
     """What a sweep saw of a head branch when it last had it looked at.
 

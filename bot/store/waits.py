@@ -6,7 +6,7 @@ from psycopg.rows import TupleRow
 
 from bot.logs import redacted
 from bot.store.database import Database
-from bot.store.values import Wait, Waiting
+from bot.store.values import Parked, Wait, Waiting
 from lifecycle.identity import RepositoryId
 
 KEEP = """
@@ -49,6 +49,12 @@ PAGE = WAITING.format(
     which="a.gone IS NULL AND (w.repository, w.proposal) > (%(repository)s, %(proposal)s)"
 )
 OF_REPOSITORY = WAITING.format(which="w.repository = %(repository)s")
+
+PARKED = """
+SELECT proposal, min(key), array_agg(gate) FROM wait
+WHERE repository = %(id)s AND merged AND (%(key)s = '' OR key = %(key)s)
+GROUP BY proposal HAVING bool_and(split_part(gate, ' ', 1) = ANY (%(kinds)s)) ORDER BY proposal
+"""
 
 FIRST = (-(2**63), 0)
 """Before every place: what is of no forge of old counts down from -1."""
@@ -96,6 +102,14 @@ class PostgresWaits:
 
     async def counts(self) -> dict[str, int]:
         return {reason: int(count) for reason, count in await self._database.ask(COUNTS)}
+
+    async def parked(
+        self, repository_id: RepositoryId, kinds: Collection[str], key: str = ""
+    ) -> tuple[Parked, ...]:
+        id_ = await self._database.row(repository_id)
+        given = {"id": id_, "kinds": sorted(kinds), "key": key}
+        rows = await self._database.ask(PARKED, given)
+        return tuple(Parked(number, key, frozenset(gates)) for number, key, gates in rows)
 
     async def page(
         self, after: tuple[int, int] | None = None, most: int = 50

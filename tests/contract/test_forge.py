@@ -234,7 +234,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "git_credentials": lambda f: f.git_credentials(),
     "open_proposals_of": lambda f: f.open_proposals_of("a"),
     "proposals_of": lambda f: f.proposals_of("a"),
-    "open_proposals_at": lambda f: f.open_proposals_at(HEAD),
+    "proposals_at": lambda f: f.proposals_at(HEAD),
     "proposal": lambda f: f.proposal(1),
     "open_proposals": lambda f: f.open_proposals(),
     "newest_change": lambda f: f.newest_change(),
@@ -430,7 +430,7 @@ async def test_proposals_are_found_by_branch_commit_and_number(place: Place) -> 
     assert closed not in {p.number for p in await place.forge.open_proposals_of("drafts/a/w")}
     assert {closed, number} <= {p.number for p in await place.forge.proposals_of("drafts/a/w")}
     assert {p.number for p in await place.forge.open_proposals()} == {number, fork}
-    assert {p.number for p in await place.forge.open_proposals_at(head)} == {number}
+    assert {p.number for p in await place.forge.proposals_at(head)} == {number}
     assert await place.forge.highest_number() == fork
     strange = await place.forge.proposal(fork)
     assert strange.head_repository not in (None, place.repository.id.number)

@@ -14,6 +14,7 @@ from bot.store.values import (
     Adoption,
     Delivered,
     MergeRefusal,
+    Parked,
     Revision,
     Wait,
     Watched,
@@ -707,6 +708,28 @@ async def test_two_gates_of_one_name_are_one_wait(stored: Stored) -> None:
         ("acme/blueprints", 7): [("check build", "failed"), ("valid", "so")],
         ("acme/blueprints", 9): [("check build", "missing")],
     }
+
+
+async def test_what_is_merged_and_waits_for_nothing_but_time_is_known(stored: Stored) -> None:
+    """Short-cut refused: every merged proposal that lacks a tag; after some years, thousands."""
+    waits = stored.store.waits
+    await stored.store.repositories.adopt(Repository(), AT, {})
+    given = {
+        1: [_wait("freeze"), _wait("check scan me")],
+        2: [_wait("freeze"), _wait("approved")],
+        3: [_wait("window")],
+    }
+    await waits.keep(FIRST, "one", given, [1, 2])
+    await waits.keep(FIRST, "two", {4: [_wait("window")]}, [4])
+    kinds = {"freeze", "window", "check"}
+
+    assert await waits.parked(FIRST, kinds) == (
+        Parked(1, "one", frozenset({"freeze", "check scan me"})),
+        Parked(4, "two", frozenset({"window"})),
+    )
+    assert [each.number for each in await waits.parked(FIRST, kinds, "two")] == [4]
+    assert await waits.parked(FIRST, {"freeze"}) == ()
+    assert await waits.parked(on_github(2), kinds) == ()
 
 
 async def test_waits_end(stored: Stored) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot.store.values import Wait, Waiting
+from bot.store.values import Parked, Wait, Waiting
 from lifecycle.identity import RepositoryId
 from tests.memory.statements import Statements, kept
 
@@ -79,6 +79,19 @@ class MemoryWaits:
     async def of(self, repository_id: RepositoryId) -> tuple[Waiting, ...]:
         await self.statements.begin()
         return self._shown(lambda id_, _: id_ == repository_id)
+
+    async def parked(
+        self, repository_id: RepositoryId, kinds: Collection[str], key: str = ""
+    ) -> tuple[Parked, ...]:
+        await self.statements.begin()
+        return tuple(
+            Parked(number, each.key, frozenset(each.waits))
+            for (id_, number), each in sorted(self._waiting.items(), key=lambda row: row[0][1])
+            if id_ == repository_id
+            and each.merged
+            and (not key or each.key == key)
+            and all(gate.partition(" ")[0] in kinds for gate in each.waits)
+        )
 
     async def page(
         self, after: tuple[int, int] | None = None, most: int = 50

@@ -52,12 +52,12 @@ class Proposals(Asking):
         """As GitHub keeps it."""
         return Ref(f"refs/pull/{number}/head")
 
-    async def open_proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
+    async def proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
         def read(_: Caller) -> tuple[ListedProposal, ...]:
-            return tuple(p for p in self._shown_pulls() if p.open and p.head == head)
+            return tuple(p for p in self._shown_pulls() if p.head == head and (p.open or p.merged))
 
         operation = f"GET {REPO}/commits/{{commit_sha}}/pulls"
-        return await self._get("open_proposals_at", operation, read, head)
+        return await self._get("proposals_at", operation, read, head)
 
     async def proposal(self, number: int) -> ListedProposal:
         def read(_: Caller) -> ListedProposal:

@@ -69,12 +69,12 @@ class PullRequests(Calls):
         closed = tuple(pull for pull in found if not pull.open)
         return await self.open_proposals_of(head_ref) + closed
 
-    async def open_proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
-        """Every open pull request whose head is this commit."""
+    async def proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
+        """Every pull request whose head is this commit: the open ones, and what it came in by."""
         path = f"{self._path}/commits/{head}/pulls"
         listed = pages(self._pool, "list the pull requests of a commit", path)
         found = [self._pull(data) async for data in listed]
-        return tuple(p for p in found if p.open and p.head == head)
+        return tuple(p for p in found if p.head == head and (p.open or p.merged))
 
     async def proposal(self, number: int) -> ListedProposal:
         """One pull request."""

@@ -1,0 +1,113 @@
+"""What people merge while something stops publishing is tagged when that ends."""
+
+import pytest
+
+from bot.sandbox.rules.checks import Wish
+from tests.stories.test_freezes import SCANNED
+from tests.stories.world import Staging, World, minutes_pass, package
+
+CORE = "drafts/net/core/w"
+
+
+def scanner(play: World) -> object:
+    """An App of somebody else's that reports checks."""
+    with play.forge.state.lock:
+        app = play.forge.state.register_app("my-scanner", "key", owner="owner")
+        play.forge.state.install(app, play.repository)
+        return app
+
+
+def scans(play: World, app: object, head: str) -> None:
+    with play.forge.state.lock:
+        wish = Wish(name="scan", conclusion="success")
+        play.forge.state.checks.create(play.repository, app, head, wish)  # type: ignore[arg-type] # an App
+
+
+def test_what_was_merged_in_a_freeze_is_tagged_once_that_is_thawed(stage: World) -> None:
+    """The short-cut wakes what is open: what is merged has nothing happen on it any more."""
+    stage.start_bot()
+    shop = stage.proposes("drafts/apps/shop/w", package("apps/shop"))
+    core = stage.proposes(CORE, package("net/core"))
+    stage.approver.says(shop, "/freeze for 2d fire")
+    stage.rests()
+    stage.approver.says(core, "/approve")
+    stage.rests()
+    stage.owner.merges(core)
+    stage.owner.repository.get_git_ref(f"heads/{CORE}").delete()
+    stage.rests()
+    assert stage.author.tags() == {}
+
+    stage.approver.says(shop, "/thaw")
+    stage.author.waits_for_tag("net/core/v1")
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_was_merged_before_a_check_ended_is_tagged_then(
+    staged: Staging, told: bool, is_real: bool
+) -> None:
+    """The short-cut wakes the open proposals of the commit; and believes that no event is lost."""
+    if is_real and not told:
+        pytest.skip("waits for minutes")
+    with staged(SCANNED) as play:
+        play.start_bot()
+        number = play.proposes(CORE, package("net/core"))
+        head = play.author.pull(number).head.sha
+        play.approver.says(number, "/approve")
+        play.rests()
+        play.owner.merges(number)
+        play.rests()
+        assert play.author.tags() == {}
+
+        if not told:
+            for event in ("check_run", "check_suite"):
+                play.forge.faults.hooks.drop(event, None)
+        scans(play, scanner(play), head)
+        if not told:
+            play.wake(f"github:{play.repository.id}:repository")
+            play.rests()
+            minutes_pass(play, 11)
+            play.wake(f"github:{play.repository.id}:repository")
+        play.author.waits_for_tag("net/core/v1")
+
+
+def test_a_check_of_a_forks_head_that_ends_after_the_merge_is_heard(staged: Staging) -> None:
+    """The short-cut asks for the open proposals of a commit: of a fork no event names more."""
+    with staged(SCANNED) as play:
+        play.start_bot()
+        number = play.proposes(CORE, package("net/core"))
+        head = play.author.pull(number).head.sha
+        play.approver.says(number, "/approve")
+        play.rests()
+        play.owner.merges(number)
+        play.owner.repository.get_git_ref(f"heads/{CORE}").delete()
+        play.rests()
+
+        app = scanner(play)
+        for event in ("check_run", "check_suite"):
+            play.forge.faults.hooks.drop(event, None)
+        scans(play, app, head)
+        play.rests()
+        assert play.author.tags() == {}
+        play.wake(f"github:{play.repository.id}:commit:{head}")
+        play.author.waits_for_tag("net/core/v1")
+
+
+def test_a_draft_that_was_pushed_into_the_base_waits_for_its_checks(staged: Staging) -> None:
+    """The short-cut leaves drafts out: one that is in the base is still called a draft."""
+    with staged(SCANNED) as play:
+        play.start_bot()
+        play.author.pushes(CORE, package("net/core"))
+        made = play.author.pull_of(CORE)
+        play.author.waits_for_check(made.number, "porchbot/validate", "success")
+        head = made.head.sha
+        play.owner.points("main", head)
+        play.rests()
+        assert play.author.pull(made.number).merged
+        assert play.author.pull(made.number).draft
+        play.approver.says(made.number, "/approve")
+        play.rests()
+
+        assert play.author.tags() == {}
+        assert "check `scan`" in play.author.summary(made.number)
+        scans(play, scanner(play), head)
+        play.author.waits_for_tag("net/core/v1")
