@@ -196,13 +196,7 @@ class RevisionState:
         Args:
             entry: What the file is to say of it.
         """
-        made = {"state": str(entry.state), "reason": entry.reason}
-        if entry.tag:
-            made["tag"] = entry.tag
-        try:
-            return _with(self.file or _NEW, self.package, self.revision, made)
-        except PackageError:
-            return None
+        return written(self.file, self.package, {self.revision: entry})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,21 +226,59 @@ version: 1
 """
 
 
-def _with(data: bytes, package: str, revision: int, entry: Mapping[str, str]) -> bytes:
-    """A file of the ledger with one entry more; that of a package is a part of the older form.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageState:
+    """What there is of a package that somebody wants removed with its revisions.
 
-    Raises:
-        PackageError: The change has no place in the text.
+    Attributes:
+        package: Its path.
+        path: The file that is to list them.
+        tags: Number to the object that its tag names, of each revision that has a tag.
+        entries: What the ledger of the proposal says already.
+        file: That file at the proposal's head; None where there is none.
+        broken: The ledger cannot be read.
     """
-    stream = yaml.read(data)
-    value = stream.documents[0].value if stream.documents else None
-    whole = dict(value) if isinstance(value, dict) else {}
-    listed = _mapping(whole.get("revisions"))
-    inner = listed if package else _mapping(listed.get("."))
-    key = next((each for each in inner if each.removeprefix("v") == str(revision)), str(revision))
-    inner = {**inner, key: dict(entry)}
-    whole["revisions"] = inner if package else {**listed, ".": inner}
-    return yaml.edit(stream, {0: whole})
+
+    package: str
+    path: str
+    tags: Mapping[int, str]
+    entries: Entries
+    file: bytes | None = None
+    broken: bool = False
+
+    def missing(self, reason: str) -> Entries:
+        """Return the entries that lack for all revisions to go."""
+        gone = withdrawn(self.entries)
+        return {
+            number: LedgerEntry(ListedState.WITHDRAWN, reason, tag)
+            for number, tag in self.tags.items()
+            if number not in gone
+        }
+
+
+def written(data: bytes | None, package: str, entries: Entries) -> bytes | None:
+    """Return a file of the ledger with some entries; None where they cannot be written.
+
+    Args:
+        data: The file; None where there is none.
+        package: Whose file it is; "" for the older form, which alone lists the root package.
+        entries: What it is to say.
+    """
+    try:
+        stream = yaml.read(data or _NEW)
+        value = stream.documents[0].value if stream.documents else None
+        whole = dict(value) if isinstance(value, dict) else {}
+        listed = _mapping(whole.get("revisions"))
+        inner = listed if package else _mapping(listed.get("."))
+        keys = {each.removeprefix("v"): each for each in inner}
+        for number, entry in sorted(entries.items()):
+            made: dict[str, yaml.Value] = {"state": str(entry.state), "reason": entry.reason}
+            tag: dict[str, yaml.Value] = {"tag": entry.tag} if entry.tag else {}
+            inner = {**inner, keys.get(str(number), str(number)): {**made, **tag}}
+        whole["revisions"] = inner if package else {**listed, ".": inner}
+        return yaml.edit(stream, {0: whole})
+    except PackageError:
+        return None
 
 
 def _mapping(value: object) -> dict[str, yaml.Value]:

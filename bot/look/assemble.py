@@ -17,7 +17,7 @@ from bot.forges.port import Forge, ListedProposal, Repository
 from bot.freezes import KnownFreezes
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
-from bot.look import content, releasing, rendering, updating
+from bot.look import content, releasing, rendering, revisions, updating
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.defaults import ExtendedFiles
@@ -544,6 +544,9 @@ class Looker:
             update = await updating.update(self.renderer, reader.git, proposal, self.offload)
             proposal = replace(proposal, update=update)
         proposal = await self._compare(reader, proposal)
+        if whole := answers.removed(proposal, memory.read(proposal)):
+            there = await self.offload(revisions.packages, reader, whole, pull.head)
+            proposal = replace(proposal, removed=there)
         asked = answers.named(proposal, memory.read(proposal))
         if asked:
             states = self._revisions.read(reader, asked, pull.base_ref, basis.rules, look.since)

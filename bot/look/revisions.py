@@ -12,7 +12,7 @@ from bot.look.reader import Basis, MirrorReader
 from bot.store.port import LookProposals
 from lifecycle import names
 from lifecycle.facts.head import PushRefusal
-from lifecycle.ledger import Entries, ProposedState, RevisionState
+from lifecycle.ledger import Entries, PackageState, ProposedState, RevisionState
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
 
@@ -87,6 +87,30 @@ class Revisions:
             refused=refused.reason,
             asked=refused.asked,
         )
+
+
+def packages(reader: MirrorReader, removed: Sequence[str], head: Sha) -> dict[str, PackageState]:
+    """Read what there is of packages that are to go with all their revisions.
+
+    Args:
+        reader: Reads git; its tags know the packages.
+        removed: Their paths.
+        head: The proposal's head.
+    """
+    found = {}
+    for package in removed:
+        path = package_ledger(package) or LEDGER
+        file, entries = reader.file(head, path), rules.listed(reader.file, head, package)
+        broken = isinstance(file, BrokenPolicy) or isinstance(entries, BrokenPolicy)
+        found[package] = PackageState(
+            package=package,
+            path=path,
+            tags=reader.tags.objects(package),
+            entries={} if isinstance(entries, BrokenPolicy) else entries,
+            file=None if isinstance(file, BrokenPolicy) else file,
+            broken=broken,
+        )
+    return found
 
 
 def _branches(package: str, number: int) -> tuple[str, str]:

@@ -96,6 +96,11 @@ class Tags:
         """The highest number of a package that a tag or the index knows; 0 for none."""
         return max(0, *self._of(package)[-1:], *self.used.get(package, ()), 0)
 
+    def objects(self, package: str) -> dict[int, str]:
+        """The objects that the tags of a package name, by number."""
+        found = ((number, self._named(package, number)) for number in self._of(package))
+        return {number: str(named[0]) for number, named in found if named}
+
     def standing(self, package: str, number: int) -> tuple[str, bool]:
         """The object that a revision's tag names, "" for none, and whether the tag is ours."""
         named = self._named(package, number)

@@ -175,6 +175,17 @@ def named(proposal: Proposal, remembered: Memory) -> tuple[tuple[str, int], ...]
     return tuple(dict.fromkeys(each for each in found if each))[: ledger.MOST_NAMED]
 
 
+def removed(proposal: Proposal, remembered: Memory) -> tuple[str, ...]:
+    """Return the packages that the proposal removes and somebody wants to go with all revisions."""
+    found = (
+        ledger.removed(proposal, command)
+        for _, parsed in pending(proposal, remembered)
+        for command in parsed.commands
+        if isinstance(command, ledger.DeleteCommand)
+    )
+    return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
 def unbound_since(proposal: Proposal, remembered: Memory) -> datetime | None:
     """Return when the oldest approval was given that is bound to nothing yet; None without any."""
     said = [

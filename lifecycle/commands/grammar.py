@@ -285,18 +285,22 @@ class RevisionName:
 
     Attributes:
         name: As in `Argument`.
+        whole: It may be left out, or name a package alone.
     """
 
     name: str
+    whole: bool = False
 
     @property
     def usage(self) -> str:
         """As shown to people."""
-        return "[<package>@]v<N>"
+        return "[<package>][@v<N>]" if self.whole else "[<package>@]v<N>"
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word."""
         word, _, rest = text.partition(" ")
+        if not word and self.whole:
+            return TakenArgument(RevisionTarget(None, 0), "")
         if not word:
             return WrongArgument(texts.missing(self.usage))
         if len(word) > MOST_ARGUMENT:

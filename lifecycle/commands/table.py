@@ -146,11 +146,12 @@ TABLE = Table(
         CommandSpec(
             word="delete",
             command=ledger.DeleteCommand,
-            arguments=(RevisionName("target"), OptionalText("reason", MOST_REASON)),
+            arguments=(RevisionName("target", whole=True), OptionalText("reason", MOST_REASON)),
             stages=_ALWAYS,
             action=AccessAction.DELETE,
             handler=ledger.delete,
-            help="open a pull request that withdraws a revision and deletes its tag",
+            help="open a pull request that withdraws a revision and deletes its tag; in one that"
+            " removes a package: its revisions go as well",
             folders=ledger.folders,
         ),
         CommandSpec(

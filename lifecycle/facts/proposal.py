@@ -14,7 +14,7 @@ from lifecycle.facts.packages import Content, ReleaseNotes
 from lifecycle.facts.update import Update
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.facts.whole import Whole
-from lifecycle.ledger import RevisionState
+from lifecycle.ledger import PackageState, RevisionState
 from lifecycle.names import Sha
 from lifecycle.owners import Owned
 from lifecycle.policy import BrokenPolicy, Policy
@@ -158,6 +158,7 @@ class Proposal:
             where there is such a revision.
         rules_effect: What its change of the configuration would do; None where it makes none, or
             one that cannot be read.
+        removed: Packages that it removes, and somebody wants removed with their revisions.
         revisions: Revisions that somebody wants withdrawn or deprecated, by package and number.
         releases: Of its tags of which no release was seen yet, where releases are asked for.
         whole: The repository; told only where somebody asks for something that is about it.
@@ -174,6 +175,7 @@ class Proposal:
     update: Update | None = None
     compared: Mapping[int, Mapping[str, tuple[Change, ...]]] = field(default_factory=dict)
     rules_effect: RulesEffect | None = None
+    removed: Mapping[str, PackageState] = field(default_factory=dict)
     revisions: Mapping[tuple[str, int], RevisionState] = field(default_factory=dict)
     releases: tuple[ReleaseNotes, ...] = ()
     whole: Whole | None = None

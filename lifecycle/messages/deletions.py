@@ -2,8 +2,23 @@
 
 from collections.abc import Sequence
 
-from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, RevisionState
-from lifecycle.messages.markdown import code, committed, names, one_line, person, quote
+from lifecycle.ledger import (
+    LedgerEntry,
+    ListedState,
+    PackageState,
+    ProposedState,
+    RevisionState,
+)
+from lifecycle.messages.markdown import (
+    code,
+    committed,
+    name,
+    names,
+    number,
+    one_line,
+    person,
+    quote,
+)
 
 NO_REASON = "no reason given"
 """Stands in the ledger where somebody withdraws a revision without saying why."""
@@ -21,9 +36,42 @@ def which(word: str, packages: Sequence[str]) -> str:
 def whole_package(word: str) -> str:
     """The answer where a package is named, and no revision."""
     return (
-        f"{_refused(word)}: it takes a revision. Write {code(f'/{word} <package>@v<N>')}; to remove"
-        " a package, open a pull request that removes its folder."
+        f"{_refused(word)}: it takes a revision. Write {code(f'/{word} <package>@v<N>')}. To remove"
+        " a package, open a pull request that removes its folder; `/delete` there has its revisions"
+        " go as well."
     )
+
+
+def all_listed(state: PackageState) -> str:
+    """The revisions of a package go with it."""
+    gone = sum(1 for n in state.entries if n in state.tags)
+    return (
+        f"{name(state.package)} goes with {number(gone, 'revision')}: {code(state.path)} here lists"
+        " them as withdrawn, and their tags are deleted once this is merged and approved."
+    )
+
+
+def not_pushed(state: PackageState) -> str:
+    """The bot may not write to the branch."""
+    return (
+        f"{_refused('delete')}: the bot may not push to this branch. List the revisions in"
+        f" {code(state.path)} yourself, each with {code('state: withdrawn')} and a reason."
+    )
+
+
+def unlisted(state: PackageState) -> str:
+    """The file cannot be changed."""
+    return (
+        f"{_refused('delete')}: {code(state.path)} here cannot be read, has no place for the"
+        " entries, or was just pushed. Mend it, and ask again."
+    )
+
+
+def with_package(state: PackageState) -> str:
+    """Message of the commit that lists the revisions of a package that is removed."""
+    return committed(f"Withdraw the revisions of {one_line(state.package) or 'the root package'}")[
+        :200
+    ]
 
 
 def too_many(word: str, most: int) -> str:
@@ -86,16 +134,16 @@ def title(state: RevisionState, entry: LedgerEntry) -> str:
     return committed(f"{word} {shown}")[:200]
 
 
-def body(state: RevisionState, entry: LedgerEntry, asker: str, number: int) -> str:
+def body(state: RevisionState, entry: LedgerEntry, asker: str, where: int) -> str:
     """Text of the pull request.
 
     Args:
         state: The revision.
         entry: What the ledger is to say of it.
         asker: Login of whoever asked.
-        number: Where they did.
+        where: Number of the pull request where they did.
     """
-    asked = f"{person(asker)} asked for it in #{number}: {quote(entry.reason)}"
+    asked = f"{person(asker)} asked for it in #{where}: {quote(entry.reason)}"
     if entry.state is ListedState.DEPRECATED:
         return (
             f"{code(state.name)} is deprecated once this is approved and merged. Its tag stays.\n\n"

@@ -143,8 +143,9 @@ def test_help_lists_what_this_person_can_do_here() -> None:
         "- `/thaw [path]`: end what was frozen by a comment (takes maintain access)\n"
         "- `/override <gate> <reason>`: let this past `window`, `freeze` or `check:<name>` (takes"
         " maintain access)\n"
-        "- `/delete [<package>@]v<N> [reason]`: open a pull request that withdraws a revision and"
-        " deletes its tag (takes maintain access)\n"
+        "- `/delete [<package>][@v<N>] [reason]`: open a pull request that withdraws a revision and"
+        " deletes its tag; in one that removes a package: its revisions go as well (takes maintain"
+        " access)\n"
         "- `/deprecate [<package>@]v<N> <reason>`: open a pull request that deprecates a revision"
         " (takes maintain access)"
     )

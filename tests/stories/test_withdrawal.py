@@ -311,3 +311,25 @@ def test_the_dashboard_tells_what_is_not_to_be_used(stage: World) -> None:
     shown = shows(play, "withdrawn")
     assert "- `net/core`: v2; v1 deprecated: use v2; 1 revision withdrawn" in shown
     assert "`net/core/v2`, with Porch" in shown
+
+
+def test_delete_where_a_package_is_removed_has_its_revisions_go(play: World) -> None:
+    """The short-cut deletes what has a tag at the merge: nobody saw, or approved, which."""
+    publishes(play)
+    publishes(play, 2)
+    files = {f"net/core/{name}": None for name in ("Kptfile", "settings.yaml")}
+    play.author.pushes("drafts/net/core/gone", files, message="Remove it")
+    number = play.author.pull_of("drafts/net/core/gone").number
+    play.author.says(number, "/propose")
+    play.approver.says(number, "/delete net/core nobody uses it")
+    play.author.waits_for_answer(number, "`net/core` goes with 2 revisions")
+    summary = play.author.waits_for_summary(number, "net/core v2 withdrawn")
+    assert "Deletion proposed: net/core removed, net/core v1 withdrawn" in summary
+    play.rests()
+    play.approver.says(number, "/approve")
+    play.author.waits_for_answer(number, "refused")  # who asked for a part of it wrote it
+    play.owner.says(number, "/approve")
+    wait_for("the tags' end", lambda: play.author.tags() == {} or None)
+    play.rests()
+    assert play.author.pull(number).merged
+    assert "nobody uses it" in play.author.reads(LEDGER)

@@ -10,7 +10,7 @@ from lifecycle.actions import OpenProposal, PushLedger
 from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.facts.proposal import Proposal
-from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, RevisionState
+from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, RevisionState, written
 from lifecycle.messages import deletions as texts
 
 MOST_NAMED = 5
@@ -56,6 +56,8 @@ def delete(
     request: CommandRequest, response: CommandResponse, command: DeleteCommand
 ) -> CommandResponse:
     """Propose to withdraw a revision; say where, or why not."""
+    if not command.target.revision:
+        return _whole(request, response, command)
     state = _state(response, "delete", command)
     if isinstance(state, CommandResponse):
         return state
@@ -65,6 +67,47 @@ def delete(
     if state.used_by:
         return response.refuse(texts.used(state))
     return _propose(request, response, "delete", state, state.withdraws, entry)
+
+
+def removed(proposal: Proposal, command: DeleteCommand) -> str | None:
+    """Return the package that a command without a revision names; None where nobody can tell."""
+    there = [t.package for t in proposal.content.touched if t.removed]
+    meant = command.target.package
+    if command.target.revision or (meant is None and len(there) != 1):
+        return None
+    package = there[0] if meant is None else meant
+    return package if package in there else None
+
+
+def _whole(
+    request: CommandRequest, response: CommandResponse, command: DeleteCommand
+) -> CommandResponse:
+    """Have the revisions of a package go with it, in the pull request that removes it."""
+    facts, p = request.facts, response.proposal
+    package = removed(p, command)
+    state = None if package is None else p.removed.get(package)
+    if state is None or p.place.closed:
+        return response.refuse(texts.whole_package("delete"))
+    missing = state.missing(command.reason or texts.NO_REASON)
+    if not missing:
+        return response.say(texts.all_listed(state))
+    refused = facts.push_refused
+    if not facts.may_push or (refused and refused.asked >= request.asked):
+        return response.refuse(texts.not_pushed(state))
+    data = None if state.broken else written(state.file, state.package, missing)
+    if data is None or facts.head is None or p.place.head != facts.head:
+        return response.refuse(texts.unlisted(state))
+    push = PushLedger(
+        head_ref=facts.head_ref,
+        tip=facts.head,
+        base=facts.head,
+        path=state.path,
+        data=data,
+        message=texts.with_package(state),
+        asked=request.asked,
+        asker=request.comment.author.login,
+    )
+    return replace(response, effects=(*response.effects, push), waits=True)
 
 
 def deprecate(
