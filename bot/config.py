@@ -259,8 +259,14 @@ class Labels(Strict):
     deletion_proposed: Label = Field(LABELS[ShownStage.DELETION_PROPOSED], alias="deletionProposed")
     """Of a proposal that removes packages or withdraws revisions."""
 
+    merged: Label = LABELS[ShownStage.MERGED]
+    """Of what was merged, and waits for something before it is published."""
+
     published: Label = LABELS[ShownStage.PUBLISHED]
-    """Of what was published, or removed."""
+    """Of what was published."""
+
+    deleted: Label = LABELS[ShownStage.DELETED]
+    """Of what removed packages or withdrew revisions, once that is merged and approved."""
 
     @model_validator(mode="after")
     def _differ(self) -> "Labels":
@@ -277,7 +283,9 @@ class Labels(Strict):
             ShownStage.DRAFT: self.draft,
             ShownStage.PROPOSED: self.proposed,
             ShownStage.DELETION_PROPOSED: self.deletion_proposed,
+            ShownStage.MERGED: self.merged,
             ShownStage.PUBLISHED: self.published,
+            ShownStage.DELETED: self.deleted,
         }
 
 

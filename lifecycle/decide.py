@@ -106,7 +106,7 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
         actions += _advance(facts, one, publishing=publishing)
         actions += upkeep.remove_doubles(one.proposal)
     for one in judged:  # last: nothing waits for them
-        actions += labels.mirrored(one.proposal)
+        actions += labels.mirrored(one.proposal, waits=not one.judgement.holds)
         actions += releases.wanted(facts, one.proposal)
     return Decision(actions, waits)
 

@@ -9,11 +9,18 @@ from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.policy import Policy, ShownStage
 
 
-def mirrored(proposal: Proposal) -> list[SetLabels]:
-    """Return the action that makes the labels mirror the stage; none where they do, or may not."""
+def mirrored(proposal: Proposal, *, waits: bool) -> list[SetLabels]:
+    """Return the action that makes the labels mirror the stage; none where they do, or may not.
+
+    Args:
+        proposal: The proposal.
+        waits: A gate does not hold.
+    """
     policy, there = proposal.rules.policy, proposal.place.labels
-    if there is None or not isinstance(policy, Policy) or proposal.stage is Stage.MERGED:
-        return []  # what is merged is about to be published, or waits as it was
+    if there is None or not isinstance(policy, Policy):
+        return []
+    if proposal.stage is Stage.MERGED and (proposal.once_published or not waits):
+        return []  # its tag is lost, or about to be made
     wanted = policy.labels.get(_shown(proposal), "") if _concerns(proposal) else ""
     # Forges do not tell labels apart by case.
     ours = {label.lower() for label in policy.labels.values() if label}
@@ -28,11 +35,13 @@ def _concerns(proposal: Proposal) -> bool:
 
 
 def _shown(proposal: Proposal) -> ShownStage:
+    removes = proposal.content.removal
     match proposal.stage:
         case Stage.DRAFT:
             return ShownStage.DRAFT
+        case Stage.MERGED:
+            return ShownStage.MERGED
         case Stage.PUBLISHED:
-            return ShownStage.PUBLISHED
+            return ShownStage.DELETED if removes else ShownStage.PUBLISHED
         case _:
-            removes = proposal.content.removal
             return ShownStage.DELETION_PROPOSED if removes else ShownStage.PROPOSED

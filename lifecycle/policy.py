@@ -58,14 +58,18 @@ class ShownStage(StrEnum):
     DRAFT = "draft"
     PROPOSED = "proposed"
     DELETION_PROPOSED = "deletionProposed"
+    MERGED = "merged"
     PUBLISHED = "published"
+    DELETED = "deleted"
 
 
 LABELS: Mapping[ShownStage, str] = {
     ShownStage.DRAFT: "porchbot: draft",
     ShownStage.PROPOSED: "porchbot: proposed",
     ShownStage.DELETION_PROPOSED: "porchbot: deletion proposed",
+    ShownStage.MERGED: "porchbot: merged",
     ShownStage.PUBLISHED: "porchbot: published",
+    ShownStage.DELETED: "porchbot: deleted",
 }
 """Labels by default."""
 

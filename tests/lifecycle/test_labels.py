@@ -9,10 +9,15 @@ from lifecycle.decide import decide
 from lifecycle.facts.proposal import Proposal
 from lifecycle.labels import mirrored
 from lifecycle.policy import LABELS, BrokenPolicy, Policy, ShownStage
+from lifecycle.tags import Tagging, TagLoss
 from tests.lifecycle.samples import CORE, MERGE, PROPOSAL, changed, facts
 from tests.lifecycle.settling import settled
 
-DRAFT, PROPOSED, DELETED, PUBLISHED = (LABELS[stage] for stage in ShownStage)
+DRAFT, PROPOSED, DELETION, MERGED, PUBLISHED, DELETED = (LABELS[stage] for stage in ShownStage)
+IN_MAIN = changed(
+    PROPOSAL, closed=True, merged=True, merge_commit=MERGE, labels=frozenset({PROPOSED})
+)
+TAGGED = (replace(CORE, tagging=Tagging(5, tagged=True)),)
 NONE = Policy(labels={})
 
 
@@ -41,15 +46,16 @@ ROWS: dict[str, tuple[Proposal, list[SetLabels]]] = {
     "a draft": (_labelled(changed(PROPOSAL, draft=True)), [SetLabels(7, (DRAFT,))]),
     "a removal is a deletion proposed": (
         _labelled(_removing(PROPOSAL)),
-        [SetLabels(7, (DELETED,))],
+        [SetLabels(7, (DELETION,))],
     ),
     "closed without a merge": (
         _labelled(changed(PROPOSAL, closed=True), PROPOSED),
         [SetLabels(7, (), (PROPOSED,))],
     ),
-    "merged and about to be tagged": (
-        _labelled(changed(PROPOSAL, closed=True, merged=True, merge_commit=MERGE), PROPOSED),
-        [],
+    "published": (changed(IN_MAIN, touched=TAGGED), [SetLabels(7, (PUBLISHED,), (PROPOSED,))]),
+    "a merged removal deploys nothing": (
+        changed(IN_MAIN, touched=(replace(TAGGED[0], tree="", head_tree=""),)),
+        [SetLabels(7, (DELETED,), (PROPOSED,))],
     ),
     "no labels configured": (
         replace(_labelled(PROPOSAL, DRAFT), rules=replace(PROPOSAL.rules, policy=NONE)),
@@ -65,7 +71,17 @@ ROWS: dict[str, tuple[Proposal, list[SetLabels]]] = {
 @pytest.mark.parametrize(("proposal", "expected"), ROWS.values(), ids=ROWS)
 def test_labels(proposal: Proposal, expected: list[SetLabels]) -> None:
     """The short-cut sets all labels: whatever people put there goes."""
-    assert mirrored(proposal) == expected
+    assert mirrored(proposal, waits=False) == expected
+
+
+def test_what_is_merged_and_waits_is_not_proposed_any_more() -> None:
+    """Short-cuts refused: the label of before, for days in a freeze; and one more label, put on
+    and taken off, for each merge that is tagged at once.
+    """
+    assert mirrored(IN_MAIN, waits=True) == [SetLabels(7, (MERGED,), (PROPOSED,))]
+    assert mirrored(IN_MAIN, waits=False) == []
+    lost = replace(CORE, tagging=Tagging(5, lost=TagLoss.GONE))
+    assert mirrored(changed(IN_MAIN, touched=(lost,)), waits=True) == []
 
 
 def test_a_label_changes_nothing_but_itself() -> None:

@@ -43,7 +43,7 @@ def test_a_removal_takes_the_approvals_of_deletions(staged: Staging) -> None:
         wait_for("the merge", lambda: play.author.pull(number).merged or None)
         play.rests()
 
-        assert "porchbot: published" in _labels(play, number)
+        assert "porchbot: deleted" in _labels(play, number)
         assert play.author.tags() == {}
 
 
