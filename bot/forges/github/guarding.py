@@ -33,6 +33,7 @@ class Guarded:
         required: Branch to the checks that it requires; None where the plan has no such rules.
         signed: Branches that take signed commits only; `DRAFT` stands for drafts.
         rulesets: Those of tags, each with its rules; who bypasses them is told to administrators.
+        runs_told: The bot may read check runs.
     """
 
     repository: JSONObject
@@ -41,6 +42,7 @@ class Guarded:
     required: dict[str, Sequence[RequiredCheck] | None]
     signed: frozenset[str]
     rulesets: Sequence[JSONObject]
+    runs_told: bool = True
 
     @property
     def who(self) -> str:
@@ -52,6 +54,15 @@ class Guarded:
 def lacking(given: Guarded) -> Iterator[Drift]:
     """What the repository's rules leave open that the bot relies on."""
     name = str(given.repository["full_name"])
+    if not given.runs_told:
+        yield Drift(
+            place=f"{name}, its check runs,",
+            found="hidden from the token",
+            wanted="readable, for checks of others that a branch requires to be seen",
+            fix="Give the token read access to them (a classic token: the scope repo). Until then"
+            " proposals to branches that require check runs of others wait",
+            harmful=False,
+        )
     if any(required is None for required in given.required.values()):
         yield Drift(
             place=f"{name}, a private repository of this plan,",

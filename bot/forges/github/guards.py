@@ -66,6 +66,7 @@ class Guards:
             required=required,  # type: ignore[arg-type] # as read above
             signed=frozenset(signed),
             rulesets=() if plain else await self._tag_rules(pool, place),
+            runs_told=await _reads_runs(forge, f"{place}/commits/{about['default_branch']}"),
         )
         return tuple(lacking(given))
 
@@ -101,3 +102,13 @@ class Guards:
         ]
         details = (call(pool, _WANTED, "GET", f"{place}/rulesets/{each['id']}") for each in listed)
         return [answer.data for answer in await asyncio.gather(*details)]
+
+
+async def _reads_runs(forge: GitHub, commit: str) -> bool:
+    """Whether the bot itself may read the check runs of a commit."""
+    try:
+        path, query = f"{commit}/check-runs", {"per_page": 1}
+        await call(forge.pool, "read the check runs", "GET", path, query=query)
+    except ForgeRefusedError as error:
+        return not error.reason.startswith("403")  # where there is no commit yet, nothing is hidden
+    return True

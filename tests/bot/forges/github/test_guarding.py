@@ -25,6 +25,7 @@ def guarded(
     *,
     signed: Sequence[str] = (),
     app: int = APP,
+    runs: bool = True,
 ) -> Guarded:
     return Guarded(
         repository=REPOSITORY,
@@ -33,6 +34,7 @@ def guarded(
         required={"main": required},
         signed=frozenset(signed),
         rulesets=(rules,),
+        runs_told=runs,
     )
 
 
@@ -62,6 +64,7 @@ CASES = {
     ),
     "we do not pass": (guarded([OURS], {**TAGS, "bypass_actors": []}), "without the App"),
     "nobody tells who passes": (guarded([OURS], {**TAGS, "bypass_actors": None}), ""),
+    "check runs are hidden": (guarded(runs=False), "hidden from the token"),
     "drafts too": (guarded(signed=["drafts/any"]), "taking signed commits"),
     "a machine user, any source": (guarded([LOOSE], {"rules": []}, app=0), OPEN),
     "a machine user, an App's check": (
