@@ -13,6 +13,12 @@ from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import AccessRule
 
+_VERSIONED = re.compile(r"(?:version|tag|image|revision)s?(?:\[\d+\])?\W*", re.IGNORECASE)
+"""How the field of a version without a name ends; another one's numbers may be an address."""
+
+_PIPELINE = re.compile(r"pipeline\b")
+"""Fields of a Kptfile with the functions that render the package: another version is other code."""
+
 _NUMBER = r"[0-9]{1,9}"
 _VERSION = re.compile(
     rf"(?P<name>(?:[^@\s]*:)?)(?P<line>v?{_NUMBER}\.{_NUMBER}\.)(?P<patch>{_NUMBER})"
@@ -41,6 +47,8 @@ def approves(proposal: Proposal, rule: AccessRule, package: str) -> bool:
 def _made_by(proposal: Proposal, apps: tuple[AppSource, ...]) -> bool:
     """Everybody who opened, wrote, pushed or asked for any of it is one of these Apps."""
     people = proposal.people
+    if proposal.times.base_at is not None:
+        return False  # whoever changed the base asked for it to be published there
     authors = [people.author, *(account(0, login) for login in people.authors)]
     return people.authors_known and all(
         any(app.covers(Standing(person=who)) is Known.YES for app in apps) for who in authors
@@ -62,8 +70,13 @@ def _patched(verdict: Verdict) -> bool:
 def _is_patch(change: Change) -> bool:
     if change.kind is not ChangeKind.CHANGED or change.resource is None or not change.field:
         return False
+    if change.resource.kind == "Kptfile" and _PIPELINE.match(change.field):
+        return False
     was, now = (_VERSION.fullmatch(text or "") for text in (change.old, change.new))
     if was is None or now is None:
+        return False
+    bare = not was["name"] and not was["line"].startswith("v")
+    if bare and not any(m.end() == len(change.field) for m in _VERSIONED.finditer(change.field)):
         return False
     same = (was["name"], was["line"]) == (now["name"], now["line"])
     return same and int(now["patch"]) > int(was["patch"])

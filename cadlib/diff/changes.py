@@ -98,7 +98,9 @@ def changes(
         among the changes, if need be as a whole.
     """
     paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
-    was_read, now_read = (_read(paths, files, limits, bulk or Serial()) for files in (old, new))
+    (was_read, was_left), (now_read, now_left) = (
+        _read(paths, files, limits, bulk or Serial()) for files in (old, new)
+    )
     both = [path for path in paths if path in was_read and path in now_read]
     before = [each for path in both for each in was_read[path]]
     after = [each for path in both for each in now_read[path]]
@@ -112,6 +114,8 @@ def changes(
     for path, was_at in moved.items():
         found.append(Change(path=path, kind=ChangeKind.CHANGED, field="file", old=was_at, new=path))
     told |= moved.keys() | set(moved.values())
+    # What is no resource has no name to be told by: then the file is, beside its resources.
+    told -= {path for path in both if was_left.get(path, ()) != now_left.get(path, ())}
     for path in paths:
         found += _whole_file(path, old.get(path), new.get(path), told=path in told)
     return tuple(sorted(found, key=lambda change: change.path))
@@ -119,10 +123,11 @@ def changes(
 
 def _read(
     paths: Sequence[str], files: Files, limits: PackageLimits, bulk: Bulk
-) -> Mapping[str, Sequence[Found]]:
+) -> tuple[Mapping[str, Sequence[Found]], Mapping[str, Sequence[str]]]:
     """Return the resources of each file, none for one that is not there or holds none.
 
-    A file that cannot be read as YAML is left out: rendering says what is wrong with it.
+    And of each the texts of the documents that are none: templates, and what lacks a kind or a
+    name. A file that cannot be read as YAML is left out: rendering says what is wrong with it.
     """
     data = {
         path: files[path].data
@@ -130,10 +135,12 @@ def _read(
         if path in files and is_resource_file(path) and files[path].mode not in (SYMLINK, SUBMODULE)
     }
     found: dict[str, Sequence[Found]] = {path: () for path in paths if path not in data}
+    left: dict[str, Sequence[str]] = {}
     for path, stream in zip(data, bulk.read(data, limits), strict=True):
         if not isinstance(stream, PackageError):
             found[path] = stream.once(_found)
-    return found
+            left[path] = stream.once(_left)
+    return found, left
 
 
 def _found(stream: Stream) -> tuple[Found, ...]:
@@ -142,6 +149,15 @@ def _found(stream: Stream) -> tuple[Found, ...]:
         Found(stream.source.path, document.value, ref(document.value), text)
         for document, text in zip(documents, document_texts(stream), strict=True)
         if not (document.template or missing(document.value))
+    )
+
+
+def _left(stream: Stream) -> tuple[str, ...]:
+    documents = [each for each in stream.documents if not each.empty]
+    return tuple(
+        text.strip()
+        for document, text in zip(documents, document_texts(stream), strict=True)
+        if document.template or missing(document.value)
     )
 
 
@@ -170,6 +186,15 @@ def _compared(was: Found | None, now: Found) -> Iterator[Change]:
             old=old,
             new=new,
         )
+    if "#" in was.text or "#" in now.text:
+        before, after = (_comments(read_yaml(each.text.rstrip().encode())) for each in (was, now))
+        if before != after:
+            yield Change(path=now.path, kind=ChangeKind.COMMENTS, resource=now.ref)
+
+
+def _comments(stream: Stream) -> list[str]:
+    """Texts of the comments, sorted: setters read some of them, as in `# kpt-set: ${image}`."""
+    return sorted(stream.source.text[start:end].rstrip() for start, end in spans(stream))
 
 
 def _written_otherwise(was: Found, now: Found) -> Iterator[Change]:
@@ -178,10 +203,7 @@ def _written_otherwise(was: Found, now: Found) -> Iterator[Change]:
     if old == new:
         return
     before, after = (read_yaml(text.encode()) for text in (old, new))
-    comments = [
-        sorted(stream.source.text[start:end].rstrip() for start, end in spans(stream))
-        for stream in (before, after)
-    ]
+    comments = [_comments(stream) for stream in (before, after)]
     if comments[0] != comments[1]:
         yield Change(path=now.path, kind=ChangeKind.COMMENTS, resource=now.ref)
     if without_comments(before).split() != without_comments(after).split() or (

@@ -14,7 +14,7 @@ from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
 from lifecycle.messages import summary
 from lifecycle.policy import AccessRule, Policy
-from tests.lifecycle.samples import CORE, FACTS, OLD, OTHER, PROPOSAL, changed
+from tests.lifecycle.samples import CORE, FACTS, NOW, OLD, OTHER, PROPOSAL, changed
 
 RENOVATE = Person(7, "renovate[bot]", True)
 RULE = AccessRule(automatic=(AppSource("renovate"),))
@@ -63,6 +63,7 @@ FALL: dict[str, Proposal] = {
         touched=(replace(CORE, unpublished=Unpublished(revision=4, published=OTHER, base=OLD)),),
     ),
     "the merge changes it": changed(GOOD, touched=(replace(CORE, outside=True),)),
+    "a person aimed it at another base": changed(GOOD, base_at=NOW),
     "it is not rendered": changed(GOOD, verdicts=(replace(VERDICT, changes={"a": b"x"}),)),
     "a function is missing": changed(GOOD, verdicts=(replace(VERDICT, broken="no runner"),)),
     "nobody can tell what changed": changed(GOOD, verdicts=(replace(VERDICT, diff=()),)),
@@ -80,6 +81,22 @@ def test_one_thing_less_and_a_person_approves(made: Proposal) -> None:
 CHANGES: dict[str, tuple[Change, bool]] = {
     "the last number of an image's tag": (PATCH, True),
     "a version alone": (change("v1.2.3", "v1.2.4"), True),
+    "a version that its field tells": (change("1.2.3", "1.2.4", field="data.app_version"), True),
+    "a version by its label": (
+        change("1.2.3", "1.2.4", field='metadata.labels["app.kubernetes.io/version"]'),
+        True,
+    ),
+    "numbers that are no version": (change("10.0.1", "10.0.9", field="spec.clusterIP"), False),
+    "numbers below a version": (change("10.0.1", "10.0.9", field="version.address"), False),
+    "a function that renders the package": (
+        change(
+            "a:1.2.3",
+            "a:1.2.4",
+            resource=ResourceRef(kind="Kptfile", name="cart"),
+            field="pipeline.mutators[0].image",
+        ),
+        False,
+    ),
     "a minor version": (change("1.2.3", "1.3.0"), False),
     "a major version": (change("1.2.3", "2.2.4"), False),
     "a version that goes down": (change("1.2.3", "1.2.2"), False),

@@ -252,6 +252,46 @@ def test_changes(old: Files, new: Files, lines: list[str]) -> None:
     assert [str(change) for change in changes(old, new)] == lines
 
 
+BUMPED = CART.replace("cart:v1", "cart:v2")
+BUMP = "cart.yaml: Deployment shop/cart: spec.template.spec.containers[0].image: cart:v1 -> cart:v2"
+JOB = "apiVersion: v1\nkind: Job\nmetadata: {generateName: a-}\nspec: {image: good}\n"
+ROLE = "apiVersion: v1\nkind: Role\nmetadata: {}\nrules: []\n"
+BESIDE: dict[str, tuple[str, str, str]] = {
+    "a generated name": (JOB, JOB.replace("good", "evil"), "cart.yaml: changed"),
+    "no name": (ROLE, ROLE.replace("[]", "['*']"), "cart.yaml: changed"),
+    "no name, and new": ("", ROLE, "cart.yaml: changed"),
+    "no name, and gone": (ROLE, "", "cart.yaml: changed"),
+    "no kind": ("a: 1\n", "a: 2\n", "cart.yaml: changed"),
+    "a template": ("{{ x }}\n", "{{ y }}\n", "cart.yaml: changed"),
+    "nothing": (JOB, JOB, ""),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "line"), BESIDE.values(), ids=BESIDE)
+def test_what_has_no_name_is_told_beside_what_has_one(old: str, new: str, line: str) -> None:
+    """Short-cut refused: a file of which one resource is told is told."""
+    before, after = (f"{text}---\n{more}" for text, more in ((CART, old), (BUMPED, new)))
+
+    found = [str(each) for each in changes(files(cart_yaml=before), files(cart_yaml=after))]
+
+    assert found == [BUMP, *([line] if line else [])]
+
+
+def test_comments_are_compared_where_values_differ_too() -> None:
+    """Short-cut refused: only where nothing else differs; a setter's comment says what is set."""
+    setter = "replicas: 3 # kpt-set: ${replicas}"
+    before = CART.replace("replicas: 3", setter)
+    after = BUMPED.replace("replicas: 3", setter.replace("${replicas}", "${other}"))
+
+    found = [str(each) for each in changes(files(cart_yaml=before), files(cart_yaml=after))]
+
+    assert found == [BUMP, "cart.yaml: Deployment shop/cart: comments changed"]
+    same_comment = BUMPED.replace("replicas: 3", setter)
+    assert [
+        str(each) for each in changes(files(cart_yaml=before), files(cart_yaml=same_comment))
+    ] == [BUMP]
+
+
 def test_a_change_as_a_value() -> None:
     old, new = files(a_yaml=CART), files(a_yaml=CART.replace("replicas: 3", "replicas: 4"))
 
