@@ -397,6 +397,7 @@ class Reaction(StrEnum):
     Source: docs/design.md, "Talking to people".
     """
 
+    SEEN = "seen"
     DONE = "done"
     REFUSED = "refused"
     CONFUSED = "confused"
@@ -404,7 +405,10 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class React:
-    """Acknowledge a comment, once its answer stands: that says for ever what was decided."""
+    """Acknowledge a comment: that it was seen, where the answer takes a while, or what came of it.
+
+    The latter once its answer stands: that says for ever what was decided.
+    """
 
     KIND: ClassVar[Kind] = Kind(
         name="React",

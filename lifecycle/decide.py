@@ -38,6 +38,7 @@ from lifecycle.actions import (
     Tag,
 )
 from lifecycle.assess import Assessed, assess
+from lifecycle.commands import answers
 from lifecycle.facts.checks import PUBLISH
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched
@@ -83,7 +84,8 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
         publishing: This is the base branch's own look: merging and tagging are allowed.
     """
     if facts.pending:
-        return Decision([] if observing.only(facts) else list(checks.begun(facts)), {})
+        begun = [] if observing.only(facts) else list(checks.begun(facts))
+        return Decision([*begun, *answers.seen(observing.without(facts))], {})
     if not facts.proposals:
         return Decision(_open(facts), {})
     if observing.only(facts):

@@ -210,6 +210,16 @@ def answer(
     return state
 
 
+def seen(facts: Facts) -> list[React]:
+    """Return what tells people that their commands were seen, while packages are rendered first."""
+    return [
+        React(comment.id, Reaction.SEEN)
+        for proposal in facts.proposals
+        for comment, _ in pending(proposal, memory.read(proposal))
+        if not comment.button
+    ]
+
+
 def _leave(request: CommandRequest, state: AfterCommands) -> AfterCommands:
     """Leave a comment that was no command when it was written, for good.
 

@@ -152,7 +152,12 @@ _FAULTS: dict[str, tuple[int, str, dict[str, str]]] = {
     "refused": (403, "Resource not accessible by integration", {}),
 }
 
-_REACTIONS = {"rocket": Reaction.DONE, "-1": Reaction.REFUSED, "confused": Reaction.CONFUSED}
+_REACTIONS = {
+    "eyes": Reaction.SEEN,
+    "rocket": Reaction.DONE,
+    "-1": Reaction.REFUSED,
+    "confused": Reaction.CONFUSED,
+}
 
 
 @dataclass

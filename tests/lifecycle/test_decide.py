@@ -454,7 +454,12 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
             checks={n: check(n) for n in (RENDER, VALIDATE, PUBLISH)},
         ),
         False,
-        [],
+        [a.React],
+    ),
+    "a command is seen at once where packages are rendered first": (
+        facts(asks(PROPOSAL, AUTHOR, "/hold"), pending=True),
+        False,
+        [a.SetCheck, a.SetCheck, a.SetCheck, a.React],
     ),
     "a re-run shows at once that it began": (
         facts(

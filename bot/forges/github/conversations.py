@@ -11,7 +11,12 @@ from cadlib.diff.patch import Suggestion
 from lifecycle.actions import Reaction, Suggest
 from lifecycle.messages.markdown import fenced
 
-REACTIONS = {Reaction.DONE: "rocket", Reaction.REFUSED: "-1", Reaction.CONFUSED: "confused"}
+REACTIONS = {
+    Reaction.SEEN: "eyes",
+    Reaction.DONE: "rocket",
+    Reaction.REFUSED: "-1",
+    Reaction.CONFUSED: "confused",
+}
 
 
 class Conversations(PullRequests):
