@@ -87,7 +87,7 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
         begun = [] if observing.only(facts) else list(checks.begun(facts))
         return Decision([*begun, *answers.seen(observing.without(facts))], {})
     if not facts.proposals:
-        return Decision(_open(facts), {})
+        return Decision([] if facts.watched else _open(facts), {})
     if observing.only(facts):
         return Decision(observing.show(facts), {})
     facts = observing.without(facts)

@@ -4,6 +4,8 @@ Rules:
 
 1. A proposal is observed by the rules of its own base, as they were before a merge: what was merged
    meanwhile is no more published when the mode ends.
+   And where the bot only observes now, it does nothing about what was merged before either; that is
+   not over, and goes on once the mode ends.
 2. A check belongs to a commit. Where a head is also proposed to a base that is not observed, the
    checks are that one's.
 3. What people said while the bot observed does not count later: they could not see what it would
@@ -25,7 +27,9 @@ def observed(proposal: Proposal) -> bool:
 
 
 def only(facts: Facts) -> bool:
-    """Whether there are proposals, and all of them are observed."""
+    """Whether everything is observed now, or all proposals are, of which there are some."""
+    if facts.watched:
+        return True
     return bool(facts.proposals) and all(observed(p) for p in facts.proposals)
 
 

@@ -377,6 +377,7 @@ class Looker:
             for s, p in zip(state.relevant, proposals, strict=True)
         ]
         found = [p for p in proposals if isinstance(p, tuple) and self._after_baseline(p[0], look)]
+        merged = any(not each.pull.open for each in state.relevant)
         facts = Facts(
             repository=self.repository.full_name,
             repository_id=self.repository.id,
@@ -391,6 +392,7 @@ class Looker:
             pending=bool(look.begun),
             rendered_by_us=rendered_by_us,
             push_refused=refused,
+            watched=merged and await self.offload(reader.observes),
             line_checks=not self.forge.checks_hold_text,
             freezes=frozen,
             freezes_unread=unread,

@@ -18,7 +18,7 @@ from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NEIGHBOUR, Hint, Press
 from bot.store.port import Store
 from bot.store.values import Wait
-from lifecycle import timing
+from lifecycle import observing, timing
 from lifecycle.actions import Action, AskPublish, SetLabels
 from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
@@ -195,8 +195,13 @@ class ProposalReconciler:
         return Rest(self.echoes.wait(self.waiting))
 
     async def _close(self, facts: Facts) -> None:
-        """Closed proposals with nothing left to do are not looked at again unless named."""
+        """Closed proposals with nothing left to do are not looked at again unless named.
+
+        What waits for the end of a trial is not over; what was merged in it is.
+        """
         for proposal in facts.proposals:
+            if facts.watched and not observing.observed(proposal):
+                continue
             if is_over(proposal, self._served.clock.now()):
                 await self._store.proposals.settle(
                     self._served.id, proposal.place.number, merged=proposal.place.merged

@@ -11,6 +11,7 @@ from bot.clock import SYSTEM, Clock
 from bot.forges.budget import Asker, asking
 from bot.forges.port import ForgeBusyError, ListedProposal
 from bot.git.port import GitBusyError, MissingObjectError, ObjectTooLargeError
+from bot.loop import branches
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.store.port import Store
@@ -108,6 +109,8 @@ class Trouble:
         if isinstance(key, keys.OfApp):
             return []
         served = await self._serving.of(key.repository)
+        if await self._observes(served):
+            return []
         told = []
         for pull in await self._pulls(served, key, error):
             runs = [r for r in await served.forge.checks(pull.head) if r.ours and r.name == PUBLISH]
@@ -116,6 +119,14 @@ class Trouble:
                 await served.forge.set_check(check)
                 told.append(pull.number)
         return told
+
+    async def _observes(self, served: ServedRepository) -> bool:
+        """Whether nothing is to be written: a check in progress would stop people's merges."""
+        branch = served.repository.default_branch
+        try:
+            return await served.offload(branches.observes, served.mirror, branch)
+        except (GitBusyError, MissingObjectError, ObjectTooLargeError):
+            return False  # that may be what is to be told
 
     async def _may_make(self, repository: RepositoryId, check: SetCheck) -> bool:
         """A new run is claimed first, as in `bot.perform`."""

@@ -59,6 +59,8 @@ class Facts:
         crowded: More than `MOST_SHARED` other proposals share it: none of them is among `others`,
             and nothing passes.
         push_refused: The forge refused our last push to the branch at this head.
+        watched: The default branch says now that the bot only observes, whatever judged what was
+            merged before.
         line_checks: A check shows one line and no more, so that the summary has its text.
         freezes: What was frozen and thawed in the repository, as the database remembers it.
         freezes_unread: Why more may be frozen: the dashboard issue, which tells as well, could not
@@ -85,6 +87,7 @@ class Facts:
     others: tuple["Facts", ...] = ()
     crowded: bool = False
     push_refused: PushRefusal | None = None
+    watched: bool = False
     line_checks: bool = False
     freezes: Log = frozenset()
     freezes_unread: str = ""

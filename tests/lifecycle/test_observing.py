@@ -193,9 +193,9 @@ def test_no_action_but_the_observing_check_whatever_there_is_to_do() -> None:
     rows = {name: row[:2] for name, row in RULES.items()} | MORE
     for name, (start, publishing) in rows.items():
         active |= {type(action) for action in decide(start, publishing=publishing)}
-        for pressed in (False, True):
-            watched = replace(observing(start), rerun=pressed)
-            for action in decide(watched, publishing=publishing):
+        anyhow = replace(start, watched=True)
+        for tried in (observing(start), replace(observing(start), rerun=True), anyhow):
+            for action in decide(tried, publishing=publishing):
                 assert isinstance(action, SetCheck), (name, action)
                 assert action.conclusion is Conclusion.NEUTRAL, name
                 assert action.buttons == (), name

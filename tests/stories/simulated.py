@@ -203,6 +203,10 @@ class SimulatedWorld(World):
         repository = RepositoryId(GITHUB, self.repository.id)
         return self._system.now(self._system.store.repositories.adoption(repository)) is not None
 
+    def woken(self) -> list[keys.Key]:
+        """All keys that were ever asked for."""
+        return [keys.parse(key) for key in vars(self._system.store.queue)["_rows"]]
+
     def failing(self) -> list[str]:
         """As `World` has it."""
         return [each.key for each in self._system.now(self._system.store.queue.failing())]

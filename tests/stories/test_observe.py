@@ -1,5 +1,12 @@
 """`mode: observe`: somebody tries the bot out; it judges and shows, and writes nothing else."""
 
+from typing import get_args
+
+import pytest
+
+from bot import keys
+from tests.stories.people import WaitedInVainError, wait_for
+from tests.stories.simulated import SimulatedWorld
 from tests.stories.world import CONFIG, Staging, World, package, resized
 
 OBSERVING = CONFIG.replace("version: 1\n", "version: 1\nmode: observe\n")
@@ -61,6 +68,104 @@ def test_a_trial_shows_checks_and_writes_nothing_else(staged: Staging) -> None:
         assert set(author.tags()) == {"net/core/v1"}
 
 
+ACTIVE = CONFIG + "publish: {release: true}\n"
+WATCHING = ACTIVE.replace("version: 1\n", "version: 1\nmode: observe\n")
+
+
+def passes(seconds: float) -> None:
+    """Let simulated time pass."""
+    with pytest.raises(WaitedInVainError):
+        wait_for("nothing", lambda: None, seconds)
+
+
+def test_a_repository_that_is_only_watched_from_now_on_is_left_as_it_is(
+    staged: Staging, is_real: bool
+) -> None:
+    """Short-cut: the mode is asked where proposals are decided; other keys write on.
+
+    Everything that each kind of key is there for happens while the bot watches: dashboards, labels,
+    releases, comments of ours that were edited, buttons, queues, lost tags, looks that break.
+    """
+    if is_real:
+        pytest.skip("waits for some minutes")
+    with staged(ACTIVE) as stage:
+        assert isinstance(stage, SimulatedWorld)
+        author, owner = stage.author, stage.owner
+        stage.repository.has_issues = True
+        stage.start_bot()
+        stage.rests()
+        edge = stage.proposes(EDGE, resized("net/edge", 2))
+        stage.approver.says(edge, "/approve")
+        author.waits_for_tag("net/edge/v1")
+        number = stage.proposes(BRANCH, package("net/core"))
+        stage.approver.says(number, "/why")
+        author.waits_for_answer(number, "net/core")
+        passes(700)
+        owner.pushes("main", {".porchbot.yaml": WATCHING})
+        stage.sweep()
+        passes(700)
+        before = len(stage.forge.faults.calls(BOT))
+
+        _happens(stage, number)
+        passes(700)
+        stage.sweep()
+        passes(700)
+
+        for key in get_args(keys.InRepository):
+            assert any(isinstance(each, key) for each in stage.woken()), key
+        assert _written(stage, before) <= {
+            "/app/installations/{installation_id}/access_tokens",
+            "/repos/{owner}/{repo}/check-runs",
+            "/repos/{owner}/{repo}/check-runs/{check_run_id}",
+        }
+        for each in _heads(stage):
+            runs = author.checks(each).values()
+            assert {run.conclusion for run in runs if "Observing" in run.output.title} <= {
+                "neutral"
+            }
+            titles = [run.output.title for run in runs]
+            assert not [title for title in titles if "cannot" in title], titles
+
+
+def _happens(stage: World, number: int) -> None:
+    """Whatever the bot would do something about."""
+    author, owner, approver = stage.author, stage.owner, stage.approver
+    for comment in owner.repository.get_issue(number).get_comments():
+        if comment.user.login == BOT:
+            comment.edit("Everything was approved.")
+    owner.pull(number).remove_from_labels("porchbot: proposed")
+    for issue in owner.repository.get_issues(state="all"):
+        if issue.pull_request is None:
+            issue.edit(body="Nothing is proposed.")
+    for words in ("/freeze fire", "/hold it", "/render", "/rebase", "/nonsense", "/propose"):
+        approver.says(number, words)
+        stage.rests()
+    author.pushes(BRANCH, unlabelled("net/core"))
+    stage.rests()
+    stage.wake(f"github:{stage.repository.id}:commit:{author.pull(number).head.sha}")
+    author.pushes("drafts/net/other/w", package("net/other"))
+    owner.repository.get_git_ref("tags/net/edge/v1").delete()
+    tip = stage.repository.branch("main")
+    author.pushes(f"gh-readonly-queue/main/pr-{number}-{tip}", resized("net/edge", 3))
+    author.pushes("topic", package("net/more"))
+    more = author.repository.create_pull(base="main", head="topic", title="More").number
+    stage.rests()
+    approver.reviews(more)
+    stage.rests()
+    author.merges(more)
+    stage.rests()
+    # The forge lets nobody read a conversation for a while: looks break, one after another.
+    stage.forge.faults.fail("POST /graphql", 403, {"message": "no"}, times=30, caller=BOT)
+    for _ in range(4):
+        approver.says(number, "/why")
+        stage.wake(f"github:{stage.repository.id}:proposal:{stage.repository.id}:{BRANCH}")
+        stage.rests()
+
+
+def _heads(stage: World) -> list[str]:
+    return [pull.head.sha for pull in stage.author.repository.get_pulls(state="all")]
+
+
 def unlabelled(path: str) -> dict[str, str]:
     """The package's file as it is before its rendering."""
     return {
@@ -69,8 +174,8 @@ def unlabelled(path: str) -> dict[str, str]:
     }
 
 
-def _written(stage: World) -> set[str]:
+def _written(stage: World, since: int = 0) -> set[str]:
     """What the bot wrote to, by its operation."""
-    calls = [c for c in stage.forge.faults.calls(BOT) if c.method != "GET"]
+    calls = [c for c in stage.forge.faults.calls(BOT)[since:] if c.method != "GET"]
     git = {c.path for c in calls if c.kind == "git" and c.path.endswith("git-receive-pack")}
     return git | {c.template for c in calls if c.kind == "api" and c.template != "/graphql"}
