@@ -392,7 +392,7 @@ class Looker:
             pending=bool(look.begun),
             rendered_by_us=rendered_by_us,
             push_refused=refused,
-            watched=merged and await self.offload(reader.observes),
+            watched=merged and await self.offload(reader.observes_now),
             line_checks=not self.forge.checks_hold_text,
             freezes=frozen,
             freezes_unread=unread,

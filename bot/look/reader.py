@@ -168,10 +168,12 @@ class MirrorReader:
         packages = (self.git.difference("", each).packages for each in (tip, *tips) if each)
         return Whole(policy=policy, packages=frozenset().union(*packages))
 
-    def observes(self) -> bool:
+    def observes_now(self) -> bool:
         """Whether the default branch says now that the bot only observes."""
         tip = self.git.ref(names.branch_ref(self.default_branch))
-        return tip is not None and self.rules(tip, self.default_branch).policy.observe
+        return self.observes or (
+            tip is not None and self.rules(tip, self.default_branch).policy.observe
+        )
 
     def file(self, at: str, path: str) -> bytes | BrokenPolicy | None:
         """A file with rules; broken, and not absent, where something else stands in its place."""

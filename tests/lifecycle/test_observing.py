@@ -11,9 +11,25 @@ from lifecycle.facts.checks import Conclusion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import ReleaseNotes
 from lifecycle.facts.proposal import Proposal, Rules
-from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState
+from lifecycle.ledger import (
+    LedgerChange,
+    LedgerEntry,
+    ListedState,
+    ProposedState,
+    RevisionState,
+)
 from lifecycle.policy import AccessRule, BrokenPolicy, Policy
-from tests.lifecycle.samples import APPROVER, FACTS, MERGE, NOW, PROPOSAL, changed, facts, said
+from tests.lifecycle.samples import (
+    APPROVER,
+    BASE,
+    FACTS,
+    MERGE,
+    NOW,
+    PROPOSAL,
+    changed,
+    facts,
+    said,
+)
 from tests.lifecycle.settling import carry_out, settled
 from tests.lifecycle.test_decide import PUBLISHED, RULES
 from tests.lifecycle.test_doubles import LATER, _again, _answered
@@ -48,6 +64,17 @@ def withdrawn() -> Facts:
 
 
 NOTES = ReleaseNotes(tag="net/core/v5", package="net/core", revision=5, there=False)
+ASKED = ProposedState(branch="porchbot/withdraw/net/core/v3")
+THIRD = RevisionState(
+    package="net/core",
+    revision=3,
+    base_ref="main",
+    base=BASE,
+    path=".porchbot/ledger.yaml",
+    tag="9" * 40,
+    withdraws=ASKED,
+    deprecates=ASKED,
+)
 RESTED, ANSWER = _answered()
 TALK = RESTED.proposals[0].talk
 MORE: dict[str, tuple[Facts, bool]] = {
@@ -77,6 +104,16 @@ MORE: dict[str, tuple[Facts, bool]] = {
         False,
     ),
     "a revision was withdrawn": (withdrawn(), True),
+    "somebody wants a revision withdrawn": (
+        facts(
+            changed(
+                PROPOSAL,
+                revisions={("net/core", 3): THIRD},
+                comments=(said(APPROVER, "/delete net/core@v3 it leaks", minutes=1),),
+            )
+        ),
+        False,
+    ),
 }
 """What the bot has to do beside the rows of `test_decide`: facts, and whether it publishes."""
 
