@@ -6,7 +6,7 @@ for what kept that from being published then: a freeze of later, or the next tim
 closes, takes another one.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from lifecycle import replay
@@ -129,8 +129,15 @@ def has_exceptions(proposal: Proposal, gate: str) -> bool:
     is the forge's rule.
     """
     required = {check.name for check in proposal.merging.required}
-    names = {check.name for check in proposal.merging.outside} - required
-    return gate in {"window", "freeze", *(f"check {name}" for name in names)}
+    outside = proposal.merging.outside
+    gates = [_named(check, outside) for check in outside if check.name not in required]
+    return gate in {"window", "freeze"} or gates.count(gate) == 1
+
+
+def _named(check: Outside, every: Sequence[Outside]) -> str:
+    """The gate of a check of others; with its App where another one's has the same name."""
+    alike = sum(1 for each in every if each.name == check.name) > 1
+    return f"{gate_texts.CHECK}{check.name}" + (f"@{check.app}" if alike and check.app else "")
 
 
 def spelled(gate: str) -> str:
@@ -209,7 +216,7 @@ def _outside(proposal: Proposal, remembered: Memory) -> list[Gate]:
 
 
 def _waits_for(check: Outside, proposal: Proposal, remembered: Memory) -> Gate:
-    name = gate_texts.CHECK + check.name
+    name = _named(check, proposal.merging.outside)
     state, actual, wanted, who = GateState.HOLDS, gate_texts.CHECK_PASSED, "", ""
     exceptions = excepted(proposal, remembered, name, at_head=True)
     if check.state is not CheckState.SUCCESS and exceptions:
@@ -219,9 +226,7 @@ def _waits_for(check: Outside, proposal: Proposal, remembered: Memory) -> Gate:
         state = GateState.BLOCKED if failed else GateState.WAITS
         actual = gate_texts.check_state(check.state)
         wanted, who = texts.outside_wanted(check), texts.outside_who(check, spelled(name))
-    return Gate(
-        name=gate_texts.CHECK + check.name, state=state, actual=actual, wanted=wanted, who=who
-    )
+    return Gate(name=name, state=state, actual=actual, wanted=wanted, who=who)
 
 
 def _frozen(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Frozen]:

@@ -193,6 +193,20 @@ def test_checks_of_others_are_waited_for_and_can_be_excepted_at_this_head(merged
     )
 
 
+def test_two_apps_with_checks_of_one_name_are_two_gates() -> None:
+    """Short-cut refused: a gate by the name of the check: one exception lets past both."""
+    checks = [Outside("scan", app, CheckState.FAILURE) for app in ("one", "two", "")]
+    proposal = changed(APPROVED, outside=tuple(checks))
+
+    assert {"check scan@one", "check scan@two", "check scan"} <= open_gates(facts(proposal)).keys()
+    left = open_gates(excepted(proposal, "check:scan@one"))
+    assert {"check scan@two", "check scan"} <= left.keys()
+    assert "check scan@one" not in left
+    clash = changed(proposal, outside=(*checks, Outside("scan@one", "", CheckState.FAILURE)))
+    assert not timing.has_exceptions(clash, "check scan@one")
+    assert timing.has_exceptions(clash, "check scan@two")
+
+
 def test_what_the_branch_itself_requires_has_no_exceptions() -> None:
     """Short-cut refused: any check by its name."""
     scan = Outside("scan", "", CheckState.MISSING)
