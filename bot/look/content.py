@@ -156,6 +156,7 @@ class _Comparison:
                 *rules.problems(self.reader.file, self.head, self.origin),
                 *self._ledger.broken,
                 *ledgers.problems(self._listing),
+                *self._upstreams(touched),
                 *naming.problems([t.package for t in touched if t.head_tree]),
                 *self._alike(touched),
                 *naming.used_up([(t.package, t.revision) for t in touched]),
@@ -241,6 +242,13 @@ class _Comparison:
         left = self.basis.merge or self.head
         changed = self.reader.git.difference(self.origin, self.head).packages
         return ledgers.told(self.reader, self._ledger.changes, left, base, changed)
+
+    def _upstreams(self, touched: Sequence[Touched]) -> tuple[Finding, ...]:
+        """Upstreams that the ledger lists; what is merged was judged before."""
+        if self.basis.merge is not None:
+            return ()
+        there = [t.package for t in touched if t.head_tree]
+        return ledgers.used(self.reader, self.head, there, self._listed)
 
     def _listed(self, package: str) -> Entries:
         found: Entries = {}

@@ -1,6 +1,6 @@
 """What a change does to the ledger: entry by entry, with the tags and users of each revision."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from bot import config
@@ -9,6 +9,7 @@ from bot.look import rules, upstreams
 from bot.look.reader import MirrorReader
 from bot.look.rules import Blob
 from cadlib.findings import Finding
+from lifecycle import names
 from lifecycle.ledger import Entries, LedgerChange
 from lifecycle.messages import configuration as texts
 from lifecycle.names import Sha
@@ -93,6 +94,33 @@ def told(
 def problems(changes: Iterable[LedgerChange]) -> tuple[Finding, ...]:
     """Return what no approval lets pass: numbers that would be free again, or are none yet."""
     return tuple(finding for each in changes if (finding := texts.ledger_change(each)) is not None)
+
+
+def used(
+    reader: MirrorReader,
+    head: Sha,
+    touched: Iterable[str],
+    listed: Callable[[str], Entries],
+) -> tuple[Finding, ...]:
+    """Return what is to be said of upstreams in this repository that nobody should use any more.
+
+    Args:
+        reader: Reads git.
+        head: The proposal's head.
+        touched: Packages that are there.
+        listed: Gives what the ledgers say of a package.
+    """
+    found = []
+    for package in touched:
+        refs = {
+            each.ref for each in upstreams.of_package(reader.git, head, reader.address, package)
+        }
+        for ref in sorted(refs):
+            named = names.parse_tag(ref if names.is_tag(ref) else names.tag_ref(ref))
+            entry = listed(named[0]).get(named[1]) if named else None
+            if named and entry:
+                found.append(texts.upstream_listed(package, names.spelled(*named), entry))
+    return tuple(found)
 
 
 def _of(

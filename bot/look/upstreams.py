@@ -68,13 +68,25 @@ def users_of(
 
 def _named(git: History, commit: str, address: str) -> Iterable[tuple[str, GitRef]]:
     """The upstreams of packages that lie in this repository, in the order of the packages."""
-    here = place(address)
-    named = here.rpartition("/")[2].encode()
     for package, (_, tree) in sorted(git.difference("", commit).packages.items()):
-        file = f"{package}/Kptfile".lstrip("/")
-        data = git.blob(commit, file, MOST_BYTES) if tree and here else None
-        if data is not None and named in data.lower():
-            yield from ((package, each) for each in _upstreams(data, file, here))
+        if tree:
+            yield from ((package, each) for each in of_package(git, commit, address, package))
+
+
+def of_package(git: History, commit: str, address: str, package: str) -> Iterable[GitRef]:
+    """Return the upstreams of one package that lie in this repository.
+
+    Args:
+        git: Where the trees are.
+        commit: What is looked at.
+        address: Where git reaches the repository.
+        package: Its path.
+    """
+    here, file = place(address), f"{package}/Kptfile".lstrip("/")
+    data = git.blob(commit, file, MOST_BYTES) if here else None
+    if data is None or here.rpartition("/")[2].encode() not in data.lower():
+        return ()
+    return _upstreams(data, file, here)
 
 
 def place(address: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
-from lifecycle.ledger import LedgerChange
+from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState
 
 Problem = tuple[str, str]
 """What is wrong, and what to do; neither with a full stop."""
@@ -269,6 +269,17 @@ def ledger_change(change: LedgerChange) -> Finding | None:
     else:
         return None
     return Finding(message=message, severity=Severity.ERROR, place=Place(change.path), fix=fix)
+
+
+def upstream_listed(package: str, upstream: str, entry: LedgerEntry) -> Finding:
+    """The upstream of a package is a revision that nobody should use: a warning, or an error."""
+    gone = entry.state is ListedState.WITHDRAWN
+    return Finding(
+        message=f"its upstream {upstream} is {entry.state}: {entry.reason}",
+        severity=Severity.ERROR if gone else Severity.WARNING,
+        place=Place(f"{package}/Kptfile".lstrip("/")),
+        fix="Bring the package up to another revision, such as with `porchbot pkg update`",
+    )
 
 
 def alias(text: str) -> Problem:

@@ -333,3 +333,24 @@ def test_delete_where_a_package_is_removed_has_its_revisions_go(play: World) -> 
     play.rests()
     assert play.author.pull(number).merged
     assert "nobody uses it" in play.author.reads(LEDGER)
+
+
+def test_what_is_listed_is_no_upstream_of_what_comes(play: World) -> None:
+    """The short-cut looks at the base when a revision goes: what is proposed then uses it."""
+    publishes(play)
+    text = WITHDRAWN.replace("withdrawn", "deprecated")
+    play.owner.pushes("main", {LEDGER: text})
+    play.rests()
+    used = UPSTREAM.replace("REPO", play.forge.clone_url("acme", "blueprints"))
+    kptfile = package("net/mine")["net/mine/Kptfile"] + used
+    number = play.proposes(
+        "drafts/net/mine/w", {**package("net/mine"), "net/mine/Kptfile": kptfile}
+    )
+    play.author.waits_for_summary(number, "its upstream net/core/v1 is deprecated: it was broken")
+
+    play.owner.pushes("main", {LEDGER: WITHDRAWN})
+    play.rests()
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "its upstream net/core/v1 is withdrawn: it was broken")
+    play.rests()
+    assert not play.author.pull(number).merged
