@@ -1,4 +1,7 @@
-"""The forge's pages: what they show, that they show it as text, and what their forms do."""
+"""The forge's pages: what they show, that they show it as text, and what their forms do.
+
+Longer than 400 lines: each page, with its forms, over one forge.
+"""
 
 from __future__ import annotations
 

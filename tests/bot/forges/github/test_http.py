@@ -1,4 +1,7 @@
-"""What an answer of GitHub means: its status and text decide, not what the client makes of it."""
+"""What an answer of GitHub means: its status and text decide, not what the client makes of it.
+
+Longer than 400 lines: the answers of one client, and what each means.
+"""
 
 import asyncio
 import json
