@@ -325,7 +325,9 @@ def _reviewed(proposal: Proposal) -> list[Gate]:
         Gate(
             name=reviews.REVIEWED,
             state=GateState.BLOCKED if asked else GateState.WAITS,
-            actual=reviews.REVIEW_OBJECTS if asked else reviews.not_reviewed(given),
+            actual=reviews.REVIEW_OBJECTS
+            if asked
+            else reviews.not_reviewed(given, proposal.talk.reviews_required),
             wanted=reviews.reviews_wanted(proposal.place.base_ref),
             who=reviews.REVIEW_WHO,
         )

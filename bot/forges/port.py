@@ -435,6 +435,9 @@ class Forge(Protocol):
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
         """What the branch's rules require before a merge."""
 
+    async def required_reviews(self, branch: str) -> int:
+        """How many approving reviews a branch's rules ask for; 0 where nobody tells."""
+
     async def rules(self, branch: str) -> str:
         """Digest of all that the forge may ask of a merge into a branch, as far as we may see it.
 

@@ -20,7 +20,7 @@ from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
 from lifecycle.commands import parse as commands
 from lifecycle.facts.checks import CheckRun, CheckState, Outside
-from lifecycle.facts.conversation import Comment
+from lifecycle.facts.conversation import Comment, ReviewDecision
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait, Merging
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
@@ -170,8 +170,10 @@ class Asker:
             self._store.revisions.queued(self._repository.id, pull.base_ref, pull.number),
             self._store.proposals.remembered(self._repository.id, pull.number),
         )
+        lacks = pull.open and not pull.draft and said.decision is ReviewDecision.REQUIRED
         return PullState(
             pull=pull,
+            reviews=await self._forge.required_reviews(pull.base_ref) if lacks else 0,
             conversation=await self._offload(_with_commands, said),
             comments=await self._offload(
                 self._read_comments, said.comments, pull.number, frozenset(written)

@@ -34,6 +34,7 @@ class PullState:
         conversation: As the forge tells it.
         comments: Its comments, with hidden records and visible text apart.
         required: Checks that the base branch requires.
+        reviews: Approving reviews that it requires; 0 where they are not missing, or not told.
         queued: It is in line for publishing.
         kept: Events that the database remembers.
         written: Comments that we wrote, as the database knows them, by their numbers.
@@ -43,6 +44,7 @@ class PullState:
     conversation: Conversation
     comments: tuple[Comment, ...]
     required: tuple[RequiredCheck, ...]
+    reviews: int = 0
     queued: bool
     kept: Log
     written: Mapping[int, Written]
@@ -81,6 +83,7 @@ class PullState:
             written=self.written,
             missing=self.missing,
             decision=self.conversation.decision,
+            reviews_required=self.reviews,
         )
 
 

@@ -134,6 +134,7 @@ class Discussion:
         written: The comments that we wrote, as the database knows them, by their numbers.
         decision: What reviews come to for the rules of the base branch; None where these ask for
             none.
+        reviews_required: How many approving reviews they ask for; 0 where that is not told.
         missing: Those of them that the forge shows no more, long enough to be gone.
     """
 
@@ -147,6 +148,7 @@ class Discussion:
     written: Mapping[int, Written] = field(default_factory=dict)
     missing: tuple[int, ...] = ()
     decision: ReviewDecision | None = None
+    reviews_required: int = 0
 
     @property
     def newest_comment(self) -> int:

@@ -8,8 +8,15 @@ REVIEW_OBJECTS = "a review asks for changes, and the branch's rules require its 
 REVIEW_WHO = "somebody whose reviews count for the branch's rules: write access at least"
 
 
-def not_reviewed(given: int) -> str:
-    """How many approve by a review of the forge, where the branch's rules want more."""
+def not_reviewed(given: int, wanted: int) -> str:
+    """How many approve by a review of the forge, where the branch's rules want more.
+
+    Args:
+        given: So many do.
+        wanted: So many have to; 0 where the forge does not tell.
+    """
+    if given < wanted:
+        return f"{given} of {number(wanted, 'approving review')}"
     reviews = number(given, "approving review") if given else "no approving review"
     return f"{reviews}, fewer than the branch's rules require"
 

@@ -246,6 +246,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "statuses": lambda f: f.statuses(HEAD),
     "statuses_by": lambda f: f.statuses_by(HEAD),
     "required_checks": lambda f: f.required_checks("main"),
+    "required_reviews": lambda f: f.required_reviews("main"),
     "rules": lambda f: f.rules("main"),
     "role": lambda f: f.role("author", 0),
     "team": lambda f: f.team("network"),
@@ -769,6 +770,15 @@ async def test_what_others_report_and_a_branch_requires(place: Place) -> None:
         "scan": False,
     }
     assert (required["lint"].source, required["scan"].source) == (None, theirs.source)
+    assert await place.forge.required_reviews("main") == 0
+
+
+async def test_reviews_that_rules_ask_for_are_counted(place: Place) -> None:
+    """The short-cut says none where a rule asks for some, so that nobody knows what is missing."""
+    place.bypasses("reviewed")
+
+    assert await place.forge.required_reviews("main") == 1
+    assert await place.forge.required_reviews("other") == 0
 
 
 # --- people, branches, tags ---

@@ -100,6 +100,14 @@ class CheckRuns(Asking):
         checks = [RequiredCheck(name, app, app in (None, us)) for name, app in found]
         return tuple(sorted(checks, key=lambda check: (check.name, check.source or 0)))
 
+    async def required_reviews(self, branch: str) -> int:
+        def read(_: Caller) -> int:
+            sets = self._state.rules.rulesets(self._repo, f"refs/heads/{branch}")
+            return max((each.required_reviews for each in sets), default=0)
+
+        operation = f"GET {REPO}/rules/branches/{{branch}}"
+        return await self._get("required_reviews", operation, read, branch)
+
     async def rules(self, branch: str) -> str:
         if not branch:
             return ""

@@ -115,7 +115,7 @@ def test_reviews_that_the_branch_requires_are_a_gate_of_their_own(staged: Stagin
         play.start_bot()
         number = play.proposes(BRANCH, package("net/core"))
         play.approver.says(number, "/approve")
-        text = play.author.waits_for_summary(number, "**branch reviews**: no approving review")
+        text = play.author.waits_for_summary(number, "**branch reviews**: 0 of 1 approving review")
         assert "`/approve` is no review" in text
         play.rests()
         tried = [c for c in play.forge.faults.calls("porchbot[bot]") if "merge" in c.path]
@@ -193,3 +193,17 @@ def _look(play: World) -> tuple[int, int]:
     made = play.forge.faults.counts(BOT, since=mark)
     teams = sum(count for name, count in made.items() if "/teams/" in name)
     return sum(made.values()) - teams, teams
+
+
+def test_missing_reviews_are_counted(staged: Staging) -> None:
+    """The short-cut says that there are too few, and nobody knows how many to ask for."""
+    with staged(CONFIG) as play:
+        play.forge.state.rules.add(play.repository, required_reviews=2)
+        play.start_bot()
+        play.rests()
+        number = play.proposes(BRANCH, package("net/core"))
+        play.author.waits_for_summary(number, "0 of 2 approving reviews")
+
+        play.approver.reviews(number)
+
+        play.author.waits_for_summary(number, "1 of 2 approving reviews")

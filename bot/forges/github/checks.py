@@ -43,6 +43,9 @@ requires (GitHub shows the newest run of an App and a name)."""
 BOT = "[bot]"
 """Ends the login of an App; no person's login has brackets."""
 
+_REVIEWED = "pull_request"
+"""The rule that asks for reviews."""
+
 _MERGE_SETTINGS = ("allow_", "archived", "permissions")
 """Begin the fields of a repository that say what may be merged, and by us."""
 
@@ -139,6 +142,12 @@ class CheckRuns(Calls):
         instance = self._app.instance
         checks = [_required(name, app, app_id, instance) for name, app in found]
         return tuple(sorted(checks, key=lambda check: (check.name, check.source or 0)))
+
+    async def required_reviews(self, branch: str) -> int:
+        """By rulesets; classic protection tells its number to administrators only."""
+        found = [each for each in await self._branch_rules(branch) if each["type"] == _REVIEWED]
+        name = "required_approving_review_count"
+        return max((int(each["parameters"].get(name) or 0) for each in found), default=0)
 
     async def rules(self, branch: str) -> str:
         """Digest of rulesets, protection, settings and our permissions.
