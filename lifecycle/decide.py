@@ -85,7 +85,8 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
     """
     if facts.pending:
         begun = [] if observing.only(facts) else list(checks.begun(facts))
-        return Decision([*begun, *answers.seen(observing.without(facts))], {})
+        seen = [] if observing.only(facts) else answers.seen(observing.without(facts))
+        return Decision([*begun, *seen], {})
     if not facts.proposals:
         return Decision([] if facts.watched else _open(facts), {})
     if observing.only(facts):

@@ -14,3 +14,6 @@ ANNOTATIONS = 500
 
 RECORD = 45_000
 """Of the record in the summary comment; the text has the rest."""
+
+FREEZES = 40_000
+"""Of the record of what is frozen, on the dashboard issue: some sixty freezes with long reasons."""

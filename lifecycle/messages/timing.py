@@ -20,6 +20,10 @@ NEVER_OVERRIDDEN = (
     "`/override` refused: it is for `window`, `freeze` and `check:<name>` of `publish.checks` only."
     " Approval, rendering and validation have no exceptions."
 )
+TOO_MUCH_FROZEN = (
+    "`/freeze` refused: so much is frozen already that one more cannot be remembered. `/thaw` what"
+    " is over, or freeze everything in place of many folders: `/freeze . <reason>`."
+)
 NOTHING_FROZEN = "nothing was frozen by a comment. Windows are in `.porchbot.yaml`."
 
 

@@ -355,6 +355,23 @@ def test_what_is_remembered_of_freezes_has_an_end() -> None:
     assert freezes(frozen_since(log | {thawed()}, NOW)) == ()  # as older versions wrote it
 
 
+def test_what_cannot_be_remembered_is_not_frozen_but_everything_always_can_be() -> None:
+    """Short-cut refused: freezes until the issue that keeps them cannot be written any more."""
+    reason = "\N{FIRE}" * 500
+    many: Log = frozenset(replace(frozen("net", number=n), reason=reason) for n in range(1, 7))
+
+    def kept(words: str, log: Log) -> bool:
+        proposal = changed(PROPOSAL, comments=(said(APPROVER, words),))
+        return any(isinstance(a, KeepFreezes) for a in decide(facts(proposal, freezes=log)))
+
+    assert kept("/freeze net/ fire", frozenset({frozen("net")}))
+    assert not kept("/freeze net/ fire", many | {replace(frozen(number=9), reason=reason)})
+    assert not kept("/freeze fire", many | {replace(frozen(number=9), reason=reason)})
+    assert kept("/freeze fire", many)
+    over = replace(frozen(number=9), reason=reason, until=NOW)
+    assert kept("/freeze net/ fire", frozenset({over, *list(many)[:5]}))
+
+
 def test_where_the_dashboard_cannot_be_read_nothing_is_published() -> None:
     """Short-cut refused: what nobody can read is taken for empty."""
     found = facts(APPROVED, freezes_unread="403 Forbidden")

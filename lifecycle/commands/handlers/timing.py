@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
-from lifecycle import timing
+from lifecycle import limits, records, replay, timing
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.events import Frozen, Overridden, Thawed, content
 from lifecycle.facts.proposal import Proposal
@@ -62,6 +62,8 @@ def freeze(
         until=until,
         reason=command.reason,
     )
+    if _is_too_much(request, response, frozen):
+        return response.refuse(texts.TOO_MUCH_FROZEN)
     return response.cause(frozen).say(texts.freeze_done(frozen))
 
 
@@ -138,6 +140,15 @@ def _standing(
     log = request.facts.freezes | response.memory.freezes
     standing = timing.standing_freezes(log, request.comment.at)
     return standing, [each for each in standing if command.path in (None, each.path)]
+
+
+def _is_too_much(request: CommandRequest, response: CommandResponse, frozen: Frozen) -> bool:
+    """Whether one more freeze could not be kept; the first one of everything always can."""
+    log = request.facts.freezes | response.memory.freezes
+    there = replay.frozen_since(log, frozen.at)
+    kept = replay.pack(replay.frozen_since(there | {frozen}, frozen.at))
+    first = not frozen.path and not any(e.path == "" for e in replay.freezes(there))
+    return records.length(kept) > limits.FREEZES and not first
 
 
 def _nothing_there(p: Proposal, path: str) -> tuple[str, ...]:
