@@ -47,7 +47,10 @@ def read(vault: Vault) -> tuple[KnownApp, ...]:
     Raises:
         VaultError: They cannot be read.
     """
-    text = vault.get(NAME)
+    return _parsed(vault, vault.get(NAME))
+
+
+def _parsed(vault: Vault, text: str) -> tuple[KnownApp, ...]:
     if not text:
         return ()
     try:
@@ -61,17 +64,28 @@ def read(vault: Vault) -> tuple[KnownApp, ...]:
 
 def keep(vault: Vault, app: KnownApp) -> None:
     """Make an App the newest; what was known of it before is replaced."""
-    others = [each for each in read(vault) if (each.api_url, each.id) != (app.api_url, app.id)]
-    _write(vault, [app, *others])
+
+    def added(text: str) -> str:
+        known = _parsed(vault, text)
+        others = [each for each in known if (each.api_url, each.id) != (app.api_url, app.id)]
+        return _written([app, *others])
+
+    vault.change(NAME, added)
 
 
 def forget(vault: Vault, number: int) -> bool:
     """Forget an App; tells whether it was known."""
-    known = read(vault)
-    left = [each for each in known if each.id != number]
-    _write(vault, left)
-    return len(left) < len(known)
+    found = False
+
+    def left(text: str) -> str:
+        nonlocal found
+        known = _parsed(vault, text)
+        found = any(each.id == number for each in known)
+        return _written([each for each in known if each.id != number])
+
+    vault.change(NAME, left)
+    return found
 
 
-def _write(vault: Vault, apps: Sequence[KnownApp]) -> None:
-    vault.put(NAME, json.dumps([asdict(each) for each in apps]) if apps else "")
+def _written(apps: Sequence[KnownApp]) -> str:
+    return json.dumps([asdict(each) for each in apps]) if apps else ""

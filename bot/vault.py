@@ -19,7 +19,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -143,10 +143,22 @@ class Vault:
                     " '-' and '_'."
                 )
         with _locked(self.file):
-            kept = {**_stored(self.file), **{n: self._seal(n, v) for n, v in values.items()}}
-            kept = {name: sealed for name, sealed in kept.items() if values.get(name) != ""}
-            text = json.dumps({"version": VERSION, "secrets": kept}, indent=2, sort_keys=True)
-            _write(self.file, text + "\n")
+            self._keep(values)
+
+    def change(self, name: str, change: Callable[[str], str]) -> None:
+        """Keep what becomes of a secret, "" for none; nobody else writes between the two.
+
+        Raises:
+            VaultError: As in `get` and `put_all`.
+        """
+        with _locked(self.file):
+            self._keep({name: change(self.get(name))})
+
+    def _keep(self, values: Mapping[str, str]) -> None:
+        kept = {**_stored(self.file), **{n: self._seal(n, v) for n, v in values.items()}}
+        kept = {name: sealed for name, sealed in kept.items() if values.get(name) != ""}
+        text = json.dumps({"version": VERSION, "secrets": kept}, indent=2, sort_keys=True)
+        _write(self.file, text + "\n")
 
     def _seal(self, name: str, value: str) -> str:
         nonce = secrets.token_bytes(_NONCE)

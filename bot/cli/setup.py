@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -101,7 +102,7 @@ def setup(
             bot_url=url,
             host=host,
             port=port,
-            page_url=page.rstrip("/"),
+            page_url=_page(page),
             minutes=minutes,
         )
         app = asyncio.run(_register(wanted, vault))
@@ -128,6 +129,16 @@ def _vault(*, replace: bool) -> Vault:
             " place, run it with --replace; what the old one's key signed still counts then."
         )
     return vault
+
+
+def _page(text: str) -> str:
+    """The address of the page without a slash at its end; "" for that where it listens."""
+    address = text.rstrip("/")
+    if address and urlsplit(address).path:
+        raise RegistrationError(
+            f"--page is {text!r}. Give an address without a path: the page is {pages.PAGE} there."
+        )
+    return address
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -166,7 +177,7 @@ async def _register(wanted: _Wanted, vault: Vault) -> KnownApp | None:
         wanted.organization,
         lambda state: wanted.github.new_app(wanted.organization, state),
     )
-    shown = SetupPages(plan, token, register)
+    shown = SetupPages(plan, token, register, secure=base.startswith("https:"))
     async with listening(shown.application(), wanted.host, wanted.port):
         _invite(f"{base}{pages.PAGE}?token={token}", wanted)
         with suppress(TimeoutError):

@@ -68,6 +68,7 @@ class SetupPages:
         plan: What is registered.
         token: Lets one browser in, once.
         register: Exchanges a code and keeps what comes of it.
+        secure: Browsers reach it by https, whatever comes here behind a proxy.
 
     Attributes:
         registered: Set once the App is kept.
@@ -76,11 +77,17 @@ class SetupPages:
     """
 
     def __init__(
-        self, plan: SetupPlan, token: str, register: Callable[[str], Awaitable[KnownApp]]
+        self,
+        plan: SetupPlan,
+        token: str,
+        register: Callable[[str], Awaitable[KnownApp]],
+        *,
+        secure: bool = False,
     ) -> None:
         self._plan = plan
         self._token: str | None = token
         self._register = register
+        self._secure = secure
         self._session = ""
         self._state = secrets.token_urlsafe(32)
         self._one = asyncio.Lock()
@@ -107,13 +114,15 @@ class SetupPages:
     def _enter(self, request: Request, given: str) -> Response:
         if self._token is None or not _same(given, self._token):
             return PlainTextResponse(NOT_YOURS, 403)
+        if request.method == "HEAD":
+            return PlainTextResponse("")  # something looks ahead; whoever comes is let in
         self._token, self._session = None, secrets.token_urlsafe(32)
         response = to(PAGE)  # away from the address that a history would keep
         response.set_cookie(
             COOKIE,
             self._session,
             path=PAGE,
-            secure=request.url.scheme == "https",
+            secure=self._secure,
             httponly=True,
             samesite="lax",  # it comes back from the forge, which is another site
         )

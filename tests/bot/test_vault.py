@@ -1,13 +1,17 @@
 """Secrets at rest: what lies on disk tells nothing, and nothing is taken for another."""
 
 import base64
+import fcntl
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bot import apps
 from bot.vault import MasterKey, Vault, VaultError, master_key, open_vault
+from tests.bot.test_settings import APP
 
 KEY = "4f" * 32
 ENVIRON = {"PORCHBOT_MASTER_KEY": KEY}
@@ -134,3 +138,25 @@ def test_a_file_that_is_none_of_ours_is_not_overwritten(tmp_path: Path, text: st
     with pytest.raises(VaultError, match="is no file of secrets of this version"):
         vault.put("one", "text")
     assert vault.file.read_text() == text
+
+
+class Watched(Vault):
+    """Knows whether nobody else could write while something was read."""
+
+    def get(self, name: str) -> str:
+        file = self.file.with_name(f".{self.file.name}.lock")
+        with file.open("a") as lock, pytest.raises(BlockingIOError, match="unavailable"):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return super().get(name)
+
+
+def test_nobody_writes_between_reading_the_apps_and_keeping_them(tmp_path: Path) -> None:
+    """The short-cut reads first, and then writes: of two that do so one loses an App."""
+    vault = Watched(tmp_path / "secrets.json", MasterKey(b"x" * 32, "here"))
+
+    apps.keep(vault, APP)
+    apps.keep(vault, replace(APP, id=APP.id + 1))
+    assert apps.forget(vault, APP.id)
+
+    unwatched = Vault(vault.file, MasterKey(b"x" * 32, "here"))
+    assert [each.id for each in apps.read(unwatched)] == [APP.id + 1]

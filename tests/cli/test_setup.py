@@ -146,6 +146,7 @@ def test_what_cannot_be_registered_is_said_at_once(
         ("--github", "https://github.corp/acme", "is no address of a GitHub. Give the one that"),
         ("--url", "porchbot", "is no address of a bot. Give the one that GitHub reaches it by"),
         ("--listen", "8099", "--listen is '8099'. Give host:port"),
+        ("--page", "https://host/prefix", "Give an address without a path"),
         ("--ca", str(tmp_path / "missing.pem"), "No such file"),
     ):
         found = CliRunner().invoke(main, ["setup", "--url", "https://bot.example", option, value])

@@ -141,7 +141,7 @@ def _of_tags(given: Guarded) -> Iterator[Drift]:
     for ruleset in given.rulesets:
         rules = {str(rule["type"]) for rule in ruleset.get("rules") or ()}
         there = (ruleset.get("conditions") or {}).get("ref_name") or {}
-        holds = {TAGS, "~ALL"} & {*there.get("include", ())}
+        holds = {TAGS, "~ALL"} & {*there.get("include", ())} and not there.get("exclude")
         if ruleset.get("enforcement") != "active" or not holds or not rules >= _TAG_RULES:
             continue
         actors = ruleset.get("bypass_actors")

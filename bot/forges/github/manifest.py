@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -67,8 +68,20 @@ def addresses(web: str) -> Addresses:
     if host.endswith(GHE_DOMAIN):
         host = host.removeprefix("api.")
         return Addresses(f"https://{host}", f"https://api.{host}")
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise ManifestError(
+            f"{web!r} is not encrypted, and the App's private key would come over it. Give the"
+            f" address with https: https://{parts.netloc}."
+        )
     origin = f"{parts.scheme}://{parts.netloc}"
     return Addresses(origin, f"{origin}/api/v3")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def read() -> Mapping[str, Any]:

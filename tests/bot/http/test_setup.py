@@ -48,6 +48,23 @@ class Stage:
             yield made
 
 
+@pytest.mark.parametrize("secure", [True, False])
+async def test_the_cookie_goes_by_what_browsers_see_and_a_look_ahead_lets_nobody_in(
+    secure: bool,
+) -> None:
+    """Short-cuts refused: the scheme that comes out of a proxy; and a token that is used up by
+    whatever only asks whether the page is there.
+    """
+    stage = Stage(APP)
+    pages = SetupPages(stage.pages._plan, TOKEN, stage._register, secure=secure)
+    transport = httpx.ASGITransport(pages.application())
+    async with httpx.AsyncClient(transport=transport, base_url="http://here") as browser:
+        assert "set-cookie" not in (await browser.head(PAGE, params={"token": TOKEN})).headers
+        entered = await browser.get(PAGE, params={"token": TOKEN})
+
+    assert ("Secure" in entered.headers["set-cookie"]) is secure
+
+
 async def test_one_browser_is_let_in_once() -> None:
     """The short-cut leaves the token in the address, where a proxy's log has it for everybody."""
     stage = Stage(APP)

@@ -57,6 +57,16 @@ CASES = {
         guarded([OURS], {**TAGS, "conditions": {"ref_name": {"include": ["refs/tags/x"]}}}),
         OPEN,
     ),
+    "all tags are left out": (
+        guarded(
+            [OURS],
+            {
+                **TAGS,
+                "conditions": {"ref_name": {"include": ["~ALL"], "exclude": ["refs/tags/**/*"]}},
+            },
+        ),
+        OPEN,
+    ),
     "tags may be deleted": (guarded([OURS], {**TAGS, "rules": TAGS["rules"][:1]}), OPEN),
     "others pass": (
         guarded([OURS], {**TAGS, "bypass_actors": [US, WRITERS]}),

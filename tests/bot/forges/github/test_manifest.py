@@ -35,6 +35,15 @@ def test_what_is_no_github(given: str) -> None:
         addresses(given)
 
 
+@pytest.mark.parametrize(
+    "given", ["http://github.corp", "http://10.0.0.7:8080", "http://127.evil.corp"]
+)
+def test_a_key_comes_over_no_open_line(given: str) -> None:
+    """The short-cut takes any address: the App's private key is there for whoever listens."""
+    with pytest.raises(ManifestError, match="is not encrypted"):
+        addresses(given)
+
+
 def test_whose_app_it_becomes() -> None:
     assert COM.new_app("", "a b") == "https://github.com/settings/apps/new?state=a%20b"
     assert DATA.new_app("acme", "s") == (
