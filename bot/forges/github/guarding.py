@@ -167,8 +167,18 @@ def _of_tags(given: Guarded) -> Iterator[Drift]:
     )
 
 
+_BY_PULL_REQUEST: JSONObject = {
+    "required_approving_review_count": 0,
+    "dismiss_stale_reviews_on_push": False,
+    "require_code_owner_review": False,
+    "require_last_push_approval": False,
+    "required_review_thread_resolution": False,
+}
+"""Who approves is for `access`; GitHub wants each of these."""
+
+
 def branch_ruleset(branch: str, app: int) -> JSONObject:
-    """A ruleset by which nothing comes into a branch without the bot's check, for nobody.
+    """A ruleset by which nothing comes into a branch but by a pull request with the bot's check.
 
     Args:
         branch: Its name.
@@ -183,6 +193,8 @@ def branch_ruleset(branch: str, app: int) -> JSONObject:
         "rules": [
             {"type": "deletion"},
             {"type": "non_fast_forward"},
+            # Else what has a green check could be pushed there past every pull request.
+            {"type": "pull_request", "parameters": _BY_PULL_REQUEST},
             {
                 "type": "required_status_checks",
                 "parameters": {

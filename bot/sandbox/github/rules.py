@@ -79,6 +79,10 @@ def create_ruleset(request: ApiRequest) -> ApiResponse:
             rules["required_checks"] = [
                 (check.required("context"), check.number("integration_id")) for check in checks
             ]
+        elif kind == "pull_request":
+            inner = rule.inner("parameters")
+            reviews = inner.number("required_approving_review_count") if inner else 0
+            rules |= {"pull_request": True, "required_reviews": reviews or 0}
         elif kind in (*_SIMPLE, "update"):
             rules[kind] = True
         else:

@@ -104,6 +104,8 @@ def test_a_change_is_the_exact_request() -> None:
     assert tags.mend is not None
     assert (branch.mend.verb, branch.mend.path) == ("POST", "/repositories/42/rulesets")
     assert branch.mend.body == branch_ruleset("main", APP)
+    kinds = [rule["type"] for rule in branch_ruleset("main", APP)["rules"]]
+    assert "pull_request" in kinds  # a green commit could be pushed to the branch
     assert branch.mend.body["bypass_actors"] == []
     assert tags.mend.body == tag_ruleset(APP)
     assert "At https://github.com/acme/net/settings/rules add a branch ruleset for main" in str(
@@ -116,7 +118,7 @@ def test_a_machine_user_is_told_what_only_an_app_can_have() -> None:
     branch, drafts, tags = lacking(guarded([], {"rules": []}, signed=["drafts/any"], app=0))
 
     assert branch.mend is not None
-    checks = branch_ruleset("main", 0)["rules"][2]["parameters"]["required_status_checks"]
+    checks = branch_ruleset("main", 0)["rules"][-1]["parameters"]["required_status_checks"]
     assert checks == [{"context": "porchbot/publish"}]
     assert branch.mend.body == branch_ruleset("main", 0)
     assert drafts.harmful
