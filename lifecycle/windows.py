@@ -25,7 +25,7 @@ from cronsim import CronSim
 EVER = datetime.min.replace(tzinfo=UTC)
 """The beginning of a window that names none."""
 
-MOST_TOGGLES = 400
+MOST_TOGGLES = 200
 """Beginnings and ends that are gone through; further ahead, it is looked at again when they are
 over."""
 
@@ -173,7 +173,6 @@ class Closure:
     changes: datetime | None = None
 
 
-@lru_cache(maxsize=512)  # one look asks several times
 def closure(calendars: tuple[Calendar, ...], packages: tuple[str, ...], at: datetime) -> Closure:
     """Return what windows say of packages that are published together.
 
@@ -182,12 +181,29 @@ def closure(calendars: tuple[Calendar, ...], packages: tuple[str, ...], at: date
         packages: Their paths.
         at: The moment, in UTC.
     """
-    every = dict.fromkeys(window for calendar in calendars for window in calendar)
-    concerned = [w for w in every if any(w.lies_over(package) for package in packages)]
+    over = dict.fromkeys(
+        tuple(window for window in calendar if window.lies_over(package))
+        for calendar, package in product(calendars, packages)
+    )
+    every = {window for windows in over for window in windows}
+    edges = [edge for window in every for edge in (window.begins, window.ends)]
+    if all(_whole(edge.moment) for edge in edges if isinstance(edge, Once)):
+        at = at.replace(second=0, microsecond=0)  # nothing changes within a minute
+    return _closure(tuple(windows for windows in over if windows), at)
+
+
+def _whole(moment: datetime) -> bool:
+    return not moment.second and not moment.microsecond
+
+
+@lru_cache(maxsize=512)  # whatever the packages: anybody may write many windows that tick often
+def _closure(over: tuple[Calendar, ...], at: datetime) -> Closure:
+    """What windows say at a moment; of each package those that lie over it, a calendar each."""
+    concerned = [*dict.fromkeys(window for windows in over for window in windows)]
     if not concerned:
         return Closure()
     active = {window: window.active(at) for window in concerned}
-    closing = _closing(calendars, packages, active)
+    closing = _closing(over, active)
     changes: datetime | None = None
     told = [zip(repeat(n), window.toggles(at)) for n, window in enumerate(concerned)]
     toggles = islice(merge(*told, key=itemgetter(1)), MOST_TOGGLES)
@@ -196,7 +212,7 @@ def closure(calendars: tuple[Calendar, ...], packages: tuple[str, ...], at: date
         for n, (_, now) in together:
             active[concerned[n]] = now
             count += 1
-        then = _closing(calendars, packages, active)
+        then = _closing(over, active)
         if changes is None and (then != closing or count == MOST_TOGGLES):
             changes = moment
         if closing and not then:
@@ -206,15 +222,12 @@ def closure(calendars: tuple[Calendar, ...], packages: tuple[str, ...], at: date
     return Closure(closing=closing, told=True, changes=changes)
 
 
-def _closing(
-    calendars: tuple[Calendar, ...], packages: tuple[str, ...], active: Mapping[Window, bool]
-) -> tuple[Window, ...]:
+def _closing(over: tuple[Calendar, ...], active: Mapping[Window, bool]) -> tuple[Window, ...]:
     """The windows that keep some of the packages from being published, given which are active."""
     found: dict[Window, None] = {}
-    for calendar, package in product(calendars, packages):
-        over = [window for window in calendar if window.lies_over(package)]
-        allowing = [window for window in over if window.kind is WindowKind.ALLOW]
-        found |= dict.fromkeys(w for w in over if w.kind is WindowKind.FREEZE and active[w])
+    for windows in over:
+        allowing = [window for window in windows if window.kind is WindowKind.ALLOW]
+        found |= dict.fromkeys(w for w in windows if w.kind is WindowKind.FREEZE and active[w])
         if allowing and not any(active[window] for window in allowing):
             found |= dict.fromkeys(allowing)
     return tuple(found)

@@ -30,6 +30,7 @@ from bot.look.revisions import Revisions
 from bot.look.sharing import Overlaps
 from bot.look.states import HeadBranch, HeadState, PullState
 from bot.look.tags import Tags
+from bot.look.timed_rules import timed_now
 from bot.look.whatif import WhatIf
 from bot.render.port import Renderer
 from bot.store.hints import Press
@@ -483,6 +484,9 @@ class Looker:
             )
         if read is None:
             return None
+        if pull.merged:
+            timed = await self.offload(timed_now, reader, pull.base_ref, read)
+            read = replace(read, policy=timed)
         runs = read.policy
         if look.rules is not None:
             rules = await self.offload(reader.rules, held.rules, pull.base_ref)

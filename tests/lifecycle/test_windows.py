@@ -233,3 +233,18 @@ def test_nothing_changes_before_the_moment_that_is_told_and_something_then(
         assert closure(calendars, packages, now.opens).closing == ()
         before = now.opens - timedelta(seconds=1)
         assert before < at or closure(calendars, packages, before).closing
+
+
+def test_windows_are_worked_out_once_a_minute_whatever_the_packages() -> None:
+    """The short-cut keeps what it worked out by second and packages: half a second for each."""
+    begins, ends = Cron("* * * * *", UTC), Cron("*/2 * * * *", UTC)
+    often = tuple(
+        Window(kind=WindowKind.FREEZE, begins=begins, ends=ends, reason=f"{n}") for n in range(3)
+    )
+    at = utc("2026-01-12 18:00")
+    found = closure((often,), ("net/core",), at)
+    for second in (1, 59):
+        assert closure((often,), (f"net/{second}",), at + timedelta(seconds=second)) is found
+    once = Window(kind=WindowKind.FREEZE, begins=Once(at + timedelta(seconds=30)))
+    assert not closure(((once,),), ("a",), at + timedelta(seconds=29)).closing
+    assert closure(((once,),), ("a",), at + timedelta(seconds=30)).closing

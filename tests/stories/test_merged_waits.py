@@ -4,7 +4,7 @@ import pytest
 
 from bot.sandbox.rules.checks import Wish
 from tests.stories.test_freezes import SCANNED
-from tests.stories.world import Staging, World, minutes_pass, package
+from tests.stories.world import CONFIG, Staging, World, minutes_pass, package
 
 CORE = "drafts/net/core/w"
 
@@ -111,3 +111,38 @@ def test_a_draft_that_was_pushed_into_the_base_waits_for_its_checks(staged: Stag
         assert "check `scan`" in play.author.summary(made.number)
         scans(play, scanner(play), head)
         play.author.waits_for_tag("net/core/v1")
+
+
+WINDOW = """\
+  windows:
+    - {kind: freeze, from: "2026-01-01", until: "2026-03-01", paths: [net], reason: stock}
+"""
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_windows_of_now_decide_when_what_was_merged_is_tagged(
+    staged: Staging, closes: bool
+) -> None:
+    """The short-cut reads them as they were before the merge: a freeze of later is none for it.
+
+    And who mends a window that never opens mends nothing for what waits for it.
+    """
+    open_, closed = CONFIG, f"{CONFIG}publish:\n{WINDOW}"
+    with staged(open_ if closes else closed) as play:
+        play.start_bot()
+        core = play.proposes(CORE, package("net/core"))
+        if not closes:
+            play.approver.says(core, "/approve")
+            play.rests()
+        play.owner.merges(core)
+        play.owner.repository.get_git_ref(f"heads/{CORE}").delete()
+        play.rests()
+        play.owner.pushes("main", {".porchbot.yaml": closed if closes else open_})
+        play.rests()
+        if not closes:
+            play.author.waits_for_tag("net/core/v1")
+            return
+        play.approver.says(core, "/approve")
+        play.rests()
+        assert play.author.tags() == {}
+        assert "stock" in play.author.summary(core)
