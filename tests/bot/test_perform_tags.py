@@ -22,7 +22,7 @@ from bot.signing.ssh import SigningKey
 from bot.store.hints import NOTHING
 from bot.store.port import Store
 from bot.store.values import MergeRefusal, Revision
-from lifecycle.actions import Tag
+from lifecycle.actions import DeleteTag, Tag
 from lifecycle.events import REPOSITORY, Frozen, Log
 from lifecycle.facts.conversation import Written
 from lifecycle.names import Ref, Sha
@@ -276,3 +276,47 @@ async def test_no_tag_is_made_of_what_was_frozen_since_it_was_decided(
 
     knowing = [replace(tag, freezes=frozenset({9})) for tag in tags]
     assert await tagged(performs, knowing) is ActionOutcome.DONE
+
+
+async def test_a_tag_is_deleted_as_it_was_approved_or_stays(remote: Remote, tmp_path: Path) -> None:
+    """The short-cut deletes by name: what somebody put there meanwhile is lost unseen."""
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=1_700_000_000)
+    ends = Ends(remote)
+    performs, mirror = performer(ends, tmp_path)
+    (tag,) = wanted(target, 1)
+    assert await tagged(performs, [tag]) is ActionOutcome.DONE
+    made = Sha(remote.refs()[tag.ref])
+    going = DeleteTag(ref=tag.ref, object=made, number=8, target=Sha(target))
+    remote.git("update-ref", tag.ref, target)
+
+    report = Report()
+    outcome = await performs.perform([going], cast(Looked, None), report, NOTHING)
+    assert outcome is ActionOutcome.LOOK_AGAIN
+    assert remote.refs()[tag.ref] == target
+
+    remote.git("update-ref", tag.ref, made)
+    assert await performs.perform([going], cast(Looked, None), report, NOTHING) is (
+        ActionOutcome.DONE
+    )
+    assert tag.ref not in remote.refs()
+    with mirror.open() as git:
+        assert git.ref(tag.ref) is None
+    # As after a kill: what is gone is not deleted again, and whoever looks sees that.
+    assert await performs.perform([going], cast(Looked, None), report, NOTHING) is (
+        ActionOutcome.LOOK_AGAIN
+    )
+
+
+async def test_a_frozen_repository_keeps_its_tags(remote: Remote, tmp_path: Path) -> None:
+    """The short-cut stops what is published, and goes on deleting."""
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=1_700_000_000)
+    ends = Ends(remote, frozen=frozenset({Frozen(person="ann", at=MERGED, comment=3)}))
+    performs, _ = performer(ends, tmp_path)
+    remote.git("update-ref", "refs/tags/net/p0/v1", target)
+    going = DeleteTag(
+        ref=Ref("refs/tags/net/p0/v1"), object=Sha(target), number=8, target=Sha(target)
+    )
+
+    outcome = await performs.perform([going], cast(Looked, None), Report(), NOTHING)
+    assert outcome is ActionOutcome.LOOK_AGAIN
+    assert "refs/tags/net/p0/v1" in remote.refs()
