@@ -8,6 +8,7 @@ Source: https://docs.github.com/rest/repos/rules
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bot.forges.github.checks import spelled
 from bot.forges.github.http import JSONObject
 from bot.forges.port import Drift, Mend, RequiredCheck
 from lifecycle import names
@@ -34,6 +35,7 @@ class Guarded:
         signed: Branches that take signed commits only; `DRAFT` stands for drafts.
         rulesets: Those of tags, each with its rules; who bypasses them is told to administrators.
         runs_told: The bot may read check runs.
+        instance: Name of the bot, where it has one of its own.
     """
 
     repository: JSONObject
@@ -43,6 +45,12 @@ class Guarded:
     signed: frozenset[str]
     rulesets: Sequence[JSONObject]
     runs_told: bool = True
+    instance: str = ""
+
+    @property
+    def check(self) -> str:
+        """The check that a branch has to require."""
+        return spelled(PUBLISH, self.instance)
 
     @property
     def who(self) -> str:
@@ -81,22 +89,29 @@ def lacking(given: Guarded) -> Iterator[Drift]:
 
 def _of_branch(given: Guarded, branch: str, required: Sequence[RequiredCheck]) -> Iterator[Drift]:
     name, page = str(given.repository["full_name"]), _rules_page(given)
-    ours = [each.source for each in required if each.name == PUBLISH]
     source = given.app or None
+    # A check of that name by another bot of the same App is none of ours.
+    ours = [
+        each.source
+        for each in required
+        if each.name == PUBLISH and (each.ours or each.source not in (None, source))
+    ]
     if source not in ours:
         loose = None in ours
         whose = f" from {given.who}" if given.app else ", which is set as a commit status"
         yield Drift(
             place=f"{name}, branch {branch},",
-            found=f"open to {PUBLISH} from any App" if loose else f"not requiring {PUBLISH}",
-            wanted=f"requiring the status check {PUBLISH}{whose}",
+            found=f"open to {given.check} from any App"
+            if loose
+            else f"not requiring {given.check}",
+            wanted=f"requiring the status check {given.check}{whose}",
             fix=f"At {page} add a branch ruleset for {branch} with it, and without bypass",
-            mend=Mend("POST", _rulesets(given), branch_ruleset(branch, given.app)),
+            mend=Mend("POST", _rulesets(given), branch_ruleset(branch, given.app, given.check)),
         )
     if others := sorted({each for each in ours if each not in (None, source)}):
         yield Drift(
             place=f"{name}, branch {branch},",
-            found=f"requiring {PUBLISH} from the App of number {others[0]}",
+            found=f"requiring {given.check} from the App of number {others[0]}",
             wanted=f"requiring it from {given.who}"
             if given.app
             else "requiring it from any source",
@@ -177,14 +192,15 @@ _BY_PULL_REQUEST: JSONObject = {
 """Who approves is for `access`; GitHub wants each of these."""
 
 
-def branch_ruleset(branch: str, app: int) -> JSONObject:
+def branch_ruleset(branch: str, app: int, check: str = PUBLISH) -> JSONObject:
     """A ruleset by which nothing comes into a branch but by a pull request with the bot's check.
 
     Args:
         branch: Its name.
         app: Who has to report the check; 0 for anybody.
+        check: Its name.
     """
-    checks = [{"context": PUBLISH} | ({"integration_id": app} if app else {})]
+    checks = [{"context": check} | ({"integration_id": app} if app else {})]
     return {
         "name": f"porchbot: {branch}",
         "target": "branch",

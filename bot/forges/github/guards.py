@@ -63,6 +63,7 @@ class Guards:
             repository=about,
             app=await forge.access.number(),
             login=(await forge.access.identity()).login,
+            instance=forge.access.instance,
             required=required,  # type: ignore[arg-type] # as read above
             signed=frozenset(signed),
             rulesets=() if plain else await self._tag_rules(pool, place),

@@ -1,6 +1,7 @@
 """Rules of a repository as GitHub tells them, and what they leave open."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,3 +127,15 @@ def test_a_machine_user_is_told_what_only_an_app_can_have() -> None:
     assert "which GitHub signs for an App only" in str(drafts)
     assert tags.mend is None
     assert "made, moved and deleted by a team of robot alone, and nobody else" in str(tags)
+
+
+def test_a_bot_with_a_name_of_its_own_asks_for_its_own_check() -> None:
+    """The short-cut asks for the check of the other bot, and takes that one's for its own."""
+    other = RequiredCheck("porchbot/publish", APP, False)
+    wanted, *_ = lacking(replace(guarded([other]), instance="staging"))
+
+    assert "not requiring porchbot/publish (staging)" in str(wanted)
+    assert wanted.mend is not None
+    assert wanted.mend.body == branch_ruleset("main", APP, "porchbot/publish (staging)")
+    mine = RequiredCheck("porchbot/publish", APP, True)
+    assert list(lacking(replace(guarded([mine]), instance="staging"))) == []
