@@ -117,9 +117,11 @@ class Approve(Strict):
         ["role:write"], alias="from"
     )
     """Whose approval counts, any of: `role:read`, `role:triage`, `role:write`, `role:maintain`,
-    `role:admin` (that role or a higher one), `user:<login>`, `team:<name>` (of the organization
-    that owns the repository, with its child teams), `codeowners` (of each changed file, as the base
-    branch has it), `app:<name>` (a GitHub App; machines count only where they are named)."""
+    `role:admin` (that role or a higher one), `user:<login>` (whoever has that login: in a public
+    repository prefer teams, since a login that was given up can be taken by others), `team:<name>`
+    (of the organization that owns the repository, with its child teams), `codeowners` (of each
+    changed file, as the base branch has it), `app:<name>` (a GitHub App; machines count only where
+    they are named)."""
 
     self_: bool = Field(False, alias="self")
     """Authors may approve their own work."""

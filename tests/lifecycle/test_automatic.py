@@ -49,6 +49,21 @@ def test_a_patch_of_a_named_app_needs_nobody() -> None:
     assert "needs no approval, since the App `renovate` made it and it is patch-level" in shown
 
 
+def test_what_the_bot_made_alone_needs_nobody_where_the_rule_names_it() -> None:
+    """Short-cut refused: nobody is an author of it, so that no rule speaks of it."""
+    by_us = AccessRule(automatic=(AppSource("porchbot"),))
+    ours = changed(
+        GOOD,
+        author=Person(1, "porchbot[bot]", True),
+        authors=frozenset(),
+        policy=Policy(approve=by_us),
+    )
+
+    assert needed(ours) == 0
+    assert needed(changed(ours, authors=frozenset({"ann"}))) == 1
+    assert needed(changed(ours, policy=Policy(approve=RULE))) == 1
+
+
 FALL: dict[str, Proposal] = {
     "a person opened it": changed(GOOD, author=Person(1, "author", False)),
     "a person pushed a part": changed(GOOD, authors=frozenset({"renovate[bot]", "ann"})),
