@@ -165,7 +165,7 @@ class Function(Strict):
     """A name for this step."""
 
     mode: Literal["block", "warn"] = "block"
-    """`block`: an error must be mended before publishing. `warn`: it is shown only."""
+    """`block`: an error must be fixed before publishing. `warn`: it is shown only."""
 
     fix: Annotated[str, Field(max_length=500)] = ""
     """What people should do about its findings, in words of yours."""

@@ -257,7 +257,7 @@ def _rules(proposal: Proposal, judgement: Judgement) -> CheckContent:
 
 
 def _untouched(proposal: Proposal) -> CheckContent:
-    """No package is touched: passed, unless it would break the configuration or a package."""
+    """No packages changed: passed, unless it would break the configuration or a package."""
     if proposal.content.effect.hides and not proposal.content.configuration:
         said = gate_texts.merge_effect(proposal.content.effect, proposal.place.base_ref)
         title = texts.MERGE_UNKNOWN if proposal.content.effect.unknown else texts.MORE_THAN_SHOWN

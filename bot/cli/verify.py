@@ -183,7 +183,7 @@ def _ledger(branches: Sequence[str], entry: LedgerEntry | None) -> str:
 
 def _approvers(said: dict[str, Any]) -> str:
     logins = [_part(each, "login") for each in said.get("approvers", [])]
-    return ", ".join(logins) or "nobody: no approval was needed"
+    return ", ".join(logins) or "nobody: no approval required"
 
 
 def _part(value: Any, *keys: str) -> str:

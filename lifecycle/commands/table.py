@@ -37,7 +37,7 @@ TABLE = Table(
             stages=_OPEN,
             action=AccessAction.PROPOSE,
             handler=stage.propose,
-            help="make this draft a proposal",
+            help="propose this draft for publishing",
         ),
         CommandSpec(
             word="approve",
@@ -53,7 +53,7 @@ TABLE = Table(
             stages=_UNPUBLISHED,
             action=AccessAction.UNAPPROVE,
             handler=approve.unapprove,
-            help="take your own approval back",
+            help="remove your own approval",
             aliases=("remove-approve",),
         ),
         CommandSpec(
@@ -63,7 +63,7 @@ TABLE = Table(
             stages=_OPEN,
             action=AccessAction.REJECT,
             handler=stage.reject,
-            help="send this proposal back to draft",
+            help="turn this proposal back into a draft",
         ),
         CommandSpec(
             word="render",
@@ -71,7 +71,7 @@ TABLE = Table(
             stages=_OPEN,
             action=AccessAction.DRAFT,
             handler=render.render,
-            help="render again; commits the result where the bot may push",
+            help="render again, and commit the result where the bot may push",
             pushes=True,
             aliases=("rerender",),
         ),
@@ -81,7 +81,7 @@ TABLE = Table(
             stages=_OPEN,
             action=AccessAction.DRAFT,
             handler=rebase.rebase,
-            help="merge the base branch into this one, packages by resource and field",
+            help="merge the base branch into this branch, packages field by field",
             pushes=True,
         ),
         CommandSpec(
@@ -90,7 +90,7 @@ TABLE = Table(
             stages=_UNPUBLISHED,
             action=AccessAction.CHECK,
             handler=render.check,
-            help="check again, with nothing kept from before",
+            help="check again from scratch",
             aliases=("recheck",),
         ),
         CommandSpec(
@@ -100,7 +100,7 @@ TABLE = Table(
             stages=_UNPUBLISHED,
             action=AccessAction.HOLD,
             handler=hold.hold,
-            help="keep this from being published",
+            help="prevent this from being published",
         ),
         CommandSpec(
             word="unhold",
@@ -121,7 +121,7 @@ TABLE = Table(
             folders=timing.frozen_folders,
             dashboard=True,
             handler=timing.freeze,
-            help="publish nothing of this repository, or of a folder in it, from now on",
+            help="stop publishing for the whole repository, or for one folder",
         ),
         CommandSpec(
             word="thaw",
@@ -132,7 +132,7 @@ TABLE = Table(
             folders=timing.thawed_folders,
             dashboard=True,
             handler=timing.thaw,
-            help="end what was frozen by a comment",
+            help="end a freeze",
         ),
         CommandSpec(
             word="override",
@@ -141,7 +141,7 @@ TABLE = Table(
             stages=frozenset({Stage.PROPOSED, Stage.MERGED}),
             action=AccessAction.OVERRIDE,
             handler=timing.override,
-            help="let this past `window`, `freeze` or `check:<name>`",
+            help="publish despite `window`, `freeze` or `check:<name>`",
         ),
         CommandSpec(
             word="delete",
@@ -171,7 +171,7 @@ TABLE = Table(
             stages=_UNPUBLISHED,
             action=AccessAction.READ,
             handler=questions.diff,
-            help="tell what changes, here or since a revision, by resource and field",
+            help="list the changes field by field, here or since a revision",
         ),
         CommandSpec(
             word="why",
@@ -180,7 +180,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.READ,
             handler=questions.why,
-            help="tell what is still missing",
+            help="list what is still missing",
             question=True,
         ),
         CommandSpec(

@@ -95,7 +95,7 @@ class Verdict:
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
-        """The findings that must be mended before publishing."""
+        """The findings that must be fixed before publishing."""
         return tuple(f for f in self.findings if f.severity is Severity.ERROR)
 
 

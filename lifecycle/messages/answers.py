@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from lifecycle.events import Approval
     from lifecycle.judgement import Judgement
 
-ALTERED_ANSWER = "this answer was edited by somebody else, and what it said is not known any more."
-APPROVED_AND_REJECTED = "The same comment sends it back, so the approval does not count."
-NOTHING_TO_UNAPPROVE = "You have no approval here that counts, so there is nothing to take back."
+ALTERED_ANSWER = "Somebody else edited this answer, so its original text is no longer known."
+APPROVED_AND_REJECTED = (
+    "The same comment also rejects the proposal, so the approval does not count."
+)
+NOTHING_TO_UNAPPROVE = "You have no approval here to remove."
 BEFORE_THE_RULES = (
-    "`.porchbot.yaml` changed after you wrote this, and your comment is a command only by what it"
-    " says, so nothing was done. Comment again."
+    "`.porchbot.yaml` changed after you wrote this, and only the new version makes your comment a"
+    " command, so nothing was done. Comment again."
 )
 WHILE_BROKEN = (
     "The configuration cannot be read, so nobody can tell whom it names: until that is repaired it"
@@ -44,9 +46,12 @@ RENDER_OF_FORK = (
     "`/render` refused: the branch is in a fork, and the bot pushes to this repository only. The"
     " check `porchbot/render` shows what differs and the commands that render it."
 )
-EDITED = "Edits are not commands: nobody could tell afterwards what was asked. Write a new comment."
+EDITED = (
+    "Commands in edited comments are ignored, because nobody could tell later what was asked."
+    " Write a new comment instead."
+)
 APPROVE_UNJUDGED = (
-    "`/approve` refused: a function could not be run, so nobody knows yet what would be approved."
+    "`/approve` refused: a function could not be run, so there is no result to approve yet."
     " Approve again when `porchbot/validate` shows a result."
 )
 
@@ -54,7 +59,7 @@ APPROVE_UNJUDGED = (
 def approve_unjudged(policy: BrokenPolicy) -> str:
     """The answer to `/approve` while nothing can be judged."""
     return (
-        f"`/approve` refused: {gates.configuration_broken(policy)}. Mend it there, as the summary"
+        f"`/approve` refused: {gates.configuration_broken(policy)}. Fix it there, as the summary"
         " says, and approve again."
     )
 
@@ -70,7 +75,10 @@ def render_refused(refused: PushRefusal) -> str:
 
 def still_held(logins: Iterable[str]) -> str:
     """The answer to `/unhold` where holds of others stay."""
-    return f"your hold is lifted; {people(logins)} still holds this, which takes write access."
+    return (
+        f"your hold is removed, but {people(logins)} still holds this. Removing another person's"
+        " hold takes write access."
+    )
 
 
 def answer(login: str, texts: Sequence[str]) -> str:
@@ -106,15 +114,15 @@ def _all(touched: Sequence[Touched]) -> str:
 def approve_after_render(head: str) -> str:
     """An approval that the coming render commit would void."""
     return (
-        f"{code(head[:10])} is about to be replaced by a render commit, and an approval does not"
-        " carry over. Look at the new head and approve that."
+        f"{code(head[:10])} is about to be replaced by a render commit, and approvals do not"
+        " carry over. Review the new head and approve that."
     )
 
 
 def head_moved(head: str) -> str:
     """An approval whose writer may not have seen the head."""
     return (
-        f"the head moved to {code(head[:10])} after you wrote, or at the same moment. Look at it"
+        f"the head changed to {code(head[:10])} as you commented, or after that. Review it"
         " and approve again."
     )
 
@@ -123,13 +131,13 @@ def rejected_notice(owners: Iterable[str], login: str, reason: str) -> str:
     """The answer to `/reject`, which is written for whoever has to go on."""
     others = " ".join(f"@{owner}" for owner in sorted(owners) if owner != login)
     said = summary.rejected(login, reason)
-    text = f"{said}. It is a draft again: push the changes, then `/propose`."
+    text = f"{said}. This is a draft again: push your changes, then comment `/propose`."
     return f"{others}: {text}" if others else text
 
 
 def approved_too_early(why: "Fallen") -> str:
     """An approval given before what stands here now."""
-    return f"`/approve` refused: {gates.FALLEN[why]}. Look at it as it is now and approve again."
+    return f"`/approve` refused: {gates.FALLEN[why]}. Review the current state and approve again."
 
 
 def wrong_stage(command: str, stage: Stage) -> str:
@@ -137,17 +145,18 @@ def wrong_stage(command: str, stage: Stage) -> str:
     word = code(f"/{command}")
     match stage:
         case Stage.DRAFT:
-            return f"{word} is for proposals; this is a draft. `/propose` it first."
+            return f"{word} is for proposals, and this is a draft. Comment `/propose` first."
         case Stage.PROPOSED:
-            return f"{word} is not for a proposal that is still open."
+            return f"{word} does not apply to a proposal that is still open. Nothing was done."
         case Stage.MERGED:
             return (
-                f"{word} is for open proposals; this one is merged. `/why` tells what it waits for."
+                f"{word} is for open proposals, and this one is merged. Comment `/why` to see what"
+                " it is waiting for."
             )
         case Stage.PUBLISHED:
-            return f"{word} comes too late: this is published. Open a new proposal."
+            return f"{word} comes too late: this is already published. Open a new pull request."
         case Stage.CLOSED:
-            return f"{word} is for open proposals; this one is closed. Reopen it first."
+            return f"{word} is for open proposals, and this one is closed. Reopen it first."
 
 
 def on_dashboard(command: str, words: Sequence[str]) -> str:
@@ -161,15 +170,15 @@ def on_dashboard(command: str, words: Sequence[str]) -> str:
 
 def nothing_held() -> str:
     """`/unhold` of what is published and was not held any more."""
-    return "Nothing is held: this is published."
+    return "Nothing is on hold: this is already published."
 
 
 def button_of_several(numbers: Iterable[int]) -> str:
     """A button of a check, whose commit several pull requests propose."""
     found = ", ".join(f"#{n}" for n in sorted(numbers))
     return (
-        f"The button does not say which pull request is meant: the commit is proposed in {found}."
-        " Write the command in a comment there."
+        f"This button cannot tell which pull request is meant: the commit is part of {found}."
+        " Comment the command on the one you mean."
     )
 
 
@@ -177,7 +186,8 @@ def of_published(word: str, head_ref: str) -> str:
     """A command that pushes, where packages are published from the branch itself."""
     return (
         f"{code(word)} refused: packages are published from {code(head_ref)}, and the bot changes"
-        " such a branch through proposals only. Propose the changes from a branch of their own."
+        " such a branch only through pull requests. Make the changes on a separate branch and"
+        " propose them from there."
     )
 
 
@@ -188,8 +198,8 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
         rule = AccessRule(sources=refused.sources)
         who = rights.somebody(rule, None, sorted(proposal.people.authors))
         return (
-            f"{word} refused: you wrote, pushed or asked for a part of this, and authors do not"
-            f" approve their own work here. Ask {who}."
+            f"{word} refused: you wrote, pushed or requested part of this, and authors cannot"
+            f" approve their own work here. Ask {who} to approve."
         )
     return (
         f"{word} refused: it takes {rights.needed(refused)}, and you have {rights.actual(refused)}."
@@ -199,8 +209,9 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
 def access_unsure(command: str, found: Unsure) -> str:
     """Nobody can tell whether somebody has the right: nothing was done."""
     return (
-        f"{code(f'/{command}')} was not carried out, because the bot cannot tell whether you may:"
-        f" {rights.unsure(found)}. Comment again once that has changed."
+        f"{code(f'/{command}')} was not carried out, because the bot cannot tell whether you"
+        " are allowed to:"
+        f" {rights.unsure(found)}. Comment again once that is fixed."
     )
 
 
@@ -236,8 +247,8 @@ def help_text(rows: Sequence[tuple[Sequence[str], str, str]]) -> str:
     may = [f"- {_ways(ways)}: {what}" for ways, what, lacks in rows if not lacks]
     others = [f"- {_ways(ways)}: {what} (takes {lacks})" for ways, what, lacks in rows if lacks]
     return "\n".join(
-        ["you can ask for this here, at the start of a line:", "", *may]
-        + (["", "This takes somebody else:", "", *others] if others else [])
+        ["you can use these commands here, each at the start of a line:", "", *may]
+        + (["", "These need somebody else:", "", *others] if others else [])
     )
 
 
@@ -259,13 +270,16 @@ def diff(proposal: Proposal, revision: int) -> str:
         since = f"since v{revision}"
         if not changes:
             packages = names(t.package for t in proposal.content.touched) or "nothing here"
-            return f"there is no v{revision} of {packages} that could be compared."
+            return (
+                f"there is no v{revision} of {packages} to compare with. Name an existing"
+                " revision, such as `v1`."
+            )
     else:
         changes = [(v.package, v.diff) for v in proposal.verdicts]
         since = f"against the merge base with {code(proposal.place.base_ref)}"
     lines = change_lines(changes)
     if not lines:
-        return f"no resource and no field differs {since}."
+        return f"no resources or fields changed {since}."
     return f"{number(len(lines), 'change')} {since}:\n\n" + "\n".join(_fitting(lines))
 
 
@@ -296,9 +310,12 @@ def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
             else checks.NO_PACKAGE_SUMMARY
         )
     if not judgement.open:
-        return f"{quote(revisions(proposal))}: every gate holds.\n\n{summary.gate_list(judgement)}"
+        return (
+            f"{quote(revisions(proposal))}: every gate has"
+            f" passed.\n\n{summary.gate_list(judgement)}"
+        )
     count = number(len(judgement.open), "gate")
-    return f"{quote(revisions(proposal))} waits for {count}.\n\n{summary.gate_list(judgement)}"
+    return f"{quote(revisions(proposal))} is waiting for {count}.\n\n{summary.gate_list(judgement)}"
 
 
 def _about(proposal: Proposal, about: str) -> str:
@@ -313,7 +330,8 @@ def _about(proposal: Proposal, about: str) -> str:
     lines = change_lines(changed)
     if not found and not lines:
         return (
-            f"nothing is said about {code(about)}, and this does not change it. `/why` alone"
+            f"nothing found about {code(about)}, and this pull request does not change it."
+            " `/why` alone"
             " lists what is missing."
         )
     parts = [f"about {code(about)}:"]

@@ -32,24 +32,27 @@ from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 RENDERS = "Rendering the packages"
 WAITS_FOR_RENDERING = "Waiting for the packages to be rendered"
 CONFIGURATION_BROKEN = "The configuration of the base branch cannot be read"
-BREAKS_CONFIGURATION = "This would break the configuration"
+BREAKS_CONFIGURATION = "This change would break the configuration"
 RUNNER_BROKEN = "A function could not be run"
 NOT_VALIDATED = "Not validated: a function could not be run"
-BOT_RENDERS = "On a branch below `drafts/`, the bot commits this."
-MORE_THAN_SHOWN = "The merge would change packages that are not shown here"
-MERGE_UNKNOWN = "Git cannot tell what the merge would change"
+BOT_RENDERS = "On branches under `drafts/`, the bot commits this for you."
+MORE_THAN_SHOWN = "Merging would change packages that are not shown here"
+MERGE_UNKNOWN = "Git cannot work out what merging would change"
 CROWDED_SUMMARY = (
-    "A check belongs to a commit, so it passes when every open pull request of the commit is ready,"
-    f" and the bot looks at no more than {MOST_SHARED} others. Push another commit to the branch"
+    "A check belongs to a commit, so it passes when every open pull request with this commit"
+    " is ready,"
+    f" and the bot checks at most {MOST_SHARED} others. Push another commit to the branch"
     " (`git commit --allow-empty`), or close the pull requests that are not needed; the checks"
-    " are shown again by themselves."
+    " come back automatically."
 )
-RULES_APPROVED = "The change of the rules is approved"
-NO_PACKAGE = "No package is touched"
-NO_PACKAGE_SUMMARY = "Nothing here for porchbot: this changes no package, so nothing is published."
-PUBLISHING_SUMMARY = "Every gate holds."
-NOT_LOOKED_AT = "The bot could not look at this proposal"
-MERGED_NOT_PUBLISHED = "Merged, not published"
+RULES_APPROVED = "The change to the rules is approved"
+NO_PACKAGE = "No packages changed"
+NO_PACKAGE_SUMMARY = (
+    "This pull request changes no packages, so there is nothing for porchbot to publish."
+)
+PUBLISHING_SUMMARY = "All gates passed."
+NOT_LOOKED_AT = "The bot could not check this proposal"
+MERGED_NOT_PUBLISHED = "Merged, but not published"
 
 
 def observed_title(title: str) -> str:
@@ -62,7 +65,7 @@ def observed(conclusion: Conclusion | None) -> str:
     would = "still be in progress" if conclusion is None else f"be {_ENDED[conclusion]}"
     return (
         "`.porchbot.yaml` says `mode: observe`: the bot writes these checks and nothing else here."
-        f" Without that, this check would **{would}**.\n\n"
+        f" In the default mode, this check would **{would}**.\n\n"
     )
 
 
@@ -76,8 +79,9 @@ _ENDED = {
 def large_folder(tree: str, most: int) -> str:
     """Why a look ends at a folder."""
     return (
-        f"A folder holds more than {most} entries (tree {tree}), which is more than the bot reads."
-        " Distribute them over several folders, also in what this is to be merged into."
+        f"A folder holds more than {most} entries (tree {tree}), which is more than the bot"
+        " can read."
+        " Spread them over several folders, on the base branch too."
     )
 
 
@@ -85,45 +89,50 @@ def large_commit(sha: str, most: int) -> str:
     """Why a look ends at a commit."""
     return (
         f"Commit {sha} has more than {most} bytes before its message, which is more than the bot"
-        " reads. Make the change anew as another commit."
+        " reads. Make the change again in a new commit."
     )
 
 
 def large_head(most: int) -> str:
     """Why a look ends at the head of a fork."""
     return (
-        f"The branch brings more than {most // 1024**2} MB, which is more than the bot takes from a"
-        " fork. Propose the change without the large files, on a branch that never had them."
+        f"The branch adds more than {most // 1024**2} MB, which is more than the bot takes from a"
+        " fork. Propose the change from a new branch whose history does not contain the large"
+        " files."
     )
 
 
 def not_looked_at(incident: str, since: datetime, said: str = "") -> str:
     """What is shown while looks fail; `said` is why, where it is not for an operator to find."""
     if said:
-        return f"{said}\n\nThe bot tries again by itself, and this goes when it succeeds."
+        return (
+            f"{said}\n\nThe bot retries automatically, and this message disappears when it"
+            " succeeds."
+        )
     return (
-        f"Since {since:%Y-%m-%d %H:%M} UTC the bot fails when it looks at this proposal. It tries"
-        " again by itself, and this goes when it succeeds. If it stays, ask whoever operates the"
-        f" bot, and name `{incident}`: it is in the bot's log."
+        f"Since {since:%Y-%m-%d %H:%M} UTC the bot has failed to check this proposal. It"
+        " retries automatically. If this message stays, contact the operator of the"
+        f" bot and quote `{incident}`, which is in the bot's log."
     )
 
 
-LIMITED = "The bot waits: the forge grants it no more requests now"
+LIMITED = "Waiting: the API rate limit is used up for now"
 
 
 def limited(until: datetime) -> str:
     """What is shown while looks are put off by a limit of the forge."""
     return (
-        "The forge limits how much it may be asked, and that is used up for now. The bot looks at"
-        f" this proposal again at about {until:%H:%M} UTC, by itself: what was said and pushed"
-        " meanwhile is seen then."
+        "The bot has used up its API rate limit. It checks"
+        f" this proposal again at about {until:%H:%M} UTC, automatically, including all"
+        " comments and pushes"
+        " made until then."
     )
 
 
 def configuration_problems(policy: BrokenPolicy) -> str:
     """Every problem of the configuration, with what to do."""
     lines = [f"- {code(str(p.place))}: {p.problem}. {p.fix}." for p in policy.problems]
-    return "Nothing is published until this is mended.\n\n" + "\n".join(lines)
+    return "Nothing is published until this is fixed.\n\n" + "\n".join(lines)
 
 
 def ask_operator(fix: str) -> str:
@@ -134,7 +143,7 @@ def ask_operator(fix: str) -> str:
     """
     return (
         "Use a function that runs here (`porchbot fn list`), or ask the administrators of this"
-        f" repository, or whoever operates the bot, for this: {fix[:1].lower()}{fix[1:]}"
+        f" repository, or the operator of the bot, to do this: {fix[:1].lower()}{fix[1:]}"
     )
 
 
@@ -146,12 +155,12 @@ def unrenderable_summary(verdicts: Iterable[Verdict]) -> str:
 def mend_merge(said: str, base_ref: str) -> str:
     """What is wrong with a merge, and how to mend it, as sentences."""
     merge = gates.merge_base_wanted(base_ref, command=False)
-    return f"{said[:1].upper()}{said[1:]}. To mend it, {merge}."
+    return f"{said[:1].upper()}{said[1:]}. To fix this, {merge}."
 
 
 def being_rendered(packages: Iterable[str]) -> str:
     """What is shown while packages are rendered and validated."""
-    return f"{names(set(packages))}: being rendered and validated. The result replaces this."
+    return f"{names(set(packages))}: being rendered and validated. The result will appear here."
 
 
 def publishing(proposal: Proposal) -> str:
@@ -160,7 +169,7 @@ def publishing(proposal: Proposal) -> str:
 
 
 def more_findings(files: str) -> str:
-    """Where the findings are that a summary has no room for, each at its line."""
+    """Where the findings are that a summary has no room for, each one at its line."""
     where = f"[at their lines]({files})" if files else "at their lines, as annotations"
     return f"further down, and {where}"
 
@@ -171,15 +180,16 @@ def published_elsewhere(proposal: Proposal) -> str:
         plain_line(proposal.place.base_ref),
         plain_line(" or ".join(proposal.content.elsewhere)),
     )
-    return f"Not judged: nothing is published from {base}, but from {there}"[:200]
+    return f"Not checked: packages are published from {there}, not from {base}"[:200]
 
 
 def propose_elsewhere(proposal: Proposal) -> str:
     """Why the check stays unfinished there, and what to do."""
     base, there = code(proposal.place.base_ref), some(map(code, proposal.content.elsewhere))
     return (
-        f"Nothing is published from {base}, so nothing is judged here. Proposed to {there}, this"
-        " commit would need approval. A check belongs to a commit, whatever it is proposed to: if"
+        f"Nothing is published from {base}, so nothing is checked here. Proposed to {there}, this"
+        " commit would need approval. A check belongs to a commit, whichever branch it is"
+        " proposed to: if"
         f" this one passed, the commit could be merged into {there} without approval.\n\n"
         f"- To publish it, change the base branch of this pull request to {there}.\n"
         f"- To merge it into {base}, this check is not needed. If a rule of {base} requires it, an"
@@ -195,7 +205,7 @@ def published(proposal: Proposal) -> str:
 def waiting(proposal: Proposal, missing: Sequence[str]) -> str:
     """Title of `porchbot/publish` while something is missing, each in a few words."""
     more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-    return f"{revisions(proposal)} waits: {plain(missing[0])}{more}"[:200]
+    return f"{revisions(proposal)} is waiting: {plain(missing[0])}{more}"[:200]
 
 
 def functions_run(verdicts: Sequence[Verdict]) -> str:
@@ -223,9 +233,10 @@ def render_summary(unrendered: Sequence[Verdict], policy: Policy, *, settles: bo
         )
     else:
         mend = (
-            "The bot rendered once and rendering again changes these files again. Where the rules"
-            " changed since, comment `/render`. Otherwise a function never settles: make it give"
-            " the same result for its own output."
+            "The bot rendered these files, and rendering them again changes them again. If"
+            " the rules"
+            " changed meanwhile, comment `/render`. Otherwise fix the function, so that it gives"
+            " the same result when it runs on its own output."
         )
     return "These files differ from their rendering:\n\n" + "\n".join(shown) + "\n\n" + mend
 
@@ -252,7 +263,7 @@ def button(which: Button) -> tuple[str, str]:
         case Button.PROPOSE:
             return "Propose", "Ask for approval of this draft"
         case Button.WHY:
-            return "Why?", "Tell everything that is still missing"
+            return "Why?", "Show everything that is still missing"
 
 
 def rules_effect_title(effect: RulesEffect | None) -> str:
@@ -260,8 +271,8 @@ def rules_effect_title(effect: RulesEffect | None) -> str:
     if effect is None:
         return "The configuration is valid"
     if not effect.changes:
-        return "Valid; no open proposal would be judged otherwise"
-    return f"Valid; {number(len(effect.changes), 'open proposal')} would be judged otherwise"
+        return "Valid; no open proposals affected"
+    return f"Valid; {number(len(effect.changes), 'open proposal')} would be affected"
 
 
 def rules_effect(effect: RulesEffect | None) -> str:
@@ -275,11 +286,11 @@ def rules_effect(effect: RulesEffect | None) -> str:
     ]
     same = effect.looked - len(effect.changes)
     if same:
-        lines.append(f"- {number(same, 'open proposal')} would be judged as before.")
+        lines.append(f"- {number(same, 'open proposal')} would not be affected.")
     if effect.left:
         lines.append(
-            f"- {number(effect.left, 'more open proposal')}, which changed longest ago, were not"
-            " looked at."
+            f"- {number(effect.left, 'more open proposal')}, the least recently updated, were not"
+            " checked."
         )
     lines += _not_tried(effect.functions)
     if not lines:
@@ -305,8 +316,8 @@ def _not_tried(found: FunctionsEffect) -> list[str]:
     if not parts:
         return []
     return [
-        f"- It would also {', '.join(parts)}. That was not tried, because functions run only by"
-        " rules that were merged: try it on your machine with `porchbot check --rules"
+        f"- It would also {', '.join(parts)}. That was not tried, because functions run only under"
+        " merged rules: try it on your machine with `porchbot check --rules"
         " .porchbot.yaml`."
     ]
 

@@ -38,8 +38,8 @@ def proposal_body(packages: Sequence[str], pusher: str) -> str:
     by = f", pushed by @{pusher}" if pusher else ""
     return (
         f"Draft of {names(packages)}{by}.\n\n"
-        "Push to this branch until it is as you want it, then comment `/propose` or press"
-        " *Ready for review*. `/help` lists what else can be asked."
+        "Keep pushing to this branch until it is ready, then comment `/propose` or press"
+        " *Ready for review*. Comment `/help` for all commands."
     )
 
 

@@ -10,13 +10,13 @@ Problem = tuple[str, str]
 """What is wrong, and what to do; neither with a full stop."""
 
 IRREGULAR: Problem = (
-    "it is no regular file (a link, a folder or a submodule stands there)",
-    "Put the file itself there, or nothing",
+    "it is not a regular file but a link, a folder or a submodule",
+    "Replace it with the file itself, or remove it",
 )
 ROOT: Problem = ("'/' is not a folder of the repository", "Write . for all of it")
-NOT_ALONE = "it is not the name alone"
+NOT_ALONE = "it contains more than the name"
 RECURS_HALF: Problem = (
-    "it begins at one moment and ends at many, or the other way round",
+    "one of `from` and `until` recurs and the other does not",
     "Give `from` and `until` a cron expression each, or a date each; a date may be left out",
 )
 TWO_CONFIGURATIONS: Problem = (
@@ -24,7 +24,7 @@ TWO_CONFIGURATIONS: Problem = (
     "Leave one of them out",
 )
 NO_TIME: Problem = (
-    "it ends when it begins, or before",
+    "it ends at or before its start",
     "Give `until` a later moment than `from`",
 )
 
@@ -36,7 +36,7 @@ NOT_FETCHED = "they are not fetched here"
 def reference(text: str) -> Problem:
     """A text that names no defaults."""
     return (
-        f"{text!r} names no defaults at a pinned commit",
+        f"{text!r} is not a reference to defaults at a pinned commit",
         "Write <owner>/.porchbot@<commit>:<file>, with the commit's 40 digits",
     )
 
@@ -44,8 +44,8 @@ def reference(text: str) -> Problem:
 def too_deep(most: int) -> Problem:
     """Files that extend one another without end."""
     return (
-        f"more than {most} files extend one another, or one of them itself",
-        "Let the defaults extend nothing",
+        f"more than {most} files extend each other, or one extends itself",
+        "Remove `extends` from the defaults",
     )
 
 
@@ -55,13 +55,16 @@ def broken_defaults(shown: str, places: Iterable[Place]) -> Problem:
         " ".join(filter(None, (f"line {p.line}" if p.line else "", p.field))) or "the file"
         for p in places
     )
-    return f"the defaults {shown} cannot be used ({where})", "Mend them, and pin that commit"
+    return (
+        f"the defaults {shown} cannot be used ({where})",
+        "Fix them, and pin the commit with the fix",
+    )
 
 
 def unfit_defaults(shown: str, fields: Iterable[str]) -> Problem:
     """Defaults that can be used alone, and not with what the file itself says."""
     return (
-        f"with the defaults {shown} this cannot be used: {', '.join(fields) or 'the file'}",
+        f"this does not fit together with the defaults {shown}: {', '.join(fields) or 'the file'}",
         "Set these keys here, or change the defaults",
     )
 
@@ -93,8 +96,8 @@ def stray_defaults(shown: str, branch: str) -> Problem:
 def large_file(most: int) -> Problem:
     """A file with rules that is too large to be read."""
     return (
-        f"it has more than {most} bytes, which is more than is read",
-        "Leave out what no rule needs",
+        f"it has more than {most} bytes, which is too large",
+        "Remove what no rule needs",
     )
 
 
@@ -123,7 +126,7 @@ def moment(text: str, reason: str) -> Problem:
 
 def years(first: int, last: int) -> str:
     """Why a moment is refused that is too far away."""
-    return f"its year is not one of {first} to {last}; leave it out for no end"
+    return f"its year is not between {first} and {last}; to set no limit, leave the key out"
 
 
 def schedule(text: str) -> Problem:

@@ -23,12 +23,12 @@ from lifecycle.messages.markdown import code, label, name, number, quote, some
 TITLE = "Packages of this repository"
 
 INTRODUCTION = (
-    "porchbot keeps this issue up to date: each package with its newest revision, and what every"
-    " proposal waits for. Changes made here by hand are overwritten. Close the issue to stop the"
-    " updates; reopen it to get them back. Comment `/freeze <reason>` here to stop publishing at"
-    " once, and `/thaw` to go on; `/help` tells more."
+    "porchbot keeps this issue up to date: every package with its latest revision, and what each"
+    " proposal is waiting for. Manual edits are overwritten. Close the issue to stop the updates;"
+    " reopen it to resume them. Comment `/freeze <reason>` here to stop publishing at once, and"
+    " `/thaw` to resume; `/help` lists all commands."
 )
-NOTHING_PROPOSED = "Nothing is proposed."
+NOTHING_PROPOSED = "There are no open proposals."
 
 MOST_CHANGES = 28_000
 """Characters for proposals: some 150 with two waits each."""
@@ -108,7 +108,7 @@ def _change(change: ListedChange) -> str:
     # "#12" would add a line to the pull request's own conversation.
     first = f"[#{change.number}](../pull/{change.number}) {title}" if change.number else title
     of = f": {some(map(name, change.packages))}" if change.packages else ""
-    merged = " was merged and is not published" if change.stage is ListedStage.MERGED else ""
+    merged = " was merged but is not published" if change.stage is ListedStage.MERGED else ""
     return f"{first.strip()}{of}{merged}{_waits(change.waits)}"
 
 
@@ -118,7 +118,7 @@ def _waits(waits: Sequence[ListedWait]) -> str:
     told = [_wait(wait) for wait in waits[:MOST_WAITS]]
     more = len(waits) - len(told)
     rest = f"; and {more} more" if more else ""
-    return f". Waits since {waits[0].since:%Y-%m-%d}: {'; '.join(told)}{rest}"
+    return f". Waiting since {waits[0].since:%Y-%m-%d}: {'; '.join(told)}{rest}"
 
 
 def _wait(wait: ListedWait) -> str:

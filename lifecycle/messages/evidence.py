@@ -8,15 +8,15 @@ from lifecycle.needs import Need
 
 _WANTED: Mapping[str, str] = {
     "proposed": "a pull request that is ready for review",
-    "rendered": "every file is what the package's functions and the guardrails make of it",
-    "valid": "no finding of severity error",
+    "rendered": "every file equals the output of the package's functions and the guardrails",
+    "valid": "no findings of severity error",
     "ready": "status True for each condition of info.readinessGates",
-    "up to date": "the base branch did not change the package meanwhile",
-    "asked": "an approval by `/approve`",
+    "up to date": "no newer change of the package on the base branch",
+    "asked": "an approval with `/approve`",
     "merge queue": "a place in the merge queue",
-    "no objection": "no review that asks for changes",
+    "no objection": "no review that requests changes",
     "no hold": "nobody holds it",
-    texts.RULES_APPROVED: "the approvals that a change of the rules needs",
+    texts.RULES_APPROVED: "the approvals that a change to the rules needs",
 }
 """Name of a gate to what it asks for, where the gate itself says so only while it does not hold."""
 

@@ -43,10 +43,10 @@ def more_findings(found: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-HIDDEN_FIX = "Look at them, or take them out of .krmignore; other tools apply them all the same"
+HIDDEN_FIX = "Review them, or remove them from .krmignore; other tools apply them all the same"
 
 
-SMALLER = "Split it into smaller packages, or take out what makes it so large to read"
+SMALLER = "Split it into smaller packages, or remove what makes it so large"
 
 
 def too_slow(seconds: float) -> str:
@@ -54,7 +54,7 @@ def too_slow(seconds: float) -> str:
     return f"the package took more than {seconds:g} s to render"
 
 
-FEWER_FUNCTIONS = "Take functions out of its pipelines, or split it into smaller packages"
+FEWER_FUNCTIONS = "Remove functions from its pipelines, or split it into smaller packages"
 
 
 def functions_slow(seconds: float) -> str:
@@ -74,17 +74,18 @@ def ended(reason: str) -> str:
 
 def no_process(reason: str) -> str:
     """Why no package can be rendered now, for an operator."""
-    return f"no process can be started to render packages: {reason}"
+    return f"cannot start a process to render packages: {reason}"
 
 
-UNTOLD_FIX = "Compare the files themselves before you approve"
+UNTOLD_FIX = "Compare the files yourself before you approve"
 
 
 def untold(place: str, problem: str) -> str:
     """Why nobody is told what changes in a package, as plain text."""
     where = f"{place}: " if place else ""
     return (
-        f"what changes is not told: the package at the merge base is too large ({where}{problem})"
+        "the list of changes is missing: the package at the merge base is too large"
+        f" ({where}{problem})"
     )
 
 
@@ -93,8 +94,8 @@ def hidden(resources: int, paths: Sequence[str]) -> str:
     shown = ", ".join(paths[:MOST_LISTED])
     more = f" and {len(paths) - MOST_LISTED} more" if len(paths) > MOST_LISTED else ""
     return (
-        f"no function and no guardrail sees {number(resources, 'resource')} in"
-        f" {number(len(paths), 'file')} that this excludes: {shown}{more}"
+        f"functions and guardrails do not see {number(resources, 'resource')} in"
+        f" {number(len(paths), 'file')} excluded here: {shown}{more}"
     )
 
 

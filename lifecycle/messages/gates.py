@@ -68,22 +68,22 @@ READY_WANTED = (
 READY_WHO = "the author, or the function that sets it"
 UP_TO_DATE_WHO = "the author"
 OBJECTION_WANTED = "their approval, or a dismissal of the review"
-NO_OBJECTION = "nobody asked for changes"
+NO_OBJECTION = "nobody requested changes"
 HOLD_WANTED = "`/unhold`"
 HOLD_WHO = "whoever holds it, or somebody with write access"
 NO_HOLD = "nobody holds it"
-NOT_ASKED = "nobody asked for the merge, and a review alone does not ask for it here"
+NOT_ASKED = "nobody commented `/approve`, and here a review alone does not start the merge"
 ASKED_WANTED = "`/approve`"
 FRESH_WANTED = "one approval from now on: `/approve`"
 FRESH_WHO = "anybody who may approve here"
-RECORD_FULL = "too much was asked here for the bot to keep a record of in its comment"
+RECORD_FULL = "this pull request has had more commands than the bot can keep a record of"
 RECORD_FULL_WANTED = "a new pull request from this branch"
 RECORD_FULL_WHO = "the author"
 CHECK_PASSED = "passed"
 CHECK_WANTED = "success"
 MERGE_WHO = "somebody who may change the branch rules, or the author"
 TAG_WHO = "somebody who may push and delete tags"
-TAG_ALLOWED = "a rule for tags that lets the bot make them; then comment `/check`"
+TAG_ALLOWED = "a tag rule that lets the bot create them; then comment `/check`"
 TAG_DELETABLE = (
     "a rule for tags that lets the bot delete them: *Settings → Rules → Rulesets*, the bot's App in"
     " the bypass list of each ruleset that restricts deletions of these tags; then comment `/check`"
@@ -92,32 +92,35 @@ SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
 SAME_HEAD_WHO = "the author"
 CROWDED = f"More than {MOST_SHARED} other proposals share this commit"
 CROWDED_WANTED = "a commit of its own, or the others closed"
-IN_LINE_WANTED = "those before it are done"
+IN_LINE_WANTED = "the pull requests ahead of it to finish"
 CROWDED_WHO = "the author, or who may close pull requests"
 
-_OBJECTS = "a change of what the forge objects to"
+_OBJECTS = "whatever causes this fixed"
 _MERGE_WANTED: Mapping[MergeObstacle, str] = {
     MergeObstacle.REVIEW: "the reviews that the branch's rules require",
     MergeObstacle.CHECK: "the checks that the branch's rules require",
     MergeObstacle.CONVERSATION: "every conversation resolved; then comment `/check`",
-    MergeObstacle.SIGNATURE: "signed commits, or a rule that does not ask for them",
+    MergeObstacle.SIGNATURE: "signed commits, or a rule that does not require them",
     MergeObstacle.METHOD: (
         "a merge method that the repository allows: `merge` in `.porchbot.yaml`, or the"
         " repository's settings; then comment `/check`"
     ),
-    MergeObstacle.QUEUE: "a merge queue that takes it: see its page; then comment `/check`",
+    MergeObstacle.QUEUE: (
+        "a merge queue that accepts it: see the queue's page, then comment `/check`"
+    ),
     MergeObstacle.LEFT_QUEUE: (
-        "a push, another approval, or `/check`: then the bot puts it into the queue again"
+        "a push, another approval, or `/check`: any of them makes the bot add it to the queue again"
     ),
     MergeObstacle.BYPASS: (
-        "what that rule asks for; or the bot taken off the rule's bypass list, so that the forge"
+        "what that rule requires; or the bot removed from the rule's bypass list, so that GitHub"
         " says what is missing; then comment `/check`"
     ),
     MergeObstacle.BEHIND: "the base branch merged into this one",
     MergeObstacle.DRAFT: "a pull request that is ready for review",
     MergeObstacle.CONFLICT: "the conflicts with the base branch resolved",
     MergeObstacle.PERMISSION: (
-        "leave for the bot to merge here: the App's permissions, and who may push to the branch;"
+        "permission for the bot to merge here: check the App's permissions and who may push"
+        " to the branch;"
         " then comment `/check`"
     ),
 }
@@ -125,18 +128,18 @@ _MERGE_WANTED: Mapping[MergeObstacle, str] = {
 
 FALLEN: Mapping[Fallen, str] = {
     Fallen.TREE: "the package changed since",
-    Fallen.BESIDE: "what is merged beside the package changed since",
-    Fallen.CONFIGURATION: "the rules or the functions that judge the package changed since",
-    Fallen.BASE: "the base branch was changed since",
+    Fallen.BESIDE: "what is merged along with the package changed since",
+    Fallen.CONFIGURATION: "the rules or functions that check the package changed since",
+    Fallen.BASE: "the pull request's base branch was changed since",
     Fallen.INSTALLATION: "it was given before the App was installed",
     Fallen.ADOPTION: "it was given before the bot kept a record of this proposal",
-    Fallen.UNSEEN: "it was given at the moment of a push, or before the forge told of one",
-    Fallen.EDITED: "the comment that gave it was edited since",
-    Fallen.UNPUBLISHED: "what stands in the base branch and was never published was not shown then",
+    Fallen.UNSEEN: "it was given at the same moment as a push",
+    Fallen.EDITED: "the comment was edited afterwards",
+    Fallen.UNPUBLISHED: "unpublished changes in the base branch were not shown at that time",
     Fallen.ACCESS: "this person may not approve here",
-    Fallen.UNSURE: "whether this person may approve here cannot be told",
-    Fallen.TAKES_BACK: "the base branch changed the package since, and this takes that back",
-    Fallen.MERGE: "it was given before the merge, which did more than was shown",
+    Fallen.UNSURE: "it is not known whether this person may approve here",
+    Fallen.TAKES_BACK: "the base branch has changed the package since, and this would undo that",
+    Fallen.MERGE: "it was given before the merge, and the merge changed more than was shown",
 }
 """Reason why an approval does not count."""
 
@@ -167,7 +170,7 @@ def not_rendered(verdicts: Sequence[Verdict], refused: PushRefusal | None = None
 
 def push_refused(refused: PushRefusal) -> str:
     """Why the bot could not push to the branch, in the forge's own words."""
-    return f"the forge refused the bot's push: {quote(refused.reason)}"
+    return f"the bot's push was refused: {quote(refused.reason)}"
 
 
 def unrenderable(verdicts: Iterable[Verdict]) -> str:
@@ -178,8 +181,14 @@ def unrenderable(verdicts: Iterable[Verdict]) -> str:
 def render_wanted(*, bot_pushes: bool) -> str:
     """How the proposal gets rendered."""
     if bot_pushes:
-        return "a function that settles; or `/render`, where the rules changed since the rendering"
-    return "the rendering committed: `kpt fn render`, or `/render` where the bot may push"
+        return (
+            "functions whose result does not change when they run again; or `/render` if the"
+            " rules changed since"
+        )
+    return (
+        "the rendered files committed: run `kpt fn render`, or comment `/render` where the bot"
+        " may push"
+    )
 
 
 def blocking_findings(count: int) -> str:
@@ -223,16 +232,20 @@ def merge_effect(effect: Effect, base_ref: str) -> str:
     """What a merge would do that the proposal does not show."""
     if effect.unknown:
         return (
-            f"git takes too long to work out the merge into {code(base_ref)}, so nobody knows what"
+            f"git takes too long to compute the merge into {code(base_ref)}, so it is unknown what"
             " it would change"
         )
     if effect.unrelated:
-        return f"it has no history in common with {code(base_ref)}"
+        return f"it shares no history with {code(base_ref)}"
     if effect.conflicts:
         return f"it conflicts with {code(base_ref)} in {some(map(code, effect.conflicts))}"
-    parts = [f"leave {names(effect.packages)} other than shown here"] if effect.packages else []
+    parts = (
+        [f"leave {names(effect.packages)} different from what is shown here"]
+        if effect.packages
+        else []
+    )
     parts += [f"change {some(map(code, effect.files))}"] if effect.files else []
-    return f"the merge would {' and '.join(parts)}, which the changes shown here leave out"
+    return f"merging would {' and '.join(parts)}, which is not part of the changes shown here"
 
 
 def is_up_to_date(base_ref: str) -> str:
@@ -260,7 +273,7 @@ def approvals_wanted(standing: Approvals, *, merged: bool, authors_known: bool) 
     of = " of the merge result" if merged else " of this content"
     text = f"{number(standing.missing, 'more approval')}{of}: `/approve`"
     if not authors_known:
-        text += "; one more than usual, because who wrote or pushed a commit is unknown"
+        text += "; one more than usual, because the author or pusher of a commit is unknown"
     return text
 
 
@@ -268,9 +281,9 @@ def rules_wanted(standing: Approvals, *, authors_known: bool) -> str:
     """What is missing for a change of the rules, and the way out where nobody else is there."""
     text = f"{number(standing.missing, 'more approval')} of the changed rules: `/approve`"
     if not authors_known:
-        text += "; one more than usual, because who wrote or pushed a commit is unknown"
+        text += "; one more than usual, because the author or pusher of a commit is unknown"
     return (
-        f"{text}. Authors never approve a change of the rules: where nobody else is there to do"
+        f"{text}. Authors can never approve a change to the rules. If there is nobody else to do"
         " it, an administrator can merge past this check, by the bypass list of the branch's"
         " ruleset or *Do not allow bypassing* left off in its protection"
     )
@@ -292,7 +305,7 @@ def used_by(found: Sequence[tuple[str, Sequence[str]]]) -> str:
 
 def objections(logins: Iterable[str]) -> str:
     """Who asked for changes."""
-    return f"{people(logins)} asked for changes"
+    return f"{people(logins)} requested changes"
 
 
 def held(by: str, reason: str) -> str:
@@ -303,7 +316,7 @@ def held(by: str, reason: str) -> str:
 def not_fresh(tampered: Sequence["Tampered"]) -> str:
     """Why approvals of before are not enough: what was done to our comments."""
     if not tampered:
-        return "this was open before the bot kept a record of it"
+        return "this was already open before the bot started to keep a record of it"
     deleted = sum(1 for one in tampered if one.what == "deleted")
     done = [
         f"{number(count, 'comment')} of the bot {'was' if count == 1 else 'were'} {what}"
@@ -333,19 +346,17 @@ def merge_failed(wait: MergeWait) -> str:
     if wait.obstacle is MergeObstacle.LEFT_QUEUE:
         return "it left the merge queue without being merged"
     if wait.obstacle is MergeObstacle.BYPASS:
-        return (
-            f"the rule {quote(wait.reason)} does not hold; the bot could bypass it, and never does"
-        )
+        return f"the rule {quote(wait.reason)} is not met; the bot could bypass it, but never does"
     match wait.obstacle.failure:
         case MergeFailure.TRANSIENT:
-            return f"the forge could not merge: {quote(wait.reason)}"
+            return f"merging failed: {quote(wait.reason)}"
         case MergeFailure.UNKNOWN if wait.given_up:
             return (
-                "the forge refused to merge three times, for a reason that the bot does not know:"
+                "merging was refused three times, for a reason that the bot does not recognize:"
                 f" {quote(wait.reason)}"
             )
         case _:
-            return f"the forge refused to merge: {quote(wait.reason)}"
+            return f"merging was refused: {quote(wait.reason)}"
 
 
 def asked(logins: Sequence[str]) -> str:
@@ -361,7 +372,7 @@ def in_queue(base_ref: str) -> str:
 def merge_wanted(wait: MergeWait) -> str:
     """What ends it."""
     if not wait.given_up:
-        return "nothing: it is tried again"
+        return "nothing: the bot tries again"
     return _MERGE_WANTED.get(wait.obstacle, f"{_OBJECTS}; then comment `/check`")
 
 
@@ -372,13 +383,15 @@ def merge_who(wait: MergeWait) -> str:
 
 def tag_refused(reason: str) -> str:
     """The forge's own reason, word for word."""
-    return f"the forge refused the tag: {quote(reason)}"
+    return f"creating the tag was refused: {quote(reason)}"
 
 
 def tag_clash(touched: Touched) -> str:
     """A tag that keeps git from holding ours."""
     tag = names_.spelled(touched.package, touched.revision)
-    return f"git cannot hold the tag {code(tag)} beside the tag {_tag(touched.tagging.clash)}"
+    return (
+        f"git cannot have the tag {code(tag)} together with the tag {_tag(touched.tagging.clash)}"
+    )
 
 
 def clash_removed(tagging: Tagging) -> str:

@@ -8,14 +8,14 @@ NOT_READY = "Waiting for what stands in the queue"
 SHARED = "Waiting: this commit is proposed elsewhere as well"
 UNJUDGED = "Waiting for the function runner"
 RULES_BEFORE = (
-    "What stands before it in the queue changes the rules that judge it. It is judged by the new"
-    " rules once that is merged: put it into the queue again then."
+    "A change ahead of it in the queue changes the rules for it. It is checked against the new"
+    " rules once that is merged: add it to the queue again then."
 )
 
 
 def passed(packages: Sequence[str]) -> str:
     """Title where the group may be merged."""
-    return f"Ready to merge: {names(packages)}" if packages else "No package is changed"
+    return f"Ready to merge: {names(packages)}" if packages else "No packages changed"
 
 
 def failed(proposal: int, faults: int) -> str:
@@ -27,13 +27,13 @@ def summary(proposal: int, faults: Sequence[str]) -> str:
     """What the merge result comes to."""
     if not faults:
         return (
-            f"This is #{proposal} merged with the base branch and with what stands before it in"
-            " the queue. It is rendered, valid, and what was approved."
+            f"This is #{proposal} merged with the base branch and with the changes ahead of it in"
+            " the queue. The result is rendered, valid and exactly what was approved."
         )
     listed = "\n".join(f"- {fault}" for fault in faults)
     return (
-        f"This is #{proposal} merged with the base branch and with what stands before it in the"
-        f" queue.\n\n{listed}\n\nThe pull request stays open, and says what to do."
+        f"This is #{proposal} merged with the base branch and with the changes ahead of it in the"
+        f" queue.\n\n{listed}\n\nThe pull request stays open; see there for what to do."
     )
 
 
@@ -73,5 +73,5 @@ def otherwise(proposal: int, packages: Sequence[str]) -> str:
     return (
         f"{names(packages)}: the merge result differs from what was approved in #{proposal}:"
         " something else changed it meanwhile. Merge the base branch into the pull request, and"
-        " have that approved."
+        " get the result approved."
     )

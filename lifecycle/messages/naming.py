@@ -56,12 +56,12 @@ def _alike(package: str, like: str, same: Collection[str], new: Collection[str])
             ),
             severity=Severity.WARNING,
             place=place,
-            fix=f"{RENAME}, unless both are meant",
+            fix=f"{RENAME}, unless both are intended",
         )
     return Finding(
         message=(
-            f"where file systems do not tell capital letters apart, it and {min(same)} are one"
-            " folder, and their tags one file"
+            f"on file systems that ignore case, it and {min(same)} are the same"
+            " folder, and their tags the same file"
         ),
         severity=Severity.ERROR if package in new else Severity.WARNING,
         place=place,
@@ -101,7 +101,10 @@ def _unnameable(package: str, packages: Collection[str]) -> str:
                 f" the tag {'/'.join(parts[: index + 1])!r} of {owner}"
             )
     if char := spelling.unseen(package):
-        return f"its path holds {spelling.called(char)}, which nobody can tell from its looks"
+        return (
+            f"its path holds {spelling.called(char)}, which is invisible or looks like another"
+            " character"
+        )
     wrong = ref_problem(names.tag_ref(f"{package}/v1")) if package else ""
     return f"its path cannot be part of a tag: {wrong}" if wrong else ""
 
@@ -112,10 +115,11 @@ def ref_problem(ref: str) -> str:
     if fault is None:
         return ""
     return {
-        RefRule.CHARACTERS: f"git allows no {fault.part!r} in a ref name",
-        RefRule.SLASHES: "git wants parts between single slashes in a ref name",
+        RefRule.CHARACTERS: f"git does not allow {fault.part!r} in a ref name",
+        RefRule.SLASHES: "git does not allow empty parts between slashes in a ref name",
         RefRule.ENDS: (
-            "git lets no part of a ref name begin with '.' or end in '.lock', nor end it with '.'"
+            "in a ref name, git allows no part that begins with '.' or ends in '.lock', and"
+            " no '.' at the end"
         ),
         RefRule.LENGTH: f"a part of the ref name is longer than {names.SEGMENT_BYTES} bytes",
     }[fault.rule]

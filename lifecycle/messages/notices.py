@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lifecycle.judgement import Judgement
 
 _UNKNOWN_RULES: Mapping[UnknownRules, str] = {
-    UnknownRules.BASE: "the bot cannot tell what the base was before this merge",
+    UnknownRules.BASE: "the bot cannot tell what the base branch contained before this merge",
     UnknownRules.RULES: "the rules changed in the same push as this merge",
 }
 
@@ -35,7 +35,7 @@ def notice(owners: Iterable[str], text: str) -> str:
 def went_out_of_date(touched: Sequence[Touched], base_ref: str, *, command: bool) -> str:
     """The base branch changed a package after the proposal left it."""
     return (
-        f"this proposal is out of date: {gates.outdated(touched, base_ref)}. To go on,"
+        f"this proposal is out of date: {gates.outdated(touched, base_ref)}. To continue,"
         f" {gates.merge_base_wanted(base_ref, command=command)}."
     )
 
@@ -43,9 +43,9 @@ def went_out_of_date(touched: Sequence[Touched], base_ref: str, *, command: bool
 def rules_merged(approvals: "Approvals", base_ref: str) -> str:
     """Rules were merged past their approvals; they judge what comes now."""
     return (
-        f"the rules of {code(base_ref)} were changed by this merge without the approvals that a"
-        f" change of the rules needs: {gates.approvals(approvals)}. They are in force now. To take"
-        " them back, revert this pull request; to keep such merges out, require `porchbot/publish`"
+        f"this merge changed the rules of {code(base_ref)} without the approvals that a"
+        f" change to the rules needs: {gates.approvals(approvals)}. They are in force now. To undo"
+        " this, revert the pull request. To prevent such merges, require `porchbot/publish`"
         f" for {code(base_ref)}."
     )
 
@@ -58,8 +58,8 @@ def commands_in_review(found: Iterable[str]) -> str:
     """
     words = " and ".join(code(f"/{word}") for word in found)
     return (
-        f"{words} in a review was not obeyed: commands are"
-        " read in comments of the conversation. Write it there, at the start of a line of its own."
+        f"{words} in a review was ignored: commands are"
+        " read only in conversation comments. Post it there, at the start of a line."
     )
 
 
@@ -68,7 +68,7 @@ def fails_after_push(proposal: Proposal, errors: int) -> str:
     return (
         f"`porchbot/validate` fails with {number(errors, 'error')} after a push by"
         f" {person(proposal.people.pushed_by)}, at {code(proposal.place.head[:10])}. The check"
-        " shows each at its line."
+        " shows each one at its line."
     )
 
 
@@ -76,8 +76,9 @@ def fails_now(proposal: Proposal, errors: int) -> str:
     """The same head passed before: the rules changed, or a function that they name."""
     return (
         f"`porchbot/validate` passed at {code(proposal.place.head[:10])} and now fails there with"
-        f" {number(errors, 'error')}: nobody pushed, so the rules on"
-        f" {code(proposal.place.base_ref)} or a function changed. The check shows each at its line."
+        f" {number(errors, 'error')}. Nobody pushed, so the rules on"
+        f" {code(proposal.place.base_ref)} or a function changed. The check shows each one at"
+        " its line."
     )
 
 
@@ -89,10 +90,14 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
             for t in proposal.content.touched
             if t.tagging.lost
         ]
-        return "**Published, and not tagged any more**\n\n" + "\n".join(lost)
+        return "**Published, but the tag is gone**\n\n" + "\n".join(lost)
     changed = [
         f"- {name(t.package)} differs from the proposal"
-        + (f", because {', '.join(t.changed_by)} changed it in between" if t.changed_by else "")
+        + (
+            f", because {', '.join(t.changed_by)} changed it in the meantime"
+            if t.changed_by
+            else ""
+        )
         for t in proposal.content.touched
         if t.tree != t.head_tree and not t.outside
     ]
@@ -105,15 +110,15 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
         changed.append(f"- {_UNKNOWN_RULES[proposal.content.doubt]}")
     what, why = (
         (
-            "**Merged, not approved**:",
-            "What is removed, withdrawn or deprecated is approved like any change. `/approve` here"
-            " approves it as it is; to take a removal back, press *Revert*.",
+            "**Merged, but not approved**:",
+            "Removals, withdrawals and deprecations need approval like any change. `/approve` here"
+            " approves this one as it is; to undo a removal, press *Revert*.",
         )
         if proposal.content.untagged
         else (
-            "**Merged, not published**:",
-            "Nothing is tagged that was not approved at exactly this content. `/approve` here"
-            " approves the merge result, and publishes it when the other gates hold.",
+            "**Merged, but not published**:",
+            "Only content that was approved exactly as it is gets tagged. `/approve` here"
+            " approves the merge result, which is published once the other gates pass.",
         )
     )
     return (

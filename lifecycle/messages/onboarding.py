@@ -19,7 +19,7 @@ def file(found: Found) -> str:
         "# porchbot reads this file from the default branch. Every key may be left out.\n"
         "version: 1\n"
         "\n"
-        "# `observe` shows neutral checks and writes nothing else, for trying porchbot out.\n"
+        "# To try porchbot out, use `observe`: it shows neutral checks and writes nothing else.\n"
         "mode: active\n"
         "\n"
         "# Where packages live: folders with a Kptfile.\n"
@@ -37,18 +37,18 @@ def body(found: Found, app: str) -> str:
     more = len(found.packages) - len(listed)
     rows = "\n".join([*listed, *([f"- and {more} more"] if more > 0 else [])])
     foreign = (
-        f"{found.foreign} other tags stay as they are and are never counted."
+        f"{found.foreign} other tags stay as they are and do not count as revisions."
         if found.foreign
         else "There are no other tags."
     )
     owners = (
-        f"{code(found.codeowners)} says who owns what: the file takes approvals from code owners."
+        f"{code(found.codeowners)} says who owns what: with this file, code owners approve."
         if found.codeowners
         else "There is no CODEOWNERS file: whoever has write access may approve."
     )
     return (
         "porchbot found packages here, and no `.porchbot.yaml`. This pull request proposes one."
-        " Nothing is published that exists already: only what is merged from now on.\n\n"
+        " Nothing that already exists is published, only what is merged from now on.\n\n"
         f"**Found** on {code(found.default_ref)}:\n\n{rows}\n\n{foreign} {owners}\n\n"
         "**Before you rely on it**, an administrator should require, under Settings → Rules:\n\n"
         f"1. a branch ruleset for {code(found.default_ref)} with the status check {code(PUBLISH)}"
@@ -56,8 +56,8 @@ def body(found: Found, app: str) -> str:
         f"2. a tag ruleset for {code('**/v*')} that restricts creations, updates and deletions,"
         f" with {code(app)} alone in the bypass list.\n\n"
         f"{code('porchbot doctor --fix')} adds both.\n\n"
-        "Change the file as you like, then approve and merge it as any other change. If you close"
-        " this pull request instead, the defaults hold, and porchbot does not ask again."
+        "Edit the file as you like, then approve and merge it like any other change. If you close"
+        " this pull request instead, the defaults apply, and porchbot does not ask again."
     )
 
 

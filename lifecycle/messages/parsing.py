@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-UNSEEN = "holds characters that cannot be seen; write it in plain text"
+UNSEEN = "contains invisible characters; write it as plain text"
 DOUBTFUL = (
-    "stands where HTML, hidden characters or a table, link or formula around it may"
-    " change how it is shown; write it in a comment of its own, as plain text"
+    "is placed where HTML, hidden characters, a table, a link or a formula may"
+    " change how it is displayed; post it as plain text in a separate comment"
 )
 
-NO_FOLDER = "takes a folder of the repository with its slash, such as `net/core/`"
-NO_END = "takes an end such as `until 2026-12-24 18:00`, which is in UTC, or `for 2h`"
+NO_FOLDER = "takes a folder of the repository with a slash at the end, such as `net/core/`"
+NO_END = "takes an end time such as `until 2026-12-24 18:00` (UTC), or `for 2h`"
 
 _PUSH = "and push the result to the branch"
 
@@ -54,7 +54,7 @@ def superfluous(names: Sequence[str]) -> str:
         names: Of its arguments.
     """
     if not names:
-        return "takes nothing after it; write it alone on its line"
+        return "takes no arguments; write it alone on its line"
     return f"takes {' and '.join(f'one {name}' for name in names)}, written without spaces"
 
 
@@ -75,14 +75,14 @@ def too_long(limit: int) -> str:
 
 def long_comment(limit: int, what: str) -> str:
     """A comment that is too long to be read: so many characters, or lines."""
-    return f"a comment of over {limit} {what} is not read"
+    return f"comments of more than {limit} {what} are not read"
 
 
 def long_paragraph(limit: int) -> str:
     """A paragraph that is too long to be parsed, in characters."""
-    return f"stands in a paragraph of over {limit} characters; write it in a paragraph of its own"
+    return f"is in a paragraph of more than {limit} characters; write it in a separate paragraph"
 
 
 def many_commands(limit: int) -> str:
     """A comment with more commands than are read."""
-    return f"only {limit} commands of a comment are read"
+    return f"only the first {limit} commands of a comment are read"

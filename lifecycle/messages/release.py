@@ -28,7 +28,7 @@ def notes(proposal: int, release: ReleaseNotes) -> str:
     since = f" since v{release.before}" if release.before else ""
     approvers = [who for line in _said(release, "Approved-by") for who in line.split(", ")]
     approved = (
-        "no approval was needed"
+        "no approval required"
         if approvers == [_NOBODY]
         else (f"approved by {people(approvers)}" if approvers else "approved")
     )
@@ -71,5 +71,5 @@ def _list(lines: Sequence[str]) -> str:
     shown = [f"- {line}" for line in lines[:MOST_CHANGES]]
     more = len(lines) - len(shown)
     return "\n".join([*shown, *([f"- and {more} more"] if more else [])]) or (
-        "No resource changed; see the files."
+        "No resources changed; see the files."
     )

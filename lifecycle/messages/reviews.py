@@ -3,9 +3,9 @@
 from lifecycle.messages.markdown import code, number
 
 REVIEWED = "branch reviews"
-IS_REVIEWED = "the reviews that the branch's rules require are there"
-REVIEW_OBJECTS = "a review asks for changes, and the branch's rules require its approval"
-REVIEW_WHO = "somebody whose reviews count for the branch's rules: write access at least"
+IS_REVIEWED = "the branch's required reviews are given"
+REVIEW_OBJECTS = "a reviewer requested changes, and the branch's rules require an approving review"
+REVIEW_WHO = "somebody whose reviews count for the branch's rules (at least write access)"
 
 
 def not_reviewed(given: int, wanted: int) -> str:

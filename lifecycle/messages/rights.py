@@ -11,15 +11,17 @@ from lifecycle.rights import Reason, Refused, Unsure
 NOBODY = "a rule of `access` that names somebody, here and on the default branch"
 """What it takes where two configurations name nobody in common."""
 
-APPROVERS = "whoever `access.approve` names: unless it says otherwise, write access, no author"
+APPROVERS = (
+    "those listed in `access.approve` (by default, anybody with write access except the authors)"
+)
 
 _UNREADABLE: Mapping[Unreadable, str] = {
     Unreadable.PERMISSION: (
         "the App may not read teams: grant it the organization permission *Members: Read-only*"
     ),
-    Unreadable.MISSING: "there is no such team, or the App cannot see it",
-    Unreadable.LARGE: "is too large to be read: shorten it, or name people instead",
-    Unreadable.ADDRESS: "an owner is an e-mail address: write the login into CODEOWNERS",
+    Unreadable.MISSING: "the team does not exist, or the App cannot see it",
+    Unreadable.LARGE: "is too large to read: shorten it, or list people instead",
+    Unreadable.ADDRESS: "lists an e-mail address: replace it with a login in CODEOWNERS",
     Unreadable.UNTOLD: "the rules that hold do not name this team, so nobody is told who is in it",
 }
 """Why nobody can tell who is meant, and what to do."""
@@ -52,7 +54,7 @@ def unsure(found: Unsure) -> str:
 def actual(refused: Refused) -> str:
     """What the person has instead."""
     if refused.reason is Reason.BOT:
-        return "an account that is not a person's"
+        return "a bot account"
     return access(refused.role) if refused.role > Role.NONE else "no access"
 
 
@@ -73,7 +75,7 @@ def somebody(rule: AccessRule, owned: Owned | None, authors: Sequence[str]) -> s
     if owned is not None:
         text += f" ({_owners(owned)})"
     if authors and not rule.self_allowed:
-        text += f", not {people(authors)} (who wrote it)"
+        text += f", not {people(authors)} (the author)"
     return text
 
 
@@ -91,15 +93,15 @@ def asked(
 def by_itself(packages: Sequence[str], rule: AccessRule) -> str:
     """A rule that approves by itself, and what it has found."""
     apps = " or ".join(sorted(str(app) for app in rule.automatic))
-    return f"{names(packages)}: needs no approval, since {apps} made it and it is patch-level"
+    return f"{names(packages)}: no approval required, because {apps} made this patch-level change"
 
 
 def _owners(owned: Owned) -> str:
     if owned.why is not None:
         return f"CODEOWNERS {_UNREADABLE[owned.why]}"
     if not owned.owners:
-        return "CODEOWNERS names nobody for it"
-    return f"CODEOWNERS names {some(map(code, owned.owners))}"
+        return "CODEOWNERS lists nobody for it"
+    return f"CODEOWNERS lists {some(map(code, owned.owners))}"
 
 
 def counts(login: str, source: Source | None) -> str:
@@ -110,8 +112,8 @@ def counts(login: str, source: Source | None) -> str:
 def counts_not(login: str, refused: Refused) -> str:
     """Somebody whose approval does not count for a rule, and why."""
     if refused.is_author:
-        return f"{person(login)} does not count: wrote a part of it"
-    return f"{person(login)} does not count: has {actual(refused)}, is not among those named"
+        return f"{person(login)} does not count: is one of the authors"
+    return f"{person(login)} does not count: has {actual(refused)}, and is not listed"
 
 
 def cannot_tell(login: str, found: Unsure) -> str:

@@ -197,11 +197,12 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
         case Stage.PROPOSED:
             return f"{what} is proposed"
         case Stage.MERGED if proposal.once_published:
-            return f"Published, and not tagged any more: {what}"
+            return f"Published, but the tag is gone: {what}"
         case Stage.MERGED:
-            return f"Merged, not {'approved' if proposal.content.untagged else 'published'}: {what}"
+            lacks = "approved" if proposal.content.untagged else "published"
+            return f"Merged, but not {lacks}: {what}"
         case Stage.PUBLISHED if any(t.tagging.within is not None for t in proposal.content.touched):
-            return f"Merged, not published by itself: its content is in {what}"
+            return f"Merged, but not published by itself: its content is in {what}"
         case Stage.PUBLISHED:
             done = proposal.content.ledger and proposal.content.untagged
             return f"{'Done:' if done else 'Published'} {what}"

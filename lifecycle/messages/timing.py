@@ -8,23 +8,33 @@ from lifecycle.facts.checks import Outside
 from lifecycle.messages.markdown import code, name, person, quote, some
 from lifecycle.windows import Window, WindowKind
 
-OPEN = "the windows let it be published now"
-WINDOW_WHO = "nobody: it goes on by itself then. Whoever may, can except it: `/override window`"
-FREEZE_WHO = "whoever may freeze. Whoever may, can except this proposal: `/override freeze`"
+OPEN = "no window prevents publishing now"
+WINDOW_WHO = (
+    "nobody: it continues automatically. To publish sooner, an approver can comment `/override"
+    " window <reason>`"
+)
+FREEZE_WHO = (
+    "whoever may freeze. To publish only this one, an approver can comment `/override freeze"
+    " <reason>`"
+)
 UNREAD_WANTED = (
     "that the bot can read it: the App needs the permission Issues (read and write), or the"
     " repository no issues"
 )
 UNREAD_WHO = "an administrator of the repository, or nobody: the bot tries again by itself"
 NEVER_OVERRIDDEN = (
-    "`/override` refused: it is for `window`, `freeze` and `check:<name>` of `publish.checks` only."
-    " Approval, rendering and validation have no exceptions."
+    "`/override` refused: it only works for `window`, `freeze` and `check:<name>` of"
+    " `publish.checks`."
+    " Approval, rendering and validation cannot be overridden."
+)
+NOTHING_FROZEN = (
+    "nothing is frozen by a comment. To change a window, edit `publish.windows` in"
+    " `.porchbot.yaml`."
 )
 TOO_MUCH_FROZEN = (
     "`/freeze` refused: so much is frozen already that one more cannot be remembered. `/thaw` what"
     " is over, or freeze everything in place of many folders: `/freeze . <reason>`."
 )
-NOTHING_FROZEN = "nothing was frozen by a comment. Windows are in `.porchbot.yaml`."
 
 
 def moment(at: datetime, zone: tzinfo = UTC) -> str:
@@ -43,8 +53,8 @@ def closed(closing: Sequence[Window]) -> str:
 def _closing(window: Window) -> str:
     where = _place(window.paths)
     if window.kind is WindowKind.FREEZE:
-        return f"a window freezes {where}: {quote(window.reason)}"
-    return f"outside of the windows for {where}: {quote(window.reason)}"
+        return f"{where} is frozen by a window ({quote(window.reason)})"
+    return f"{where} is outside its publishing windows ({quote(window.reason)})"
 
 
 def _place(paths: Sequence[str]) -> str:
@@ -54,8 +64,8 @@ def _place(paths: Sequence[str]) -> str:
 def opens(closing: Sequence[Window], at: datetime | None) -> str:
     """What is waited for, by the clock of the first of the windows."""
     if at is None:
-        return "another `publish.windows` in `.porchbot.yaml`: none ends this in sight"
-    return f"that it is {moment(at, closing[0].zone)}"
+        return "a change of `publish.windows` in `.porchbot.yaml`: nothing there ends this"
+    return f"wait until {moment(at, closing[0].zone)}"
 
 
 def frozen(freezes: Iterable[Frozen]) -> str:
@@ -77,14 +87,14 @@ def thaw(freezes: Sequence[Frozen]) -> str:
     """What ends freezes."""
     ends = [each.until for each in freezes if each.until]
     if len(ends) == len(freezes):
-        return f"`/thaw`, or that it is {moment(max(ends))}"
+        return f"`/thaw`, or wait until {moment(max(ends))}"
     return "`/thaw`"
 
 
 def overridden(exceptions: Iterable[Overridden], past: str) -> str:
     """Who let a proposal past a gate, and what it says."""
     by = "; ".join(f"{person(each.person)}: {quote(each.reason)}" for each in exceptions)
-    return f"excepted by {by} ({past})"
+    return f"overridden by {by} ({past})"
 
 
 def freeze_done(freeze: Frozen) -> str:
@@ -92,14 +102,15 @@ def freeze_done(freeze: Frozen) -> str:
     until = f" until {moment(freeze.until)}" if freeze.until else ""
     ends = code(f"/thaw {freeze.path}/" if freeze.path else "/thaw")
     return (
-        f"{_place([freeze.path])} is frozen{until}: {quote(freeze.reason)}. Nothing of it is merged"
-        f" or tagged by the bot. {ends} ends it."
+        f"{_place([freeze.path])} is frozen{until}: {quote(freeze.reason)}. The bot merges and"
+        " tags nothing in it"
+        f" meanwhile. Comment {ends} to end this."
     )
 
 
 def over(until: datetime) -> str:
     """The answer to `/freeze` with an end that has come."""
-    return f"`/freeze` refused: {moment(until)} is over. Name a later moment, or none."
+    return f"`/freeze` refused: {moment(until)} is in the past. Give a later time, or leave it out."
 
 
 def nothing_there(path: str, reason: str, nearest: Sequence[str]) -> str:
@@ -123,32 +134,35 @@ def still_frozen(path: str, freezes: Sequence[Frozen]) -> str:
     """The answer to `/thaw` of something else than what is frozen."""
     there = some(_place([each.path]) for each in freezes)
     return (
-        f"`/thaw` refused: {name(path)} itself is not frozen. Frozen: {there}. Name one of these,"
-        " or nothing to thaw all."
+        f"`/thaw` refused: {name(path)} itself is not frozen. Frozen: {there}. Give one of these,"
+        " or no folder to thaw all."
     )
 
 
 def no_such_gate(gate: str, there: Sequence[str]) -> str:
     """The answer to `/override` of a gate that does not wait."""
-    waits = f" What waits and has exceptions here: {some(map(code, there))}." if there else ""
-    return f"`/override` refused: {code(gate)} keeps nothing from being published here.{waits}"
+    waits = f" Gates that can be overridden here: {some(map(code, there))}." if there else ""
+    return f"`/override` refused: {code(gate)} does not prevent publishing here.{waits}"
 
 
 def override_done(gate: str, *, missing: bool) -> str:
     """The answer to `/override`."""
-    more = " It takes one of somebody else as well." if missing else ""
+    more = " It takes effect once somebody else does the same." if missing else ""
     return (
-        f"an exception from {code(gate)} for this proposal, as its packages stand now, is"
-        f" recorded.{more}"
+        f"the exception from {code(gate)} is recorded for this proposal with its current"
+        f" content.{more}"
     )
 
 
 def outside_wanted(check: Outside) -> str:
     """What a check of others has to say, and who has to say it."""
-    return "success at this head" + (f", by the App {code(check.app)}" if check.app else "")
+    return "success on the head commit" + (f", by the App {code(check.app)}" if check.app else "")
 
 
 def outside_who(check: Outside, spelled: str) -> str:
     """Who can make a check of others pass, or let the proposal past it."""
     who = f"the App {code(check.app)}" if check.app else f"whatever reports {code(check.name)}"
-    return f"{who}. Whoever may, can except it: {code(f'/override {spelled}')}"
+    return (
+        f"{who}. To publish without it, an approver can comment"
+        f" {code(f'/override {spelled} <reason>')}"
+    )

@@ -9,16 +9,16 @@ from lifecycle.facts.update import Update, UpdateConflict
 from lifecycle.messages import gates
 from lifecycle.messages.markdown import MOST_LISTED, code, names, number, quote, shell
 
-UNRELATED = "the two have no history in common"
-SEVERAL = "they were merged into one another more than once, so there is no single common state"
-TOO_SLOW = "git takes too long to work out the merge"
-SAME_LINES = "changed on both sides, in lines that touch"
+UNRELATED = "the two branches share no history"
+SEVERAL = "they were merged into each other more than once, so there is no single merge base"
+TOO_SLOW = "git takes too long to compute the merge"
+SAME_LINES = "changed on both sides, in the same or adjacent lines"
 
 
 def by_hand(base_ref: str) -> str:
     """How to do the same without the bot."""
     merge = code(f"git fetch origin && {shell('git', 'merge', f'origin/{base_ref}')}")
-    return f"{merge}, settle what conflicts, and push"
+    return f"{merge}, resolve the conflicts, and push"
 
 
 def of_fork(base_ref: str) -> str:
@@ -49,7 +49,7 @@ def unknown(base_ref: str) -> str:
 
 def up_to_date(base_ref: str) -> str:
     """The answer to `/rebase` where there is nothing to do."""
-    return f"already up to date: all of {code(base_ref)} is in this branch."
+    return f"already up to date: this branch contains all of {code(base_ref)}."
 
 
 def updated(proposal: Proposal) -> str:
@@ -59,7 +59,7 @@ def updated(proposal: Proposal) -> str:
     place = proposal.place
     return (
         f"merged {code(place.base_ref)} at {code(place.base[:10])} into this branch{by_field}. The"
-        " new head is rendered and checked; what it changes in a package is approved anew."
+        " new head is now rendered and checked; packages that this changes need approval again."
     )
 
 

@@ -249,12 +249,12 @@ WINDOWS = [
     ("a day that there is not", "until: 0 0 31 2 *", ".until",
      f"'0 0 31 2 *' {_NO_EDGE} {_EDGE}"),
     ("one half that recurs", "until: 0 0 3 2 *", "",
-     "it begins at one moment and ends at many, or the other way round. Give `from` and `until` a"
+     "one of `from` and `until` recurs and the other does not. Give `from` and `until` a"
      " cron expression each, or a date each; a date may be left out."),
     ("no time between", "from: 0 0 3 2 *, until: 0 0  3 2 *", "",
-     "it ends when it begins, or before. Give `until` a later moment than `from`."),
+     "it ends at or before its start. Give `until` a later moment than `from`."),
     ("an end before its beginning", "from: 2026-02-01, until: 2026-01-01", "",
-     "it ends when it begins, or before. Give `until` a later moment than `from`."),
+     "it ends at or before its start. Give `until` a later moment than `from`."),
     ("a date that there is not", "until: 2026-02-30", ".until",
      "'2026-02-30' is not a moment: day is out of range for month."
      " Write one such as 2026-12-20 18:00."),
@@ -447,13 +447,13 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     ),
     "a branch in full spelling": (
         "packages: [{branch: refs/heads/main}]\n",
-        [".porchbot.yaml:1, packages[0].branch: 'refs/heads/main' is not a branch: it is not the"
-         " name alone. Write its name, such as main."],
+        [".porchbot.yaml:1, packages[0].branch: 'refs/heads/main' is not a branch: it contains"
+         " more than the name. Write its name, such as main."],
     ),
     "a branch that git refuses": (
         "packages: [{branch: a..b}]\n",
-        [".porchbot.yaml:1, packages[0].branch: 'a..b' is not a branch: git allows no '..' in a ref"
-         " name. Write its name, such as main."],
+        [".porchbot.yaml:1, packages[0].branch: 'a..b' is not a branch: git does not allow '..'"
+         " in a ref name. Write its name, such as main."],
     ),
     "a text too long": (
         f"guardrails: {{validators: [{{image: a, fix: {'x' * 501}}}]}}\n",
@@ -535,8 +535,8 @@ def test_a_file_that_is_too_large_is_refused_and_not_read_whole() -> None:
     ):
         assert isinstance(found, BrokenPolicy)
         ((place, problem, fix),) = ((str(p.place), p.problem, p.fix) for p in found.problems)
-        assert (place, fix) == (path, "Leave out what no rule needs")
-        assert problem == "it has more than 1048576 bytes, which is more than is read"
+        assert (place, fix) == (path, "Remove what no rule needs")
+        assert problem == "it has more than 1048576 bytes, which is too large"
     assert config.read(b"#" * config.MOST_BYTES) == config.read(None)
 
 
@@ -708,6 +708,6 @@ def test_a_date_at_the_edge_of_the_calendar_is_a_problem_and_no_crash(
     window = f'{{kind: freeze, from: "{begins}", until: "{ends}", zone: {zone}, reason: r}}'
     read = config.read(f"version: 1\npublish:\n  windows: [{window}]\n".encode())
     assert isinstance(read, BrokenPolicy)
-    assert ["its year is not one of 1971 to 2999" in each.problem for each in read.problems] == [
+    assert ["its year is not between 1971 and 2999" in each.problem for each in read.problems] == [
         True
     ]

@@ -82,7 +82,10 @@ def test_what_names_no_defaults(text: str) -> None:
     """The short-cut takes a branch: whoever may push there changes the rules of everybody."""
     assert parse(text) is None
     (said,) = problems(read(f"extends: {text!r}\n".encode(), {})) or [""]
-    assert "names no defaults at a pinned commit. Write <owner>/.porchbot@" in said or not text
+    assert (
+        "is not a reference to defaults at a pinned commit. Write <owner>/.porchbot@" in said
+        or not text
+    )
 
 
 def test_files_extend_one_another_within_bounds() -> None:
@@ -99,8 +102,8 @@ def test_files_extend_one_another_within_bounds() -> None:
     deep = {**circle, second: f"extends: {third}\n".encode(), third: b""}
     for files in (circle, deep, {REF: f"extends: {REF}\n".encode()}):
         assert problems(read(OWN, files)) == [
-            ".porchbot.yaml, extends: more than 3 files extend one another, or one of them itself."
-            " Let the defaults extend nothing."
+            ".porchbot.yaml, extends: more than 3 files extend each other, or one extends itself."
+            " Remove `extends` from the defaults."
         ]
 
 
@@ -109,14 +112,15 @@ def test_defaults_that_break_the_rules_break_what_extends_them() -> None:
     broken = DEFAULTS.replace(b"kubeconform:v0.1", b"hunter2 hunter2")
     assert problems(read(OWN, {REF: broken})) == [
         f".porchbot.yaml, extends: the defaults acme/.porchbot@{SHA[:12]}:defaults.yaml cannot be"
-        " used (line 5 guardrails.validators[0].image). Mend them, and pin that commit."
+        " used (line 5 guardrails.validators[0].image). Fix them, and pin the commit with the fix."
     ]
     assert problems(read(OWN, {})) == [".porchbot.yaml: it is not there. Make it."]
     few = b"access: {approve: {from: ['user:a']}}\n"
     own = f"extends: {REF}\naccess: {{approve: {{require: 2}}}}\n".encode()
     assert problems(read(own, {REF: few})) == [
-        f".porchbot.yaml, extends: with the defaults acme/.porchbot@{SHA[:12]}:defaults.yaml this"
-        " cannot be used: access.approve. Set these keys here, or change the defaults."
+        ".porchbot.yaml, extends: this does not fit together with the defaults"
+        f" acme/.porchbot@{SHA[:12]}:defaults.yaml: access.approve. Set these keys here, or"
+        " change the defaults."
     ]
     observing = read(b"mode: observe\n" + OWN, {})
     assert isinstance(observing, BrokenPolicy)

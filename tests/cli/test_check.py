@@ -149,7 +149,7 @@ def test_other_packages_are_left_alone(top: Path) -> None:
     result = check(top)
     assert (result.exit_code, result.stdout) == (
         0,
-        "porchbot/publish: passed: No package is touched\n",
+        "porchbot/publish: passed: No packages changed\n",
     )
 
     git(top, "switch", "--quiet", "topic")
@@ -164,7 +164,9 @@ def test_rules_that_would_break_and_rules_that_are_broken(top: Path) -> None:
     result = check(top)
     assert result.exit_code == 1
     assert result.stdout.startswith(".porchbot.yaml:2: error: bogus: the key 'bogus' is unknown.")
-    assert result.stdout.endswith("porchbot/publish: failed: This would break the configuration\n")
+    assert result.stdout.endswith(
+        "porchbot/publish: failed: This change would break the configuration\n"
+    )
 
     git(top, "commit", "--quiet", "--all", "--message", "broken")
     write(top, {".porchbot.yaml": GUARDED})
@@ -264,6 +266,6 @@ def test_names_that_mislead_are_told_and_shown_in_full(top: Path) -> None:
     result = check(top)
 
     assert result.exit_code == 1
-    assert "Net/core/Kptfile: error: where file systems do not tell capital" in result.stdout
+    assert "Net/core/Kptfile: error: on file systems that ignore case" in result.stdout
     assert "net/ed<U+200B>ge/Kptfile: error: its path holds ZERO WIDTH SPACE" in result.stdout
     assert "\u200b" not in result.stdout

@@ -235,7 +235,7 @@ async def test_a_package_that_was_too_large_before_is_judged_as_it_is(subject: S
     (found,) = (each for each in verdict.findings if each.severity is Severity.WARNING)
     assert str(found.place) == "net/core/Kptfile"
     assert found.message == (
-        "what changes is not told: the package at the merge base is too large"
+        "the list of changes is missing: the package at the merge base is too large"
         " (big.yaml: the file has 9 bytes)"
     )
 

@@ -530,7 +530,7 @@ def test_an_approval_whose_comment_is_edited_falls_and_says_so() -> None:
 
     assert why(start) == Fallen.EDITED
     summary = next(c.body for c in settled(start).proposals[0].talk.answers if c.summary)
-    assert "the comment that gave it was edited since" in summary
+    assert "the comment was edited afterwards" in summary
     # Nothing brings it back, neither another edit nor a stale answer that shows none.
     assert why(replace(start, proposals=(changed(settled(start).proposals[0],
         comments=rested.talk.comments),))) == Fallen.EDITED  # fmt: skip

@@ -46,7 +46,7 @@ def test_a_patch_of_a_named_app_needs_nobody() -> None:
     assert needed(GOOD) == 0
     shown = summary.gate_list(judge(replace(FACTS, proposals=(GOOD,)), GOOD, memory.read(GOOD)))
     assert "**approved**: by rule" in shown
-    assert "needs no approval, since the App `renovate` made it and it is patch-level" in shown
+    assert "no approval required, because the App `renovate` made this patch-level change" in shown
 
 
 def test_what_the_bot_made_alone_needs_nobody_where_the_rule_names_it() -> None:

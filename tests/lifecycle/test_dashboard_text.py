@@ -42,9 +42,9 @@ def test_what_the_dashboard_says() -> None:
     assert dashboard(OVERVIEW) == (
         f"{INTRODUCTION}\n\n"
         "### Proposals (2)\n\n"
-        "- [#3](../pull/3) was merged and is not published. Waits since 2026-11-20: "
+        "- [#3](../pull/3) was merged but is not published. Waiting since 2026-11-20: "
         "**approved** (0 of 1)\n"
-        "- [#7](../pull/7) Grow core: `net/core`. Waits since 2026-11-20: **approved** (0 of 1); "
+        "- [#7](../pull/7) Grow core: `net/core`. Waiting since 2026-11-20: **approved** (0 of 1); "
         "**check `lint`** (still running)\n\n"
         "### Drafts (1)\n\n"
         "- drafts/net/x/w\n\n"
@@ -61,7 +61,7 @@ def test_an_empty_repository_has_nothing_to_tell() -> None:
     """The short-cut opens an issue wherever the bot is installed."""
     assert Overview(packages=(), changes=()).empty
     assert not OVERVIEW.empty
-    assert "Nothing is proposed." in dashboard(replace(OVERVIEW, changes=()))
+    assert "There are no open proposals." in dashboard(replace(OVERVIEW, changes=()))
 
 
 def test_thousands_of_packages_and_hundreds_of_proposals_have_room() -> None:

@@ -577,7 +577,7 @@ def test_a_proposal_without_a_package_is_not_green_while_its_merge_changes_one()
     (shown,) = (x for x in decide(facts(hidden)) if isinstance(x, a.SetCheck))
 
     assert shown.conclusion == "failure"
-    assert "leave `net/edge` other than shown here" in shown.summary
+    assert "leave `net/edge` different from what is shown here" in shown.summary
     assert "merge `main` into this branch" in shown.summary
 
 
@@ -601,8 +601,8 @@ def test_a_removal_that_nobody_approved_is_not_published() -> None:
     text = "".join(c.body for c in by_hand.proposals[0].talk.answers)
 
     assert by_hand.head is not None, "its branch is kept while it is not approved"
-    assert "### Merged, not approved: net/core removed" in text
-    assert "**Merged, not approved**: net/core removed at" in text
+    assert "### Merged, but not approved: net/core removed" in text
+    assert "**Merged, but not approved**: net/core removed at" in text
 
     approved = settled(
         replace(by_hand, proposals=(asks(by_hand.proposals[0], APPROVER, "/approve", minutes=9),))
@@ -694,7 +694,7 @@ def test_a_head_is_not_green_where_it_is_not_judged() -> None:
     (shown,) = (x for x in decide(facts(ELSEWHERE)) if isinstance(x, a.SetCheck))
 
     assert rested.checks[PUBLISH].conclusion is None
-    assert shown.title == "Not judged: nothing is published from topic, but from main"
+    assert shown.title == "Not checked: packages are published from main, not from topic"
     assert "change the base branch of this pull request to `main`" in shown.summary
     assert "To merge it into `topic`, this check is not needed" in shown.summary
 
@@ -706,7 +706,7 @@ def test_where_a_head_is_judged_nobody_is_sent() -> None:
 
     assert [p.place.merged for p in settled(start, publishing=True).proposals] == [False, True]
     (shown,) = (x for x in decide(waits) if isinstance(x, a.SetCheck) and x.name == PUBLISH)
-    assert shown.title.startswith("net/core v5 waits: ")
+    assert shown.title.startswith("net/core v5 is waiting: ")
 
 
 def test_the_same_head_in_two_bases_is_green_for_neither_while_one_waits() -> None:
@@ -888,7 +888,7 @@ def test_rules_that_only_the_merge_would_change_are_a_gate() -> None:
 
     (shown,) = (x for x in actions if isinstance(x, a.SetCheck))
     assert shown.conclusion is None
-    assert "the merge would change `.porchbot.yaml`" in shown.summary
+    assert "merging would change `.porchbot.yaml`" in shown.summary
 
 
 @pytest.mark.parametrize("status", ["in_progress", "completed"])
@@ -900,7 +900,7 @@ def test_trouble_that_was_told_of_a_merged_proposal_is_taken_back(status: str) -
     sent = [one for one in decide(start) if isinstance(one, a.SetCheck)]
 
     assert [(s.head, s.title, s.conclusion) for s in sent] == [
-        (MERGED.place.head, "Merged, not published", "failure")
+        (MERGED.place.head, "Merged, but not published", "failure")
     ]
     assert sent[0].run == (5 if status == "in_progress" else None)
     assert [one for one in decide(settled(start)) if isinstance(one, a.SetCheck)] == []

@@ -372,7 +372,7 @@ def test_an_edited_answer_whose_text_was_lost_says_that_it_is_not_known() -> Non
     after = settled(edited(lost, "Approved by everybody.", summary=False)).proposals[0]
 
     edited_one, again = (c for c in after.talk.answers if not c.summary)
-    assert "not known any more" in edited_one.body
+    assert "no longer known" in edited_one.body
     assert not edited_one.altered
     assert "approved head" in again.body  # nobody can tell any more that it had an answer
     remembered = memory.read(after)
@@ -486,7 +486,7 @@ def test_a_memory_without_room_blocks_and_says_so() -> None:
 
     body = next(c.body for c in p.talk.answers if c.summary)
 
-    assert "too much was asked here" in body
+    assert "more commands than the bot" in body
     assert judged(rested)[2] == Memory(p.talk.kept).answered
     assert decide(rested) == []
 

@@ -189,7 +189,8 @@ REFUSED: dict[str, tuple[set[str], list[str]]] = {
     "a path that git refuses": (
         {"net core"},
         [
-            "net core/Kptfile: its path cannot be part of a tag: git allows no ' ' in a ref name."
+            "net core/Kptfile: its path cannot be part of a tag: git does not allow ' ' in a"
+            " ref name."
             " Rename the folder."
         ],
     ),
@@ -231,7 +232,7 @@ def test_a_part_too_long_for_a_file_is_refused() -> None:
     assert naming.ref_problem("refs/tags/" + "é" * 126) == (
         "a part of the ref name is longer than 250 bytes"
     )
-    assert naming.ref_problem("refs/tags/net core/v1") == "git allows no ' ' in a ref name"
+    assert naming.ref_problem("refs/tags/net core/v1") == "git does not allow ' ' in a ref name"
     assert naming.ref_problem("refs/tags/" + "é" * 125) == ""
 
 

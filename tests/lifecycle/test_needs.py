@@ -68,7 +68,7 @@ def test_an_approval_of_one_package_counts_for_no_other() -> None:
     assert missing(both) == 0
     assert listed(ann) == [
         "  - ⏳ `net/edge`: 0 of 1, from maintain access.",
-        "    - ❌ `ann` does not count: has write access, is not among those named.",
+        "    - ❌ `ann` does not count: has write access, and is not listed.",
         "  - ✅ `net/core`: 1 of 1, from write access.",
         "    - ✅ `ann` counts: write access.",
     ]
@@ -212,10 +212,10 @@ def test_owners_are_shown_with_their_files() -> None:
     made = proposal(rule, "cid", teams={"net": NET}, owners={"net/core": OWNED})
 
     assert listed(made) == [
-        "  - ⏳ `net/core`, `net/core/a` and 2 more files (CODEOWNERS names `@acme/net`, `@bob`):"
+        "  - ⏳ `net/core`, `net/core/a` and 2 more files (CODEOWNERS lists `@acme/net`, `@bob`):"
         " 0 of 1, from a code owner.",
-        "    - ❌ `cid` does not count: has write access, is not among those named.",
-        "  - ✅ `net/core`, `net/core/z` (CODEOWNERS names `@cid`): 1 of 1, from a code owner.",
+        "    - ❌ `cid` does not count: has write access, and is not listed.",
+        "  - ✅ `net/core`, `net/core/z` (CODEOWNERS lists `@cid`): 1 of 1, from a code owner.",
         "    - ✅ `cid` counts: a code owner.",
     ]
 

@@ -30,12 +30,12 @@ from tests.lifecycle.settling import carry_out, settled
 BAD = Verdict(package="net/core", findings=(BLOCKING, BLOCKING))
 OUTDATED = replace(CORE, base=OTHER, changed_by=("#5",))
 OUT_OF_DATE = (
-    "@author this proposal is out of date: `net/core` changed in `main` since (#5). To go on,"
+    "@author this proposal is out of date: `net/core` changed in `main` since (#5). To continue,"
     " comment `/rebase`, or merge `main` into this branch, so that both are in it."
 )
 AFTER_PUSH = (
     "@author `porchbot/validate` fails with 2 errors after a push by `approver`, at `aaaaaaaaaa`."
-    " The check shows each at its line."
+    " The check shows each one at its line."
 )
 
 
@@ -99,9 +99,9 @@ def test_a_head_that_passed_and_now_fails_is_told_though_nobody_pushed() -> None
     (text,) = told(facts(proposal, checks={VALIDATE: passed}))
 
     assert text == (
-        "@author `porchbot/validate` passed at `aaaaaaaaaa` and now fails there with 2 errors:"
-        " nobody pushed, so the rules on `main` or a function changed. The check shows each at its"
-        " line."
+        "@author `porchbot/validate` passed at `aaaaaaaaaa` and now fails there with 2 errors."
+        " Nobody pushed, so the rules on `main` or a function changed. The check shows each one at"
+        " its line."
     )
     assert told(settled(facts(proposal, checks={VALIDATE: passed}))) == []
 
@@ -127,8 +127,9 @@ def test_a_rejection_is_told_to_whose_proposal_it_is() -> None:
     )
 
     assert told(facts(proposal)) == [
-        "@approver @author: `approver` sent it back: too @<!-- -->many racks. It is a draft again:"
-        " push the changes, then `/propose`."
+        "@approver @author: `approver` sent it back: too @<!-- -->many racks. This is a draft"
+        " again:"
+        " push your changes, then comment `/propose`."
     ]
     after = carry_out(facts(proposal), decide(facts(proposal)))
     assert told(after) == []

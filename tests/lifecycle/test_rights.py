@@ -205,7 +205,7 @@ def test_a_refusal_says_what_it_takes_and_what_there_is() -> None:
 
 
 def test_who_may_approve_without_a_configuration_at_hand() -> None:
-    assert texts.right(AccessAction.APPROVE).startswith("whoever `access.approve` names")
+    assert texts.right(AccessAction.APPROVE).startswith("those listed in `access.approve`")
     assert texts.named(DEFAULT.approve.sources) == "write access"
 
 

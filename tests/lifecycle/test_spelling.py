@@ -57,7 +57,7 @@ def test_what_nobody_sees_is_in_no_name(name: str, code: str) -> None:
     (found,) = naming.problems([name])
 
     assert found.severity is Severity.ERROR
-    assert f"({code}), which nobody can tell from its looks" in found.message
+    assert f"({code}), which is invisible or looks like another character" in found.message
     assert found.fix == "Rename the folder"
 
 

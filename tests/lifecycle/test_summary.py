@@ -58,7 +58,7 @@ def test_what_is_missing_comes_first_and_what_holds_is_folded() -> None:
         "- ❌ **valid**: 3 errors. **Needed:** no errors: fix them at their lines and push."
         " **Who:** the author.\n"
         "- ⏳ **approved**: 0 of 1. **Needed:** 1 more approval of this content: `/approve`."
-        " **Who:** somebody with write access, not `author` (who wrote it).\n\n"
+        " **Who:** somebody with write access, not `author` (the author).\n\n"
         "**Findings**"
     )
     assert text.endswith(
@@ -66,7 +66,7 @@ def test_what_is_missing_comes_first_and_what_holds_is_folded() -> None:
         "- ✅ **proposed**: it is proposed\n"
         "- ✅ **rendered**: Rendered output is up to date\n"
         "- ✅ **up to date**: `main` has no newer change of these packages\n"
-        "- ✅ **no objection**: nobody asked for changes\n"
+        "- ✅ **no objection**: nobody requested changes\n"
         "- ✅ **no hold**: nobody holds it\n\n</details>"
     )
 
@@ -124,24 +124,24 @@ def test_help_lists_what_this_person_can_do_here() -> None:
     here = changed(PROPOSAL, policy=rules)
 
     assert _answer(here, AUTHOR, "/help") == (
-        "@author you can ask for this here, at the start of a line:\n\n"
-        "- `/propose`: make this draft a proposal\n"
-        "- `/unapprove`, `/remove-approve`: take your own approval back\n"
-        "- `/reject [reason]`: send this proposal back to draft\n"
-        "- `/render`, `/rerender`: render again; commits the result where the bot may push\n"
-        "- `/rebase`: merge the base branch into this one, packages by resource and field\n"
-        "- `/check`, `/recheck`: check again, with nothing kept from before\n"
-        "- `/hold [reason]`: keep this from being published\n"
+        "@author you can use these commands here, each at the start of a line:\n\n"
+        "- `/propose`: propose this draft for publishing\n"
+        "- `/unapprove`, `/remove-approve`: remove your own approval\n"
+        "- `/reject [reason]`: turn this proposal back into a draft\n"
+        "- `/render`, `/rerender`: render again, and commit the result where the bot may push\n"
+        "- `/rebase`: merge the base branch into this branch, packages field by field\n"
+        "- `/check`, `/recheck`: check again from scratch\n"
+        "- `/hold [reason]`: prevent this from being published\n"
         "- `/unhold`, `/remove-hold`: end the hold\n"
-        "- `/diff [v<N>]`: tell what changes, here or since a revision, by resource and field\n"
-        "- `/why [field]`: tell what is still missing\n"
+        "- `/diff [v<N>]`: list the changes field by field, here or since a revision\n"
+        "- `/why [field]`: list what is still missing\n"
         "- `/help`: show this list\n\n"
-        "This takes somebody else:\n\n"
+        "These need somebody else:\n\n"
         "- `/approve`: approve the content as it stands now (takes maintain access)\n"
-        "- `/freeze [path/] [until <date> <time> | for <2h>] <reason>`: publish nothing of this"
-        " repository, or of a folder in it, from now on (takes maintain access)\n"
-        "- `/thaw [path]`: end what was frozen by a comment (takes maintain access)\n"
-        "- `/override <gate> <reason>`: let this past `window`, `freeze` or `check:<name>` (takes"
+        "- `/freeze [path/] [until <date> <time> | for <2h>] <reason>`: stop publishing for"
+        " the whole repository, or for one folder (takes maintain access)\n"
+        "- `/thaw [path]`: end a freeze (takes maintain access)\n"
+        "- `/override <gate> <reason>`: publish despite `window`, `freeze` or `check:<name>` (takes"
         " maintain access)\n"
         "- `/delete [<package>][@v<N>] [reason]`: open a pull request that withdraws a revision and"
         " deletes its tag; in one that removes a package: its revisions go as well (takes maintain"
@@ -149,10 +149,10 @@ def test_help_lists_what_this_person_can_do_here() -> None:
         "- `/deprecate [<package>@]v<N> <reason>`: open a pull request that deprecates a revision"
         " (takes maintain access)"
     )
-    outsider = _answer(here, OUTSIDER, "/help").partition("This takes somebody else")
+    outsider = _answer(here, OUTSIDER, "/help").partition("These need somebody else")
     assert "/why" in outsider[0]
     assert "/hold" in outsider[2]
-    assert "`/approve`" in _answer(here, APPROVER, "/help").partition("This takes")[0]
+    assert "`/approve`" in _answer(here, APPROVER, "/help").partition("These need")[0]
 
 
 def test_help_leaves_out_what_means_nothing_here() -> None:
@@ -172,7 +172,7 @@ def test_why_about_a_field_tells_what_is_said_about_it() -> None:
     assert _answer(BAD, AUTHOR, "/why spec.ports").startswith(
         "@author about `spec.ports`:\n\n**Findings**\n\n- **error** `net/core/router.yaml:12,"
     )
-    assert "nothing is said about `spec.other`" in _answer(BAD, AUTHOR, "/why spec.other")
+    assert "nothing found about `spec.other`" in _answer(BAD, AUTHOR, "/why spec.other")
 
 
 HARMLESS = {
@@ -286,6 +286,8 @@ def test_a_merge_that_another_one_published_says_so_and_names_the_right_revision
 
     assert not [a for a in actions if isinstance(a, Tag)]
     (text,) = [a.body for a in actions if isinstance(a, Say)]
-    assert text.startswith("### Merged, not published by itself: its content is in net/core v6\n\n")
+    assert text.startswith(
+        "### Merged, but not published by itself: its content is in net/core v6\n\n"
+    )
     assert "- The content of `net/core` here was published with `net/core/v6` by #9." in text
     assert "Tagged" not in text

@@ -109,7 +109,7 @@ def test_a_freeze_says_who_why_and_until_when_and_is_looked_at_again_then() -> N
     (gate,) = conclude(found).waits[7]
 
     assert gate.actual == "`owner` froze `net` until Sun 2026-03-01 15:00 UTC: fire"
-    assert gate.wanted == "`/thaw`, or that it is Sun 2026-03-01 15:00 UTC"
+    assert gate.wanted == "`/thaw`, or wait until Sun 2026-03-01 15:00 UTC"
     assert due(found) == until
 
 
@@ -147,18 +147,18 @@ def test_a_freeze_is_remembered_for_the_whole_repository(
 REFUSED: dict[str, tuple[str, str]] = {
     "no reason": ("/freeze", "`/freeze` takes a reason after it"),
     "no reason after a folder": ("/freeze net/", "`/freeze` takes a reason after it"),
-    "an end that is none": ("/freeze until we know more", "takes an end such as"),
-    "a day that there is not": ("/freeze until 2026-02-30 fire", "takes an end such as"),
+    "an end that is none": ("/freeze until we know more", "takes an end time such as"),
+    "a day that there is not": ("/freeze until 2026-02-30 fire", "takes an end time such as"),
     "an end that has come": (
-        "/freeze until 2026-02-01 fire", "refused: Sun 2026-02-01 00:00 UTC is over"
+        "/freeze until 2026-02-01 fire", "refused: Sun 2026-02-01 00:00 UTC is in the past"
     ),
     "out of the repository": ("/freeze ../other fire", "takes a folder of the repository"),
     "a gate that has no exceptions": (
         "/override approved fire", "for `window`, `freeze` and `check:<name>`"
     ),
-    "a gate that nobody closed": ("/override freeze fire", "keeps nothing from being published"),
+    "a gate that nobody closed": ("/override freeze fire", "does not prevent publishing"),
     "no reason for an exception": ("/override freeze", "`/override` takes a reason after it"),
-    "nothing to thaw": ("/thaw", "nothing was frozen by a comment"),
+    "nothing to thaw": ("/thaw", "nothing is frozen by a comment"),
 }  # fmt: skip
 
 
@@ -181,9 +181,9 @@ def test_checks_of_others_are_waited_for_and_can_be_excepted_at_this_head(merged
     gate = open_gates(facts(proposal))["check License scan"]
     assert (gate.actual, gate.wanted) == (
         "failure",
-        "success at this head, by the App `my-scanner`",
+        "success on the head commit, by the App `my-scanner`",
     )
-    assert gate.who.endswith('`/override "check:License scan"`')
+    assert gate.who.endswith('`/override "check:License scan" <reason>`')
     found = excepted(proposal, '"check:License scan"')
     assert publishes(found)
     (after,) = found.proposals
@@ -255,7 +255,7 @@ def test_an_exception_is_for_what_was_frozen_then_and_no_later_freeze() -> None:
 
     assert publishes(found)
     (gate,) = (g for g in _gates(found) if g.name == "freeze")
-    assert gate.actual == "excepted by `approver`: a hotfix (`owner` froze everything: fire)"
+    assert gate.actual == "overridden by `approver`: a hotfix (`owner` froze everything: fire)"
     again = Frozen(person="owner", at=NOW, comment=200, reason="fire again")
     assert not publishes(replace(found, freezes=log | {again}))
 

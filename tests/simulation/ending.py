@@ -123,7 +123,7 @@ class Ending:
         if not made or any(len(moves) > 1 for moves in made.values()):
             return
         for summary in summaries:
-            if pull.merged and "not tagged any more" in summary.body:
+            if pull.merged and "the tag is gone" in summary.body:
                 yield "reasons", f"its summary says that {', '.join(made)} is gone"
 
     def _verdict(self, pull: Any) -> str:

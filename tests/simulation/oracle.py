@@ -264,7 +264,7 @@ class Oracle:
         for who in stands:
             levels = self._evidence.roles_within(who, first, entry.place)
             if levels <= {"write", "maintain", "admin"}:
-                yield "no objection", f"{what}, though {who} asked for changes"
+                yield "no objection", f"{what}, though {who} requested changes"
         for who, word in holds.items():
             levels = self._evidence.roles_within(who, word.place, entry.place)
             if levels <= {"write", "maintain", "admin"}:

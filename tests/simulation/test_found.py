@@ -70,7 +70,7 @@ def test_a_tag_that_an_old_answer_does_not_show_is_not_called_gone() -> None:
         told.say("dan", pull, "/why", seconds=60)
         assert not told.sim.weather.coming
     assert "### Published app v1" in told.summary(pull)
-    assert not any("not tagged any more" in c.body for c in pull.comments)
+    assert not any("the tag is gone" in c.body for c in pull.comments)
 
 
 @pytest.mark.parametrize("call", range(1, 8))

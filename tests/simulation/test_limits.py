@@ -24,8 +24,8 @@ def test_a_look_that_is_put_off_says_so_in_the_check() -> None:
         told.say("cat", pull, "/approve", seconds=60)
         assert not told.sim.weather.coming
         waiting = published_check(told, pull)
-        assert waiting.title == "The bot waits: the forge grants it no more requests now"
-        assert "looks at this proposal again at about" in (waiting.summary or "")
+        assert waiting.title == "Waiting: the API rate limit is used up for now"
+        assert "checks this proposal again at about" in (waiting.summary or "")
         assert waiting.conclusion is None
         told.sim.pass_time(2400)
     assert "### Published app v1" in told.summary(pull)
@@ -41,6 +41,6 @@ def test_a_merge_that_is_tried_again_later_is_told_meanwhile() -> None:
         told.sim.weather.coming += away
         told.say("cat", pull, "/approve", seconds=20)
         assert 0 < len(told.sim.weather.coming) < len(away)
-        assert "the forge could not merge" in (published_check(told, pull).title or "")
+        assert "merging failed" in (published_check(told, pull).title or "")
         told.sim.pass_time(600)
     assert "### Published app v1" in told.summary(pull)

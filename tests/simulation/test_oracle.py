@@ -305,7 +305,7 @@ def made_another(scene: Scene) -> None:
 
 def called_gone(scene: Scene) -> None:
     proper(scene)
-    gone = "<!-- porchbot:summary porchbot -->\n### Published, and not tagged any more: app v1"
+    gone = "<!-- porchbot:summary porchbot -->\n### Published, but the tag is gone: app v1"
     with scene.simulation.forge.change():
         scene.hands.say(BOT, scene.hands.repo.pulls[1], gone)
 

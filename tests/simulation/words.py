@@ -69,7 +69,7 @@ class Words:
 
     def judge(self, entry: Entry) -> Iterator[tuple[str, str]]:
         """Judge a comment that the bot wrote, or wrote anew."""
-        if entry.text.startswith(SUMMARY) and "not tagged any more" in entry.text:
+        if entry.text.startswith(SUMMARY) and "the tag is gone" in entry.text:
             made = tags_of(self._evidence, entry.pull, entry.place)
             if made and all(len(moves) == 1 for moves in made.values()):
                 yield "reasons", f"the summary of #{entry.pull} says that {', '.join(made)} is gone"

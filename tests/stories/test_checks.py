@@ -193,7 +193,7 @@ def test_buttons_do_what_their_commands_do(play: World) -> None:
     wait_for("the proposal", lambda: not play.author.pull(number).draft or None)
     play.rests()
     presses(play, number, "porchbot/publish", "why", "owner")
-    assert "waits for 1 gate" in play.author.waits_for_answer(number, "@owner")
+    assert "is waiting for 1 gate" in play.author.waits_for_answer(number, "@owner")
     play.rests()
     assert len(play.author.answers(number)) == 1
     play.approver.says(number, "/approve")
@@ -216,7 +216,7 @@ def test_who_had_the_bot_render_by_a_button_is_an_author(play: World) -> None:
 
     play.approver.says(number, "/approve")
 
-    assert "authors do not approve" in play.author.waits_for_answer(number, "@approver")
+    assert "authors cannot approve" in play.author.waits_for_answer(number, "@approver")
 
 
 def test_a_button_takes_the_right_of_who_pressed_it(play: World) -> None:
@@ -252,7 +252,7 @@ def test_a_button_of_a_commit_that_is_proposed_twice_asks_which_is_meant(play: W
         run.actions = [{"identifier": "propose"}]  # from before the second one
         state.checks.press(run, state.user("author"), "propose")
 
-    answer = play.author.waits_for_answer(number, "does not say which")
+    answer = play.author.waits_for_answer(number, "cannot tell which")
 
     assert f"#{number}, #{other.number}" in answer
     assert play.author.pull(other.number).draft

@@ -30,7 +30,7 @@ def test_one_issue_follows_what_happens(stage: World) -> None:
     stage.start_bot()
     first = shows(stage, "Packages")
     number = stage.proposes("drafts/net/core/w", package("net/core"))
-    waiting = shows(stage, "Waits since")
+    waiting = shows(stage, "Waiting since")
     stage.approver.says(number, "/approve")
     stage.author.waits_for_tag("net/core/v1")
     published = shows(stage, "`net/core`: v1")
@@ -44,16 +44,17 @@ def test_one_issue_follows_what_happens(stage: World) -> None:
     other = stage.proposes("drafts/net/edge/w", resized("net/edge", 2))
     shows(stage, f"/pull/{other}")
 
-    assert first == "Nothing is proposed.\n\n### Packages (1)\n\n- `net/edge`: no revision"
+    assert first == "There are no open proposals.\n\n### Packages (1)\n\n- `net/edge`: no revision"
     day = f"{issue.created_at:%Y-%m-%d}"
     assert waiting == (
         "### Proposals (1)\n\n"
-        f"- [#{number}](../pull/{number}) Change: `net/core`. Waits since {day}: **approved**"
+        f"- [#{number}](../pull/{number}) Change: `net/core`. Waiting since {day}: **approved**"
         " (0 of 1)\n\n"
         "### Packages (1)\n\n- `net/edge`: no revision"
     )
     assert published == (
-        "Nothing is proposed.\n\n### Packages (2)\n\n- `net/core`: v1\n- `net/edge`: no revision"
+        "There are no open proposals.\n\n### Packages (2)\n\n- `net/core`: v1\n- `net/edge`:"
+        " no revision"
     )
     edited = [c.name for c in edits].count("PATCH /repos/{owner}/{repo}/issues/{issue_number}")
     assert edited == 2 + 1  # one assigns the draft to its author

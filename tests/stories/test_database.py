@@ -93,7 +93,7 @@ async def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(
     stage.owner.repository.get_git_ref("tags/net/core/v2").delete()
     stage.sweep()
     # It is told once the tag has not been there for 15 s: no list that is a moment old says so.
-    author.waits_for_answer(second, "not tagged any more")
+    author.waits_for_answer(second, "the tag is gone")
     stage.rests()
     numbers = [core, edge, far, second]
     said = {n: author.answers(n) for n in numbers}

@@ -27,7 +27,7 @@ def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: World) ->
     run = author.waits_for_check(pull.number, "porchbot/render", "failure")
     assert "kpt fn render" in (run.output.summary or "")
     asked = author.says(pull.number, "/propose")
-    author.waits_for_summary(pull.number, "the forge refused the bot's push")
+    author.waits_for_summary(pull.number, "the bot's push was refused")
     assert "an administrator of the repository" in author.summary(pull.number)
     wait_for("the reaction", lambda: "rocket" in author.reactions(pull.number, asked) or None)
     author.says(pull.number, "/render")
@@ -69,7 +69,7 @@ def test_a_branch_that_may_not_be_deleted_is_left_and_said(play: World) -> None:
 
     play.author.waits_for_tag("net/core/v1")
     summary = play.author.waits_for_summary(number, f"The branch `{BRANCH}` is left")
-    assert "the forge refused the bot's push" in summary
+    assert "the bot's push was refused" in summary
     play.rests()
 
 

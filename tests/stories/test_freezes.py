@@ -82,7 +82,7 @@ def test_a_scanner_of_others_is_waited_for_and_nobody_elses_word_counts(staged: 
 
         assert play.author.tags() == {}
         assert (
-            "**check `scan`**: not reported yet. **Needed:** success at this head, by the App"
+            "**check `scan`**: not reported yet. **Needed:** success on the head commit, by the App"
             " `my-scanner`." in play.author.summary(number)
         )
         state = play.forge.state

@@ -79,7 +79,7 @@ def test_from_a_draft_to_a_revision_with_statuses_that_nobody_can_forge(robot: R
     _, listed = author.repository.requester.requestJsonAndCheck("GET", path)
     newest = next(each for each in listed if each["context"] == "porchbot/publish")
     assert newest["creator"]["login"] == ROBOT
-    assert newest["description"].startswith("net/core v1 waits: approved by 0 of 1")
+    assert newest["description"].startswith("net/core v1 is waiting: approved by 0 of 1")
 
     approver.says(pull.number, "/approve")
     target = author.waits_for_tag("net/core/v1")

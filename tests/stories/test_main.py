@@ -119,7 +119,7 @@ def test_a_pull_request_without_packages_has_one_check_and_no_comment(play: Real
     run = play.author.waits_for_check(pull.number, "porchbot/publish", "success")
     play.rests()
 
-    assert run.output.title == "No package is touched"
+    assert run.output.title == "No packages changed"
     assert set(play.author.checks(pull.head.sha)) == {"porchbot/publish"}
     assert play.author.repository.get_issue(pull.number).comments == 0
 

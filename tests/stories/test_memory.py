@@ -75,7 +75,7 @@ def test_a_base_exchanged_and_back_takes_every_approval_with_it(play: World) -> 
 
     for number in (spoken, native):
         play.author.pull(number).edit(base="main")
-        play.author.waits_for_summary(number, "the base branch was changed since")
+        play.author.waits_for_summary(number, "the pull request's base branch was changed since")
     waits(play, spoken, "0 of 1")
     waits(play, native, "0 of 1")
 
@@ -198,7 +198,9 @@ def test_a_comment_edited_within_its_second_is_no_command(play: World) -> None:
         play.approver.repository.get_issue(number).get_comment(said).edit("/approve")
     play.forge.faults.hooks.release()
 
-    assert "Edits are not commands" in play.author.waits_for_answer(number, "@approver")
+    assert "Commands in edited comments are ignored" in play.author.waits_for_answer(
+        number, "@approver"
+    )
     play.rests()
     assert play.author.tags() == {}
 
@@ -210,7 +212,7 @@ def test_an_approval_that_is_edited_later_falls(play: World) -> None:
         if comment.body == "/approve":
             comment.edit("I did not mean that.")
 
-    play.author.waits_for_summary(number, "the comment that gave it was edited since")
+    play.author.waits_for_summary(number, "the comment was edited afterwards")
 
     waits(play, number, "0 of 1")
 
@@ -305,7 +307,7 @@ def test_rules_that_changed_while_the_bot_was_away_ask_again(stage: World) -> No
     stage.start_bot()
     stage.sweep()
 
-    stage.author.waits_for_answer(spoken, "or the functions that judge the package changed")
+    stage.author.waits_for_answer(spoken, "or functions that check the package changed")
     stage.rests()
     assert "0 of 1" in stage.author.summary(spoken)
     assert "0 of 1" in stage.author.summary(native)

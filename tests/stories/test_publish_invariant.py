@@ -11,7 +11,7 @@ from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, World, package, resized
 
 NOBODY_ASKED = CONFIG.replace("require: 1", "require: 0")
-MERGED = "Merged, not published"
+MERGED = "Merged, but not published"
 
 
 def proposed(world: World, branch: str, files: dict[str, str]) -> int:
@@ -153,12 +153,12 @@ def test_a_merge_that_takes_another_package_back_is_refused_before_and_after(
     play.rests()
 
     before = play.author.summary(number)
-    assert "the merge would leave `net/edge` other than shown here" in before
+    assert "merging would leave `net/edge` different from what is shown here" in before
     assert not play.author.pull(number).merged
     play.owner.merges(number)
 
     said = not_tagged(play, number, "the merge also changed `net/edge`")
-    assert "it was given before the merge, which did more than was shown" in said
+    assert "it was given before the merge, and the merge changed more than was shown" in said
     play.approver.says(number, "/approve")
     assert play.author.waits_for_tag("net/core/v1") == play.author.waits_for_tag("net/edge/v1")
 
@@ -203,7 +203,7 @@ def test_a_tag_of_somebody_else_is_never_called_published(play: RealWorld) -> No
     play.owner.git(clone, "fetch", "--quiet", "origin", "refs/tags/net/core/v2:refs/tags/kept")
     play.owner.git(clone, "push", "--quiet", "origin", ":refs/tags/net/core/v2")
     play.sweep()
-    text = play.author.waits_for_summary(number, "Published, and not tagged any more: net/core v2")
+    text = play.author.waits_for_summary(number, "Published, but the tag is gone: net/core v2")
     made = play.owner.git(clone, "rev-parse", "kept")
     again = f"git push --force origin {made}:refs/tags/net/core/v2"
     assert again in text

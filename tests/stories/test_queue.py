@@ -276,7 +276,7 @@ def test_what_we_could_bypass_is_not_merged(play: World) -> None:
             play.repository, strict=True, bypass=[play.app], name="up to date"
         )
     play.approver.says(number, "/approve")
-    said = play.author.waits_for_summary(number, "the bot could bypass it, and never does")
+    said = play.author.waits_for_summary(number, "the bot could bypass it, but never does")
     assert "up to date" in said
     play.rests()
     assert not pull(play, number).merged
@@ -293,7 +293,7 @@ def test_a_review_alone_merges_where_that_is_configured_and_only_there(staged: S
         seconds_pass(play.forge, 1)
         number = play.proposes("drafts/net/core/first", package("net/core"))
         play.approver.reviews(number)
-        play.author.waits_for_summary(number, "a review alone does not ask for it")
+        play.author.waits_for_summary(number, "a review alone does not start the merge")
         play.rests()
         assert not pull(play, number).merged
         play.author.says(number, "/approve")  # who may not approve asks for nothing

@@ -59,13 +59,13 @@ def test_another_merge_of_the_same_package_between_look_and_merge(play: World) -
     play.forge.faults.before(MERGE, lambda: ignore(play.owner.merges(other)), caller=BOT)
 
     approver.says(one, "/approve")
-    report = author.waits_for_answer(one, "Merged, not published")
+    report = author.waits_for_answer(one, "Merged, but not published")
     play.rests()
 
     assert f"`net/core` differs from the proposal, because #{other} changed it" in report
     assert set(tagged(play, "net/core")) == {"net/core/v1"}
-    assert "Merged, not published" in author.summary(one)
-    assert sum("Merged, not published" in text for text in author.answers(one)) == 1
+    assert "Merged, but not published" in author.summary(one)
+    assert sum("Merged, but not published" in text for text in author.answers(one)) == 1
 
     approver.says(one, "/approve")
     target = author.waits_for_tag("net/core/v2")
@@ -74,7 +74,7 @@ def test_another_merge_of_the_same_package_between_look_and_merge(play: World) -
     assert tagged(play, "net/core")["net/core/v2"] == target
     assert "Published net/core v2" in author.summary(one)
     # The other was merged by hand and without an approval: what it brought is in this revision.
-    assert "Merged, not published by itself" in author.summary(other)
+    assert "Merged, but not published by itself" in author.summary(other)
     assert f"was published with `net/core/v2` by #{one}." in author.summary(other)
 
 
@@ -89,11 +89,11 @@ def test_a_push_to_main_between_look_and_merge(play: World) -> None:
     )
 
     approver.says(number, "/approve")
-    report = author.waits_for_answer(number, "Merged, not published")
+    report = author.waits_for_answer(number, "Merged, but not published")
     play.rests()
 
     late = author.repository.get_commit("main").parents[0].sha
-    assert f"because {late[:10]} changed it in between" in report
+    assert f"because {late[:10]} changed it in the meantime" in report
     assert author.tags() == {}
     approver.says(number, "/approve")
     assert author.waits_for_tag("net/edge/v1") == author.pull(number).merge_commit_sha
@@ -115,12 +115,12 @@ def test_two_approved_proposals_merged_by_hand_while_the_bot_is_down(play: World
 
     play.start_bot()
     v1 = author.waits_for_tag("net/edge/v1")
-    report = author.waits_for_answer(one, "Merged, not published")
+    report = author.waits_for_answer(one, "Merged, but not published")
     play.rests()
 
     assert v1 == author.pull(two).merge_commit_sha
     assert set(author.tags()) == {"net/edge/v1"}
-    assert f"because #{two} changed it in between" in report
+    assert f"because #{two} changed it in the meantime" in report
     approver.says(one, "/approve")
     assert author.waits_for_tag("net/edge/v2") == author.pull(one).merge_commit_sha
 
@@ -163,14 +163,14 @@ def test_two_proposals_that_nobody_approved_merged_by_hand_are_both_reported(pla
 
     play.start_bot()
     for number in (one, two):
-        assert "approved: 0 of 1" in author.waits_for_answer(number, "Merged, not published")
+        assert "approved: 0 of 1" in author.waits_for_answer(number, "Merged, but not published")
     play.rests()
 
     assert author.tags() == {}
     play.sweep()
     play.rests()
     for number in (one, two):
-        assert sum("Merged, not published" in text for text in author.answers(number)) == 1
+        assert sum("Merged, but not published" in text for text in author.answers(number)) == 1
 
 
 # --- approvals ---
@@ -302,7 +302,7 @@ def test_what_is_pushed_beside_the_package_after_approval_is_not_merged(
     author.says(number, "/unhold")
     play.rests()
 
-    assert "beside the package changed since" in author.summary(number)
+    assert "along with the package changed since" in author.summary(number)
     assert not author.pull(number).merged
     approver.says(number, "/approve")
     author.waits_for_tag("net/core/v1")
@@ -325,7 +325,7 @@ def test_a_merge_that_finds_no_runner_is_published_when_there_is_one(
     late = tmp_path / "late.sock"
     play.environment["PORCHBOT_RUNNER_ADDRESS"] = f"unix:{late}"
     play.start_bot()
-    author.waits_for_answer(number, "Merged, not published")
+    author.waits_for_answer(number, "Merged, but not published")
     play.rests()
 
     late.symlink_to(runner.removeprefix("unix:"))

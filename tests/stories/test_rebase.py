@@ -106,5 +106,5 @@ def test_conflicts_are_told_field_by_field_and_nothing_is_pushed(by_itself: Worl
     author.waits_for_summary(other, "1 of 1")
     play.rests()
     author.merges_base("drafts/net/core/c", takes_nothing=True)
-    author.waits_for_summary(other, "the base branch changed the package since, and this takes")
+    author.waits_for_summary(other, "the base branch has changed the package since, and this")
     assert not author.pull(other).merged

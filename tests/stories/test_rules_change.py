@@ -53,7 +53,7 @@ def test_a_change_of_the_rules_waits_for_approval_under_the_rules_of_the_base(
 
     play.owner.pull(number).merge()
     play.rests()
-    assert not any("were changed by this merge" in text for text in play.author.answers(number))
+    assert not any("this merge changed the rules" in text for text in play.author.answers(number))
 
 
 def test_a_push_after_the_approval_of_rules_takes_it_back(play: World) -> None:
@@ -65,17 +65,17 @@ def test_a_push_after_the_approval_of_rules_takes_it_back(play: World) -> None:
 
     play.author.pushes("rules", {".porchbot.yaml": OPEN})
 
-    play.author.waits_for_summary(number, "what is merged beside the package changed since")
+    play.author.waits_for_summary(number, "what is merged along with the package changed since")
     play.rests()
     assert publish(play, number) is None
 
     play.author.pull(number).merge()  # nothing requires the check here
     play.rests()
-    told = [text for text in play.author.answers(number) if "were changed by this merge" in text]
-    assert ["not counted: `approver`: what is merged beside" in text for text in told] == [True]
+    told = [text for text in play.author.answers(number) if "this merge changed the rules" in text]
+    assert ["not counted: `approver`: what is merged along with" in text for text in told] == [True]
     play.sweep()
     play.rests()
-    assert sum("were changed by this merge" in text for text in play.author.answers(number)) == 1
+    assert sum("this merge changed the rules" in text for text in play.author.answers(number)) == 1
 
 
 def test_a_package_beside_a_change_of_the_rules_needs_both(play: World) -> None:
@@ -106,7 +106,7 @@ def test_a_link_in_the_place_of_the_rules_is_broken_and_an_administrator_repairs
     made = play.author.repository.create_pull(base="main", head="topic", title="x", body="")
     number = made.number
     play.approver.says(number, "/approve")
-    play.author.waits_for_summary(number, "it is no regular file")
+    play.author.waits_for_summary(number, "it is not a regular file")
     play.rests()
     assert not play.author.pull(number).merged
 
@@ -135,13 +135,13 @@ def test_the_check_of_the_rules_says_whose_verdict_they_would_change(play: World
 
     run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
 
-    assert run.output.title == "Valid; 1 open proposal would be judged otherwise"
+    assert run.output.title == "Valid; 1 open proposal would be affected"
     line = (
         f"- #{waiting} (net/core v1): waits for approved by 0 of 1 → waits for approved by 0 of 2"
     )
     assert line in run.output.summary
     assert f"#{same.number}" not in run.output.summary
-    assert "1 open proposal would be judged as before" in run.output.summary
+    assert "1 open proposal would not be affected" in run.output.summary
     play.rests()
     names = {run.name for run in play.author.checks(play.author.pull(waiting).head.sha).values()}
     assert "porchbot/config" not in names

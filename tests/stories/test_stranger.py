@@ -37,7 +37,7 @@ def test_a_title_alone_tells_what_is_missing(play: World) -> None:
     def titled() -> bool | None:
         run = play.author.checks(play.author.pull(number).head.sha).get("porchbot/publish")
         return (
-            run is not None and run.output.title == "net/core v1 waits: approved by 0 of 1"
+            run is not None and run.output.title == "net/core v1 is waiting: approved by 0 of 1"
         ) or None
 
     wait_for("the title of porchbot/publish", titled)

@@ -25,7 +25,7 @@ pipeline:
     assert note.message == (
         "pipeline.validators[0]: the function cannot be run here: it is not among the functions"
         " allowed here. Use a function that runs here (`porchbot fn list`), or ask the"
-        " administrators of this repository, or whoever operates the bot, for this: add the line"
+        " administrators of this repository, or the operator of the bot, to do this: add the line"
         " `- ghcr.io/acme/checks/ports` under `allow` in the runner's configuration."
     )
     assert note.message.isprintable()
@@ -86,7 +86,7 @@ def test_a_command_in_a_review_is_answered_once(play: World) -> None:
         play.approver.pull(number).create_review(body="/hold wait for me", event="COMMENT")
     play.author.pull(number).create_review(body="A hold? I `/hold` nothing.", event="COMMENT")
 
-    play.author.waits_for_answer(number, "@approver `/hold` in a review was not obeyed")
+    play.author.waits_for_answer(number, "@approver `/hold` in a review was ignored")
     play.sweep()
     play.rests()
 

@@ -77,12 +77,12 @@ def _said(play: RealWorld, number: int, key: str) -> None:
     run = play.author.waits_for_check(number, "porchbot/publish", None)
     ((error,),) = play.database(f"SELECT last_error FROM work WHERE key = '{key}'")
     found = re.fullmatch(
-        r"Since \d{4}-\d\d-\d\d \d\d:\d\d UTC the bot fails when it looks at this proposal\. It"
-        r" tries again by itself, and this goes when it succeeds\. If it stays, ask whoever"
-        r" operates the bot, and name `([0-9a-f]{10})`: it is in the bot's log\.",
+        r"Since \d{4}-\d\d-\d\d \d\d:\d\d UTC the bot has failed to check this proposal\. It"
+        r" retries automatically\. If this message stays, contact the operator"
+        r" of the bot and quote `([0-9a-f]{10})`, which is in the bot's log\.",
         run.output.summary or "",
     )
-    assert run.output.title == "The bot could not look at this proposal"
+    assert run.output.title == "The bot could not check this proposal"
     assert found, run.output.summary
     assert error.endswith(f"({found[1]})"), error
 

@@ -79,7 +79,9 @@ def test_an_edited_comment_is_no_command(play: World) -> None:
         play.forge.state.talk.find(play.repository, said).updated_at += timedelta(seconds=5)
     play.forge.faults.hooks.release()
 
-    assert "Edits are not commands" in play.author.waits_for_answer(number, "@approver")
+    assert "Commands in edited comments are ignored" in play.author.waits_for_answer(
+        number, "@approver"
+    )
     not_published(play, number)
     play.approver.says(number, "/approve")
     assert play.author.waits_for_tag("net/core/v1")
@@ -124,7 +126,7 @@ def test_help_why_misspelt_and_later_commands_are_answered(play: World) -> None:
     number = play.proposes(BRANCH, package("net/core"))
     wanted = {
         "/help": "- `/approve`: ",
-        "/why": "net/core v1 waits for 1 gate",
+        "/why": "net/core v1 is waiting for 1 gate",
         "/aprove": "`aprove` is not a command; did you mean `/approve`?",
         "/upgrade": "`/upgrade` is not a command here; run `porchbot pkg update`",
     }
@@ -165,8 +167,8 @@ def test_an_author_does_not_approve_himself(play: World) -> None:
     number = proposes(play, play.approver)
     play.approver.says(number, "/approve")
     refused = play.author.waits_for_answer(number, "@approver")
-    assert "authors do not approve their own work" in refused
-    assert "not `approver` (who wrote it)" in refused
+    assert "authors cannot approve their own work" in refused
+    assert "not `approver` (the author)" in refused
 
     play.approver.reviews(number)
 
@@ -180,11 +182,11 @@ def test_who_pushes_under_another_name_is_an_author_as_well(play: World) -> None
     """Fails when authors are read from commits: anybody can write any name there."""
     number = proposes(play, play.owner, author="approver")
     play.owner.says(number, "/approve")
-    assert "authors do not approve" in play.author.waits_for_answer(number, "@owner")
+    assert "authors cannot approve" in play.author.waits_for_answer(number, "@owner")
     play.owner.reviews(number)
 
     not_published(play, number)
-    assert "not `approver`, `owner` (who wrote it)" in play.author.summary(number)
+    assert "not `approver`, `owner` (the author)" in play.author.summary(number)
 
 
 def test_an_unknown_author_takes_one_more_approval(play: World) -> None:
@@ -193,7 +195,7 @@ def test_an_unknown_author_takes_one_more_approval(play: World) -> None:
     play.approver.says(number, "/approve")
     play.author.waits_for_answer(number, "approved head")
     text = play.author.waits_for_summary(number, "1 of 2 (`approver`)")
-    assert "one more than usual, because who wrote or pushed a commit is unknown" in text
+    assert "one more than usual, because the author or pusher of a commit is unknown" in text
     not_published(play, number)
 
     play.owner.says(number, "/approve")
@@ -215,7 +217,7 @@ def test_a_push_over_ones_commit_leaves_its_author_known(play: World) -> None:
 
     play.approver.says(number, "/approve")
 
-    assert "authors do not approve" in play.author.waits_for_answer(number, "@approver")
+    assert "authors cannot approve" in play.author.waits_for_answer(number, "@approver")
     not_published(play, number)
 
 
@@ -283,7 +285,7 @@ def test_a_record_of_another_proposal_edited_in_means_nothing(play: World, place
     approval = next(body for body in ours(play, first) if "approved head" in body)
     second = play.proposes("drafts/net/core/second", package("net/core"))
     play.author.says(second, "/why")
-    play.author.waits_for_answer(second, "waits for 1 gate")
+    play.author.waits_for_answer(second, "is waiting for 1 gate")
     play.rests()
 
     for comment in play.owner.repository.get_issue(second).get_comments():
@@ -348,7 +350,7 @@ def test_a_rebase_merge_by_hand_does_not_bring_its_own_rules(play: World) -> Non
 
     play.author.merges(number, "rebase")
 
-    assert "0 of 1" in play.author.waits_for_answer(number, "Merged, not published")
+    assert "0 of 1" in play.author.waits_for_answer(number, "Merged, but not published")
     play.rests()
     assert play.author.tags() == {}
 
@@ -362,7 +364,7 @@ def test_a_branch_does_not_name_itself_a_place_to_publish_from(play: World) -> N
 
     # It would need approval on main, where the same commit may be proposed: it is not green here.
     run = play.author.waits_for_check(number, "porchbot/publish", None)
-    assert run.output.title == "Not judged: nothing is published from mine, but from main"
+    assert run.output.title == "Not checked: packages are published from main, not from mine"
     not_published(play, number)
     assert set(play.author.checks(head)) == {"porchbot/publish"}  # no package is touched
 
@@ -375,7 +377,7 @@ def test_a_proposal_that_breaks_the_configuration_fails_at_the_line(play: World)
 
     run = play.author.waits_for_check(pull.number, "porchbot/publish", "failure")
 
-    assert run.output.title == "This would break the configuration"
+    assert run.output.title == "This change would break the configuration"
     line = broken.split("\n").index('  approve: {require: many, from: ["role:maintain"]}') + 1
     (note,) = run.get_annotations()
     assert (note.path, note.start_line, note.annotation_level) == (
@@ -416,7 +418,7 @@ def test_broken_configuration_on_main_fails_closed_and_shows(play: World) -> Non
 
     # Nobody could tell by which rules the review judged: it is asked for again.
     play.author.waits_for_summary(
-        number, "the rules or the functions that judge the package changed since"
+        number, "the rules or functions that check the package changed since"
     )
     not_published(play, number)
     play.approver.says(number, "/approve")
@@ -487,7 +489,7 @@ def test_the_author_of_a_fork_does_not_approve_himself(play: World) -> None:
 
     play.outsider.says(pull.number, "/approve")
 
-    assert "authors do not approve" in play.author.waits_for_answer(pull.number, "@outsider")
+    assert "authors cannot approve" in play.author.waits_for_answer(pull.number, "@outsider")
     not_published(play, pull.number)
 
 

@@ -288,7 +288,7 @@ def test_a_wake_while_a_look_runs_causes_another_look(play: World) -> None:
     play.approver.says(number, "/approve")
 
     assert play.author.waits_for_tag("net/core/v1")
-    assert "waits for 1 gate" in play.author.waits_for_answer(number, "@author")
+    assert "is waiting for 1 gate" in play.author.waits_for_answer(number, "@author")
 
 
 def test_a_wake_while_looks_fail_is_served_when_they_work_again(play: World) -> None:
@@ -416,7 +416,7 @@ def test_reject_sends_back_with_the_reason_and_propose_again(play: World) -> Non
     assert "@everyone" not in summary  # nobody is notified by our comment
     assert "Draft of net/core v1" in summary
     refused = play.approver.says(number, "/approve")
-    play.author.waits_for_answer(number, "`/approve` is for proposals; this is a draft")
+    play.author.waits_for_answer(number, "`/approve` is for proposals, and this is a draft")
     assert play.author.tags() == {}
 
     play.author.says(number, "/propose")
@@ -450,7 +450,7 @@ def test_a_request_for_changes_blocks_until_it_is_dismissed(play: World) -> None
     number = play.proposes(BRANCH, package("net/core"))
     pull = play.owner.pull(number)
     review = pull.create_review(pull.get_commits().reversed[0], body="No.", event="REQUEST_CHANGES")
-    play.author.waits_for_summary(number, "`owner` asked for changes")
+    play.author.waits_for_summary(number, "`owner` requested changes")
     play.approver.says(number, "/approve")
     play.author.waits_for_answer(number, "approved head")
     play.rests()
@@ -466,7 +466,7 @@ def test_a_request_for_changes_ends_with_that_persons_approval(play: World) -> N
     number = play.proposes(BRANCH, package("net/core"))
     pull = play.approver.pull(number)
     pull.create_review(pull.get_commits().reversed[0], body="No.", event="REQUEST_CHANGES")
-    play.author.waits_for_summary(number, "`approver` asked for changes")
+    play.author.waits_for_summary(number, "`approver` requested changes")
 
     play.approver.reviews(number)
 
@@ -496,7 +496,7 @@ def test_a_comment_from_before_is_no_command_after_a_restart_with_an_empty_datab
     """Fails when what was answered is known to the database alone."""
     number = play.proposes(BRANCH, package("net/core"))
     play.author.says(number, "/why")
-    play.author.waits_for_answer(number, "waits for 1 gate")
+    play.author.waits_for_answer(number, "is waiting for 1 gate")
     play.outsider.says(number, "/approve")
     play.author.waits_for_answer(number, "refused")
     play.rests()

@@ -38,7 +38,8 @@ def test_what_waits_for_a_window_says_until_when_and_is_published_by_itself(
         assert "net/core/v1" not in play.author.tags()
         said = play.author.summary(core)
         assert (
-            "**window**: outside of the windows for `net`: somebody is there. **Needed:** that it"
-            " is Thu 2026-01-01 01:05 Europe/Berlin (Thu 2026-01-01 00:05 UTC)." in said
+            "**window**: `net` is outside its publishing windows (somebody is there)."
+            " **Needed:** wait"
+            " until Thu 2026-01-01 01:05 Europe/Berlin (Thu 2026-01-01 00:05 UTC)." in said
         )
         wait_for("the tag", lambda: "net/core/v1" in play.author.tags(), 600)

@@ -71,7 +71,7 @@ def test_merged_by_hand_nothing_goes_before_it_is_approved(play: World) -> None:
     publishes(play)
     number = lists(play, WITHDRAWN)
     play.author.merges(number)
-    play.author.waits_for_summary(number, "Merged, not approved")
+    play.author.waits_for_summary(number, "Merged, but not approved")
     play.rests()
     assert set(play.author.tags()) == {"net/core/v1"}
 

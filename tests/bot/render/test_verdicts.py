@@ -80,7 +80,7 @@ def test_a_guardrail_that_warns_softens_no_function_of_the_packages_own(
 
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: evil}\n"
-ONE = "no function and no guardrail sees 1 resource in 1 file that this excludes: "
+ONE = "functions and guardrails do not see 1 resource in 1 file excluded here: "
 
 UNSEEN: dict[str, tuple[dict[str, str], dict[str, str], list[tuple[str, str]]]] = {
     "nothing is excluded": ({}, {"a.yaml": SECRET}, []),
@@ -125,7 +125,7 @@ UNSEEN: dict[str, tuple[dict[str, str], dict[str, str], list[tuple[str, str]]]] 
         [
             (
                 "net/core/.krmignore",
-                "no function and no guardrail sees 4 resources in 3 files that this excludes:"
+                "functions and guardrails do not see 4 resources in 3 files excluded here:"
                 " net/core/a.yaml, net/core/b.yaml, net/core/c.yaml",
             )
         ],

@@ -26,7 +26,7 @@ SUMMARY = """<!-- porchbot:record aGVsbG8 -->
 | gate | is | wanted | who |
 | --- | --- | --- | --- |
 | ✓ rendered | The packages equal their own rendering | | |
-| ✗ valid | 1 finding of severity error | no finding of severity error | the author |
+| ✗ valid | 1 finding of severity error | no findings of severity error | the author |
 | ✗ approvals | 0 of 1 | 1 more approval of this content: `/approve` | role:write, not @author |
 
 - **error** `net/core/deployment.yaml:8 spec.replicas`: wants an integer, has a string.

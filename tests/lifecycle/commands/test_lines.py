@@ -192,9 +192,9 @@ def test_what_is_told_says_what_to_do() -> None:
     (long,) = parse(UNSURE["a long paragraph with much in it"]).problems
     (many,) = parse("/approve\n" + "x\n" * 1_000).problems
 
-    assert "write it in a comment of its own, as plain text" in hidden.text()
-    assert "write it in a paragraph of its own" in long.text()
-    assert many.text() == "a comment of over 1000 lines is not read"
+    assert "post it as plain text in a separate comment" in hidden.text()
+    assert "write it in a separate paragraph" in long.text()
+    assert many.text() == "comments of more than 1000 lines are not read"
 
 
 # --- time -----------------------------------------------------------------------------------------

@@ -148,11 +148,11 @@ PROBLEMS: dict[str, tuple[str, tuple[commands.CommandProblem, ...]]] = {
     "words that are not to be repeated": ("@porchbot `@all`", (Misspelt("", ""),)),
     "words after a command that takes none": (
         "/approve please",
-        (Malformed("approve", "takes nothing after it; write it alone on its line"),),
+        (Malformed("approve", "takes no arguments; write it alone on its line"),),
     ),
     "another command on the same line": (
         "/approve /hold",
-        (Malformed("approve", "takes nothing after it; write it alone on its line"),),
+        (Malformed("approve", "takes no arguments; write it alone on its line"),),
     ),
     "two fields": ("/why a b", (Malformed("why", "takes one field, written without spaces"),)),
     "a long reason": (
@@ -163,19 +163,19 @@ PROBLEMS: dict[str, tuple[str, tuple[commands.CommandProblem, ...]]] = {
     ),
     "text that turns its direction": (
         "/hold a\u202eb",
-        (Malformed("hold", "holds characters that cannot be seen; write it in plain text"),),
+        (Malformed("hold", "contains invisible characters; write it as plain text"),),
     ),
     "a control character": (
         "/reject a\x1b[2J",
-        (Malformed("reject", "holds characters that cannot be seen; write it in plain text"),),
+        (Malformed("reject", "contains invisible characters; write it as plain text"),),
     ),
     "a line separator is no line end": (
         "/reject a\u2028/approve",
-        (Malformed("reject", "holds characters that cannot be seen; write it in plain text"),),
+        (Malformed("reject", "contains invisible characters; write it as plain text"),),
     ),
     "a comment that no forge accepts": (
         "/approve\n" + "x" * 65_536,
-        (Malformed("", "a comment of over 65536 characters is not read"),),
+        (Malformed("", "comments of more than 65536 characters are not read"),),
     ),
 }  # fmt: skip
 
@@ -198,7 +198,7 @@ def test_a_flood_of_commands_gets_one_answer() -> None:
     flood = parse("/check\n" * 500)
 
     assert flood.commands == (CheckCommand(),) * 20
-    assert flood.problems == (Malformed("", "only 20 commands of a comment are read"),)
+    assert flood.problems == (Malformed("", "only the first 20 commands of a comment are read"),)
 
 
 TEXTS: dict[str, tuple[commands.CommandProblem, str]] = {

@@ -82,11 +82,14 @@ NEEDED = {
 LETTERS = dict(zip(Stage, "DPMUC", strict=True))
 
 LATE: dict[Stage, str] = {
-    Stage.DRAFT: "is for proposals; this is a draft. `/propose` it first.",
-    Stage.PROPOSED: "is not for a proposal that is still open.",
-    Stage.MERGED: "is for open proposals; this one is merged. `/why` tells what it waits for.",
-    Stage.PUBLISHED: "comes too late: this is published. Open a new proposal.",
-    Stage.CLOSED: "is for open proposals; this one is closed. Reopen it first.",
+    Stage.DRAFT: "is for proposals, and this is a draft. Comment `/propose` first.",
+    Stage.PROPOSED: "does not apply to a proposal that is still open. Nothing was done.",
+    Stage.MERGED: (
+        "is for open proposals, and this one is merged. Comment `/why` to see what it is waiting"
+        " for."
+    ),
+    Stage.PUBLISHED: "comes too late: this is already published. Open a new pull request.",
+    Stage.CLOSED: "is for open proposals, and this one is closed. Reopen it first.",
 }
 
 
@@ -238,7 +241,7 @@ def test_a_command_is_one_row_and_one_function() -> None:
         Reaction.DONE,
     )
     assert ask(EXTENDED, PROPOSALS[Stage.DRAFT], APPROVER, body) == (
-        "@approver `/upgrade` is for proposals; this is a draft. `/propose` it first.",
+        "@approver `/upgrade` is for proposals, and this is a draft. Comment `/propose` first.",
         Reaction.REFUSED,
     )
     assert ask(EXTENDED, PROPOSAL, OUTSIDER, body) == (
