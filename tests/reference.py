@@ -83,7 +83,7 @@ def _titled(head: str, by: str) -> str:
 
 def _ways(row: CommandSpec[Any]) -> str:
     """How a command is written, then its aliases."""
-    return ", ".join(f"`/{way}`" for way in (row.usage, *row.aliases))
+    return _line(", ".join(f"`/{way}`" for way in (row.usage, *row.aliases)))
 
 
 def commands() -> str:
