@@ -49,7 +49,7 @@ def test_the_demo_says_what_its_pictures_show() -> None:
         "Label: porchbot: proposed",
         "reason: nobody is on call",  # the window
         "froze everything until",  # the dashboard
-        "an exception from `window`",
+        "the exception from `window` is recorded",
         "### Changes since v1",  # the release
     ):
         assert words in output.getvalue()

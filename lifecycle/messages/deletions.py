@@ -101,7 +101,7 @@ def broken(word: str, state: RevisionState) -> str:
     """The ledger cannot be read or changed."""
     return (
         f"{_refused(word)}: {code(state.path)} on {code(state.base_ref)} cannot be read, or has no"
-        " place for the entry. Mend it there in a pull request, and ask again."
+        " place for the entry. Fix it there in a pull request, and ask again."
     )
 
 

@@ -22,7 +22,7 @@ _UNREADABLE: Mapping[Unreadable, str] = {
     Unreadable.MISSING: "the team does not exist, or the App cannot see it",
     Unreadable.LARGE: "is too large to read: shorten it, or list people instead",
     Unreadable.ADDRESS: "lists an e-mail address: replace it with a login in CODEOWNERS",
-    Unreadable.UNTOLD: "the rules that hold do not name this team, so nobody is told who is in it",
+    Unreadable.UNTOLD: "the rules in force do not name this team, so its members are not revealed",
 }
 """Why nobody can tell who is meant, and what to do."""
 

@@ -142,7 +142,10 @@ def still_frozen(path: str, freezes: Sequence[Frozen]) -> str:
 def no_such_gate(gate: str, there: Sequence[str]) -> str:
     """The answer to `/override` of a gate that does not wait."""
     waits = f" Gates that can be overridden here: {some(map(code, there))}." if there else ""
-    return f"`/override` refused: {code(gate)} does not prevent publishing here.{waits}"
+    return (
+        f"`/override` refused: {code(gate)} does not prevent publishing here; `/why` lists what"
+        f" does.{waits}"
+    )
 
 
 def override_done(gate: str, *, missing: bool) -> str:
