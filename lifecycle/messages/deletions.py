@@ -63,7 +63,7 @@ def unlisted(state: PackageState) -> str:
     """The file cannot be changed."""
     return (
         f"{_refused('delete')}: {code(state.path)} here cannot be read, has no place for the"
-        " entries, or was just pushed. Mend it, and ask again."
+        " entries, or was just pushed. Fix it, and ask again."
     )
 
 
