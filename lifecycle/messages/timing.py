@@ -32,7 +32,8 @@ NOTHING_FROZEN = (
     " `.porchbot.yaml`."
 )
 TOO_MUCH_FROZEN = (
-    "`/freeze` refused: so much is frozen already that the bot cannot record another freeze. Comment"
+    "`/freeze` refused: so much is frozen already that the bot cannot record another freeze."
+    " Comment"
     " `/thaw` for what is over, or freeze everything instead of many folders: `/freeze . <reason>`."
 )
 
