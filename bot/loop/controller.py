@@ -166,7 +166,7 @@ class Controller:
         except Exception as error:  # whatever breaks, other keys go on, and people are told
             metrics.failed(work.key, "broke")
             return await self._broke("look broke", work, error)
-        if isinstance(after, Settled):
+        if isinstance(after, Settled | LookAgain):
             return after
         return Settled() if after is None else LookAgain(after)
 
@@ -221,7 +221,7 @@ class Controller:
         if not isinstance(key, keys.OfApp):
             self._serving.forget(key.repository)
 
-    async def handle(self, key: keys.Key, hint: Hint) -> float | Settled | None:
+    async def handle(self, key: keys.Key, hint: Hint) -> float | Settled | LookAgain | None:
         """Bring one key to rest.
 
         Returns:

@@ -14,8 +14,9 @@ from bot.loop.serving import Serving
 from bot.loop.settle import BUSY_WAIT, Rest, Settling
 from bot.loop.timed import may_be_told, seconds, sooner
 from bot.loop.unjudged import Unjudged, is_unjudged
+from bot.loop.work import LookAgain
 from bot.outcomes import ActionOutcome, Report
-from bot.store.hints import NEIGHBOUR, Hint, Press
+from bot.store.hints import NEIGHBOUR, NOTHING, Hint, Press
 from bot.store.port import Store
 from bot.store.values import Wait
 from lifecycle import observing, timing
@@ -46,11 +47,11 @@ class ProposalHandler:
         self._store = store
         self._unjudged = unjudged
 
-    async def handle(self, key: keys.ProposalKey, hint: Hint) -> float | None:
+    async def handle(self, key: keys.ProposalKey, hint: Hint) -> LookAgain | None:
         """Bring a head branch to rest.
 
         Returns:
-            Seconds after which to look again; None when it has settled.
+            When to look again; None when it has settled.
         """
         served = await self._serving.of(key.repository)
         async with served.lock(head_of(key)):
@@ -58,7 +59,8 @@ class ProposalHandler:
                 served.echoes.forget()
             reconciler = ProposalReconciler(served, self._store, self._unjudged, key, hint)
             try:
-                return await self._settling.settle(reconciler)
+                after = await self._settling.settle(reconciler)
+                return None if after is None else LookAgain(after, reconciler.spent)
             finally:
                 await reconciler.begun.end()
 
@@ -93,6 +95,7 @@ class ProposalReconciler:
         self._waits: Mapping[int, tuple[Wait, ...]] = {}
         self._showed = False
         self.begun = Begun(served.clock)
+        self.spent = NOTHING
         self.hint = hint
         self.key = self.waiting = str(key)
 
@@ -166,6 +169,8 @@ class ProposalReconciler:
 
     async def rest(self, looked: Looked) -> Rest:
         """Wait for functions, for what the forge tells late, and for what the hint said exists."""
+        # What was pressed is answered: to wait for an hour must not do it again at each wake.
+        self.spent = Hint(rerun=self.hint.rerun, pressed=self.hint.pressed)
         await self._close(looked.facts)
         await self._keep_waits(self._waits, looked.facts)
         if any(map(is_unjudged, looked.facts.proposals)):

@@ -23,7 +23,7 @@ from bot.keys import Key, ProposalKey, parse
 from bot.logs import Seldom
 from bot.loop.turns import FairTurns
 from bot.overtaken import LOOK, CurrentLook
-from bot.store.hints import Hint
+from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import LEASE, StoreError, Taken, Turns
 from bot.tasks import end, to_the_end, wait_for
@@ -73,9 +73,15 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Not settled, and nothing failed: look again after so many seconds, with the same hint."""
+    """Not settled, and nothing failed: look again later, with the same hint.
+
+    Attributes:
+        after: Seconds.
+        spent: What of the hint was dealt with; it would be done again at each further look.
+    """
 
     after: float
+    spent: Hint = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +286,8 @@ class Worker:
         match result:
             case Settled(after):
                 return await self._store.queue.done(taken, after=after)
-            case LookAgain(after):
-                return await self._store.queue.again(taken, after)
+            case LookAgain(after, spent):
+                return await self._store.queue.again(taken, after, spent)
             case Failed(reason):
                 wait = backoff(taken.failing, self._clock.random())
                 return await self._store.queue.failed(taken, reason, wait)

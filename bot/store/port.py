@@ -100,8 +100,14 @@ class Queue(Protocol):
             Whether we still had it; otherwise nothing was written.
         """
 
-    async def again(self, taken: Taken, after: float) -> bool:
-        """The key has not settled: keep its hint, and look again after so many seconds."""
+    async def again(self, taken: Taken, after: float, spent: Hint = NOTHING) -> bool:
+        """The key has not settled: keep its hint, and look again after so many seconds.
+
+        Args:
+            taken: What was taken.
+            after: Seconds.
+            spent: What of the hint was dealt with all the same.
+        """
 
     async def failed(self, taken: Taken, error: str, after: float, *, hold: bool = False) -> bool:
         """The look failed: look again after so many seconds, or at the next wake.

@@ -91,8 +91,8 @@ class PostgresQueue:
     async def done(self, taken: Taken, *, after: float | None = None) -> bool:
         return await self._finish(DONE, taken, after=after)
 
-    async def again(self, taken: Taken, after: float) -> bool:
-        return await self._finish(AGAIN, taken, after=after)
+    async def again(self, taken: Taken, after: float, spent: Hint = NOTHING) -> bool:
+        return await self._finish(AGAIN, taken, after=after, spent=spent)
 
     async def failed(self, taken: Taken, error: str, after: float, *, hold: bool = False) -> bool:
         return await self._finish(FAILED, taken, after=after, error=error[:2000], hold=hold)
@@ -139,6 +139,7 @@ class PostgresQueue:
         after: float | None = None,
         error: str = "",
         hold: bool = False,
+        spent: Hint = NOTHING,
     ) -> bool:
         rows = await self._database.ask(
             query,
@@ -146,6 +147,7 @@ class PostgresQueue:
                 "key": taken.key,
                 "owner": taken.owner,
                 "wanted": taken.wanted,
+                "spent": as_json(spent.to_json()),
                 "hint": as_json(taken.stored),
                 "after": after,
                 "error": error,

@@ -102,6 +102,7 @@ AGAIN = (
 UPDATE work SET
   due = CASE WHEN wanted > %(wanted)s THEN now()
     ELSE now() + make_interval(secs => %(after)s::float) END,
+  hint = hint_minus(hint, %(spent)s::jsonb),
   tries = 0, last_error = NULL, held = NULL, owner = NULL, lease = NULL
 {mine}
 """)

@@ -115,6 +115,19 @@ async def test_what_counts_each_time_is_not_lost_while_the_last_is_dealt_with(
     assert [t.hint for t in await stored.take_all()] == [Hint(everything=frozenset({"two"}))]
 
 
+async def test_looking_again_drops_what_was_dealt_with(stored: Stored) -> None:
+    """Short-cut refused: who waits for an hour runs what was pressed at each further look."""
+    told = Hint(comments=frozenset({1}), rerun=frozenset({"a", "b"}))
+    await stored.store.queue.wake(KEY, told)
+    (taken,) = await stored.take_all()
+
+    assert await stored.store.queue.again(taken, 3600, Hint(rerun=frozenset({"a"})))
+
+    await stored.an_hour_passes()
+    left = Hint(comments=frozenset({1}), rerun=frozenset({"b"}))
+    assert [t.hint for t in await stored.take_all()] == [left]
+
+
 async def test_looking_again_keeps_the_hint(stored: Stored) -> None:
     await stored.store.queue.wake(KEY, Hint(comments=frozenset({1})))
     (taken,) = await stored.take_all()

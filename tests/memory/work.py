@@ -167,10 +167,11 @@ class MemoryQueue:
         self._tell_if_wanted(row)
         return True
 
-    async def again(self, taken: Taken, after: float) -> bool:
+    async def again(self, taken: Taken, after: float, spent: Hint = NOTHING) -> bool:
         row = await self._mine(taken)
         if row is None:
             return False
+        row.hint = _minus(row.hint, spent.to_json())
         row.rest(self._next(taken, row, after))
         self._tell_if_wanted(row)
         return True
