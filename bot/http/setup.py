@@ -1,6 +1,7 @@
 """The pages of `porchbot setup`: a browser takes the App's manifest to the forge and its code back.
 
-Whoever opened the page first with the one-time token is let in, by a cookie, and nobody else. The
+Whoever first presses the button of the page at the one-time address is let in, by a cookie, and
+nobody else: chats and mail programs open an address to show a preview, and press no button. The
 code counts only with the `state` that this browser was given, once. No page holds a secret.
 """
 
@@ -19,16 +20,18 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.apps import KnownApp
+from bot.http.login import form_of
 from bot.http.status import html, to
 from bot.logs import redacted
 
 PAGE: Final = "/setup"
+ENTER: Final = "/setup/enter"
 CREATED: Final = "/setup/created"
 COOKIE: Final = "porchbot_setup"
 
 NOT_YOURS: Final = (
     "This page opens once, at the address with the token that `porchbot setup` printed, in the"
-    " browser that opened it first. Run `porchbot setup` again for a new token.\n"
+    " browser where somebody first pressed Continue. Run `porchbot setup` again for a new token.\n"
 )
 
 log = structlog.get_logger()
@@ -97,25 +100,29 @@ class SetupPages:
 
     def application(self) -> Starlette:
         """The ASGI application."""
-        return Starlette(routes=[Route(PAGE, self.page), Route(CREATED, self.created)])
+        return Starlette(
+            routes=[
+                Route(PAGE, self.page),
+                Route(ENTER, self.enter, methods=["POST"]),
+                Route(CREATED, self.created),
+            ]
+        )
 
     async def page(self, request: Request) -> Response:
-        """Let a browser in, then show what will be registered."""
-        given = request.query_params.get("token")
-        if given is not None:
-            return self._enter(request, given)
+        """Show what will be registered; the button that lets a browser in, where none is yet."""
         if not self._admits(request):
-            return PlainTextResponse(NOT_YOURS, 403)
+            token = request.query_params.get("token", "")
+            return html("setup-enter.html", token=token) if self._opens(token) else _refused()
         if self.app is not None:
             self.seen.set()
             return self._html("setup-done.html", app=self.app)
         return self._shown()
 
-    def _enter(self, request: Request, given: str) -> Response:
-        if self._token is None or not _same(given, self._token):
-            return PlainTextResponse(NOT_YOURS, 403)
-        if request.method == "HEAD":
-            return PlainTextResponse("")  # something looks ahead; whoever comes is let in
+    async def enter(self, request: Request) -> Response:
+        """Let in the browser that brings the token from the button; the token is used up."""
+        form = await form_of(request)
+        if form is None or not self._opens(form.get("token", "")):
+            return _refused()
         self._token, self._session = None, secrets.token_urlsafe(32)
         response = to(PAGE)  # away from the address that a history would keep
         response.set_cookie(
@@ -131,7 +138,7 @@ class SetupPages:
     async def created(self, request: Request) -> Response:
         """Take the code that the forge sent the browser back with."""
         if not self._admits(request):
-            return PlainTextResponse(NOT_YOURS, 403)
+            return _refused()
         async with self._one:
             if self.app is not None:
                 return to(PAGE)
@@ -151,6 +158,9 @@ class SetupPages:
         self.registered.set()
         return to(PAGE)
 
+    def _opens(self, given: str) -> bool:
+        return self._token is not None and _same(given, self._token)
+
     def _admits(self, request: Request) -> bool:
         given = request.cookies.get(COOKIE, "")
         return bool(self._session) and _same(given, self._session)
@@ -162,6 +172,10 @@ class SetupPages:
     def _html(self, name: str, status: int = 200, **shown: object) -> Response:
         parts = urlsplit(self._plan.forge)
         return html(name, status, forms=f"{parts.scheme}://{parts.netloc}", **shown)
+
+
+def _refused() -> Response:
+    return PlainTextResponse(NOT_YOURS, 403)
 
 
 def _same(given: str, wanted: str) -> bool:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx
 import pytest
@@ -50,8 +50,11 @@ class Setup:
         self.browser = httpx.Client(follow_redirects=True, timeout=60)
 
     def opens(self) -> httpx.Response:
-        """The browser opens the address that was printed."""
-        return self.browser.get(self.address)
+        """The browser opens the address that was printed, and somebody presses Continue."""
+        asked = self.browser.get(self.address)
+        (token,) = re.findall(r'name="token" value="([^"]+)"', asked.text)
+        (action,) = re.findall(r'action="([^"]+)"', asked.text)
+        return self.browser.post(urljoin(self.address, unescape(action)), data={"token": token})
 
     def posts(self, page: httpx.Response) -> tuple[str, httpx.Response]:
         """The browser presses the page's button; the state it carries, and the forge's page."""
@@ -98,6 +101,7 @@ def test_an_app_is_registered_without_a_secret_in_sight(
     finds the port."""
     setup = Setup(tmp_path, forge)
     try:
+        preview = httpx.get(setup.address)
         stranger = httpx.get(setup.address.partition("?")[0])
         guessed = httpx.get(setup.address + "x")
         page = setup.opens()
@@ -112,6 +116,7 @@ def test_an_app_is_registered_without_a_secret_in_sight(
         setup.close()
 
     assert [stranger.status_code, guessed.status_code, again.status_code] == [403, 403, 403]
+    assert (preview.status_code, list(preview.cookies)) == (200, [])  # of a chat program
     assert foreign.status_code == 403
     assert page.status_code == 200
     assert "token=" not in str(page.url)

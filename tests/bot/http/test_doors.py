@@ -42,6 +42,7 @@ DOORS = {
     "/status/logout": "the operator",
     "/status/again": "the operator",
     "/setup": "who has the one-time token",
+    "/setup/enter": "who has the one-time token",
     "/setup/created": "who has the one-time token",
 }
 """Every route there is: a new one has to say whose it is."""

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from bot.apps import KnownApp
-from bot.http.setup import CREATED, PAGE, RegistrationError, SetupPages, plan_of
+from bot.http.setup import CREATED, ENTER, PAGE, RegistrationError, SetupPages, plan_of
 from tests.bot.test_settings import APP
 
 TOKEN = "a one-time token"
@@ -49,20 +49,34 @@ class Stage:
 
 
 @pytest.mark.parametrize("secure", [True, False])
-async def test_the_cookie_goes_by_what_browsers_see_and_a_look_ahead_lets_nobody_in(
-    secure: bool,
-) -> None:
-    """Short-cuts refused: the scheme that comes out of a proxy; and a token that is used up by
-    whatever only asks whether the page is there.
-    """
+async def test_the_cookie_goes_by_what_browsers_see(secure: bool) -> None:
+    """The short-cut goes by the scheme that comes out of a proxy."""
     stage = Stage(APP)
     pages = SetupPages(stage.pages._plan, TOKEN, stage._register, secure=secure)
     transport = httpx.ASGITransport(pages.application())
     async with httpx.AsyncClient(transport=transport, base_url="http://here") as browser:
-        assert "set-cookie" not in (await browser.head(PAGE, params={"token": TOKEN})).headers
-        entered = await browser.get(PAGE, params={"token": TOKEN})
+        entered = await browser.post(ENTER, data={"token": TOKEN})
 
     assert ("Secure" in entered.headers["set-cookie"]) is secure
+
+
+async def test_the_preview_of_a_link_does_not_use_it_up() -> None:
+    """The short-cut lets in whatever asks for the address first: the chat program that it was
+    sent by, which shows a preview; the person who comes then is turned away."""
+    stage = Stage(APP)
+    async with stage.browser() as preview, stage.browser() as person:
+        for method in ("HEAD", "GET", "GET"):
+            seen = await preview.request(method, PAGE, params={"token": TOKEN})
+            assert (seen.status_code, list(preview.cookies)) == (200, [])
+        assert (await preview.get(PAGE)).status_code == 403
+        assert (await preview.get(ENTER, params={"token": TOKEN})).status_code == 405
+        asked = await person.get(PAGE, params={"token": TOKEN})
+        assert asked.text.count("<button") == asked.text.count("Continue</button>") == 1
+        assert "form-action 'self'" in asked.headers["content-security-policy"]
+        assert stage.states == []
+        shown = await person.post(ENTER, data={"token": TOKEN})
+        assert (shown.status_code, str(shown.url)) == (200, f"http://here{PAGE}")
+        assert "acme" in shown.text
 
 
 async def test_one_browser_is_let_in_once() -> None:
@@ -71,11 +85,14 @@ async def test_one_browser_is_let_in_once() -> None:
     async with stage.browser() as mine, stage.browser() as other:
         assert (await mine.get(PAGE)).status_code == 403
         assert (await mine.get(PAGE, params={"token": TOKEN[:-1]})).status_code == 403
-        shown = await mine.get(PAGE, params={"token": TOKEN})
+        for wrong in ({"token": TOKEN[:-1]}, {}):
+            assert (await mine.post(ENTER, data=wrong)).status_code == 403
+        shown = await mine.post(ENTER, data={"token": TOKEN})
         assert (shown.status_code, str(shown.url)) == (200, f"http://here{PAGE}")
         assert "acme" in shown.text
         for again in ({"token": TOKEN}, {}):
             assert (await other.get(PAGE, params=again)).status_code == 403
+            assert (await other.post(ENTER, data=again)).status_code == 403
             assert (await other.get(CREATED, params=again)).status_code == 403
         known = {"code": "c", "state": stage.states[-1]}  # of a history, or a log
         assert (await other.get(CREATED, params=known)).status_code == 403
@@ -96,7 +113,7 @@ async def test_an_answer_to_no_question_is_not_used(query: dict[str, str]) -> No
     """The short-cut takes a code of somebody else's App: the bot then works for a stranger."""
     stage = Stage(APP)
     async with stage.browser() as mine:
-        await mine.get(PAGE, params={"token": TOKEN})
+        await mine.post(ENTER, data={"token": TOKEN})
         given = {**query, **({"state": stage.states[-1]} if "right" in query.values() else {})}
         refused = await mine.get(CREATED, params=given)
 
@@ -114,7 +131,7 @@ async def test_an_answer_to_no_question_is_not_used(query: dict[str, str]) -> No
 async def test_what_fails_is_said_and_can_be_begun_again() -> None:
     stage = Stage(RegistrationError("GitHub does not know this code."), APP)
     async with stage.browser() as mine:
-        await mine.get(PAGE, params={"token": TOKEN})
+        await mine.post(ENTER, data={"token": TOKEN})
         failed = await mine.get(CREATED, params={"code": "old", "state": stage.states[-1]})
         assert (failed.status_code, stage.pages.registered.is_set()) == (502, False)
         assert "GitHub does not know this code." in failed.text
