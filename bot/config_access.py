@@ -186,7 +186,8 @@ class PackageAccess(Strict):
     approve: Approve | None = None
     """Who must approve its packages; as around it when left out."""
     propose: AuthorOr | None = None
-    """By `/propose`; authors and `role:write` when left out."""
+    """By `/propose`, and by *Ready for review* where this is written; authors and `role:write` when
+    left out."""
     reject: AuthorOr | None = None
     """By `/reject`; authors and `role:write` when left out."""
     draft: Actors | None = None

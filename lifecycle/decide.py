@@ -20,7 +20,18 @@ Rules, in the order of the code:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import checks, labels, memory, names, observing, provenance, releases, timing, upkeep
+from lifecycle import (
+    checks,
+    labels,
+    memory,
+    names,
+    observing,
+    provenance,
+    readied,
+    releases,
+    timing,
+    upkeep,
+)
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -103,6 +114,7 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
     for one in judged:
         # Before the checks: how a check stood tells what is news.
         actions += notices(facts, one.proposal, one.memory)
+        actions += readied.undone(one.proposal)
     actions += _show_checks(facts, shared)
     actions += [each for one in judged if (each := _suggest(facts, one))]
     for one in judged:

@@ -10,7 +10,7 @@ Longer than 400 lines: the gates are read in their order.
 from dataclasses import replace
 
 from cadlib.findings import Severity
-from lifecycle import names, timing
+from lifecycle import names, readied, timing
 from lifecycle.approvals import Approvals, approvals_of, latest_reviews
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.conversation import ReviewDecision, ReviewState
@@ -23,6 +23,7 @@ from lifecycle.messages import gates as texts
 from lifecycle.messages import reviews, updates
 from lifecycle.messages.markdown import code, name, people
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
+from lifecycle.rights import Allowed
 
 
 def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
@@ -136,6 +137,15 @@ def _proposed(proposal: Proposal) -> Gate:
             actual=texts.IS_DRAFT,
             wanted=texts.PROPOSE_WANTED,
             who=texts.PROPOSE_WHO,
+        )
+    press, said = readied.pressed(proposal), readied.verdict(proposal)
+    if press is not None and not isinstance(said, Allowed):
+        return Gate(
+            name="proposed",
+            state=GateState.WAITS,
+            actual=texts.ready_by(press.last.person.login),
+            wanted=texts.PROPOSE_WANTED,
+            who=texts.proposers(said),
         )
     return Gate(name="proposed", state=GateState.HOLDS, actual=texts.IS_PROPOSED)
 

@@ -3,13 +3,14 @@
 Forges notify about comments and mentions, not about check runs, nor about a summary that was
 edited. So a comment is written where somebody other than the author changed how the proposal
 stands: it went out of date, or its checks fail after somebody else's push or change of the rules;
-and where a change of the rules came into force without the approvals that it needed.
+and where a change of the rules came into force without the approvals that it needed. Whoever
+makes a draft ready and may not is told as well.
 A hidden record in each comment names the occasion, so that none is told twice.
 """
 
 from collections.abc import Iterator
 
-from lifecycle import memory
+from lifecycle import memory, readied
 from lifecycle.actions import Reply
 from lifecycle.approvals import UNPUBLISHED, approvals_of
 from lifecycle.authors import owners
@@ -22,6 +23,7 @@ from lifecycle.memory import Memory
 from lifecycle.messages import notices as texts
 from lifecycle.messages import summary
 from lifecycle.policy import Policy, configuring
+from lifecycle.rights import Refused
 
 
 def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]:
@@ -37,9 +39,17 @@ def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]
             text,
             memory.notice_record(occasion, proposal, facts.repository_id),
         )
-        for occasion, text in {**found, **_in_reviews(proposal)}.items()
+        for occasion, text in {**found, **_readied(proposal), **_in_reviews(proposal)}.items()
         if occasion not in told
     ]
+
+
+def _readied(proposal: Proposal) -> dict[str, str]:
+    """Who made it ready and may not: told once for each press."""
+    press, said = readied.pressed(proposal), readied.verdict(proposal)
+    if press is None or not isinstance(said, Refused):
+        return {}
+    return {press.occasion: texts.notice([press.last.person.login], texts.not_proposed(said))}
 
 
 def _in_reviews(proposal: Proposal) -> dict[str, str]:

@@ -290,6 +290,12 @@ class Policy:
             found.append(self.configure)
         return (*(self.above.told if self.above else ()), *found)
 
+    def writes(self, action: AccessAction, package: str) -> bool:
+        """Tell whether a rule of an action is written down that holds for a package."""
+        rules = (self.access, *(each.rules for each in self.paths if each.holds(package)))
+        above = self.above is not None and self.above.writes(action, package)
+        return above or any(action in each for each in rules)
+
     def rule(self, action: AccessAction, package: str = "", upstream: str = "") -> AccessRule:
         """Return the rule of an action.
 

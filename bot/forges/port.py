@@ -19,7 +19,13 @@ from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
 from lifecycle.authors import MadeBy
 from lifecycle.facts.checks import CheckRun, CheckState
-from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewState, ReviewText
+from lifecycle.facts.conversation import (
+    Comment,
+    Readied,
+    ReviewDecision,
+    ReviewState,
+    ReviewText,
+)
 from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
@@ -196,6 +202,8 @@ class Conversation:
         in_queue: It is in the merge queue of its base branch.
         decision: What native reviews come to for the rules of the base branch; None where these ask
             for none.
+        readied: Who made it ready for review last; None for nobody and for us, and while it is a
+            draft in the same answer.
     """
 
     head: Sha
@@ -209,6 +217,7 @@ class Conversation:
     in_queue: bool = False
     suggested: frozenset[Sha] = frozenset()
     decision: ReviewDecision | None = None
+    readied: Readied | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -9,7 +9,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.reader import MirrorReader
 from bot.look.teams import Teams
-from lifecycle import memory, needs, timing
+from lifecycle import memory, needs, readied, timing
 from lifecycle.access import UNTOLD
 from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, MadeBy, same_people, wrote
@@ -76,6 +76,8 @@ class People:
         """
         remembered = memory.read(p)
         asking = {c.author.login: c.author.id for c, _ in answers.pending(p, remembered)}
+        if press := readied.pressed(p):
+            asking[press.last.person.login] = press.last.person.id
         people = dict(asking)
         if p.content.approvable:
             words = remembered.words.items()

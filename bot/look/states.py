@@ -84,6 +84,7 @@ class PullState:
             missing=self.missing,
             decision=self.conversation.decision,
             reviews_required=self.reviews,
+            readied=self.conversation.readied,
         )
 
 

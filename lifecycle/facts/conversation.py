@@ -119,6 +119,21 @@ class Review:
     head_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Readied:
+    """*Ready for review*, pressed by somebody else than us.
+
+    Attributes:
+        person: Who pressed it.
+        at: When.
+        id: The forge's name of the press.
+    """
+
+    person: Person
+    at: datetime
+    id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discussion:
     """What was said on one proposal.
@@ -136,6 +151,7 @@ class Discussion:
             none.
         reviews_required: How many approving reviews they ask for; 0 where that is not told.
         missing: Those of them that the forge shows no more, long enough to be gone.
+        readied: Who made it ready last; None for nobody, for us, and where the forge does not tell.
     """
 
     comments: tuple[Comment, ...] = ()
@@ -149,6 +165,7 @@ class Discussion:
     missing: tuple[int, ...] = ()
     decision: ReviewDecision | None = None
     reviews_required: int = 0
+    readied: Readied | None = None
 
     @property
     def newest_comment(self) -> int:

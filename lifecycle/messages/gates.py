@@ -29,6 +29,7 @@ from lifecycle.messages.markdown import (
     some,
 )
 from lifecycle.policy import BrokenPolicy
+from lifecycle.rights import Allowed, Refused, Unsure
 from lifecycle.tags import Tagging, TagLoss
 
 if TYPE_CHECKING:
@@ -148,6 +149,18 @@ _LOST: Mapping[TagLoss, str] = {
     TagLoss.REPLACED: "replaced by one without porchbot's record",
     TagLoss.RETURNED: "there, although the revision was withdrawn",
 }
+
+
+def ready_by(login: str) -> str:
+    """Somebody pressed *Ready for review* who may not propose, or of whom nobody can tell."""
+    return f"{person(login)} pressed *Ready for review*, which takes the right to propose"
+
+
+def proposers(found: Allowed | Refused | Unsure | None) -> str:
+    """Who may propose; the reason where nobody can tell."""
+    if isinstance(found, Refused):
+        return rights.needed(found)
+    return rights.unsure(found) if isinstance(found, Unsure) else PROPOSE_WHO
 
 
 def configuration_broken(policy: BrokenPolicy) -> str:

@@ -7,7 +7,7 @@ from lifecycle import limits
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import UnknownRules
-from lifecycle.messages import gates
+from lifecycle.messages import gates, rights
 from lifecycle.messages.markdown import (
     code,
     name,
@@ -20,6 +20,7 @@ from lifecycle.messages.markdown import (
 if TYPE_CHECKING:
     from lifecycle.approvals import Approvals
     from lifecycle.judgement import Judgement
+    from lifecycle.rights import Refused
 
 _UNKNOWN_RULES: Mapping[UnknownRules, str] = {
     UnknownRules.BASE: "the bot cannot tell what the base branch contained before this merge",
@@ -47,6 +48,14 @@ def rules_merged(approvals: "Approvals", base_ref: str) -> str:
         f" change to the rules needs: {gates.approvals(approvals)}. They are in force now. To undo"
         " this, revert the pull request. To prevent such merges, require `porchbot/publish`"
         f" for {code(base_ref)}."
+    )
+
+
+def not_proposed(refused: "Refused") -> str:
+    """Somebody made a draft ready for review who may not propose it."""
+    return (
+        f"the bot turned this back into a draft: to propose it takes {rights.needed(refused)},"
+        f" and you have {rights.actual(refused)}. Ask one of them to comment `/propose`."
     )
 
 

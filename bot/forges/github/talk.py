@@ -12,7 +12,13 @@ from bot.forges.github import fields
 from bot.forges.github.http import Clients, JSONObject, graphql
 from bot.forges.port import BotIdentity, Conversation, ForgeMissingError, HeadChange, NativeReview
 from lifecycle.access import Person
-from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewState, ReviewText
+from lifecycle.facts.conversation import (
+    Comment,
+    Readied,
+    ReviewDecision,
+    ReviewState,
+    ReviewText,
+)
 from lifecycle.names import Sha
 
 QUERY = """
@@ -21,6 +27,7 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
     ... on PullRequest {
       headRefOid
       createdAt
+      isDraft
       isInMergeQueue
       reviewDecision
       comments(first: 100, after: $comments) {
@@ -39,6 +46,9 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
           ... on BaseRefChangedEvent { createdAt }
           ... on AutomaticBaseChangeSucceededEvent { createdAt }
         }
+      }
+      readied: timelineItems(last: 1, itemTypes: [READY_FOR_REVIEW_EVENT]) {
+        nodes { ... on ReadyForReviewEvent { id createdAt actor { ...who } } }
       }
       timelineItems(
         last: 100
@@ -107,6 +117,7 @@ def read(pool: Clients, node: str, me: BotIdentity) -> Conversation:
             HeadChange(_time(e["createdAt"]), _oid(e.get("afterCommit"))) for e in events
         ),
         in_queue=bool(last.get("isInMergeQueue")),
+        readied=None if last["isDraft"] else _readied(last["readied"]["nodes"], me),
     )
 
 
@@ -140,6 +151,13 @@ def _comments(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Iterator[C
             altered=ours and edited_at is not None and not _is_us(data["editor"], me),
             ours=ours,
         )
+
+
+def _readied(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Readied | None:
+    for data in nodes:
+        if data is not None and not _is_us(data["actor"], me):
+            return Readied(_person(data["actor"], me), _time(data["createdAt"]), str(data["id"]))
+    return None
 
 
 def _reviews(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Iterator[NativeReview]:

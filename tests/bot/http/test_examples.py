@@ -45,7 +45,7 @@ IGNORED: dict[str, str] = {
     "check_run/created": "A check counts when it has ended",
     "check_suite/requested": "A suite counts when it has ended",
     "deployment": "Deployments are not followed.",
-    "issue_comment/": "not on a pull request",  # all of those recorded are on issues
+    "issue_comment/": "not the dashboard",  # all of those recorded are on issues
     "issues/": "an issue changes none of them",
     "label/": "Labels show the stage",
     "ping/": "the webhook works",

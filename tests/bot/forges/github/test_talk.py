@@ -8,7 +8,7 @@ import pytest
 from bot.forges.github.talk import read
 from bot.forges.port import BotIdentity, ForgeBusyError, ForgeMissingError, HeadChange
 from lifecycle.access import Person
-from lifecycle.facts.conversation import ReviewState
+from lifecycle.facts.conversation import Readied, ReviewState
 from lifecycle.names import Sha
 from tests.bot.forges.github.test_http import Wire, wire
 
@@ -63,6 +63,8 @@ def page(
     events: list[Any] | None = None,
     *,
     bases: list[Any] | None = None,
+    readied: list[Any] | None = None,
+    draft: bool = False,
     head: str = HEAD,
     more: bool = False,
 ) -> dict[str, Any]:
@@ -72,12 +74,32 @@ def page(
         "headRefOid": head,
         "createdAt": at(0),
         "reviewDecision": None,
+        "isDraft": draft,
+        "readied": {"nodes": readied or []},
         "comments": {"pageInfo": last | {"hasNextPage": more}, "nodes": comments or []},
         "reviews": {"pageInfo": last, "nodes": reviews or []},
         "timelineItems": {"nodes": events or []},
         "bases": {"nodes": bases or []},
     }
     return {"data": {"node": pull}}
+
+
+@pytest.mark.parametrize(
+    ("actor", "draft", "wanted"),
+    [
+        (ANN, False, Readied(Person(1, "ann", False), when(3), "RFRE_1")),
+        (None, False, Readied(Person(0, "ghost", False), when(3), "RFRE_1")),
+        (ANN, True, None),  # the press before the one that is not told yet
+        (BOT, False, None),  # by `/propose`, which is judged by who wrote it
+    ],
+)
+def test_who_made_it_ready_is_told(
+    wire: Wire, actor: dict[str, Any] | None, draft: bool, wanted: Readied | None
+) -> None:
+    """Short-cuts refused: the bot's own press counts as a machine's that no rule names."""
+    press = {"id": "RFRE_1", "createdAt": at(3), "actor": actor}
+    wire.gives(200, page(readied=[press], draft=draft))
+    assert read(wire.pool, "PR_1", US).readied == wanted
 
 
 EDITS: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool]]] = {
