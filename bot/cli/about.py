@@ -52,10 +52,10 @@ def help_(context: click.Context, args: tuple[str, ...]) -> None:
     # In this shell.
     $ source <(porchbot completion bash)
 
-    # In every zsh: with a folder of yours in fpath.
+    # For every zsh: save it in a folder of your fpath.
     $ porchbot completion zsh > ~/.zfunc/_porchbot
 
-    # In every fish.
+    # For every fish.
     $ porchbot completion fish > ~/.config/fish/completions/porchbot.fish
     """,
 )
@@ -69,7 +69,7 @@ def completion(context: click.Context, args: tuple[str, ...]) -> None:
         return
     shell = get_completion_class(args[0]) if args[0] in _SHELLS else None
     if shell is None:
-        raise CommandFailure(f'"{args[0]}" is no shell that is known here: name bash, zsh or fish')
+        raise CommandFailure(f'unknown shell "{args[0]}": use bash, zsh or fish')
     script = shell(context.find_root().command, {}, "porchbot", _ASKS)
     click.echo(script.source_template % script.source_vars())
 
@@ -86,7 +86,7 @@ def completion(context: click.Context, args: tuple[str, ...]) -> None:
 @click.argument("args", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def live(context: click.Context, args: tuple[str, ...]) -> None:
-    """Nothing: porchbot publishes packages and does not deploy them. `kpt live` does."""
+    """Not available: porchbot publishes packages but does not deploy them. Use `kpt live`."""
     if args in (("--help",), ("-h",)):
         click.echo(context.get_help())
         return

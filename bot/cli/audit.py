@@ -31,7 +31,7 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
         read = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(
-            f"{text!r} is no time. Write 2026-11-22, 2026-11-22T14:00Z, or 36h for 36 hours ago "
+            f"{text!r} is not a time. Write 2026-11-22, 2026-11-22T14:00Z, or 36h for 36 hours ago "
             "(m, h, d, w)."
         ) from error
     return read if read.tzinfo else read.replace(tzinfo=UTC)
@@ -51,19 +51,28 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
     """,
 )
 @click.option("--repository", metavar="NAME", help="OWNER/NAME, or FORGE:NUMBER.")
-@click.option("--proposal", type=click.IntRange(min=1), help="Number of a pull request.")
+@click.option("--proposal", type=click.IntRange(min=1), help="Number of the pull request.")
 @click.option("--person", metavar="LOGIN", help="Who asked; also webhook, sweep, operator.")
-@click.option("--action", "actions", multiple=True, metavar="NAME", help="Such as Merge; repeats.")
 @click.option(
-    "--since", metavar="TIME", callback=_moment, help="From then on: 2026-11-22, or 36h (ago)."
+    "--action",
+    "actions",
+    multiple=True,
+    metavar="NAME",
+    help="Action, such as Merge; may be given several times.",
 )
-@click.option("--until", metavar="TIME", callback=_moment, help="Before then.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    callback=_moment,
+    help="Only entries since then: 2026-11-22, or 36h for 36 hours ago.",
+)
+@click.option("--until", metavar="TIME", callback=_moment, help="Only entries before then.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
-    help=f"Only the newest so many. Default: {SHOWN}; all with --json.",
+    help=f"Print only this many of the newest entries. Default: {SHOWN}; with --json all.",
 )
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each entry.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per entry.")
 def audit(
     repository: str | None,
     proposal: int | None,
@@ -74,10 +83,10 @@ def audit(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Print what the bot did, who asked for it, and what it was decided on; oldest first.
+    """Print what the bot did, who asked for it, and the facts it decided on; oldest first.
 
-    It reads the database of DATABASE_URL, else the one in PORCHBOT_STATE, as `porchbot serve` does,
-    also while the bot runs.
+    Like `porchbot serve`, it reads the database that DATABASE_URL names, otherwise the one in
+    PORCHBOT_STATE. The bot may be running.
     """
     # Heavy, and not needed for --help.
     from bot.store.trail import TrailFilter, entries
@@ -113,8 +122,8 @@ def _database() -> Iterator[str]:
     folder = state_folder(os.environ) / "postgres"
     if not folder.is_dir():
         raise CommandFailure(
-            f"{folder} is not there: no bot keeps its database here. Name the bot's folder in "
-            "PORCHBOT_STATE, or its server in DATABASE_URL."
+            f"{folder} does not exist, so there is no bot's database here. Set PORCHBOT_STATE to "
+            "the bot's folder, or DATABASE_URL to its server."
         )
     try:
         if url := running_at(folder) or "":
@@ -137,8 +146,8 @@ def _keys(url: str, repository: str | None) -> tuple[str, ...] | None:
     found = keys_of(url, repository)
     if not found:
         raise CommandFailure(
-            f"The bot knows no repository {repository!r}. Write OWNER/NAME as the forge has it, or "
-            "FORGE:NUMBER, such as github:42."
+            f"The bot has no entries for a repository {repository!r}. Write OWNER/NAME as on the "
+            "forge, or FORGE:NUMBER, such as github:42."
         )
     return found
 

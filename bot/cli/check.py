@@ -50,19 +50,19 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "c
 @click.command(
     cls=DropIn,
     examples="""
-    # Check what differs from the branch that proposals go to.
+    # Check what differs from the default branch.
     $ porchbot check
 
-    # Check against another branch, in a workflow for instance.
+    # Check against another branch, for example in a workflow.
     $ porchbot check --base origin/release
 
     # Check another working tree.
     $ porchbot check ../blueprints
 
-    # Tell what the bot would say of a pull request, and do next; write nothing.
+    # Show what the bot would report on a pull request and do next; change nothing.
     $ GITHUB_TOKEN=$TOKEN porchbot check acme/blueprints#12
 
-    # Tell what it would say by other rules.
+    # Show what it would report with other rules.
     $ GITHUB_TOKEN=$TOKEN porchbot check 12 --rules .porchbot.yaml
     """,
 )
@@ -72,14 +72,14 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "c
     "wanted",
     default="",
     metavar="REF",
-    help="The branch that this is going to be proposed to, or a commit. Default: the default branch"
-    " of the remote (origin/HEAD), else main or master.",
+    help="Branch that you will propose this to, or a commit. Default: the default branch"
+    " of the remote (origin/HEAD), otherwise main or master.",
 )
 @click.option(
     "--rules",
     "tried",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="With a pull request: a file that stands in for .porchbot.yaml of its base.",
+    help="With a pull request: a file to use instead of .porchbot.yaml on its base branch.",
 )
 @click.option("--json", "as_json", is_flag=True, help="With a pull request: print JSON.")
 @options.images
@@ -93,32 +93,33 @@ def check(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Check what the bot would check, in the git working tree around DIR, or of a pull request.
+    """Check a git working tree, or a pull request, as the bot would.
 
-    Each package that differs from the merge base with REF is rendered and validated, under the
-    guardrails of .porchbot.yaml as it stands at REF. The working tree counts as it is, staged or
-    not, and nothing in it is changed. DIR is the current folder by default. The exit status is 0
-    where nothing blocks, else 1.
+    Renders and validates each package in the working tree around DIR (default: the current folder)
+    that differs from the merge base with REF, with the guardrails of .porchbot.yaml at REF. The
+    working tree is checked as it is, staged or not, and is not changed. The exit status is 0 if
+    nothing blocks, otherwise 1.
 
-    With a pull request, its number or address, the bot's own look at it is made, and nothing is
-    written anywhere: printed are each gate with its rules and reasons, the checks, and what the bot
-    would do next. GITHUB_TOKEN has to be able to read the repository; PORCHBOT_APP_SLUG names the
-    bot's App, "porchbot" by default. With the variables of `porchbot serve` the App itself looks,
-    and reads the bot's signed records as well. The exit status is 0 where it is ready, 1 where it
-    is not, and 2 where that cannot be told. A folder with such a name is written ./12.
+    Given the number or address of a pull request, it evaluates that pull request as the bot would,
+    without changing anything, and prints each gate with its rules and reasons, the checks, and what
+    the bot would do next. GITHUB_TOKEN must be able to read the repository; PORCHBOT_APP_SLUG is
+    the slug of the bot's App, "porchbot" by default. With the variables of `porchbot serve` it uses
+    the App itself, which can also read the bot's signed records. The exit status is 0 if the pull
+    request is ready, 1 if not, and 2 if that cannot be determined. For a folder named 12, write
+    ./12.
     """
     at_most(args, 1)
     if args and _PROPOSAL.fullmatch(args[0]):
         from bot.cli import dryrun  # a second to read, and few need it
 
         if wanted:
-            raise CommandFailure("--base is the pull request's own: leave it out")
+            raise CommandFailure("a pull request has its own base branch: leave --base out")
         context.exit(dryrun.run(args[0], options.wanted(given), tried, as_json=as_json))
     if tried or as_json:
-        raise CommandFailure("--rules and --json go with a pull request: name one")
+        raise CommandFailure("--rules and --json need a pull request: name one")
     folder = Path(args[0] if args else ".")
     if not folder.is_dir():
-        raise CommandFailure(f"{folder}: there is no such folder")
+        raise CommandFailure(f"{folder}: no such folder")
     with WorkingTree(folder) as tree, Functions(options.wanted(given)) as functions:
         passed = _check(tree, tree.base(wanted), functions)
     if not passed:

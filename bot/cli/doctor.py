@@ -24,10 +24,10 @@ MOST = 100
 @click.command(
     cls=StrictCommand,
     examples="""
-    # Look at the App of a file of variables, and at all of its repositories.
+    # Check the App whose settings are in a file, and all of its repositories.
     $ env $(cat porchbot.env) porchbot doctor
 
-    # Make the rules of one repository that are missing, with a token of its owner.
+    # Add the rules that one repository is missing, with its owner's token.
     $ PORCHBOT_OWNER_TOKEN=$TOKEN porchbot doctor --fix acme/blueprints
     """,
 )
@@ -36,18 +36,20 @@ MOST = 100
 def doctor(repositories: tuple[str, ...], fix: bool) -> None:
     """Check the App's registration, installations and webhook, and the rules of its repositories.
 
-    Prints what is not as the bot needs it, each with the change that mends it. Ends with 1 when
-    something does not work for it, and with 0 when nothing or only hints are left. Settings come
-    from the environment, as for `porchbot serve`. With PORCHBOT_OWNER_TOKEN, a token of an
-    administrator of the repositories, it sees who may bypass their rules, and --fix adds rules
-    that are missing; it changes and removes none. The token is not kept.
+    Prints each problem with the change that fixes it. The exit status is 1 when something does not
+    work because of it, and 0 when there are only hints or no problems. Settings come from the
+    environment, as for `porchbot serve`. With PORCHBOT_OWNER_TOKEN, the token of an administrator
+    of the repositories, it also sees who may bypass their rules, and --fix adds missing rules; it
+    never changes or removes a rule. The token is not stored.
     """
     try:
         settings = Settings.from_env(os.environ)
         trust.use(settings.github_ca)
         token = os.environ.get(OWNER_TOKEN, "").strip()
         if fix and not token:
-            raise click.ClickException(f"--fix needs {OWNER_TOKEN}, a token of an administrator.")
+            raise click.ClickException(
+                f"--fix needs an administrator's token. Set {OWNER_TOKEN} to one."
+            )
         found = asyncio.run(_look(settings, repositories, token, fix=fix))
     except (SettingsError, ForgeBusyError, ForgeRefusedError, OSError) as error:
         raise click.ClickException(str(error)) from error
@@ -55,7 +57,9 @@ def doctor(repositories: tuple[str, ...], fix: bool) -> None:
         click.echo(f"{'wrong' if each.harmful else 'hint'}: {each}")
     wrong = sum(each.harmful for each in found)
     told = (
-        f"{wrong} {'thing is' if wrong == 1 else 'things are'} wrong." if wrong else "All is well."
+        f"{wrong} {'problem' if wrong == 1 else 'problems'} found."
+        if wrong
+        else "No problems found."
     )
     click.echo(told)
     sys.exit(1 if wrong else 0)
@@ -72,8 +76,8 @@ async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: b
         missing = {name.lower() for name in wanted} - repositories.keys()
         if missing:
             raise click.ClickException(
-                f"The bot is not let into {', '.join(sorted(missing))}. Install the App there; a"
-                " machine user has to be made a collaborator with write access."
+                f"The bot has no access to {', '.join(sorted(missing))}. Install the App there, or"
+                " make the machine user a collaborator with write access."
             )
         chosen = [repositories[name.lower()] for name in wanted] or [*repositories.values()]
         for repository in chosen[:MOST]:
@@ -82,7 +86,9 @@ async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: b
                 lacks = await guards.drift(repository)
             found += lacks
         if len(chosen) > MOST:
-            click.echo(f"Rules of {MOST} repositories were looked at; name others.")
+            click.echo(
+                f"Checked the rules of the first {MOST} repositories only. Name others to check."
+            )
         return found
 
 
@@ -105,8 +111,8 @@ async def _mended(guards: Guards, found: Sequence[Drift]) -> bool:
         try:
             await guards.mend(each.mend)
         except ForgeRefusedError as error:
-            click.echo(f"not mended: {each.place} {error.reason}")
+            click.echo(f"not fixed: {each.place}: {error.reason}")
             continue
         made = True
-        click.echo(f"mended: {each.place} now {each.wanted}")
+        click.echo(f"fixed: {each.place}: added {each.wanted}")
     return made

@@ -71,7 +71,7 @@ _ADDRESS = re.compile(
 _WORDS = {
     Answer.READY: "ready",
     Answer.NOT_READY: "not ready",
-    Answer.UNKNOWN: "cannot be told",
+    Answer.UNKNOWN: "unknown",
 }
 
 
@@ -95,7 +95,7 @@ def reference(text: str) -> Reference:
     found = _GIVEN.fullmatch(text)
     if found is None:
         raise CommandFailure(
-            f"{text} is no pull request. Write 12, OWNER/NAME#12 or the address in a browser"
+            f"{text} is not a pull request. Write 12, OWNER/NAME#12 or its address in a browser"
         )
     number = int(found["alone"] or found["short"] or found["long"])
     return Reference(number, found["name"] or found["full"] or "", found["origin"] or "")
@@ -128,7 +128,7 @@ def run(
         found = asyncio.run(_look(wanted, runner, rules, maker))
     except (ForgeBusyError, ForgeRefusedError, NotToldError, OSError) as error:
         said = _refused(error) if isinstance(error, ForgeRefusedError) else str(error)
-        click.echo(f"cannot be told: {_clean(said)}", err=True)
+        click.echo(f"error: unknown whether #{wanted.number} is ready: {_clean(said)}", err=True)
         return Answer.UNKNOWN.value
     if as_json:
         click.echo(json.dumps(_as_json(wanted, found, tried), indent=2))
@@ -140,8 +140,8 @@ def run(
 
 def _refused(error: ForgeRefusedError) -> str:
     return (
-        f"the forge refused: {error.reason}. Use a token of somebody with write access to the"
-        " repository, who may see what others may do in it, or the variables of the bot's App"
+        f"the forge refused: {error.reason}. Use the token of someone with write access to the"
+        " repository, which can read other people's permissions, or the variables of the bot's App"
     )
 
 
@@ -154,7 +154,7 @@ def _here(wanted: Reference) -> Reference:
     found = None if said.returncode else _ADDRESS.fullmatch(said.stdout.strip())
     if found is None:
         raise CommandFailure(
-            f"nothing here tells which repository #{wanted.number} is of. Name it:"
+            f"cannot tell which repository #{wanted.number} belongs to. Write"
             f" OWNER/NAME#{wanted.number}, or give the address of the pull request"
         )
     scheme = "http" if said.stdout.startswith("http:") else "https"
@@ -166,12 +166,10 @@ def _rules(file: Path) -> bytes:
         with file.open("rb") as opened:
             data = opened.read(MOST_RULES + 1)
     except OSError as error:
-        raise CommandFailure(
-            f"{file} cannot be read: {error.strerror}. Name another file"
-        ) from error
+        raise CommandFailure(f"cannot read {file}: {error.strerror}. Name another file") from error
     if len(data) > MOST_RULES:
         raise CommandFailure(
-            f"{file} is larger than 1 MiB, and no configuration. Name another file"
+            f"{file} is larger than 1 MiB, too large for a configuration. Name another file"
         )
     return data
 
@@ -189,7 +187,7 @@ async def _look(
         client = await _runner(stack, runner, folder)
         renderer = CachingRenderer(maker(client) if maker else _workers(stack, client))
         stack.push_async_callback(renderer.close)
-        progress.at(f"looking at #{wanted.number}")
+        progress.at(f"checking #{wanted.number}")
         return await dry_run(place, renderer, wanted.number, rules)
 
 
@@ -207,8 +205,8 @@ async def _place(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Plac
     token = next((environ[name] for name in _TOKENS if environ.get(name)), "")
     if not token:
         raise CommandFailure(
-            "nothing lets you read the pull request. Set GITHUB_TOKEN to a token that can read the"
-            " repository, or the variables of the bot's App (PORCHBOT_GITHUB_APP_ID, …)"
+            "no token to read the pull request with. Set GITHUB_TOKEN to a token that can read the"
+            " repository, or set the variables of the bot's App (PORCHBOT_GITHUB_APP_ID, …)"
         )
     api = environ.get("PORCHBOT_GITHUB_API_URL", "").strip().rstrip("/")
     api = api or addresses(wanted.origin or "https://github.com").api
@@ -255,7 +253,7 @@ async def _of_user(
     (account,) = await forges.installations()
     found = await forges.repositories_of(account.number)
     if not found:
-        raise NotToldError(f"the machine user may not write to {wanted.name}")
+        raise NotToldError(f"the machine user has no write access to {wanted.name}")
     return await _seen(settings, forges, found[0], mirrors)
 
 
@@ -309,7 +307,7 @@ def _lines(wanted: Reference, found: DryRun, tried: Path | None) -> Iterator[str
     what = f", {revisions(p)}" if p.content.touched else ""
     yield f"{wanted.name}#{wanted.number}: {_clean(p.place.title)}{_clean(what)}"
     if tried:
-        yield f"Judged by {tried} in place of .porchbot.yaml."
+        yield f"Evaluated with {tried} instead of .porchbot.yaml."
     if observes(found):
         yield "The bot only observes here (mode: observe): it would show neutral checks."
     yield _WORDS[found.answer]

@@ -12,14 +12,14 @@ _COMMANDS = {
     "audit": ("bot.cli.audit:audit", "Print what the bot did, who asked for it, and why."),
     "check": ("bot.cli.check:check", "Check a git working tree as the bot would."),
     "completion": ("bot.cli.about:completion", "Print a script that completes commands."),
-    "doctor": ("bot.cli.doctor:doctor", "Check the App, and the rules of its repositories."),
+    "doctor": ("bot.cli.doctor:doctor", "Check the App and the rules of its repositories."),
     "fn": ("bot.cli.fn.group:fn", "Run functions on packages on disk."),
     "help": ("bot.cli.about:help_", "Show the help of a command."),
-    "live": ("bot.cli.about:live", "Not here: `kpt live` deploys packages."),
-    "pkg": ("bot.cli.pkg.group:pkg", "Get, update, and look into packages on disk."),
+    "live": ("bot.cli.about:live", "Not available: use `kpt live` to deploy packages."),
+    "pkg": ("bot.cli.pkg.group:pkg", "Get, update, and inspect packages on disk."),
     "runner": ("bot.cli.runner:runner", "Run the function runner: Porch's gRPC service."),
-    "secret": ("bot.cli.secret:secret", "Keep secrets encrypted."),
-    "setup": ("bot.cli.setup:setup", "Register the bot as an App of GitHub."),
+    "secret": ("bot.cli.secret:secret", "Store the bot's secrets, encrypted."),
+    "setup": ("bot.cli.setup:setup", "Register the bot as a GitHub App."),
     "verify": ("bot.cli.verify:verify", "Verify the signature and the provenance of a revision."),
     "version": ("bot.cli.about:version", "Print the version."),
 }
@@ -32,10 +32,10 @@ main = DropInGroup(
     lazy=_COMMANDS,
     aliases=ALIASES,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="The life of kpt packages inside an ordinary GitHub repository, and on disk as kpt has"
-    " it.",
+    help="The lifecycle of kpt packages in an ordinary GitHub repository, and kpt's commands for"
+    " packages on disk.",
     examples="""
-    # Fetch a package, change it, and see what the bot would say.
+    # Fetch a package, change it, and see what the bot would report.
     $ porchbot pkg get https://github.com/example/blueprints.git/shop@v1
     $ porchbot fn render shop
     $ porchbot check
@@ -47,7 +47,8 @@ click.version_option(package_name="porchbot")(main)
 _UNTIL_STDIN_CLOSES = click.option(
     "--until-stdin-closes",
     is_flag=True,
-    help="End when standard input closes, so that it does not outlive what started it.",
+    help="Exit when standard input closes, so that it does not outlive the process that started"
+    " it.",
 )
 
 
@@ -55,11 +56,11 @@ _UNTIL_STDIN_CLOSES = click.option(
     cls=StrictCommand,
     epilog=help_text(),
     examples="""
-    # Run the bot with the settings of a file of variables.
+    # Run the bot with settings from a file of variables.
     $ env $(cat porchbot.env) porchbot serve
     """,
 )
-@click.option("--no-worker", is_flag=True, help="Webhooks, pages and health only.")
+@click.option("--no-worker", is_flag=True, help="Serve only webhooks, pages and health.")
 @_UNTIL_STDIN_CLOSES
 def serve(no_worker: bool, until_stdin_closes: bool) -> None:
     """Run the bot: webhooks, workers, sweeps. Settings come from the environment."""
@@ -72,11 +73,11 @@ def serve(no_worker: bool, until_stdin_closes: bool) -> None:
     cls=StrictCommand,
     epilog=help_text(),
     examples="""
-    # Work on what `porchbot serve --no-worker` takes in, and show health and metrics.
+    # Process what `porchbot serve --no-worker` receives, and serve health and metrics.
     $ env $(cat porchbot.env) porchbot worker --listen 127.0.0.1:8081
     """,
 )
-@click.option("--listen", default="", metavar="HOST:PORT", help="Health and metrics there.")
+@click.option("--listen", default="", metavar="HOST:PORT", help="Serve health and metrics here.")
 @_UNTIL_STDIN_CLOSES
 def worker(listen: str, until_stdin_closes: bool) -> None:
     """Run the bot's workers and sweeps, without webhooks. Settings come from the environment."""
@@ -89,14 +90,14 @@ def worker(listen: str, until_stdin_closes: bool) -> None:
 _REPO = click.option(
     "--repo",
     type=click.Path(exists=True, path_type=Path),
-    help="A git repository, a folder or a git bundle to start from. Default: the examples.",
+    help="Git repository, folder or git bundle to start from. Default: the examples.",
 )
 
 
 @main.command(
     cls=StrictCommand,
     examples="""
-    # Start from the packages of a repository of yours.
+    # Start with the packages of one of your repositories.
     $ porchbot playground --repo ../blueprints
     """,
 )
@@ -111,10 +112,10 @@ _REPO = click.option(
     type=click.IntRange(1, 9),
     default=1,
     show_default=True,
-    help="Bots on one database; what dies of them is started again.",
+    help="Number of bots on one database; each is restarted if it dies.",
 )
 def playground(repo: Path | None, info: Path | None, replicas: int) -> None:
-    """Start a forge of its own with the bot beside it, to try things by hand."""
+    """Start a local forge together with the bot, to try things out by hand."""
     from bot.cli.demo.playground import run
 
     sys.exit(run(repo, info, replicas))
@@ -123,14 +124,14 @@ def playground(repo: Path | None, info: Path | None, replicas: int) -> None:
 @main.command(
     cls=StrictCommand,
     examples="""
-    # See a package go from draft to tag, and end.
+    # Show how a package goes from draft to tag, then exit.
     $ porchbot demo --exit
     """,
 )
 @_REPO
-@click.option("--exit", "leave", is_flag=True, help="End after the story, on a terminal too.")
+@click.option("--exit", "leave", is_flag=True, help="Exit after the demo, on a terminal too.")
 def demo(repo: Path | None, leave: bool) -> None:
-    """The playground, with the story of a package from draft to tag told in the terminal."""
+    """Start the playground, and show in the terminal how a package goes from draft to tag."""
     from bot.cli.demo.story import run
 
     sys.exit(run(repo, leave=leave))

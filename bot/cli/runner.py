@@ -36,44 +36,47 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     envvar="PORCHBOT_RUNNER_LISTEN",
     show_envvar=True,
     metavar="ADDRESS",
-    help="host:port, [::1]:port, or unix:/path of a socket, which its owner alone may use.",
+    help="host:port, [::1]:port, or unix:/path of a socket, which only its owner may use.",
 )
 @click.option("--tls-cert", type=_FILE, help="PEM file with the certificate; serves with TLS.")
 @click.option("--tls-key", type=_FILE, help="PEM file with its private key, not encrypted.")
 @click.option(
     "--tls-client-ca",
     type=_FILE,
-    help="PEM file with authorities; callers must then show a certificate that one of them signed.",
+    help="PEM file of certificate authorities; callers must then present a certificate that one of"
+    " them signed.",
 )
 @click.option(
     "--metrics",
     default="",
     metavar="ADDRESS",
-    help="host:port where Prometheus finds the metrics, over HTTP. Default: nowhere.",
+    help="host:port to serve Prometheus metrics on, over HTTP. Default: no metrics.",
 )
 @click.option(
     "--config",
     "file",
     type=_FILE,
-    help="YAML file that says what may run functions, and what each may take: docs/runner.md.",
+    help="YAML file that says which functions may run, and their limits: docs/runner.md.",
 )
 @click.option(
     "--allow",
     multiple=True,
     metavar="PATTERN",
-    help="Images that may run, in place of the file's: names with * for any text, or digests.",
+    help="Images that may run, instead of those in the file: names with * as a wildcard, or"
+    " digests.",
 )
 @click.option(
     "--max-message",
     type=click.IntRange(min=1),
     metavar="BYTES",
-    help="Largest list of resources that a call may send or be sent, in place of the file's."
+    help="Largest resource list that a call may send or receive, instead of the file's limit."
     f" Default: {CallLimits().message_bytes}.",
 )
 @click.option(
     "--until-stdin-closes",
     is_flag=True,
-    help="End when standard input closes, so that it does not outlive what started it.",
+    help="Exit when standard input closes, so that it does not outlive the process that started"
+    " it.",
 )
 def runner(
     *,
@@ -89,11 +92,11 @@ def runner(
 ) -> None:
     """Run the function runner: Porch's gRPC service.
 
-    Functions that are built in run in worker processes, executables that are configured and all
-    other images in a sandbox without network.
+    Built-in functions run in worker processes; configured executables and all other images run in
+    a sandbox without network access.
 
-    Certificates are read again when their files change. When told to stop (SIGTERM, SIGINT),
-    health says so, new calls are sent away, and those that run have 5 seconds to end.
+    Certificates are reloaded when their files change. On SIGTERM or SIGINT, the health service
+    reports it, new calls are refused, and running calls have 5 seconds to finish.
     """
     from bot import tracing
     from bot.traced_runner import TracedRunner
@@ -136,11 +139,11 @@ def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> 
 
         return ServerTls(certificate=certificate, key=key, client_ca=client_ca)
     if certificate is not None or key is not None:
-        raise click.UsageError("--tls-cert and --tls-key belong together. Give both or none.")
+        raise click.UsageError("--tls-cert and --tls-key go together. Give both or neither.")
     if client_ca is not None:
         raise click.UsageError(
-            "--tls-client-ca asks callers for certificates, which takes TLS."
-            " Give --tls-cert and --tls-key, too."
+            "--tls-client-ca asks callers for certificates, which needs TLS."
+            " Give --tls-cert and --tls-key as well."
         )
     return None
 

@@ -11,9 +11,9 @@ from bot.vault import VaultError, open_vault
 
 secret = DropInGroup(
     name="secret",
-    help="Keep secrets encrypted: names are shown, values never.",
+    help="Store the bot's secrets, encrypted. Names are listed; values are never shown.",
     examples="""
-    # Keep the key that tags are signed with.
+    # Store the key that signs tags.
     $ cat id_ed25519 | porchbot secret put signing-key
     """,
 )
@@ -22,26 +22,26 @@ secret = DropInGroup(
 @secret.command(
     cls=StrictCommand,
     examples="""
-    # Replace the webhook's secret, and keep it out of the shell's history.
+    # Replace the webhook secret, and keep it out of the shell's history.
     $ openssl rand -hex 32 | porchbot secret put webhook-secret
     """,
 )
 @click.argument("name")
 def put(name: str) -> None:
-    """Keep what comes in at standard input under a name, in place of what was there."""
+    """Store a secret from standard input under a name; replaces an older value."""
     value = sys.stdin.read()
     if not value.strip():
-        raise click.ClickException("Nothing came in. Give the secret at standard input.")
+        raise click.ClickException("No secret given. Pass it on standard input.")
     try:
         open_vault(os.environ, state_folder(os.environ), make=True).put(name, value)
     except VaultError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{name} is kept, encrypted.")
+    click.echo(f"Stored {name}, encrypted.")
 
 
-@secret.command("list", cls=StrictCommand, examples="# Which are there?\n$ porchbot secret list")
+@secret.command("list", cls=StrictCommand, examples="# List the names.\n$ porchbot secret list")
 def list_() -> None:
-    """Print the names of what is kept."""
+    """Print the names of the stored secrets."""
     try:
         names = open_vault(os.environ, state_folder(os.environ)).names()
     except VaultError as error:
@@ -51,16 +51,18 @@ def list_() -> None:
 
 
 @secret.command(
-    cls=StrictCommand, examples="# Sign tags no more.\n$ porchbot secret remove signing-key"
+    cls=StrictCommand, examples="# Stop signing tags.\n$ porchbot secret remove signing-key"
 )
 @click.argument("name")
 def remove(name: str) -> None:
-    """Forget a secret."""
+    """Delete a secret."""
     try:
         vault = open_vault(os.environ, state_folder(os.environ))
         if name not in vault.names():
-            raise click.ClickException(f"There is no secret {name!r}. `porchbot secret list`.")
+            raise click.ClickException(
+                f"There is no secret {name!r}. Run `porchbot secret list` to see the names."
+            )
         vault.put(name, "")
     except VaultError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{name} is removed.")
+    click.echo(f"Removed {name}.")

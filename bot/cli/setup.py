@@ -48,31 +48,44 @@ class _Wanted:
     # Register an App for an organization of GitHub.com; the bot will be reached at that address.
     $ porchbot setup --org acme --url https://porchbot.acme.example
 
-    # At a GitHub Enterprise Server with a certificate of the company's own.
+    # On a GitHub Enterprise Server whose certificate a private authority signed.
     $ porchbot setup --github https://github.corp --ca corp.pem --url https://porchbot.corp
     """,
 )
+@click.option("--url", required=True, metavar="URL", help="Address where GitHub can reach the bot.")
 @click.option(
-    "--url", required=True, metavar="URL", help="Address by which GitHub reaches the bot."
+    "--github", default=GITHUB_WEB, show_default=True, metavar="URL", help="Address of GitHub."
 )
 @click.option(
-    "--github", default=GITHUB_WEB, show_default=True, metavar="URL", help="Which GitHub."
+    "--org",
+    default="",
+    metavar="NAME",
+    help="Organization that will own the App. Default: your own account.",
 )
-@click.option("--org", default="", metavar="NAME", help="Organization that owns the App.")
-@click.option("--name", default="", help="Name of the App; can be changed on GitHub's page.")
+@click.option("--name", default="", help="Name of the App; you can change it on GitHub's page.")
 @click.option(
     "--listen",
     default="127.0.0.1:8099",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where the page is.",
+    help="Where to serve the page.",
 )
 @click.option(
-    "--page", default="", metavar="URL", help="Address of the page for browsers, behind a proxy."
+    "--page",
+    default="",
+    metavar="URL",
+    help="Address of the page for browsers, if it is behind a proxy.",
 )
-@click.option("--ca", default="", metavar="FILE", help="Certificates to trust GitHub by, PEM.")
-@click.option("--replace", is_flag=True, help="Register another App although there is one.")
-@click.option("--minutes", default=MINUTES, type=click.FloatRange(min=0), help="Then it ends.")
+@click.option(
+    "--ca", default="", metavar="FILE", help="PEM file of certificate authorities for GitHub."
+)
+@click.option("--replace", is_flag=True, help="Register another App even if there is one already.")
+@click.option(
+    "--minutes",
+    default=MINUTES,
+    type=click.FloatRange(min=0),
+    help="Give up after this many minutes.",
+)
 def setup(
     url: str,
     github: str,
@@ -84,7 +97,7 @@ def setup(
     replace: bool,
     minutes: float,
 ) -> None:
-    """Register the bot as an App of GitHub.
+    """Register the bot as a GitHub App.
 
     Opens a page that a browser is let into once, with the token in the address that is printed.
     From there the browser takes the App's manifest to GitHub, and comes back with a code, for
@@ -110,7 +123,8 @@ def setup(
         raise click.ClickException(str(error)) from error
     if app is None:
         raise click.ClickException(
-            f"Nobody finished within {minutes:g} minutes, and nothing was registered. Run it again."
+            f"Setup was not completed within {minutes:g} minutes, so nothing was registered. Run"
+            " `porchbot setup` again."
         )
     _tell(app, vault.file, ca)
 
@@ -125,8 +139,8 @@ def _vault(*, replace: bool) -> Vault:
     known = apps.read(vault)
     if known and not replace:
         raise RegistrationError(
-            f"The bot is registered already, as {known[0].web_url}. To let another App take its"
-            " place, run it with --replace; what the old one's key signed still counts then."
+            f"The bot is already registered, as {known[0].web_url}. To replace that App, run this"
+            " with --replace; what the old App signed still counts."
         )
     return vault
 
@@ -136,7 +150,8 @@ def _page(text: str) -> str:
     address = text.rstrip("/")
     if address and urlsplit(address).path:
         raise RegistrationError(
-            f"--page is {text!r}. Give an address without a path: the page is {pages.PAGE} there."
+            f"--page is {text!r}. Give an address without a path: the page will be at"
+            f" {pages.PAGE} there."
         )
     return address
 
@@ -158,13 +173,13 @@ async def _register(wanted: _Wanted, vault: Vault) -> KnownApp | None:
             apps.keep(vault, app)
         except ForgeMissingError as error:
             raise RegistrationError(
-                "GitHub does not know this code: it counts once, and for an hour. Begin again; if"
-                " the App was made already, delete it on GitHub first."
+                "GitHub does not accept this code: it works once, and for one hour. Start again; if"
+                " the App was already created, delete it on GitHub first."
             ) from error
         except (ForgeBusyError, ForgeRefusedError, VaultError, KeyError, ValueError) as error:
             raise RegistrationError(
-                f"The App was made, but its key did not arrive: {error}. Delete it on GitHub, mend"
-                " that, and begin again."
+                f"The App was created, but its key could not be stored: {error}. Delete the App on"
+                " GitHub, fix the problem, and start again."
             ) from error
         return app
 
@@ -199,8 +214,8 @@ def _invite(address: str, wanted: _Wanted) -> None:
     click.echo(f"  {address}\n")
     if not address.startswith("https:") and not _is_loopback(wanted.host):
         click.echo(
-            "This page is not on this machine alone, and speaks HTTP: let something that ends TLS"
-            " stand before it, and name its address with --page.\n",
+            "Warning: this page can be reached from other machines, over unencrypted HTTP. Put a"
+            " proxy that terminates TLS in front of it, and give its address with --page.\n",
             err=True,
         )
 
@@ -215,18 +230,18 @@ def _is_loopback(host: str) -> bool:
 def _tell(app: KnownApp, store: Path, ca: str) -> None:
     serve = "porchbot serve" if not ca else f"PORCHBOT_GITHUB_CA={ca} porchbot serve"
     click.echo(f"{app.slug} is registered: {app.web_url}")
-    click.echo(f"Its key and secrets are kept, encrypted, in {store}.")
+    click.echo(f"Its key and secrets are stored, encrypted, in {store}.")
     kept = [f"PORCHBOT_MASTER_KEY{end}" for end in ("", "_FILE")]
     if not any(os.environ.get(name) for name in kept):
         key = secrets_file(os.environ, state_folder(os.environ)).parent / "master.key"
-        click.echo(f"The master key is {key}. Keep a copy of it elsewhere.")
+        click.echo(f"The master key is in {key}. Keep a copy of it elsewhere.")
     click.echo("\nNext:")
     click.echo(f"  1. Install it on your repositories: {app.web_url}/installations/new")
     click.echo(f"  2. Start the bot: {serve}")
-    click.echo("  3. See whether all is well: porchbot doctor")
+    click.echo("  3. Check the result: porchbot doctor")
     if os.environ.get("PORCHBOT_GITHUB_APP_ID"):
         click.echo(
-            "\nPORCHBOT_GITHUB_APP_ID is set and counts before the secret store: unset it, with"
-            " the key's variables, for the bot to be this App.",
+            "\nPORCHBOT_GITHUB_APP_ID is set and takes precedence over the secret store. To use"
+            " this App, unset it and the variables of its key.",
             err=True,
         )

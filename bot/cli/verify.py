@@ -32,11 +32,11 @@ _REPOSITORY = re.compile(r"[^/:\s]+/[^/:\s]+|[a-z]+:[0-9]+", re.ASCII)
     $ curl --fail https://porchbot.example/allowed_signers > porchbot.signers
     $ porchbot verify net/core@v5 --allowed-signers porchbot.signers
 
-    # Verify a package at the root of the repository with the file that git knows already.
+    # Verify a package at the root of the repository, with the file that git is configured to use.
     $ git config gpg.ssh.allowedSignersFile ~/.config/git/allowed_signers
     $ porchbot verify @v3
 
-    # Verify in a repository that is no clone of the forge's, such as a mirror or an archive.
+    # Verify in a repository that was not cloned from the forge, such as a mirror or an archive.
     $ porchbot verify net/core@v5 --repo mirror.git --repository acme/blueprints
     """,
 )
@@ -45,33 +45,35 @@ _REPOSITORY = re.compile(r"[^/:\s]+/[^/:\s]+|[a-z]+:[0-9]+", re.ASCII)
     "--allowed-signers",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Whose keys count. Default: what git's gpg.ssh.allowedSignersFile names.",
+    help="File of trusted keys. Default: git's gpg.ssh.allowedSignersFile.",
 )
 @click.option(
     "--repo",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
-    help="The repository, with its tags fetched. Default: the one around this folder.",
+    help="Repository with the tags fetched. Default: the one around the current folder.",
 )
 @click.option(
     "--repository",
     metavar="OWNER/NAME",
     default="",
-    help="Where the revision has to have been published, by name, or by the id that provenance has,"
-    " such as github:42. Default: what the remote `origin` names.",
+    help="Repository where the revision must have been published: its name, or its id in the"
+    " provenance, such as github:42. Default: that of the remote `origin`.",
 )
-@click.option("--json", "as_json", is_flag=True, help="What is attested, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the provenance as JSON.")
 def verify(revision: str, file: Path | None, repo: Path, repository: str, as_json: bool) -> None:
     """Verify the signature of a revision's tag, and the provenance in it.
 
-    Prints where it was published, who approved it, which functions made it, and what each gate
-    wanted and found. Ends with 1 where anything does not hold, or where the ledger of a publish
-    branch, as it was fetched last, says that the revision was withdrawn. Nothing is asked of the
-    forge or of the bot: take the file of allowed signers from the bot once, and keep it.
+    Prints where it was published, who approved it, which functions rendered it, and what each gate
+    required and found. The exit status is 1 if anything cannot be verified, or if the ledger on a
+    publish branch, as last fetched, says that the revision was withdrawn. It contacts neither the
+    forge nor the bot: download the bot's file of allowed signers once, and keep it.
     """
     found = names.parse_shown(revision)
     if found is None:
-        raise click.UsageError(f"{revision!r} is no revision. Write PACKAGE@vN: net/core@v5.")
+        raise click.UsageError(
+            f"{revision!r} is not a revision. Write PACKAGE@vN, such as net/core@v5."
+        )
     package, number = found
     tag, folder = names.spelled(package, number), repo.absolute()
     signers, expected = _signers(folder, file), _expected(folder, repository)
@@ -85,8 +87,8 @@ def verify(revision: str, file: Path | None, repo: Path, repository: str, as_jso
         branches, entry = clone.ledger(git, base, package, number)
     if entry is not None and entry.state == "withdrawn":
         raise CommandFailure(
-            f"{revision} was published, and withdrawn since: {click.unstyle(entry.reason)}."
-            " Use another revision: `git tag --list`"
+            f"{revision} was published and later withdrawn: {click.unstyle(entry.reason)}."
+            " Use another revision; `git tag --list` shows them"
         )
     said = attested.predicate
     click.echo(json.dumps(said, indent=2) if as_json else _told(revision, attested))
@@ -98,13 +100,13 @@ def _tag(git: RepositoryTrees, folder: Path, tag: str) -> bytes:
     held = git.named(names.tag_ref(tag), MOST_BYTES)
     if held is None:
         raise CommandFailure(
-            f"there is no tag {tag} in {folder}. Fetch it: `git fetch --tags`, or see which"
-            " revisions there are: `git tag --list`"
+            f"there is no tag {tag} in {folder}. Fetch it with `git fetch --tags`, or list the"
+            " revisions with `git tag --list`"
         )
     if held.kind != "tag":
         raise CommandFailure(
-            f"tag {tag} is a mere name of a {held.kind}: nobody signed it. porchbot makes"
-            " annotated tags; do not use this one"
+            f"tag {tag} is a lightweight tag of a {held.kind}, so it has no signature. porchbot"
+            " creates annotated tags; do not use this one"
         )
     return held.data
 
@@ -114,11 +116,13 @@ def _expected(folder: Path, given: str) -> str:
     expected = given or clone.repository(folder)
     if not expected:
         raise CommandFailure(
-            f"nothing says of which repository {folder} is a clone. Name the repository that the"
-            " revision has to be of: --repository OWNER/NAME"
+            f"{folder} has no remote that names its repository. Give the repository where the"
+            " revision was published: --repository OWNER/NAME"
         )
     if not _REPOSITORY.fullmatch(expected):
-        raise click.UsageError(f"{expected!r} is no repository. Write OWNER/NAME: acme/blueprints.")
+        raise click.UsageError(
+            f"{expected!r} is not a repository. Write OWNER/NAME, such as acme/blueprints."
+        )
     return expected
 
 
@@ -127,10 +131,10 @@ def _signers(folder: Path, file: Path | None) -> tuple[Signer, ...]:
     try:
         signers = allowed.read(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailure(f"{path} cannot be read: {error}. Name a file you can read") from error
+        raise CommandFailure(f"cannot read {path}: {error}. Name a file you can read") from error
     if not signers:
         raise CommandFailure(
-            f"{path} names no ed25519 key that may sign for git. Take the file that the bot"
+            f"{path} has no ed25519 key that may sign for git. Use the file that the bot"
             " publishes at /allowed_signers"
         )
     return signers
@@ -141,8 +145,8 @@ def _configured(folder: Path) -> Path:
     named = clone.said(folder, "config", "--type=path", "--get", "gpg.ssh.allowedSignersFile")
     if not named:
         raise CommandFailure(
-            "no file says whose keys count. Take the one that the bot publishes at"
-            " /allowed_signers, and name it with --allowed-signers"
+            "no file of trusted keys is given or configured. Download the one that the bot"
+            " publishes at /allowed_signers, and name it with --allowed-signers"
         )
     return folder / named
 
@@ -151,7 +155,7 @@ def _told(revision: str, attested: Attested) -> str:
     """What is attested, for people."""
     said = attested.predicate
     lines = [
-        f"{revision} is what porchbot published in {_part(said, 'repository', 'name')}.",
+        f"{revision} is verified: porchbot published it in {_part(said, 'repository', 'name')}.",
         f"  signed by   {attested.signer} ({attested.key.fingerprint})",
         f"  commit      {attested.commit}",
         f"  tree        {said['tree']}",
@@ -165,7 +169,7 @@ def _told(revision: str, attested: Attested) -> str:
     ]
     lines += [
         f"  gate        {_part(each, 'name')}: {_part(each, 'actual')}"
-        f" (wanted: {_part(each, 'wanted')})"
+        f" (required: {_part(each, 'wanted')})"
         for each in said.get("gates", [])
     ]
     return "\n".join(click.unstyle(line) for line in lines)
@@ -177,7 +181,7 @@ def _ledger(branches: Sequence[str], entry: LedgerEntry | None) -> str:
     if entry is not None:
         return f"  ledger      deprecated: {click.unstyle(entry.reason)}{where}"
     if not branches:
-        return "  ledger      unknown: no branch was fetched, so it may have been withdrawn"
+        return "  ledger      unknown: no publish branch was fetched, so it may have been withdrawn"
     return f"  ledger      not withdrawn{where}"
 
 

@@ -749,7 +749,7 @@ class Drift:
     """Something that the forge has otherwise than the bot needs it, and an operator has to change.
 
     Attributes:
-        place: What, as a subject: "The App's permission checks".
+        place: What, without a verb: "The App's permission checks".
         found: How it is there.
         wanted: How it has to be.
         fix: The change, as a sentence without its full stop.
@@ -765,7 +765,7 @@ class Drift:
     mend: Mend | None = None
 
     def __str__(self) -> str:
-        return f"{self.place} is {self.found}; it has to be {self.wanted}. {self.fix}."
+        return f"{self.place}: {self.found}. Needed: {self.wanted}. {self.fix}."
 
 
 class Forges(Protocol):

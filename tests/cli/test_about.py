@@ -90,7 +90,7 @@ def test_wrong_use_ends_with_1_everywhere(path: tuple[str, ...]) -> None:
         (("nope",), 'error: unknown command "nope" for "porchbot"\n'),
         (("help", "nope"), "error: Unknown help topic [`nope`]\n"),
         (("help", "fn", "eval", "x"), "error: Unknown help topic [`fn eval x`]\n"),
-        (("completion", "csh"), 'error: "csh" is no shell that is known here: name bash, zsh'),
+        (("completion", "csh"), 'error: unknown shell "csh": use bash, zsh or fish'),
         (("fn", "doc", "a", "--image", "b"), "error: accepts at most 0 arg(s), received 1\n"),
         (("fn", "doc", "--image", "nope:v1"), "error: nope:v1 is not built in. Those that are:"),
         (
@@ -98,7 +98,7 @@ def test_wrong_use_ends_with_1_everywhere(path: tuple[str, ...]) -> None:
             "error: porchbot does not deploy packages."
             " Use kpt: `kpt live apply shop --dry-run -o x`\n",
         ),
-        (("runner", "--tls-cert", "x"), "error: --tls-cert and --tls-key belong together."),
+        (("runner", "--tls-cert", "x"), "error: --tls-cert and --tls-key go together."),
     ],
 )
 def test_what_is_said(args: tuple[str, ...], message: str) -> None:

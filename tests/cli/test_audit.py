@@ -208,12 +208,12 @@ async def test_no_secret_is_ever_kept(url: str) -> None:
 WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "a repository that is not known": (
         ("--repository", "acme/none"),
-        "error: The bot knows no repository 'acme/none'. Write OWNER/NAME as the forge has it, or"
-        " FORGE:NUMBER, such as github:42.\n",
+        "error: The bot has no entries for a repository 'acme/none'. Write OWNER/NAME as on the"
+        " forge, or FORGE:NUMBER, such as github:42.\n",
     ),
     "no time": (
         ("--since", "yesterday"),
-        "error: Invalid value for '--since': 'yesterday' is no time. Write 2026-11-22,"
+        "error: Invalid value for '--since': 'yesterday' is not a time. Write 2026-11-22,"
         " 2026-11-22T14:00Z, or 36h for 36 hours ago (m, h, d, w).\n",
     ),
 }
@@ -254,8 +254,8 @@ def test_no_database_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     result = run()
 
     assert result.stderr == (
-        f"error: {tmp_path}/postgres is not there: no bot keeps its database here. Name the bot's"
-        " folder in PORCHBOT_STATE, or its server in DATABASE_URL.\n"
+        f"error: {tmp_path}/postgres does not exist, so there is no bot's database here. Set"
+        " PORCHBOT_STATE to the bot's folder, or DATABASE_URL to its server.\n"
     )
 
 

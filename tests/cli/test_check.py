@@ -220,7 +220,7 @@ def test_no_secret_is_said_and_no_terminal_is_steered(top: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("nowhere",), "error: nowhere: there is no such folder\n"),
+        (("nowhere",), "error: nowhere: no such folder\n"),
         ((".",), "error: . is in no git repository. Name a folder of a working tree"),
         (("bare.git",), "error: bare.git is in a bare repository. Name a folder"),
         (("work", "--base", "nope"), 'error: there is no branch, tag or commit "nope" here. Fetch'),

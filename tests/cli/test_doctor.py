@@ -47,12 +47,12 @@ def test_what_is_wrong_at_the_forge_is_printed_and_ends_with_1(
         environment.setenv("PORCHBOT_WEBHOOK_URL", "https://bot.example/webhooks/github")
         elsewhere = CliRunner().invoke(main, ["doctor"])
 
-    assert (well.exit_code, well.output.splitlines()[-1]) == (0, "All is well.")
+    assert (well.exit_code, well.output.splitlines()[-1]) == (0, "No problems found.")
     assert ill.exit_code == 1
-    assert "wrong: The App's permission checks is Read-only; " in ill.output
-    assert "wrong: The webhook's secret is empty; " in ill.output
-    assert ill.output.splitlines()[-1] == "2 things are wrong."
-    assert "it has to be https://bot.example/webhooks/github. Set it at" in elsewhere.output
+    assert "wrong: The App's permission checks: Read-only. " in ill.output
+    assert "wrong: The webhook's secret: empty. " in ill.output
+    assert ill.output.splitlines()[-1] == "2 problems found."
+    assert "Needed: https://bot.example/webhooks/github. Set it at" in elsewhere.output
     assert SECRET not in well.output + ill.output + elsewhere.output
 
 
@@ -107,16 +107,16 @@ def test_rules_of_repositories_are_compared_and_added(
         assert dict(repository.rulesets) == after
 
     assert ill.exit_code == 1
-    assert "wrong: owner/packages, branch main, is not requiring porchbot/publish; " in ill.output
-    assert "wrong: owner/packages, its release tags, is open to everybody" in ill.output
+    assert "wrong: owner/packages, branch main: porchbot/publish is not required. " in ill.output
+    assert "wrong: owner/packages, release tags: anyone with write access" in ill.output
     assert f"{forge.web_url}/owner/packages/settings/rules" in ill.output
-    assert "The bot is not let into owner/other. Install the App there" in elsewhere.output
-    assert "--fix needs PORCHBOT_OWNER_TOKEN" in needs.output
+    assert "The bot has no access to owner/other. Install the App there" in elsewhere.output
+    assert "Set PORCHBOT_OWNER_TOKEN" in needs.output
     assert (refused.exit_code, before) == (1, {})
-    assert "not mended: owner/packages, branch main," in refused.output
-    assert fixed.output.count("mended: ") == 2
+    assert "not fixed: owner/packages, branch main:" in refused.output
+    assert fixed.output.count("fixed: ") == 2
     assert (fixed.exit_code, again.exit_code) == (0, 0), fixed.output
-    assert "mended" not in again.output
+    assert "fixed" not in again.output
     branch, tags = after.values()
     assert (branch.required_checks, branch.bypass) == ((("porchbot/publish", app.id),), ())
     assert (tags.creation, tags.update, tags.deletion) == (True, True, True)

@@ -27,6 +27,6 @@ def test_a_secret_is_kept_and_never_shown(tmp_path: Path, monkeypatch: pytest.Mo
     assert "There is no master key" in missing.output
     assert value == "swordfish\n"
     assert listed.output == "signing-key\n"
-    assert removed.output == "signing-key is removed.\n"
+    assert removed.output == "Removed signing-key.\n"
     assert "swordfish" not in kept.output + listed.output
     assert _run("list").output == ""

@@ -172,6 +172,6 @@ def test_one_app_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     refused = CliRunner().invoke(main, command)
     replacing = CliRunner().invoke(main, [*command, "--replace"])
 
-    assert "Nobody finished within 0 minutes, and nothing was registered." in alone.output
-    assert "The bot is registered already, as https://ghes.corp/apps/porchbot." in refused.output
-    assert "Nobody finished within 0 minutes" in replacing.output
+    assert "Setup was not completed within 0 minutes, so nothing was registered." in alone.output
+    assert "The bot is already registered, as https://ghes.corp/apps/porchbot." in refused.output
+    assert "Setup was not completed within 0 minutes" in replacing.output

@@ -37,7 +37,7 @@ def test_what_the_bot_published_verifies_and_says_why(made: SignedRepository) ->
 
     assert done.exit_code == 0, done.output
     assert done.output == (
-        "net/core@v5 is what porchbot published in acme/blueprints.\n"
+        "net/core@v5 is verified: porchbot published it in acme/blueprints.\n"
         f"  signed by   porchbot ({KEY.public.fingerprint})\n"
         f"  commit      {made.commit}\n"
         f"  tree        {made.tree}\n"
@@ -45,7 +45,7 @@ def test_what_the_bot_published_verifies_and_says_why(made: SignedRepository) ->
         "  proposal    acme/blueprints#7\n"
         "  approved by ann\n"
         "  function    set-labels:v0.2 (pipeline) sha256:1\n"
-        "  gate        approved: 1 of 1 (wanted: 1 from role:write)\n"
+        "  gate        approved: 1 of 1 (required: 1 from role:write)\n"
         "  ledger      not withdrawn (HEAD, main)\n"
     )
     stated = verified(made, "--json", "--allowed-signers", str(made.signers()))
@@ -78,7 +78,7 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     ),
     "a mere name": (
         lambda m: m.git("update-ref", "refs/tags/net/core/v5", m.commit),
-        "is a mere name of a commit",
+        "is a lightweight tag of a commit",
     ),
     "not signed": (lambda m: m.tag(m.data(key=None)), "is not signed"),
     "signed with another program": (
@@ -183,7 +183,7 @@ def test_keys_count_from_the_file_that_git_knows_and_at_their_time(made: SignedR
     made.tag(made.data())
     file, line = made.signers(), KEY.public.line
     assert (
-        "no file says whose keys count"
+        "no file of trusted keys is given or configured"
         in verified(made, "--json", "--repo", str(made.folder)).output
     )
     made.git("config", "gpg.ssh.allowedSignersFile", str(file))
@@ -214,7 +214,7 @@ def test_only_revisions_can_be_verified(made: SignedRepository) -> None:
     for revision in ("net/core", "net/core@5", "net/core@v05", "net/../core@v1", "../x@v1"):
         done = verified(made, revision=revision)
         assert done.exit_code == 1, revision
-        assert "is no revision. Write PACKAGE@vN" in done.output
+        assert "is not a revision. Write PACKAGE@vN" in done.output
 
 
 def test_the_repository_is_told_or_that_of_the_remote(made: SignedRepository) -> None:
@@ -233,7 +233,7 @@ def test_the_repository_is_told_or_that_of_the_remote(made: SignedRepository) ->
     ):
         done = verified(made, *signers, "--repository", told)
         assert (done.exit_code == 0) is passes, (told, done.output)
-    assert "Write OWNER/NAME: acme/blueprints" in done.output
+    assert "Write OWNER/NAME, such as acme/blueprints" in done.output
 
     for address, passes in (
         ("git@forge.example:acme/blueprints.git", True),
@@ -252,7 +252,7 @@ def test_the_repository_is_told_or_that_of_the_remote(made: SignedRepository) ->
         finally:
             made.git("remote", "set-url", "origin", "https://forge.example/acme/blueprints.git")
         assert (done.exit_code == 0) is passes, (address, done.output)
-    assert "Name the repository that the revision has to be of: --repository OWNER/NAME" in (
+    assert "Give the repository where the revision was published: --repository OWNER/NAME" in (
         done.output
     )
 
@@ -284,7 +284,7 @@ LEDGERS = {
     "withdrawn": (
         "revisions: {v5: {state: withdrawn, reason: leaks a password}}",
         False,
-        "net/core@v5 was published, and withdrawn since: leaks a password. Use another revision",
+        "net/core@v5 was published and later withdrawn: leaks a password. Use another revision",
     ),
     "deprecated": (
         "revisions: {v5: {state: deprecated, reason: use v6}}",
@@ -333,7 +333,7 @@ def test_without_a_branch_nobody_knows_of_the_ledger(tmp_path: Path) -> None:
     clone.git("symbolic-ref", "HEAD", "refs/heads/none")
     clone.git("update-ref", "-d", "refs/heads/main")
 
-    assert "ledger      unknown: no branch was fetched" in verified(clone).output
+    assert "ledger      unknown: no publish branch was fetched" in verified(clone).output
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="git verifies with ssh-keygen")

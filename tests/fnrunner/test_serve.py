@@ -275,7 +275,7 @@ async def test_an_address_for_metrics_that_cannot_be_had(tmp_path: Path, address
 
 
 USAGE = {
-    "half a pair": (["--tls-key", "k.pem"], "--tls-cert and --tls-key belong together."),
+    "half a pair": (["--tls-key", "k.pem"], "--tls-cert and --tls-key go together."),
     "no TLS": (["--tls-client-ca", "c.pem"], "--tls-client-ca asks callers for certificates"),
     "no size": (["--max-message", "0"], "0 is not in the range x>=1"),
     "no address": (["--listen", "here"], "here: that is no address. Give unix:/PATH or HOST:PORT"),

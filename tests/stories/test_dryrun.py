@@ -145,7 +145,7 @@ def test_a_person_sees_it_with_a_token_that_can_only_read(
     play.approver.says(number, "/approve")
     command.as_person("outsider")
     assert command.prints(number).startswith(
-        "cannot be told: the forge refused: 403 Must have admin rights"
+        f"error: unknown whether #{number} is ready: the forge refused: 403 Must have admin rights"
     )
 
 
@@ -157,4 +157,4 @@ def test_what_cannot_be_read_ends_with_2(
     assert dryrun.run("acme/elsewhere#1", Wanted(), None, as_json=False) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert "cannot be told: the App is not installed in acme/elsewhere" in said.err
+    assert "is ready: the App is not installed in acme/elsewhere" in said.err

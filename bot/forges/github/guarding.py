@@ -64,20 +64,20 @@ def lacking(given: Guarded) -> Iterator[Drift]:
     name = str(given.repository["full_name"])
     if not given.runs_told:
         yield Drift(
-            place=f"{name}, its check runs,",
-            found="hidden from the token",
-            wanted="readable, for checks of others that a branch requires to be seen",
-            fix="Give the token read access to them (a classic token: the scope repo). Until then"
+            place=f"{name}, check runs",
+            found="the token cannot read them",
+            wanted="read access, to see the checks of others that a branch requires",
+            fix="Give the token read access to checks (a classic token: the scope repo); until then"
             " proposals to branches that require check runs of others wait",
             harmful=False,
         )
     if any(required is None for required in given.required.values()):
         yield Drift(
-            place=f"{name}, a private repository of this plan,",
-            found="without draft pull requests, branch rules and tag rules",
-            wanted="on a plan that has them, or public, for rules to hold",
-            fix="Until then anybody with write access can merge and tag past the bot, which reports"
-            " that, and drafts are pull requests whose titles begin with 'Draft: '",
+            place=f"{name}, a private repository",
+            found="this GitHub plan has no draft pull requests, branch rules or tag rules for it",
+            wanted="a plan that has them, or a public repository",
+            fix="Until then anyone with write access can merge and tag without the bot, which"
+            " reports it, and drafts are pull requests whose titles begin with 'Draft: '",
             harmful=False,
         )
         return
@@ -100,29 +100,27 @@ def _of_branch(given: Guarded, branch: str, required: Sequence[RequiredCheck]) -
         loose = None in ours
         whose = f" from {given.who}" if given.app else ", which is set as a commit status"
         yield Drift(
-            place=f"{name}, branch {branch},",
-            found=f"open to {given.check} from any App"
+            place=f"{name}, branch {branch}",
+            found=f"{given.check} is accepted from any App"
             if loose
-            else f"not requiring {given.check}",
-            wanted=f"requiring the status check {given.check}{whose}",
-            fix=f"At {page} add a branch ruleset for {branch} with it, and without bypass",
+            else f"{given.check} is not required",
+            wanted=f"a rule that requires the status check {given.check}{whose}",
+            fix=f"At {page} add a branch ruleset for {branch} with it, and an empty bypass list",
             mend=Mend("POST", _rulesets(given), branch_ruleset(branch, given.app, given.check)),
         )
     if others := sorted({each for each in ours if each not in (None, source)}):
         yield Drift(
-            place=f"{name}, branch {branch},",
-            found=f"requiring {given.check} from the App of number {others[0]}",
-            wanted=f"requiring it from {given.who}"
-            if given.app
-            else "requiring it from any source",
-            fix=f"Nothing is merged until then. Change the source of that check at {page}",
+            place=f"{name}, branch {branch}",
+            found=f"{given.check} is required from another App (App ID {others[0]})",
+            wanted=f"the source {given.who}" if given.app else "any source",
+            fix=f"Change the source of that check at {page}; nothing is merged until then",
         )
     if branch in given.signed:
         yield Drift(
-            place=f"{name}, branch {branch},",
-            found="taking signed commits only",
-            wanted="that, if you want it so",
-            fix="GitHub signs the merges that the bot asks for. People have to sign what they push",
+            place=f"{name}, branch {branch}",
+            found="only signed commits are accepted",
+            wanted="no change",
+            fix="GitHub signs the bot's merges; people have to sign what they push",
             harmful=False,
         )
 
@@ -131,22 +129,23 @@ def _of_drafts(given: Guarded) -> Iterator[Drift]:
     """Render commits are pushed to drafts: what signs them there."""
     if DRAFT not in given.signed:
         return
-    place, found = f"{given.repository['full_name']}, its draft branches,", "taking signed commits"
+    place = f"{given.repository['full_name']}, draft branches"
+    found = "signed commits are required"
     if given.app:
         yield Drift(
             place=place,
             found=found,
-            wanted="that, if you want it so",
-            fix="Where a push is refused for that, the bot makes the commit by the API, and GitHub"
-            " signs it: nothing is to be done",
+            wanted="no change",
+            fix="Where a push is refused for this reason, the bot makes the commit through the API"
+            " and GitHub signs it",
             harmful=False,
         )
     else:
         yield Drift(
             place=place,
             found=found,
-            wanted="open to the bot's render commits, which GitHub signs for an App only",
-            fix=f"Leave {names.DRAFTS}** out of that rule at {_rules_page(given)}",
+            wanted="the bot's render commits to be accepted, which GitHub signs only for an App",
+            fix=f"Exclude {names.DRAFTS}** from that rule at {_rules_page(given)}",
         )
 
 
@@ -165,19 +164,21 @@ def _of_tags(given: Guarded) -> Iterator[Drift]:
             return  # which team holds a machine user alone, nobody is told
         others, missing = len(ours - {us}), us not in ours
         yield Drift(
-            place=f"{name}, the tag ruleset {ruleset['name']!r},",
-            found="without the App" if missing else f"passed by {others} others, too",
-            wanted=f"passed by {given.who}, and nobody else",
+            place=f"{name}, tag ruleset {ruleset['name']!r}",
+            found="the App is not on its bypass list"
+            if missing
+            else f"others than the App on its bypass list: {others}",
+            wanted=f"a bypass list with {given.who} only",
             fix=f"Set its bypass list to {given.who} at {page}",
             harmful=missing,
         )
         return
     yield Drift(
-        place=f"{name}, its release tags,",
-        found="open to everybody with write access",
-        wanted=f"made, moved and deleted by {given.who}, and nobody else",
+        place=f"{name}, release tags",
+        found="anyone with write access can create, move and delete them",
+        wanted=f"a rule that allows this only to {given.who}",
         fix=f"At {page} add a tag ruleset for **/v* that restricts creations, updates and"
-        " deletions, with that alone in its bypass list",
+        f" deletions, with only {given.who} on its bypass list",
         mend=Mend("POST", _rulesets(given), tag_ruleset(given.app)) if given.app else None,
     )
 

@@ -29,11 +29,11 @@ WITHOUT: Mapping[str, str] = {
     "contents": "nothing is rendered, merged or tagged there",
     "pull_requests": "proposals are neither opened nor read",
     "issues": "there is no dashboard issue",
-    "checks": "nothing is shown at commits",
+    "checks": "commits have no check runs",
     "statuses": "commit statuses of others that a branch requires are not seen",
-    "members": "who is in a team is unknown, so that rules that name teams wait",
-    "deployments": "nothing is missing yet: what is rolled out will be shown with it",
-    "merge_queues": "nothing is told of merge queues, and proposals there wait",
+    "members": "team members are unknown, so rules that name teams wait",
+    "deployments": "nothing is missing yet (rollouts will be shown with it)",
+    "merge_queues": "merge queues are not visible, and proposals there wait",
 }
 """What a permission is missing for, in words; all else goes on."""
 
@@ -102,7 +102,7 @@ def _of_app(app: JSONObject, settings: str) -> Iterator[Drift]:
                 place=f"The App's permission {name}",
                 found=_SHOWN.get(given, given),
                 wanted=_SHOWN[wanted],
-                fix=f"Choose {_SHOWN[wanted]!r} for it at {page}; then each owner has to accept it"
+                fix=f"Choose {_SHOWN[wanted]!r} for it at {page}; each owner then has to accept it"
                 + (f"; until then {WITHOUT[name]}" if less and name in WITHOUT else ""),
                 harmful=less,
             )
@@ -113,7 +113,7 @@ def _of_app(app: JSONObject, settings: str) -> Iterator[Drift]:
             place=f"The App's event {event}",
             found="not subscribed" if missing else "subscribed",
             wanted="subscribed" if missing else "not subscribed",
-            fix=f"{'Tick' if missing else 'Untick'} it at {page}",
+            fix=f"{'Select' if missing else 'Deselect'} it at {page}",
             harmful=missing,
         )
 
@@ -128,14 +128,14 @@ def _of_hook(hook: JSONObject, settings: str, url: str) -> Iterator[Drift]:
     if url and found != url:
         yield Drift("The webhook's address", found or "empty", url, f"Set it at {settings}")
     elif not url and not _is_ours(found):
-        wanted = f"an https address of the bot that ends in {PATH}"
+        wanted = f"the bot's https address, ending in {PATH}"
         yield Drift("The webhook's address", found or "empty", wanted, f"Set it at {settings}")
     if not hook.get("secret"):
         fix = f"Set one of PORCHBOT_WEBHOOK_SECRETS at {settings}"
-        yield Drift("The webhook's secret", "empty", "one that the bot knows", fix)
+        yield Drift("The webhook's secret", "empty", "a secret that the bot knows", fix)
     if str(hook.get("insecure_ssl", "0")) != "0" and urlsplit(found).scheme == "https":
         fix = f"Choose 'Enable SSL verification' at {settings}"
-        yield Drift("The check of the bot's certificate", "off", "on", fix)
+        yield Drift("The webhook's SSL verification", "off", "on", fix)
 
 
 def _is_ours(url: str) -> bool:
@@ -145,9 +145,12 @@ def _is_ours(url: str) -> bool:
 
 
 _WHY = {
-    401: ("refused as wrongly signed", "Set one of PORCHBOT_WEBHOOK_SECRETS as the secret at"),
-    404: ("sent to an address without a bot", f"Let the address end in {PATH} at"),
-    503: ("refused because the bot had no database, or too much to do", "See the bot's log, then"),
+    401: (
+        "refused because of a wrong signature",
+        "Set one of PORCHBOT_WEBHOOK_SECRETS as the secret at",
+    ),
+    404: ("sent to an address without a bot", f"Make the address end in {PATH} at"),
+    503: ("refused because the bot had no database or was overloaded", "See the bot's log, then"),
 }
 
 
@@ -156,19 +159,22 @@ def _of_deliveries(tried: Sequence[JSONObject], settings: str) -> Iterator[Drift
     codes = [int(each.get("status_code") or 0) for each in tried]
     if not codes:
         yield Drift(
-            place="The log of deliveries",
-            found="empty: nothing was sent for three days",
-            wanted="filled whenever something happens",
-            fix=f"If something did, tick 'Active' below 'Webhook' at {settings}",
+            place="The webhook's delivery log",
+            found="empty, so nothing was sent for three days",
+            wanted="an entry for each event",
+            fix=f"If there were events, select 'Active' below 'Webhook' at {settings}",
             harmful=False,
         )
     elif len(codes) >= SEVERAL and all(not 200 <= code < 400 for code in codes):
-        unreached = (f"not taken ({tried[0].get('status')})", "See that the bot is reached, at")
+        unreached = (
+            f"failed ({tried[0].get('status')})",
+            "Check the bot's address, and that GitHub can reach it, at",
+        )
         found, fix = _WHY.get(codes[0], unreached)
         yield Drift(
-            place=f"Each of the newest {len(codes)} deliveries",
+            place=f"The last {len(codes)} webhook deliveries",
             found=found,
-            wanted="answered 202",
+            wanted="the answer 202",
             fix=f"{fix} {settings}/advanced",
         )
 
@@ -177,7 +183,7 @@ def _of_installation(one: JSONObject) -> Iterator[Drift]:
     whose = (one.get("account") or {}).get("login", "")
     place, page = f"The installation at {whose}", one.get("html_url", "")
     if one.get("suspended_at"):
-        yield Drift(place, "suspended", "active", f"Its owner unsuspends it at {page}")
+        yield Drift(place, "suspended", "active", f"Its owner can unsuspend it at {page}")
         return
     has = one.get("permissions") or {}
     lacking = sorted(n for n, wanted in PERMISSIONS.items() if _less(str(has.get(n, "")), wanted))
@@ -187,5 +193,5 @@ def _of_installation(one: JSONObject) -> Iterator[Drift]:
         without = ", ".join([*(f"{n}: {PERMISSIONS[n]}" for n in lacking), *silent])
         lost = [WITHOUT[n] for n in lacking if n in WITHOUT]
         told = f"; until then {', and '.join(lost)}" if lost else ""
-        fix = f"Its owner accepts what the App asks for, at {page}{told}"
-        yield Drift(place, f"without {without}", "with all that the App asks for", fix)
+        fix = f"Its owner has to accept the App's request at {page}{told}"
+        yield Drift(place, f"missing {without}", "everything that the App requests", fix)

@@ -125,9 +125,9 @@ class SeveralForges:
                 found.append(
                     Drift(
                         place="An older App of this bot",
-                        found=f"not answering ({error.reason})",
-                        wanted="answering, or gone from the bot's settings",
-                        fix="If it was deleted on GitHub, take it out of the settings",
+                        found=f"GitHub does not accept it ({error.reason})",
+                        wanted="an App that exists, or none in the bot's settings",
+                        fix="If it was deleted on GitHub, remove it from the settings",
                         harmful=False,
                     )
                 )
@@ -146,10 +146,10 @@ class SeveralForges:
         taken, login = await self._served_before(app), (await app.identity()).login
         return [
             Drift(
-                place=f"{repository.full_name}, of the older App {login},",
-                found="served by a newer App of this bot",
-                wanted="in one installation only",
-                fix=f"Take it out of the installation of {login}",
+                place=f"{repository.full_name}, installation of the older App {login}",
+                found="a newer App of this bot serves it as well",
+                wanted="one installation only",
+                fix=f"Remove it from the installation of {login}",
                 harmful=False,
             )
             for number in await _active(app)

@@ -34,8 +34,8 @@ from lifecycle.identity import GITHUB, RepositoryId
 log = structlog.get_logger()
 
 SCOPES: Mapping[str, str] = {
-    "repo": "private repositories are not read, and nothing is written",
-    "read:org": "who is in a team is unknown, so that rules that name teams wait",
+    "repo": "the bot cannot read private repositories, or write anything",
+    "read:org": "team members are unknown, so rules that name teams wait",
 }
 """Scopes of a classic token, and what is missing without each."""
 
@@ -155,9 +155,9 @@ def lacking(about: TokenAbout) -> Iterator[Drift]:
         place=f"The account {about.login}",
         found="a machine user with a token",
         wanted="an App (`porchbot setup` makes one) for check runs with annotations, buttons and"
-        " Re-run, rules that name the bot as the only one, and one webhook for all repositories",
-        fix="Without one, checks are commit statuses, which anybody with write access can put too,"
-        " so the bot puts its own again; the summary comment tells what they have no room for",
+        " Re-run, rules that name only the bot, and one webhook for all repositories",
+        fix="Without an App, checks are commit statuses, which anyone with write access can set,"
+        " so the bot sets its own again; what does not fit into them is in the summary comment",
         harmful=False,
     )
     if about.scopes is not None:
@@ -165,16 +165,16 @@ def lacking(about: TokenAbout) -> Iterator[Drift]:
             if not _INCLUDE[scope] & about.scopes:
                 yield Drift(
                     place=f"The scope {scope} of the token",
-                    found="not given",
-                    wanted="given",
-                    fix=f"Give it to the token, or make another one; until then {without}",
+                    found="missing",
+                    wanted="granted",
+                    fix=f"Grant it to the token, or create another token; until then {without}",
                     harmful=scope == "repo",
                 )
     if about.ends:
         yield Drift(
             place="The token",
-            found=f"good until {about.ends}",
-            wanted="replaced before",
-            fix="Make another one by then, and restart the bot with it: records stay readable",
+            found=f"expires at {about.ends}",
+            wanted="a new token before then",
+            fix="Create another one by then, and restart the bot with it; records stay readable",
             harmful=False,
         )

@@ -17,7 +17,7 @@ THEIRS = RequiredCheck("porchbot/publish", 9, False)
 TAGS = {"id": 1, **tag_ruleset(APP)}
 US = {"actor_type": "Integration", "actor_id": APP}
 WRITERS = {"actor_type": "RepositoryRole", "actor_id": 4}
-OPEN = "open to everybody with write access"
+OPEN = "anyone with write access can create, move and delete them"
 
 
 def guarded(
@@ -41,17 +41,18 @@ def guarded(
 
 CASES = {
     "all is well": (guarded(), ""),
-    "nothing is required": (guarded([]), "not requiring porchbot/publish"),
-    "anybody may report it": (guarded([LOOSE]), "open to porchbot/publish from any App"),
+    "nothing is required": (guarded([]), "porchbot/publish is not required"),
+    "anybody may report it": (guarded([LOOSE]), "porchbot/publish is accepted from any App"),
     "another App has to report it": (
         guarded([THEIRS]),
-        "not requiring porchbot/publish; requiring porchbot/publish from the App of number 9",
+        "porchbot/publish is not required;"
+        " porchbot/publish is required from another App (App ID 9)",
     ),
     "two of a name": (
         guarded([THEIRS, OURS]),
-        "requiring porchbot/publish from the App of number 9",
+        "porchbot/publish is required from another App (App ID 9)",
     ),
-    "signed commits": (guarded(signed=["main"]), "taking signed commits only"),
+    "signed commits": (guarded(signed=["main"]), "only signed commits are accepted"),
     "no rule of tags": (guarded([OURS], {"rules": []}), OPEN),
     "it is switched off": (guarded([OURS], {**TAGS, "enforcement": "evaluate"}), OPEN),
     "some tags only": (
@@ -71,21 +72,24 @@ CASES = {
     "tags may be deleted": (guarded([OURS], {**TAGS, "rules": TAGS["rules"][:1]}), OPEN),
     "others pass": (
         guarded([OURS], {**TAGS, "bypass_actors": [US, WRITERS]}),
-        "passed by 1 others, too",
+        "others than the App on its bypass list: 1",
     ),
-    "we do not pass": (guarded([OURS], {**TAGS, "bypass_actors": []}), "without the App"),
+    "we do not pass": (
+        guarded([OURS], {**TAGS, "bypass_actors": []}),
+        "the App is not on its bypass list",
+    ),
     "nobody tells who passes": (guarded([OURS], {**TAGS, "bypass_actors": None}), ""),
-    "check runs are hidden": (guarded(runs=False), "hidden from the token"),
-    "drafts too": (guarded(signed=["drafts/any"]), "taking signed commits"),
+    "check runs are hidden": (guarded(runs=False), "the token cannot read them"),
+    "drafts too": (guarded(signed=["drafts/any"]), "signed commits are required"),
     "a machine user, any source": (guarded([LOOSE], {"rules": []}, app=0), OPEN),
     "a machine user, an App's check": (
         guarded([RequiredCheck("porchbot/publish", APP, False), LOOSE], app=0),
-        "requiring porchbot/publish from the App of number 7",
+        "porchbot/publish is required from another App (App ID 7)",
     ),
     "a machine user and tags that somebody passes": (guarded([LOOSE], app=0), ""),
     "no rules on this plan": (
         guarded(None),
-        "without draft pull requests, branch rules and tag rules",
+        "this GitHub plan has no draft pull requests, branch rules or tag rules for it",
     ),
 }
 
@@ -124,9 +128,9 @@ def test_a_machine_user_is_told_what_only_an_app_can_have() -> None:
     assert branch.mend.body == branch_ruleset("main", 0)
     assert drafts.harmful
     assert not any(each.harmful for each in lacking(guarded(signed=["drafts/any"])))
-    assert "which GitHub signs for an App only" in str(drafts)
+    assert "which GitHub signs only for an App" in str(drafts)
     assert tags.mend is None
-    assert "made, moved and deleted by a team of robot alone, and nobody else" in str(tags)
+    assert "a rule that allows this only to a team of robot alone" in str(tags)
 
 
 def test_a_bot_with_a_name_of_its_own_asks_for_its_own_check() -> None:
@@ -134,7 +138,7 @@ def test_a_bot_with_a_name_of_its_own_asks_for_its_own_check() -> None:
     other = RequiredCheck("porchbot/publish", APP, False)
     wanted, *_ = lacking(replace(guarded([other]), instance="staging"))
 
-    assert "not requiring porchbot/publish (staging)" in str(wanted)
+    assert "porchbot/publish (staging) is not required" in str(wanted)
     assert wanted.mend is not None
     assert wanted.mend.body == branch_ruleset("main", APP, "porchbot/publish (staging)")
     mine = RequiredCheck("porchbot/publish", APP, True)

@@ -67,77 +67,78 @@ def test_what_is_as_it_has_to_be_is_not_told() -> None:
     [
         (
             {"app": {"permissions": {**PERMISSIONS, "checks": "read"}}},
-            "wrong: The App's permission checks is Read-only; it has to be Read and write. Choose"
-            f" 'Read and write' for it at {SETTINGS}/permissions; then each owner has to accept"
+            "wrong: The App's permission checks: Read-only. Needed: Read and write. Choose"
+            f" 'Read and write' for it at {SETTINGS}/permissions; each owner then has to accept"
             f" it; until then {WITHOUT['checks']}.",
         ),
         (
             {"app": {"permissions": {k: v for k, v in PERMISSIONS.items() if k != "statuses"}}},
-            "wrong: The App's permission statuses is No access; it has to be Read-only. Choose"
-            f" 'Read-only' for it at {SETTINGS}/permissions; then each owner has to accept it;"
+            "wrong: The App's permission statuses: No access. Needed: Read-only. Choose"
+            f" 'Read-only' for it at {SETTINGS}/permissions; each owner then has to accept it;"
             f" until then {WITHOUT['statuses']}.",
         ),
         (
             {"app": {"events": [e for e in EVENTS if e != "check_suite"]}},
-            "wrong: The App's event check_suite is not subscribed; it has to be subscribed. Tick it"
+            "wrong: The App's event check_suite: not subscribed. Needed: subscribed. Select it"
             f" at {SETTINGS}/permissions.",
         ),
         (
             {"app": {"events": [*EVENTS, "star"]}},
-            "hint: The App's event star is subscribed; it has to be not subscribed. Untick it at"
+            "hint: The App's event star: subscribed. Needed: not subscribed. Deselect it at"
             f" {SETTINGS}/permissions.",
         ),
         (
             {"url": "https://other.example/webhooks/github"},
-            f"wrong: The webhook's address is {URL}; it has to be"
+            f"wrong: The webhook's address: {URL}. Needed:"
             f" https://other.example/webhooks/github. Set it at {SETTINGS}.",
         ),
         (
             {"hook": {"url": "http://bot.example/webhooks/github"}},
-            "wrong: The webhook's address is http://bot.example/webhooks/github; it has to be an"
-            f" https address of the bot that ends in {PATH}. Set it at {SETTINGS}.",
+            "wrong: The webhook's address: http://bot.example/webhooks/github. Needed: the"
+            f" bot's https address, ending in {PATH}. Set it at {SETTINGS}.",
         ),
         (
             {"hook": {"url": ""}},
-            "wrong: The webhook's address is empty; it has to be an https address of the bot that"
-            f" ends in {PATH}. Set it at {SETTINGS}.",
+            "wrong: The webhook's address: empty. Needed: the bot's https address, ending"
+            f" in {PATH}. Set it at {SETTINGS}.",
         ),
         (
             {"hook": {"secret": ""}},
-            "wrong: The webhook's secret is empty; it has to be one that the bot knows. Set one of"
+            "wrong: The webhook's secret: empty. Needed: a secret that the bot knows. Set one of"
             f" PORCHBOT_WEBHOOK_SECRETS at {SETTINGS}.",
         ),
         (
             {"hook": {"insecure_ssl": "1"}},
-            "wrong: The check of the bot's certificate is off; it has to be on. Choose 'Enable SSL"
+            "wrong: The webhook's SSL verification: off. Needed: on. Choose 'Enable SSL"
             f" verification' at {SETTINGS}.",
         ),
         (
             {"tried": []},
-            "hint: The log of deliveries is empty: nothing was sent for three days; it has to be"
-            " filled whenever something happens. If something did, tick 'Active' below 'Webhook'"
+            "hint: The webhook's delivery log: empty, so nothing was sent for three days. Needed:"
+            " an entry for each event. If there were events, select 'Active' below 'Webhook'"
             f" at {SETTINGS}.",
         ),
         (
             {"tried": [{"status_code": 401, "status": "Invalid HTTP Response: 401"}] * 3},
-            "wrong: Each of the newest 3 deliveries is refused as wrongly signed; it has to be"
-            " answered 202. Set one of PORCHBOT_WEBHOOK_SECRETS as the secret at"
+            "wrong: The last 3 webhook deliveries: refused because of a wrong signature. Needed:"
+            " the answer 202. Set one of PORCHBOT_WEBHOOK_SECRETS as the secret at"
             f" {SETTINGS}/advanced.",
         ),
         (
             {"tried": TRIED[:1] * 3},
-            "wrong: Each of the newest 3 deliveries is not taken (failed to connect to host); it"
-            f" has to be answered 202. See that the bot is reached, at {SETTINGS}/advanced.",
+            "wrong: The last 3 webhook deliveries: failed (failed to connect to host). Needed: the"
+            " answer 202. Check the bot's address, and that GitHub can reach it, at"
+            f" {SETTINGS}/advanced.",
         ),
         (
             {"one": {"suspended_at": "2026-11-01T00:00:00Z"}},
-            "wrong: The installation at acme is suspended; it has to be active. Its owner"
-            " unsuspends it at https://github.example/settings/installations/7.",
+            "wrong: The installation at acme: suspended. Needed: active. Its owner"
+            " can unsuspend it at https://github.example/settings/installations/7.",
         ),
         (
             {"one": {"permissions": {**PERMISSIONS, "issues": ""}, "events": EVENTS[1:]}},
-            "wrong: The installation at acme is without issues: write, push; it has to be with all"
-            " that the App asks for. Its owner accepts what the App asks for, at"
+            "wrong: The installation at acme: missing issues: write, push. Needed: everything that"
+            " the App requests. Its owner has to accept the App's request at"
             f" https://github.example/settings/installations/7; until then {WITHOUT['issues']}.",
         ),
     ],
@@ -151,14 +152,14 @@ def test_a_permission_that_an_owner_has_not_accepted_is_told_by_itself() -> None
     """The short-cut looks at the events alone: the App asks for more, and nobody accepted it."""
     (told,) = _told(one={"permissions": {**PERMISSIONS, "checks": "read"}})
 
-    assert "The installation at acme is without checks: write; " in told
+    assert "The installation at acme: missing checks: write. " in told
 
 
 def test_more_than_is_needed_is_a_hint() -> None:
     """The short-cut fails where an operator has given more on purpose."""
     told = _told(app={"permissions": ADMIN})
 
-    assert [each.partition(" is ")[0] for each in told] == [
+    assert [": ".join(each.split(": ")[:2]) for each in told] == [
         "hint: The App's permission actions",
         "hint: The App's permission contents",
     ]
@@ -168,7 +169,9 @@ def test_a_person_changes_their_app_elsewhere() -> None:
     """The short-cut names the page of an organization that is none."""
     app = {"owner": {"login": "ann", "type": "User"}, "events": EVENTS[1:]}
 
-    assert "Tick it at https://github.example/settings/apps/porchbot/permissions." in _told(app)[0]
+    assert (
+        "Select it at https://github.example/settings/apps/porchbot/permissions." in _told(app)[0]
+    )
 
 
 def test_each_permission_says_what_is_lost_without_it() -> None:

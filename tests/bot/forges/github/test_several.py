@@ -63,7 +63,7 @@ def test_each_repository_is_served_once_by_the_newest_app(forge: SandboxForge) -
     assert served == {"acme/both": "new[bot]", "acme/moved": "new[bot]", "acme/left": "old[bot]"}
     assert [each["repository"] for each in told if "two Apps" in each["event"]] == ["acme/both"]
     (twice,) = [each for each in drift if each.place.startswith("acme/")]
-    assert str(twice).endswith("Take it out of the installation of old[bot].")
+    assert str(twice).endswith("Remove it from the installation of old[bot].")
 
     both = RepositoryId(GITHUB, next(iter(forge.state.data.repositories)))
     numbers = {i.app.id: i.id for i in forge.state.data.installations.values()}
@@ -84,7 +84,7 @@ def test_an_old_app_that_is_gone_keeps_nothing_from_being_served(forge: SandboxF
     drift = [str(each) for each in asyncio.run(forges.drift()) if "older App" in each.place]
 
     assert (len(found), sorted(listed)) == (1, ["acme/both", "acme/moved"])
-    assert "An older App of this bot is not answering (401" in drift[0]
+    assert "An older App of this bot: GitHub does not accept it (401" in drift[0]
     for each in clients:
         each.close()
 

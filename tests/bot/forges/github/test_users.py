@@ -191,11 +191,11 @@ def test_what_a_token_lacks_is_told_in_words(case: str) -> None:
     scopes, wanted = SCOPED[case]
     first, *found = lacking(TokenAbout("robot", scopes, ""))
 
-    assert "which anybody with write access can put too" in str(first)
+    assert "which anyone with write access can set" in str(first)
     told = [f"{'wrong' if each.harmful else 'hint'}: {each.place}" for each in found]
     assert told == wanted
 
 
 def test_the_end_of_a_token_is_told() -> None:
     found = [str(each) for each in lacking(TokenAbout("robot", None, "2027-01-01 00:00:00 UTC"))]
-    assert found[1].startswith("The token is good until 2027-01-01 00:00:00 UTC; it has to be")
+    assert found[1].startswith("The token: expires at 2027-01-01 00:00:00 UTC. Needed: ")
