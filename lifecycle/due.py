@@ -4,17 +4,27 @@ A rule that asks `Times.looked_at` how late it is has its line here. Nothing tel
 who looks has to come back by itself. `tests/lifecycle/test_due.py` finds a rule that has none.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 
 from lifecycle import memory, timing, upkeep
 from lifecycle.facts.head import Facts
 
 
-def due(facts: Facts) -> datetime | None:
+def due(facts: Facts, *, waiting: Collection[int] = ()) -> datetime | None:
     """Return when to look again, though nothing happened; None when only an event changes anything.
 
     The moment is after the one that the facts are from.
+
+    Args:
+        facts: One head branch with every pull request that proposes it.
+        waiting: Numbers of those that people have to do something on (`timing.on_people`): they
+            are looked at then, and what time changes until then is left for that look.
     """
     found = [upkeep.doubles_due(proposal) for proposal in facts.proposals]
-    found += [timing.changes(facts, p, memory.read(p)) for p in facts.proposals]
+    found += [
+        timing.changes(facts, p, memory.read(p))
+        for p in facts.proposals
+        if p.place.number not in waiting
+    ]
     return min((each for each in found if each is not None), default=None)

@@ -28,6 +28,24 @@ KINDS = frozenset({"window", "freeze", "check"})
 """First words of the gates' names. What is merged and waits for one of them has nothing happen on
 itself when that ends: somebody thaws, another program reports."""
 
+_PEOPLE = frozenset(
+    {"approved", "asked", "branch reviews", "fresh approval", "no hold", "no objection"}
+    | {"proposed", "rules approved", "up to date", "valid"}
+)
+"""Gates that open when somebody says or pushes something on the proposal itself, of which the forge
+tells. Not "same head": the proposals of a head wait for one another, all of them for time."""
+
+
+def on_people(gates: Iterable[str]) -> bool:
+    """Tell whether a proposal is looked at before it can be published, whatever time does.
+
+    Five hundred drafts need not be looked at in the second in which a window ends.
+
+    Args:
+        gates: Names of the gates that do not hold.
+    """
+    return any(gate in _PEOPLE for gate in gates)
+
 
 def gates(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]:
     """Return the gates of time; none where no rule of time is about its packages."""
@@ -135,9 +153,14 @@ def has_exceptions(proposal: Proposal, gate: str) -> bool:
 
 
 def _named(check: Outside, every: Sequence[Outside]) -> str:
-    """The gate of a check of others; with its App where another one's has the same name."""
+    """The gate of a check of others."""
+    return gate_texts.CHECK + _shown(check, every)
+
+
+def _shown(check: Outside, every: Sequence[Outside]) -> str:
+    """Its name; with its App where another one's has the same name."""
     alike = sum(1 for each in every if each.name == check.name) > 1
-    return f"{gate_texts.CHECK}{check.name}" + (f"@{check.app}" if alike and check.app else "")
+    return check.name + (f"@{check.app}" if alike and check.app else "")
 
 
 def spelled(gate: str) -> str:
@@ -216,7 +239,8 @@ def _outside(proposal: Proposal, remembered: Memory) -> list[Gate]:
 
 
 def _waits_for(check: Outside, proposal: Proposal, remembered: Memory) -> Gate:
-    name = _named(check, proposal.merging.outside)
+    shown = _shown(check, proposal.merging.outside)
+    name = gate_texts.CHECK + shown
     state, actual, wanted, who = GateState.HOLDS, gate_texts.CHECK_PASSED, "", ""
     exceptions = excepted(proposal, remembered, name, at_head=True)
     if check.state is not CheckState.SUCCESS and exceptions:
@@ -226,7 +250,7 @@ def _waits_for(check: Outside, proposal: Proposal, remembered: Memory) -> Gate:
         state = GateState.BLOCKED if failed else GateState.WAITS
         actual = gate_texts.check_state(check.state)
         wanted, who = texts.outside_wanted(check), texts.outside_who(check, spelled(name))
-    return Gate(name=name, state=state, actual=actual, wanted=wanted, who=who)
+    return Gate(name=gate_texts.CHECK + shown, state=state, actual=actual, wanted=wanted, who=who)
 
 
 def _frozen(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Frozen]:

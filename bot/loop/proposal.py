@@ -181,7 +181,7 @@ class ProposalReconciler:
         if looked.late:
             return Rest(self.echoes.wait_on(self.waiting))
         shown = await self._hint_shown(looked)
-        timed = seconds(looked.facts, self._served.clock.now())
+        timed = seconds(looked.facts, self._served.clock.now(), self._waits, self.key)
         return Rest(sooner(shown.after, timed))
 
     async def _keep_waits(self, found: Mapping[int, tuple[Wait, ...]], facts: Facts) -> None:

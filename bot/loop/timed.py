@@ -1,7 +1,11 @@
 """When a look comes back by itself: what time changes, and what the forge may tell late."""
 
+import zlib
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from bot.store.values import Wait
+from lifecycle import timing
 from lifecycle.due import due
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
@@ -12,6 +16,10 @@ LOGGED_WITHIN = timedelta(days=1)
 
 FIRST = 60.0
 """Seconds after a merge when it is asked first; then when twice the time has passed, and so on."""
+
+SPREAD = 60
+"""Seconds over which those are looked at that one moment lets through: a window opens for the whole
+repository, and each look takes some requests."""
 
 
 def may_be_told(proposal: Proposal, now: datetime) -> bool:
@@ -24,10 +32,24 @@ def may_be_told(proposal: Proposal, now: datetime) -> bool:
     )
 
 
-def seconds(facts: Facts, now: datetime) -> float | None:
-    """Seconds after which to look again though nothing happened; None for never."""
-    moment = due(facts)
-    waits = [] if moment is None else [max(0.0, (moment - now).total_seconds())]
+def seconds(
+    facts: Facts, now: datetime, open_gates: Mapping[int, Sequence[Wait]], key: str
+) -> float | None:
+    """Seconds after which to look again though nothing happened; None for never.
+
+    What waits comes a little after the moment, each key at its own second; what may be published
+    now, and may not then, comes at the moment.
+
+    Args:
+        facts: As they were read.
+        now: The time.
+        open_gates: Number of a proposal to what it waits for.
+        key: Whose look it is.
+    """
+    waiting = [n for n, each in open_gates.items() if timing.on_people(w.gate for w in each)]
+    moment = due(facts, waiting=waiting)
+    later = zlib.crc32(key.encode()) % SPREAD if any(open_gates.values()) else 0
+    waits = [] if moment is None else [max(0.0, (moment - now).total_seconds()) + later]
     for proposal in facts.proposals:
         merged = proposal.place.merged_at
         if merged is not None and may_be_told(proposal, now):

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.loop.timed import FIRST, LOGGED_WITHIN, may_be_told, seconds, sooner
+from bot.loop.timed import FIRST, LOGGED_WITHIN, SPREAD, may_be_told, seconds, sooner
+from bot.store.values import Wait
 from lifecycle.decide import decide
 from lifecycle.due import due
 from lifecycle.facts.head import Facts
@@ -34,6 +35,7 @@ from tests.lifecycle.samples import (
 )
 from tests.lifecycle.settling import settled
 
+KEY = "a key"
 WEEKDAYS = Window(
     kind=WindowKind.ALLOW, begins=Cron("0 8 * * *", UTC), ends=Cron("0 17 * * *", UTC)
 )
@@ -126,9 +128,9 @@ def test_a_comment_that_is_there_twice_is_waited_for() -> None:
     found = _with_doubles(_settled("asked"), [young])
 
     assert due(found) == NOW - young + TOLD_WITHIN
-    assert seconds(found, NOW) == (TOLD_WITHIN - young).total_seconds()
+    assert seconds(found, NOW, {}, KEY) == (TOLD_WITHIN - young).total_seconds()
     assert due(_settled("asked")) is None
-    assert seconds(_settled("asked"), NOW) is None
+    assert seconds(_settled("asked"), NOW, {}, KEY) is None
 
 
 @pytest.mark.parametrize("age", [10.0, 60.0, 5_000.0])
@@ -138,9 +140,44 @@ def test_a_merge_whose_base_is_not_known_is_asked_for_again_less_and_less_often(
 
     now = NOW + timedelta(seconds=age)
     assert may_be_told(doubtful, now)
-    assert seconds(facts(doubtful), now) == max(FIRST, age)
-    assert seconds(facts(doubtful), NOW + LOGGED_WITHIN) is None
+    assert seconds(facts(doubtful), now, {}, KEY) == max(FIRST, age)
+    assert seconds(facts(doubtful), NOW + LOGGED_WITHIN, {}, KEY) is None
     assert not may_be_told(MERGED, now)
+
+
+@pytest.mark.parametrize(
+    ("gates", "wakes"),
+    [
+        (["window"], True),
+        (["window", "freeze"], True),
+        (["window", "same head"], True),  # the two of a head wait for one another
+        (["window", "check scan"], True),
+        (["proposed", "window"], False),
+        (["approved", "window"], False),
+        (["valid", "window"], False),
+    ],
+)
+def test_a_window_that_opens_wakes_what_it_lets_through_alone_and_not_in_one_second(
+    gates: list[str], wakes: bool
+) -> None:
+    """Short-cuts refused: five hundred drafts are looked at in the second in which a window opens;
+    two proposals of a head that each wait for the other are never looked at."""
+    found = _settled("approved, outside of a window")
+    moment = due(found)
+    assert moment is not None
+    exactly = (moment - NOW).total_seconds()
+    waits = {PROPOSAL.place.number: [_wait(gate) for gate in gates]}
+
+    later = [seconds(found, NOW, waits, f"key {n}") for n in range(40)]
+    told = [each - exactly for each in later if each is not None]
+    assert len(told) == (40 if wakes else 0)
+    assert all(0 <= each < SPREAD for each in told)
+    assert not wakes or len(set(told)) > 10
+    assert seconds(found, NOW, {}, KEY) == exactly  # one that may be published now, and not then
+
+
+def _wait(gate: str) -> Wait:
+    return Wait(gate=gate, reason=gate, actual="", wanted="", who="")
 
 
 def test_of_two_waits_the_shorter_counts() -> None:
