@@ -40,6 +40,8 @@ def _beginning(name: ast.expr) -> str:
             return str(getattr(texts, attribute))
         case ast.Attribute(ast.Name("reviews"), attribute):
             return str(getattr(reviews, attribute))
+        case ast.Name("name"):  # of a check of others, after its beginning
+            return texts.CHECK
         case _:
             raise AssertionError(ast.unparse(name))
 

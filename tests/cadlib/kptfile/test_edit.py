@@ -261,7 +261,7 @@ def test_a_kptfile_in_braces() -> None:
 
 @pytest.mark.parametrize("text", ["", "- a\n", "# nothing\n"])
 def test_no_kptfile(text: str) -> None:
-    with pytest.raises(PackageError, match="holds no mapping"):
+    with pytest.raises(PackageError, match="is not a mapping"):
         kptfile_edit.set_lock(text.encode(), REF)
 
 

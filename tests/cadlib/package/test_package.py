@@ -93,15 +93,15 @@ LINKS: dict[str, tuple[Files, str]] = {
     "to the root itself": ({"a/l": link("..")}, ""),
     "with needless parts": ({"l": link("./a//b/")}, ""),
     "to nothing": ({"l": link("gone")}, ""),
-    "above the root": ({"a/l": link("../../x")}, "out of the package, at '../../x'"),
-    "absolute": ({"l": link("/etc/passwd")}, "out of the package, at '/etc/passwd'"),
+    "above the root": ({"a/l": link("../../x")}, "outside the package, at '../../x'"),
+    "absolute": ({"l": link("/etc/passwd")}, "outside the package, at '/etc/passwd'"),
     "out by way of another link": (
         {"a/b/c": link("../.."), "l": link("a/b/c/../x"), "a/b/f": FILE},
-        "out of the package, at 'a/b/c/../x'",
+        "outside the package, at 'a/b/c/../x'",
     ),
     "a very long target": ({"l": link("x" * 5000)}, "the symlink has more than 4096 bytes"),
     "in a circle": ({"a": link("b"), "b": link("a")}, "the symlink leads back to itself"),
-    "out and in again": ({"a/l": link("../../pkg/x")}, "out of the package, at '../../pkg/x'"),
+    "out and in again": ({"a/l": link("../../pkg/x")}, "outside the package, at '../../pkg/x'"),
 }
 
 

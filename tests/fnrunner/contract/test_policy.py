@@ -76,8 +76,18 @@ ASKED = [
     ((ONE, "*"), "evil.com/a:v1", False),
 ]
 NOT_ASKED = [
-    ((ONE,), "evil.com/a:v1", False, "its registry evil.com is not among those"),
-    ((ONE,), f"evil.com/a@{ONE}", False, "its registry evil.com is not among those"),
+    (
+        (ONE,),
+        "evil.com/a:v1",
+        False,
+        "its registry evil.com is not among the registries allowed here",
+    ),
+    (
+        (ONE,),
+        f"evil.com/a@{ONE}",
+        False,
+        "its registry evil.com is not among the registries allowed here",
+    ),
     ((ONE, "registry.corp/*"), "evil.com/a:v1", False, "its registry evil.com is not among"),
     ((ONE, "*.corp/*"), "evil.com/x.corp/a:v1", False, "its registry evil.com is not among"),
     ((f"registry.corp/a@{ONE}",), "evil.com/a:v1", True, "not among the functions allowed"),

@@ -78,7 +78,9 @@ async def test_what_takes_too_much_to_read_is_a_refusal_without_results(output: 
         assert found.log.startswith("words")
         assert found.resources == results.resource_list(())
         quoted = output.replace(b"kind: ResourceList", b'"kind": ResourceList')
-        with pytest.raises(FunctionFailedError, match=r"its output (cannot be read|is no Resou)"):
+        with pytest.raises(
+            FunctionFailedError, match=r"its output (cannot be read|is not a Resou)"
+        ):
             await reader.outcome("f", ended(quoted, 0), "", 600)
         assert not (await workers.run("no-op", LIST)).failed
 

@@ -75,7 +75,7 @@ else:
     ("seconds", "memory", "message"),
     [
         (0.2, 1024, "the package took more than 0.2 s to render"),
-        (30, 80, "the package took more than 80 MB to render"),
+        (30, 120, "the package took more than 120 MB to render"),
     ],
 )
 async def test_a_package_that_takes_too_much_is_told_so_and_others_are_rendered(

@@ -81,7 +81,7 @@ BROKEN = {
     "no values at all": (CALL, "unable to find ConfigMap or ConfigPath fnConfig for apply-setters"),
     "values that are lists": (
         f"{CALL}    configPath: resources.yaml\n",
-        "`data` of resources.yaml is not a mapping of the names of setters to texts",
+        "`data` of resources.yaml is not a mapping from the names of setters to texts",
     ),
 }
 

@@ -270,7 +270,7 @@ WRONG: dict[str, tuple[Value, str]] = {
     ),
     "a path through a text": (
         {"by-path": "v.w", "put-value": "b"},
-        "v.w cannot be created: v is no mapping",
+        "v.w cannot be created: v is not a mapping",
     ),
 }
 
