@@ -57,8 +57,7 @@ def _parsed(vault: Vault, text: str) -> tuple[KnownApp, ...]:
         return tuple(KnownApp(**each) for each in json.loads(text))
     except (ValueError, TypeError) as error:
         raise VaultError(
-            f"{vault.file}: what stands under {NAME} is of another version. Run `porchbot setup`"
-            " again."
+            f"{vault.file}: the entry {NAME} is of another version. Run `porchbot setup` again."
         ) from error
 
 

@@ -59,8 +59,8 @@ _CATALOG_ONLY = tuple(word for each in PREFIXES for word in ("--allow", f"{each}
 
 
 _NO_DATABASE = (
-    "DATABASE_URL is not set. Set it to a PostgreSQL server: the processes that take webhooks and"
-    " those that work share one database"
+    "DATABASE_URL is not set. Set it to a PostgreSQL server: the processes that receive webhooks"
+    " and the workers share one database"
 )
 
 DRAIN = 3.0
@@ -127,7 +127,7 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
         if unknown is None and len(died.exceptions) == 1:  # it could not start: no bug of ours
             print(f"porchbot {name}: {died.exceptions[0]}", file=sys.stderr)  # noqa: T201
         else:
-            log.exception("the bot ends: a loop of its own died", reason=str(died))
+            log.exception("the bot exits: one of its loops failed", reason=str(died))
         return 1
     return 0
 
@@ -264,7 +264,7 @@ async def _tell_what_is_missing(forges: Forges) -> None:
         log.warning("the token cannot be checked", reason=str(error))
         return
     for each in found:
-        log.warning("a machine user, no App", told=str(each))
+        log.warning("running as a machine user, not an App", told=str(each))
 
 
 async def _runner(

@@ -190,8 +190,8 @@ class _Reading:
         token = (token or self._stored(GITHUB_TOKEN)).strip()
         if token and self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip():
             self.problems.append(
-                f"{name} and PORCHBOT_GITHUB_APP_ID are both set. Give one: the bot is an App, or a"
-                " machine user."
+                f"{name} and PORCHBOT_GITHUB_APP_ID are both set. Unset one of them: the bot is"
+                " either an App or a machine user."
             )
         return token
 
@@ -202,7 +202,7 @@ class _Reading:
         try:
             master = vault.master_key(self._environ, state_folder(self._environ))
         except VaultError as error:
-            self.problems.append(f"The bot's records are signed with the master key. {error}")
+            self.problems.append(f"The bot needs a master key to sign its records. {error}")
             return b""
         return master.derive("records")
 
@@ -222,7 +222,7 @@ class _Reading:
         if self.apps and not self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip():
             return str(self.apps[0].id)
         return self.needed(
-            "PORCHBOT_GITHUB_APP_ID", "Give the App's number, or run `porchbot setup`"
+            "PORCHBOT_GITHUB_APP_ID", "Set it to the App ID, or run `porchbot setup`"
         )
 
     def _stored(self, name: str) -> str:
@@ -249,7 +249,7 @@ class _Reading:
         name = "PORCHBOT_GITHUB_PRIVATE_KEY_FILE"
         if self.apps and not self._environ.get(name, "").strip():
             return self.apps[0].private_key
-        path = self.needed(name, "Name the PEM file that GitHub let you download")
+        path = self.needed(name, "Set it to the PEM file that you downloaded from GitHub")
         return self._pem(name, self._file(name, path)) if path else ""
 
     def older_keys(self) -> tuple[str, ...]:
@@ -282,7 +282,7 @@ class _Reading:
         given += [each.webhook_secret for each in self.apps]
         found = tuple(dict.fromkeys(s.strip().encode() for s in given if s.strip()))
         if not found:
-            self.problems.append(f"{name} is not set. Give the secret of the App's webhook.")
+            self.problems.append(f"{name} is not set. Set it to the App's webhook secret.")
         return found
 
     def status_token(self) -> str:
@@ -292,8 +292,8 @@ class _Reading:
         token = (self._file(f"{name}_FILE", path) if path else self._environ.get(name, "")).strip()
         if 0 < len(token) < LEAST_TOKEN:
             self.problems.append(
-                f"{name} has fewer than {LEAST_TOKEN} characters, and could be guessed. Give a "
-                "long random one, such as `openssl rand -hex 32` prints."
+                f"{name} has fewer than {LEAST_TOKEN} characters, so it could be guessed. Use a "
+                "long random one, for example from `openssl rand -hex 32`."
             )
         return token
 
@@ -373,10 +373,14 @@ class _Reading:
         try:
             return Path(path).read_text()
         except (OSError, UnicodeDecodeError) as error:
-            self.problems.append(f"{name}: {path} cannot be read ({error}). Name a file of ours.")
+            self.problems.append(
+                f"{name}: cannot read {path} ({error}). Name a file that the bot can read."
+            )
             return ""
 
     def _pem(self, name: str, text: str) -> str:
         if text and "-----BEGIN" not in text:
-            self.problems.append(f"{name} is no PEM. Give the file that GitHub let you download.")
+            self.problems.append(
+                f"{name} is not a PEM file. Use the file that you downloaded from GitHub."
+            )
         return text

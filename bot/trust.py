@@ -25,6 +25,6 @@ def use(file: str) -> None:
         return
     path = Path(file).absolute()
     if "-----BEGIN CERTIFICATE-----" not in path.read_text(encoding="utf-8", errors="replace"):
-        raise OSError(f"{file} holds no certificate. Give a PEM file of certificates")
+        raise OSError(f"{file} contains no certificate. Give a PEM file of certificates")
     for name in READ_BY:
         os.environ.setdefault(name, str(path))

@@ -15,57 +15,72 @@ INSTANCE: Final = "porchbot"
 
 VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "PORCHBOT_MASTER_KEY": (
-        "32 bytes that encrypt the secret store, hexadecimal or base64",
+        "master key of the secret store: 32 bytes, hexadecimal or base64",
         "none",
     ),
-    "PORCHBOT_MASTER_KEY_FILE": ("file with it", "master.key beside the secret store"),
+    "PORCHBOT_MASTER_KEY_FILE": ("file with it", "master.key next to the secret store"),
     "PORCHBOT_SECRETS_STORE": (
-        "file of what `porchbot setup` keeps",
+        "file where `porchbot setup` stores secrets, encrypted",
         "secrets.json in the state folder",
     ),
-    "PORCHBOT_GITHUB_APP_ID": ("number or client id of the App", "that of `porchbot setup`"),
+    "PORCHBOT_GITHUB_APP_ID": ("App ID or client ID", "that of `porchbot setup`"),
     "PORCHBOT_GITHUB_PRIVATE_KEY": ("private key of the App, PEM", "or the file"),
     "PORCHBOT_GITHUB_PRIVATE_KEY_FILE": ("file with it", "that of `porchbot setup`"),
-    "PORCHBOT_GITHUB_OLDER_KEY_FILES": ("files of keys that were replaced, commas between", "none"),
+    "PORCHBOT_GITHUB_OLDER_KEY_FILES": (
+        "files of keys that were replaced, separated by commas",
+        "none",
+    ),
     "PORCHBOT_GITHUB_TOKEN": (
-        "token of a machine user, in place of an App; needs a master key",
+        "token of a machine user, instead of an App; needs a master key",
         "the bot is an App",
     ),
     "PORCHBOT_GITHUB_TOKEN_FILE": ("file with it", "the secret github-token of the store"),
     "PORCHBOT_GITHUB_REPOSITORIES": (
-        "what a machine user serves, owner/name with commas between",
-        "all that it may write to",
+        "repositories that a machine user serves: owner/name, separated by commas",
+        "all that it can write to",
     ),
-    "PORCHBOT_WEBHOOK_SECRETS": ("secrets of the webhook, commas between", "or the file"),
-    "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, a line each", "that of `porchbot setup`"),
-    "PORCHBOT_WEBHOOK_URL": ("where webhooks are to go, checked", "any address of a bot"),
+    "PORCHBOT_WEBHOOK_SECRETS": ("webhook secrets, separated by commas", "or the file"),
+    "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, one per line", "that of `porchbot setup`"),
+    "PORCHBOT_WEBHOOK_URL": (
+        "webhook address that `porchbot doctor` expects",
+        "any https address ending in /webhooks/github",
+    ),
     "PORCHBOT_GITHUB_API_URL": ("address of GitHub's API", GITHUB_API),
-    "PORCHBOT_GITHUB_CA": ("certificates to trust GitHub by, PEM file", "the system's"),
-    "PORCHBOT_LISTEN": ("where webhooks come in, host:port", f"{HOST}:{PORT}"),
-    "DATABASE_URL": ("PostgreSQL, for libpq", "an embedded server"),
+    "PORCHBOT_GITHUB_CA": ("certificate authorities for GitHub, PEM file", "the system's"),
+    "PORCHBOT_LISTEN": ("address to receive webhooks on, host:port", f"{HOST}:{PORT}"),
+    "DATABASE_URL": ("PostgreSQL connection string (libpq)", "an embedded server"),
     "PORCHBOT_STATE": ("folder for mirrors and the embedded database", "~/.local/state/porchbot"),
-    "PORCHBOT_RUNNER_ADDRESS": ("function runner, host:port or unix:/path", "one of its own"),
-    "PORCHBOT_RUNNER_CA": ("authorities of that runner's certificate, PEM file", "no TLS"),
-    "PORCHBOT_RUNNER_CERT": ("certificate to show that runner, PEM file", "none"),
+    "PORCHBOT_RUNNER_ADDRESS": (
+        "address of a function runner, host:port or unix:/path",
+        "the bot starts its own",
+    ),
+    "PORCHBOT_RUNNER_CA": ("certificate authorities for that runner, PEM file", "no TLS"),
+    "PORCHBOT_RUNNER_CERT": ("client certificate for that runner, PEM file", "none"),
     "PORCHBOT_RUNNER_KEY": ("private key of that certificate, PEM file", "none"),
-    "PORCHBOT_RUNNER_CONFIG": ("configuration of the runner of its own", "the catalog only"),
+    "PORCHBOT_RUNNER_CONFIG": ("configuration of the bot's own runner", "the catalog only"),
     "PORCHBOT_WORKERS": (
-        "keys of one repository looked at at a time, 1 to 64; one more of another",
+        "keys of one repository processed at a time, 1 to 64; one more for other repositories",
         f"{WORKERS}",
     ),
     "PORCHBOT_SWEEP_SECONDS": ("seconds between sweeps, 1 to 86400", f"{SWEEP_SECONDS:g}"),
-    "PORCHBOT_INSTANCE": ("name of this bot where another serves the same repositories", INSTANCE),
+    "PORCHBOT_INSTANCE": (
+        "name of this bot, if another one serves the same repositories",
+        INSTANCE,
+    ),
     "PORCHBOT_MODE": (
-        "active, or observe: judges and shows in every repository, and writes nothing else",
+        "active, or observe: only shows neutral checks, in every repository",
         "active",
     ),
-    "PORCHBOT_ONBOARDING": ("propose a .porchbot.yaml where packages are: on or off", "on"),
-    "PORCHBOT_LOG": ("logs as text or json", "text"),
+    "PORCHBOT_ONBOARDING": (
+        "open a pull request with a .porchbot.yaml where there are packages: on or off",
+        "on",
+    ),
+    "PORCHBOT_LOG": ("log format: text or json", "text"),
     "PORCHBOT_SIGNING_KEY_FILES": (
-        "SSH keys (ed25519), commas between: the first signs tags, /allowed_signers shows all",
+        "SSH keys (ed25519), separated by commas: the first signs tags, /allowed_signers lists all",
         "tags are not signed",
     ),
-    "PORCHBOT_STATUS_TOKEN": ("token that opens /status, 16 characters or more", "no such page"),
+    "PORCHBOT_STATUS_TOKEN": ("token for /status, 16 characters or more", "the page is off"),
     "PORCHBOT_STATUS_TOKEN_FILE": ("file with it", "none"),
 }
 """Name to what it is, and its default."""
@@ -76,7 +91,7 @@ def help_text() -> str:
     lines = [f"  {name}\n      {what} (default: {default})" if default not in _NEED
              else f"  {name}\n      {what} ({default})"
              for name, (what, default) in VARIABLES.items()]  # fmt: skip
-    return "\n".join(("\b", "Variables of the environment:", *lines))
+    return "\n".join(("\b", "Environment variables:", *lines))
 
 
 _NEED: Final = frozenset(("or the file",))

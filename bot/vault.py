@@ -33,7 +33,7 @@ VERSION: Final = 1
 
 _NONCE = 12  # bytes, as GCM wants them
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
-_MAKE = "Make one with `openssl rand -hex 32`"
+_MAKE = "Generate one with `openssl rand -hex 32`"
 
 
 class VaultError(Exception):
@@ -81,12 +81,12 @@ def master_key(environ: Mapping[str, str], folder: Path, *, make: bool = False) 
     if not file.exists():
         raise VaultError(
             f"There is no master key: neither {name} nor {name}_FILE is set, and {file} is missing."
-            f" {_MAKE}, or run `porchbot setup`, which does."
+            f" {_MAKE}, or run `porchbot setup`, which creates one."
         )
     if stat.S_IMODE(file.stat().st_mode) & 0o077:
         raise VaultError(
-            f"{file} can be read by others than its owner. Run `chmod 600 {file}`; if somebody may"
-            " have read it, replace what it protects."
+            f"{file} is readable by users other than its owner. Run `chmod 600 {file}`; if somebody"
+            " may have read it, replace the secrets that it protects."
         )
     return MasterKey(_key(_text(file, str(file)), str(file)), str(file))
 
@@ -123,7 +123,7 @@ class Vault:
         except (InvalidTag, ValueError, UnicodeDecodeError) as error:
             raise VaultError(
                 f"{self.file}: {name} cannot be decrypted with the master key of {self._origin}."
-                " Give the key that it was encrypted with, or store the secret again."
+                " Use the key that it was encrypted with, or store the secret again."
             ) from error
 
     def put(self, name: str, value: str) -> None:
@@ -139,8 +139,8 @@ class Vault:
         for name in values:
             if not _NAME.fullmatch(name):
                 raise VaultError(
-                    f"{name!r} is no name of a secret. Use up to 100 small letters, digits, '.',"
-                    " '-' and '_'."
+                    f"{name!r} is not a valid name of a secret. Use up to 100 lower-case letters,"
+                    " digits, '.', '-' and '_'."
                 )
         with _locked(self.file):
             self._keep(values)
@@ -204,7 +204,7 @@ def _key(text: str, origin: str) -> bytes:
         key = b""
     if len(key) != 32:
         raise VaultError(
-            f"{origin} is no master key: it has to be 32 bytes, as 64 hexadecimal digits or in"
+            f"{origin} is not a master key: it must be 32 bytes, as 64 hexadecimal digits or in"
             f" base64. {_MAKE}."
         )
     return key
@@ -215,7 +215,7 @@ def _text(path: Path, name: str) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise VaultError(
-            f"{name}: {path} cannot be read ({error}). Name a file of ours."
+            f"{name}: cannot read {path} ({error}). Name a file that the bot can read."
         ) from error
 
 
@@ -233,7 +233,7 @@ def _stored(file: Path) -> dict[str, str]:
         good, found = False, {}
     if not good:
         raise VaultError(
-            f"{file} is no file of secrets of this version. Restore it from a backup, or remove it"
+            f"{file} is not a secret store of this version. Restore it from a backup, or remove it"
             " and run `porchbot setup` again."
         )
     return dict(found)
@@ -248,14 +248,18 @@ def _locked(file: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
     except OSError as error:
-        raise VaultError(f"{file} cannot be written ({error}). Give a folder of ours.") from error
+        raise VaultError(
+            f"cannot write {file} ({error}). Use a folder that the bot can write to."
+        ) from error
 
 
 def _private_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o711)
     except OSError as error:
-        raise VaultError(f"{folder} cannot be made ({error}). Give a folder of ours.") from error
+        raise VaultError(
+            f"cannot create {folder} ({error}). Use a folder that the bot can write to."
+        ) from error
 
 
 def _write(file: Path, text: str, *, exclusive: bool = False) -> None:
@@ -278,4 +282,6 @@ def _write(file: Path, text: str, *, exclusive: bool = False) -> None:
         if not exclusive:
             raise
     except OSError as error:
-        raise VaultError(f"{file} cannot be written ({error}). Give a folder of ours.") from error
+        raise VaultError(
+            f"cannot write {file} ({error}). Use a folder that the bot can write to."
+        ) from error

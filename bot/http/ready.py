@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 OK = "ok"
 
-MISSING = "not there: the log and /status say why"
+MISSING = "not available: the log and /status say why"
 """What anybody is told, who may not know addresses and names of what the bot needs."""
 
 LONGEST = 3.0
@@ -99,7 +99,7 @@ class Readiness:
     async def read(self) -> Mapping[str, str]:
         """Each name with `OK`, or with what is wrong."""
         if self._ending:
-            return {"bot": "it is ending"}
+            return {"bot": "shutting down"}
         came = await asyncio.gather(*(check.read() for check in self._checks.values()))
         said = dict(zip(self._checks, came, strict=True))
         for name, reason in said.items():

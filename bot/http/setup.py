@@ -145,10 +145,10 @@ class SetupPages:
             query = request.query_params
             expected, self._state = self._state, secrets.token_urlsafe(32)
             if not _same(query.get("state", ""), expected) or not query.get("code"):
-                log.warning("setup: an answer that belongs to no question of this page")
+                log.warning("setup: an answer without a request from this page")
                 problem = (
-                    "This answer does not belong to the question that this page asked, so it was"
-                    " not used. Begin again below."
+                    "GitHub's answer does not belong to a request from this page, so it was not"
+                    " used. Start again below."
                 )
                 return self._shown(problem, 403)
             try:
@@ -189,7 +189,7 @@ def plan_of(
     hook, events = manifest["hook_attributes"], manifest["default_events"]
     permissions = manifest["default_permissions"]
     if not (isinstance(hook, dict) and isinstance(permissions, dict) and isinstance(events, list)):
-        raise RegistrationError("app-manifest.yml is of another form. Restore it.")
+        raise RegistrationError("app-manifest.yml does not have the expected form. Restore it.")
     return SetupPlan(
         forge=forge,
         owner=owner,

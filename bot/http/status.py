@@ -27,12 +27,12 @@ from lifecycle import spelling
 log = structlog.get_logger()
 
 OFF = (
-    "This page is off. Set PORCHBOT_STATUS_TOKEN, or PORCHBOT_STATUS_TOKEN_FILE, to a long random"
-    " text, and start the bot again.\n"
+    "This page is turned off. Set PORCHBOT_STATUS_TOKEN or PORCHBOT_STATUS_TOKEN_FILE to a long"
+    " random token, and restart the bot.\n"
 )
 FOREIGN = (
-    "This did not come from a page of the bot itself, and nothing was done. Open /status and try"
-    " again; a proxy before the bot has to pass on the header Host.\n"
+    "This request did not come from the bot's own page, so nothing was done. Open /status and try"
+    " again; a proxy in front of the bot must pass on the Host header.\n"
 )
 
 
@@ -136,7 +136,7 @@ class StatusPages:
             await self._store.queue.wake(key, Hint(by=frozenset({OPERATOR})))
         except StoreError as error:
             return PlainTextResponse(f"{logs.redacted(str(error))}\n", 503)
-        log.info("the operator has a key looked at again", key=str(key))
+        log.info("the operator asked to process a key again", key=str(key))
         return to(f"/status?{urlencode({'again': str(key)})}")
 
 

@@ -36,7 +36,7 @@ def test_a_part_of_the_bot_needs_a_database_to_share(
     assert run(parts, until_stdin_closes=False) == 1
     assert capsys.readouterr().err == (
         f"porchbot {name}: DATABASE_URL is not set. Set it to a PostgreSQL server: the processes"
-        " that take webhooks and those that work share one database\n"
+        " that receive webhooks and the workers share one database\n"
     )
 
 
@@ -86,4 +86,4 @@ async def test_who_ends_is_not_ready_though_all_is_well() -> None:
     readiness = Readiness({"database": ReadinessCheck(well, 1)})
     assert await readiness.read() == {"database": OK}
     readiness.end()
-    assert await readiness.read() == {"bot": "it is ending"}
+    assert await readiness.read() == {"bot": "shutting down"}

@@ -29,7 +29,7 @@ def test_without_a_webhook_secret_there_is_no_start() -> None:
     for given in ({}, {"PORCHBOT_WEBHOOK_SECRETS": " , "}):
         environ = {k: v for k, v in LEAST.items() if k != "PORCHBOT_WEBHOOK_SECRETS"} | given
 
-        with pytest.raises(SettingsError, match=r"PORCHBOT_WEBHOOK_SECRETS is not set\. Give"):
+        with pytest.raises(SettingsError, match=r"PORCHBOT_WEBHOOK_SECRETS is not set\. Set it"):
             Settings.from_env(environ)
 
 
@@ -146,7 +146,9 @@ def test_no_secret_is_printed() -> None:
 
 
 def test_a_key_that_is_none_is_named_without_its_text() -> None:
-    with pytest.raises(SettingsError, match="PORCHBOT_GITHUB_PRIVATE_KEY is no PEM") as caught:
+    with pytest.raises(
+        SettingsError, match="PORCHBOT_GITHUB_PRIVATE_KEY is not a PEM file"
+    ) as caught:
         Settings.from_env({**LEAST, "PORCHBOT_GITHUB_PRIVATE_KEY": "swordfish"})
 
     assert "swordfish" not in str(caught.value)
@@ -244,9 +246,11 @@ def test_a_token_takes_the_place_of_an_app(tmp_path: Path) -> None:
 def test_a_token_needs_a_master_key_and_no_app(tmp_path: Path) -> None:
     """Short-cuts make a key up, or take one of two that are given."""
     environ = {**ROBOT, "PORCHBOT_STATE": str(tmp_path)}
-    with pytest.raises(SettingsError, match=r"signed with the master key\. There is no"):
+    with pytest.raises(
+        SettingsError, match=r"needs a master key to sign its records\. There is no"
+    ):
         Settings.from_env({k: v for k, v in environ.items() if k != "PORCHBOT_MASTER_KEY"})
-    with pytest.raises(SettingsError, match=r"are both set\. Give one"):
+    with pytest.raises(SettingsError, match=r"are both set\. Unset one"):
         Settings.from_env({**environ, "PORCHBOT_GITHUB_APP_ID": "7"})
     vault = open_vault(environ, tmp_path)
     vault.put("github-token", "ghp_kept")

@@ -65,7 +65,7 @@ def test_another_master_key_opens_nothing(tmp_path: Path) -> None:
 
     assert str(caught.value) == (
         f"{tmp_path}/secrets.json: one cannot be decrypted with the master key of"
-        " PORCHBOT_MASTER_KEY. Give the key that it was encrypted with, or store the secret again."
+        " PORCHBOT_MASTER_KEY. Use the key that it was encrypted with, or store the secret again."
     )
 
 
@@ -90,7 +90,7 @@ def test_names_and_removal(tmp_path: Path) -> None:
 
     assert vault.names() == ("b",)
     assert vault.get("a") == ""
-    with pytest.raises(VaultError, match="no name of a secret"):
+    with pytest.raises(VaultError, match="not a valid name of a secret"):
         vault.put("../a", "text")
 
 
@@ -119,13 +119,15 @@ def test_a_generated_key_that_others_read_is_refused(tmp_path: Path) -> None:
     master_key({}, tmp_path, make=True)
     (tmp_path / "master.key").chmod(0o640)
 
-    with pytest.raises(VaultError, match=r"can be read by others than its owner\. Run `chmod 600"):
+    with pytest.raises(
+        VaultError, match=r"is readable by users other than its owner\. Run `chmod 600"
+    ):
         master_key({}, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["short", "zz" * 32, base64.b64encode(b"x" * 31).decode(), "é"])
 def test_what_is_no_master_key(tmp_path: Path, text: str) -> None:
-    with pytest.raises(VaultError, match="PORCHBOT_MASTER_KEY is no master key: it has to be 32"):
+    with pytest.raises(VaultError, match="PORCHBOT_MASTER_KEY is not a master key: it must be 32"):
         master_key({"PORCHBOT_MASTER_KEY": text}, tmp_path)
 
 
@@ -135,7 +137,7 @@ def test_a_file_that_is_none_of_ours_is_not_overwritten(tmp_path: Path, text: st
     vault = Vault(tmp_path / "secrets.json", MasterKey(b"x" * 32, "here"))
     vault.file.write_text(text)
 
-    with pytest.raises(VaultError, match="is no file of secrets of this version"):
+    with pytest.raises(VaultError, match="is not a secret store of this version"):
         vault.put("one", "text")
     assert vault.file.read_text() == text
 

@@ -148,8 +148,8 @@ def test_what_cannot_be_registered_is_said_at_once(
 ) -> None:
     monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
     for option, value, told in (
-        ("--github", "https://github.corp/acme", "is no address of a GitHub. Give the one that"),
-        ("--url", "porchbot", "is no address of a bot. Give the one that GitHub reaches it by"),
+        ("--github", "https://github.corp/acme", "is not the address of a GitHub server"),
+        ("--url", "porchbot", "is not a usable address. Give the one where GitHub can reach"),
         ("--listen", "8099", "--listen is '8099'. Give host:port"),
         ("--page", "https://host/prefix", "Give an address without a path"),
         ("--ca", str(tmp_path / "missing.pem"), "No such file"),

@@ -62,7 +62,7 @@ def test_a_worker_that_ends_finishes_its_look_and_says_so_first(
     ends = threading.Thread(target=worker.stop_bot)
     ends.start()
     try:
-        wait_for("the word", lambda: health(worker) == (503, {"bot": "it is ending"}) or None)
+        wait_for("the word", lambda: health(worker) == (503, {"bot": "shutting down"}) or None)
         stage.author.pushes("drafts/net/other/w", package("net/other"))
         stage.forge.hooks.idle()
     finally:

@@ -60,7 +60,7 @@ class Kept:
                 continue
             young = time.monotonic() - since <= YOUNG
             pause = min(2 * pause, LAST_PAUSE) if young else FIRST_PAUSE
-            _say(f"{self._name} ended; it is started again.")
+            _say(f"{self._name} exited; restarting it.")
             if self._ending.wait(pause):
                 return
             since = time.monotonic()

@@ -92,13 +92,13 @@ def _print(info: Mapping[str, Any], file: Path | None) -> None:
         "",
         *(f"  {user['login']:<12} {user['role']:<9} {user['token']}" for user in info["users"]),
         "",
-        "  The forge knows whose a commit is by its address: author@… is author's. A commit of an",
-        "  unknown address takes one more approval.",
+        "  The forge attributes commits by e-mail address: author@… is author. A commit with",
+        "  an unknown address needs one more approval.",
         "",
         f"  git clone http://author:TOKEN@{repository['clone_url'].removeprefix('http://')}",
-        *([f"  all of this as JSON: {file}"] if file else []),
+        *([f"  the same as JSON: {file}"] if file else []),
         "",
-        "Ctrl-C ends it.",
+        "Press Ctrl-C to stop.",
     ]
     print("\n".join(lines), flush=True)  # noqa: T201 (a command line)
 
@@ -174,7 +174,7 @@ class Playground:
         while not self._ending.wait(0.5):
             if self._forge is not None and self._forge.poll() is not None:
                 status = self._forge.returncode
-                raise PlaygroundError(f"the forge ended ({status}); see {self._log}")
+                raise PlaygroundError(f"the forge exited ({status}); see {self._log}")
 
     def _start(self) -> None:
         url = self._stack.enter_context(self._postgres).url

@@ -39,7 +39,7 @@ def run(repo: Path | None, *, leave: bool) -> int:
             story = Story(playground.info(), console)
             story.tell()
             if sys.stdout.isatty() and not leave:
-                console.print("\nEverything stays up for browsing; Ctrl-C ends it.", style="bold")
+                console.print("\nEverything keeps running; press Ctrl-C to stop.", style="bold")
                 playground.stay()
     except KeyboardInterrupt:
         return 0
@@ -147,7 +147,7 @@ class Story:
             self._say(f"  {line}")
 
     def _objection(self, pull: PullRequest) -> None:
-        self._step("a validator objects, at the line")
+        self._step("a validator reports an error at its line")
         run = self._client.wait_check(pull.number, VALIDATE, "failure")
         for note in run.get_annotations():
             self._say(f"  {note.path}:{note.start_line}: {note.message}")
@@ -182,7 +182,7 @@ class Story:
         self._say(f"  {answer}")
 
     def _publish(self, pull: PullRequest, revision: int) -> None:
-        self._step(f"approver says /approve: merged, tagged v{revision}")
+        self._step(f"approver comments /approve: merged, tagged v{revision}")
         answer = self._client.ask(pull, "approver", "/approve")
         self._say(f"  {answer}")
         self._merged(pull, revision)
@@ -197,7 +197,7 @@ class Story:
         """A second change, approved while a window keeps it from being published."""
         client = self._client
         folder = self._package.split("/")[0]
-        self._step(f"owner freezes {folder}/ for some time: a window in {config.CONFIG}")
+        self._step(f"owner freezes {folder}/ for a while with a window in {config.CONFIG}")
         client.pull_branch(work, client.base)
         file = work / config.CONFIG
         ends = (datetime.now(UTC) + timedelta(hours=2)).replace(minute=0)
@@ -210,7 +210,7 @@ class Story:
         # The forge tells whole seconds: an approval in that of the push may be of the rules before.
         time.sleep(1)
 
-        self._step("a second change is approved, and waits")
+        self._step("a second change is approved and waits for the window")
         pull = self._draft_of_second(work)
         self._say(f"Draft pull request: {self._page(pull)}")
         client.wait_check(pull.number, VALIDATE, "success")
@@ -231,7 +231,7 @@ class Story:
         return client.wait("the bot opens a pull request", lambda: client.pull_of(branch))
 
     def _freeze(self, pull: PullRequest) -> None:
-        self._step("owner stops everything at once, and the dashboard shows it")
+        self._step("owner freezes everything at once, and the dashboard shows it")
         client = self._client
         self._say(f"  {client.ask(pull, 'owner', '/freeze for 2h the network is down')}")
 

@@ -60,7 +60,7 @@ def addresses(web: str) -> Addresses:
     host = (parts.hostname or "").lower()
     if parts.scheme not in ("http", "https") or not host or parts.path.strip("/") or parts.query:
         raise ManifestError(
-            f"{web!r} is no address of a GitHub. Give the one that people open, such as"
+            f"{web!r} is not the address of a GitHub server. Give the one for browsers, such as"
             f" {GITHUB_WEB}, https://acme.ghe.com or https://github.corp."
         )
     if host in ("github.com", "www.github.com", "api.github.com"):
@@ -70,8 +70,8 @@ def addresses(web: str) -> Addresses:
         return Addresses(f"https://{host}", f"https://api.{host}")
     if parts.scheme == "http" and not _is_loopback(host):
         raise ManifestError(
-            f"{web!r} is not encrypted, and the App's private key would come over it. Give the"
-            f" address with https: https://{parts.netloc}."
+            f"{web!r} is not encrypted, and the App's private key would be sent over it. Use https:"
+            f" https://{parts.netloc}."
         )
     origin = f"{parts.scheme}://{parts.netloc}"
     return Addresses(origin, f"{origin}/api/v3")
@@ -113,8 +113,8 @@ def filled(name: str, bot_url: str, page_url: str) -> Mapping[str, Any]:
     parts = urlsplit(bot_url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query:
         raise ManifestError(
-            f"{bot_url!r} is no address of a bot. Give the one that GitHub reaches it by, such as"
-            " https://porchbot.example."
+            f"{bot_url!r} is not a usable address. Give the one where GitHub can reach the bot,"
+            " such as https://porchbot.example."
         )
     base = bot_url.rstrip("/").removesuffix(PATH)
     given = read()

@@ -118,7 +118,7 @@ async def test_an_answer_to_no_question_is_not_used(query: dict[str, str]) -> No
         refused = await mine.get(CREATED, params=given)
 
         assert (refused.status_code, stage.codes) == (403, [])
-        assert "does not belong to the question" in refused.text
+        assert "does not belong to a request" in refused.text
         # A state counts once: what was tried with a wrong one has to be begun again.
         stale = {"code": "c", "state": stage.states[0]}
         assert (await mine.get(CREATED, params=stale)).status_code == 403

@@ -168,7 +168,7 @@ async def test_a_wrong_token_is_said_and_waits(stage: Stage) -> None:
     answer = await stage.browser.post("/status/login", data={"token": "x"}, headers=HERE)
 
     assert answer.status_code == 401
-    assert "That is not the token." in answer.text
+    assert "Wrong token." in answer.text
     assert "set-cookie" not in answer.headers
     assert stage.clock.seconds > before
 

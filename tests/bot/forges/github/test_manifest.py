@@ -31,7 +31,7 @@ def test_where_the_api_is(given: str, found: Addresses) -> None:
 
 @pytest.mark.parametrize("given", ["", "ftp://github.corp", "https://github.com/acme", "https://"])
 def test_what_is_no_github(given: str) -> None:
-    with pytest.raises(ManifestError, match="is no address of a GitHub"):
+    with pytest.raises(ManifestError, match="is not the address of a GitHub server"):
         addresses(given)
 
 
