@@ -80,10 +80,9 @@ class Onboarding:
     async def _open(self, served: ServedRepository, tip: Sha, what: Found) -> None:
         me = await self._forges.identity()
         who = Signature(me.login, me.address)
-        commit = await served.offload(_commit, served, tip, what, who)
-        update = RefUpdate(names.branch_ref(BRANCH), "", commit)
-        credentials = await served.forge.git_credentials()
-        if await served.offload(served.mirror.push, credentials, [update]) is not Pushed.DONE:
+        # Pushed, and the bot ended before it had proposed it: that is all that was left to do.
+        left = await served.offload(_is_left, served, who)
+        if not left and not await self._push(served, tip, what, who):
             log.info("not onboarded: the branch is there", repository=str(served.id), branch=BRANCH)
             return
         app = me.login.removesuffix("[bot]")
@@ -92,13 +91,33 @@ class Onboarding:
             base_ref=what.default_ref,
             title=texts.TITLE,
             body=texts.body(what, app),
+            draft=False,
         )
         number = await served.forge.open_proposal(wanted)
-        await served.forge.set_draft(number, draft=False)
         # What the bot causes itself wakes nothing.
         here = keys.ProposalKey(served.id, served.id.number, BRANCH)
         await self._store.queue.wake(here, Hint(numbers=frozenset({number})))
         log.info("onboarding proposed", repository=served.repository.full_name, number=number)
+
+    async def _push(self, served: ServedRepository, tip: Sha, what: Found, who: Signature) -> bool:
+        commit = await served.offload(_commit, served, tip, what, who)
+        update = RefUpdate(names.branch_ref(BRANCH), "", commit)
+        credentials = await served.forge.git_credentials()
+        return await served.offload(served.mirror.push, credentials, [update]) is Pushed.DONE
+
+
+def _is_left(served: ServedRepository, who: Signature) -> bool:
+    """Whether the branch is there as we push it: one commit of ours, with the configuration."""
+    with served.mirror.open() as git:
+        tip = git.ref(names.branch_ref(BRANCH))
+        if tip is None:
+            return False
+        commit = git.commit(tip)
+        return (
+            commit.author.startswith(f"{who.name} <{who.email}> ")
+            and len(commit.parents) == 1
+            and list(git.difference(commit.parents[0], tip).files) == [CONFIG]
+        )
 
 
 def _is_bare(served: ServedRepository) -> bool:

@@ -9,11 +9,26 @@ from tests.stories.world import Staging
 pytestmark = pytest.mark.real_parts
 
 
+def _branches(stage: RealWorld) -> list[str]:
+    return [branch.name for branch in stage.author.repository.get_branches()]
+
+
 def test_a_configuration_is_proposed_once_even_after_a_lost_database(staged: Staging) -> None:
-    """The short-cut remembers in the database that it asked: lost, everybody is asked again."""
+    """The short-cut remembers in the database that it asked: lost, everybody is asked again.
+
+    And one that ended between push and pull request takes its own branch for somebody else's.
+    """
     with staged(None) as stage:  # type: ignore[arg-type] # without a file
         assert isinstance(stage, RealWorld)
         stage.environment["PORCHBOT_ONBOARDING"] = "on"
+        stage.forge.faults.fail("POST /repos/{owner}/{repo}/pulls", 403, {"message": "Not now"})
+        stage.start_bot()
+        wait_for("the branch", lambda: "porchbot/configure" in _branches(stage) or None)
+        stage.rests()
+        assert list(stage.author.repository.get_pulls()) == []
+        stage.stop_bot()
+        stage.loses_database()
+        stage.owner.pushes("main", {"README.md": "Packages\n"})
         stage.start_bot()
         pulls = wait_for(
             "the pull request", lambda: list(stage.author.repository.get_pulls()) or None
