@@ -7,14 +7,19 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import structlog
+
 from bot.clock import Clock, Offload, in_thread
-from bot.forges.port import Forge, Repository
+from bot.forges.port import Forge, ForgeBusyError, ForgeRefusedError, Repository
+from bot.git.port import GitBusyError, GitRefusedError, MissingObjectError, ObjectTooLargeError
 from bot.look.states import HeadBranch
 from lifecycle.effects import compare, functions
 from lifecycle.facts.effects import FunctionsEffect, RulesEffect, VerdictChange
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.names import Sha
+
+log = structlog.get_logger()
 
 MOST_JUDGED: Final = 20
 """Proposals that are judged, those that changed last: each takes as many requests as a look."""
@@ -30,6 +35,17 @@ MOST_AN_HOUR: Final = 100
 requests that an installation has."""
 
 HOUR: Final = 3600.0
+
+UNREADABLE: Final = (
+    ForgeBusyError,
+    ForgeRefusedError,
+    GitBusyError,
+    GitRefusedError,
+    MissingObjectError,
+    ObjectTooLargeError,
+)
+"""What stops the look at one proposal, and anybody may open one like that: it must not stop the
+look at another. The store's errors and what a look asks its caller for are not among them."""
 
 MOST_KEPT: Final = 20
 """Changes of the rules of one repository whose effect is kept."""
@@ -90,18 +106,24 @@ class WhatIf:
         until = self._clock.monotonic() + SECONDS
         found: list[VerdictChange] = []
         runs = FunctionsEffect()
-        looked = 0
+        looked = unread = 0
         for pull in others[:MOST_JUDGED]:
             if self._clock.monotonic() > until or not self._may_judge():
                 break
             head = HeadBranch(pull.head_repository, pull.head_ref)
-            both = await judge(head, pull.number, p.place.head)
+            try:
+                both = await judge(head, pull.number, p.place.head)
+            except UNREADABLE as error:
+                log.warning("not judged by other rules", number=pull.number, error=str(error))
+                unread += 1
+                continue
             change = await self._offload(compare, pull.number, *both)
             runs = runs.united(functions(pull.number, *both))
             looked += 1
             found += [change] if change else []
         found.sort(key=lambda change: change.number)
-        return RulesEffect(tuple(found), looked, len(others) - looked, runs)
+        left = len(others) - looked - unread
+        return RulesEffect(tuple(found), looked, left, runs, unread)
 
     def _may_judge(self) -> bool:
         """Take one of those that are judged in an hour; False where none is left."""

@@ -55,9 +55,11 @@ class RulesEffect:
         looked: How many were judged by both rules.
         left: How many more are open, and were not: so many are judged at once, and in an hour.
         functions: What was not tried on any of them.
+        unread: How many could not be read just then.
     """
 
     changes: tuple[VerdictChange, ...] = ()
     looked: int = 0
     left: int = 0
     functions: FunctionsEffect = FunctionsEffect()
+    unread: int = 0

@@ -292,6 +292,11 @@ def rules_effect(effect: RulesEffect | None) -> str:
             f"- {number(effect.left, 'more open proposal')}, the least recently updated, were not"
             " checked."
         )
+    if effect.unread:
+        lines.append(
+            f"- {number(effect.unread, 'open proposal')} could not be read, and"
+            f" {'was' if effect.unread == 1 else 'were'} not checked."
+        )
     lines += _not_tried(effect.functions)
     if not lines:
         return "The configuration can be read. No other proposal is open."

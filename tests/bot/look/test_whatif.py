@@ -6,7 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from bot.forges.port import Forge, ListedProposal, Repository
+from bot.forges.port import (
+    Forge,
+    ForgeBusyError,
+    ForgeMissingError,
+    ListedProposal,
+    Repository,
+)
+from bot.git.port import GitBusyError, GitRefusedError, MissingObjectError, ObjectTooLargeError
 from bot.look.states import HeadBranch
 from bot.look.whatif import HOUR, KEPT, MOST_AN_HOUR, MOST_JUDGED, SECONDS, WhatIf
 from lifecycle.effects import running
@@ -208,3 +215,34 @@ async def test_functions_that_were_not_tried_are_told() -> None:
     said = checks.rules_effect(found)
     assert "It would also run `evil/slow`, `set-namespace:v0.4`, no longer run" in said
     assert "allow other functions in packages" in said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ObjectTooLargeError("a folder of more than 50000 entries"),
+        MissingObjectError("pushed over"),
+        GitBusyError("slow"),
+        GitRefusedError("no"),
+        ForgeBusyError("answer", "502"),
+        ForgeMissingError("answer", "404"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_a_proposal_that_cannot_be_read_stops_no_change_of_the_rules(
+    error: Exception,
+) -> None:
+    """Short-cut: the first one breaks the look; a stranger's pull request blocks every change."""
+    clock = ManualClock()
+    there = Open([listed(number) for number in (2, 3, 4)], clock)
+
+    async def judge(head: HeadBranch, number: int, rules: Sha) -> tuple[Facts, Facts]:
+        if number == 3:
+            raise error
+        return await there.judge(head, number, rules)
+
+    found = await what_if(there).of(RULES, judge)
+
+    assert found is not None
+    assert (there.judged, found.looked, found.left, found.unread) == ([4, 2], 2, 0, 1)
+    assert "- 1 open proposal could not be read, and was not checked." in checks.rules_effect(found)
