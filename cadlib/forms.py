@@ -2,13 +2,15 @@
 
 Rules
 - What cannot be used whole is not used at all. No key is accepted and then ignored.
-- Every problem is told in one go, each with its line, what is wrong and what to do.
+- Every problem is told in one go, each with its line, what is wrong and what to do; of more than
+  `MOST_PROBLEMS` the first ones, since anybody may send such a file.
 - The classes are the format: what keys there are, and their JSON schema, follow from them.
 """
 
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -23,6 +25,9 @@ Later = Mapping[FieldPath, frozenset[str]]
 """Keys that are planned, by the mapping they stand in (0 for any item of a list)."""
 
 _NONE: Final[Later] = {}
+
+MOST_PROBLEMS: Final = 50
+"""Problems of a file that are told; each of them takes a millisecond to put into words."""
 
 
 class Strict(BaseModel):
@@ -40,7 +45,7 @@ class FormError(Exception):
     """A file cannot be used.
 
     Attributes:
-        problems: All that is wrong with it, in the order of its lines.
+        problems: What is wrong with it, in the order of its lines; how many more there are last.
     """
 
     def __init__(self, problems: Sequence[PackageError]) -> None:
@@ -115,15 +120,19 @@ def _problems(
     errors: Iterable[ErrorDetails],
     planned: Later,
 ) -> list[PackageError]:
-    found = set()
-    for error in errors:
+    found, listed = set(), list(errors)
+    for error in listed[:MOST_PROBLEMS]:
         at = tuple(step for step in error["loc"] if step != "[key]")
         problem, fix = _words(form, error, at, planned)
         found.add((document.line(at) or 0, field_text(at), problem, fix))
-    return [
+    told = [
         PackageError(Place(path, line or None, at), problem, fix)
         for line, at, problem, fix in sorted(found)
     ]
+    if len(listed) > MOST_PROBLEMS:
+        problem = f"the file has {len(listed) - MOST_PROBLEMS} more problems"
+        told.append(PackageError(Place(path), problem, "Fix those above first"))
+    return told
 
 
 def _words(
@@ -180,7 +189,8 @@ def _unknown(form: type[Strict], at: FieldPath, planned: Later) -> tuple[str, st
     return f"the key {key!r} is unknown", f"Leave it out; known are {', '.join(known)}"
 
 
-def _keys(form: type[Strict], around: FieldPath) -> list[str]:
+@lru_cache(maxsize=256)  # making the schema takes 15 ms
+def _keys(form: type[Strict], around: FieldPath) -> tuple[str, ...]:
     """The keys of the mapping at a path, out of the schema, so that no list is kept twice."""
     schema = form.model_json_schema()
     here: Any = schema
@@ -191,7 +201,7 @@ def _keys(form: type[Strict], around: FieldPath) -> list[str]:
             if step == 0
             else here.get("properties", {}).get(step, here.get("additionalProperties"))
         )
-    return sorted(_choose(schema, here)["properties"])
+    return tuple(sorted(_choose(schema, here)["properties"]))
 
 
 def _choose(schema: Any, here: Any) -> Any:

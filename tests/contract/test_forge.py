@@ -351,6 +351,16 @@ async def test_what_is_not_there_is_missing(place: Place) -> None:
 # --- issues ---
 
 
+async def test_without_the_permission_no_issue_is_the_bots(place: Place) -> None:
+    """Short-cut refused: what was refused cannot be read, so that freezes are never known."""
+    made = await place.forge.open_issue("Dashboard", "text")
+    assert [issue.number for issue in await place.forge.own_issues()] == [made]
+
+    place.forbid("issues")
+
+    assert await place.forge.own_issues() == ()
+
+
 async def test_issues_of_the_bot_are_told_from_those_of_people(place: Place) -> None:
     """Short-cuts refused: pull requests listed as issues, closed ones left out, anybody's."""
     assert await place.forge.own_issues() == ()

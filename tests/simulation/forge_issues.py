@@ -1,6 +1,6 @@
 """Issues of the simulated forge, as the bot has them; answers are always of now."""
 
-from bot.forges.port import Issue
+from bot.forges.port import ForgeMissingError, ForgeRefusedError, Issue
 from bot.sandbox.errors import not_found
 from bot.sandbox.records.repository import Issue as Made
 from bot.sandbox.records.repository import Pull, Thread
@@ -29,7 +29,15 @@ class Issues(Asking):
             found = [self._issue(each) for each in threads if isinstance(each, Made)]
             return tuple(issue for issue in found if issue.ours)
 
-        return await self._get("own_issues", f"GET {REPO}/issues", read)
+        try:
+            return await self._get("own_issues", f"GET {REPO}/issues", read)
+        except ForgeMissingError:
+            raise
+        except ForgeRefusedError:  # as the adapter does without the permission
+            installation = self._state.data.installations[self._repository.installation]
+            if "issues" in installation.permissions:
+                raise
+            return ()
 
     async def open_issue(self, title: str, body: str) -> int:
         def write(caller: Caller) -> int:

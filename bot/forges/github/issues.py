@@ -4,7 +4,7 @@ from bot.forges.github.calls import Calls
 from bot.forges.github.fields import is_us, person, time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.github.limits import Cost
-from bot.forges.port import BotIdentity, ForgeMissingError, Issue
+from bot.forges.port import BotIdentity, ForgeMissingError, ForgeRefusedError, Issue
 from lifecycle.facts.conversation import Comment
 
 
@@ -23,12 +23,19 @@ class Issues(Calls):
         """Every issue that the App opened, oldest first.
 
         GitHub lists pull requests with them, and takes the filter for a hint at best: what came
-        back is checked.
+        back is checked. Without the permission there are none: the App could not have opened one.
         """
         me = await self._app.identity()
         order = {"state": "all", "sort": "created", "direction": "asc", "creator": me.login}
         listed = pages(self._pool, "list its issues", f"{self._path}/issues", **order)
-        found = [_issue(data, me) async for data in listed if "pull_request" not in data]
+        try:
+            found = [_issue(data, me) async for data in listed if "pull_request" not in data]
+        except ForgeMissingError:
+            raise
+        except ForgeRefusedError:
+            if "issues" in await self._app.permissions(self._repository.installation):
+                raise
+            return ()
         return tuple(issue for issue in found if issue.ours)
 
     async def open_issue(self, title: str, body: str) -> int:
