@@ -61,7 +61,10 @@ class Cron:
     def until(self, at: datetime) -> datetime | None:
         """Return the last tick up to a moment and including it, in UTC."""
         # One of the hour that comes twice may be told for another pass: from well before, and on.
-        begin = (at - _SHIFT).astimezone(self.zone)
+        earlier = (at - _SHIFT).astimezone(self.zone)
+        begin = at.astimezone(self.zone)
+        if begin.utcoffset() != earlier.utcoffset():
+            begin = earlier  # else there is no such hour, and three hours of ticks need no walk
         found = next(CronSim(self.expression, begin, reverse=True), None)
         if found is None:
             return None
@@ -125,12 +128,15 @@ class Window:
         """Tell whether it concerns a package: one holds the other."""
         return any(overlap(path, package) for path in self.paths)
 
-    def toggles(self, at: datetime) -> Iterator[tuple[datetime, bool]]:
+    def toggles(self, at: datetime, active: bool) -> Iterator[tuple[datetime, bool]]:
         """Yield the moments after another one at which it ends or begins, and if it is active then.
 
         One that ends and begins at one moment stays active.
+
+        Args:
+            at: The moment.
+            active: Whether it is active then.
         """
-        active = self.active(at)
         while edge := self.ends if active else self.begins:
             moment = edge.after(at)
             if moment is None:
@@ -205,7 +211,9 @@ def _closure(over: tuple[Calendar, ...], at: datetime) -> Closure:
     active = {window: window.active(at) for window in concerned}
     closing = _closing(over, active)
     changes: datetime | None = None
-    told = [zip(repeat(n), window.toggles(at)) for n, window in enumerate(concerned)]
+    told = [
+        zip(repeat(n), window.toggles(at, active[window])) for n, window in enumerate(concerned)
+    ]
     toggles = islice(merge(*told, key=itemgetter(1)), MOST_TOGGLES)
     count = 0
     for moment, together in groupby(toggles, key=lambda toggle: toggle[1][0]):
