@@ -7,6 +7,7 @@ Roles come from the forge's permission API, never from what a webhook says about
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 from itertools import product
 
 
@@ -352,10 +353,22 @@ def parts(source: Source) -> tuple[Source, ...]:
     return source.parts if isinstance(source, BothSource) else (source,)
 
 
+MOST_COMPARED = 200
+"""Sources up to which those are left out that others hold: it only makes what people read shorter,
+and takes the square of them."""
+
+
 def in_both(some: Iterable[Source], others: Iterable[Source]) -> tuple[Source, ...]:
     """Intersect two lists of sources; empty where they have nobody in common."""
+    return _in_both(tuple(some), tuple(others))
+
+
+@lru_cache(maxsize=1024)  # asked for each action and place of every look, of the same few rules
+def _in_both(some: tuple[Source, ...], others: tuple[Source, ...]) -> tuple[Source, ...]:
     pairs = [_common(one, other) for one, other in product(some, others)]
     found = {source.spelling: source for source in pairs if source is not None}
+    if len(found) > MOST_COMPARED:
+        return tuple(found.values())
     return tuple(
         source
         for key, source in found.items()

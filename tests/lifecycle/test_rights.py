@@ -1,7 +1,10 @@
 """Who may do what, walked over every command, role and authorship."""
 
+from unittest.mock import patch
+
 import pytest
 
+from lifecycle import access
 from lifecycle.access import (
     AccessAction,
     AppSource,
@@ -82,6 +85,21 @@ def _asked(
 
 
 LETTERS = dict(zip("-RTWMA", Role, strict=True))
+
+
+def test_many_sources_of_two_files_are_united_once_and_without_the_square_of_their_pairs() -> None:
+    """Short-cut refused: each of 10,000 pairs compared with each, at each question of a look."""
+    above = tuple(TeamSource(f"above-{n}") for n in range(100))
+    own = tuple(TeamSource(f"own-{n}") for n in range(100))
+    with patch.object(access, "_holds", wraps=access._holds) as compared:
+        first = in_both(above, own)
+        assert in_both(above, own) is first
+
+    assert len(first) == 10_000
+    assert compared.call_count == 0
+    assert in_both((RoleSource(Role.WRITE), TeamSource("a")), (TeamSource("a"),)) == (
+        TeamSource("a"),
+    )
 
 
 def test_being_the_author_never_stands_for_write_access() -> None:
