@@ -147,7 +147,10 @@ def wrong_stage(command: str, stage: Stage) -> str:
         case Stage.DRAFT:
             return f"{word} is for proposals, and this is a draft. Comment `/propose` first."
         case Stage.PROPOSED:
-            return f"{word} does not apply to a proposal that is still open. Nothing was done."
+            return (
+                f"{word} does not apply to a proposal that is still open, so nothing was done."
+                " `/help` lists the commands that do."
+            )
         case Stage.MERGED:
             return (
                 f"{word} is for open proposals, and this one is merged. Comment `/why` to see what"
@@ -203,6 +206,7 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
         )
     return (
         f"{word} refused: it takes {rights.needed(refused)}, and you have {rights.actual(refused)}."
+        " Ask somebody who may do it."
     )
 
 

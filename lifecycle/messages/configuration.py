@@ -17,7 +17,7 @@ ROOT: Problem = ("'/' is not a folder of the repository", "Write . for all of it
 NOT_ALONE = "it contains more than the name"
 RECURS_HALF: Problem = (
     "one of `from` and `until` recurs and the other does not",
-    "Give `from` and `until` a cron expression each, or a date each; a date may be left out",
+    "Use cron expressions for both, or dates for both (one of the dates may be left out)",
 )
 TWO_CONFIGURATIONS: Problem = (
     "it has both `configMap` and `configPath`",
@@ -29,8 +29,8 @@ NO_TIME: Problem = (
 )
 
 
-NOT_THERE = "it is not there, or may not be seen"
-NOT_FETCHED = "they are not fetched here"
+NOT_THERE = "it does not exist, or the bot has no access to it"
+NOT_FETCHED = "they were not fetched here"
 
 
 def reference(text: str) -> Problem:
@@ -121,7 +121,7 @@ def zone(text: str) -> Problem:
 
 def moment(text: str, reason: str) -> Problem:
     """A date that there is not."""
-    return f"{text!r} is not a moment: {reason}", "Write one such as 2026-12-20 18:00"
+    return f"{text!r} is not a date and time: {reason}", "Write one such as 2026-12-20 18:00"
 
 
 def years(first: int, last: int) -> str:
@@ -132,7 +132,7 @@ def years(first: int, last: int) -> str:
 def schedule(text: str) -> Problem:
     """A text that is neither a cron expression nor a moment."""
     return (
-        f"{text!r} is neither a cron expression of five fields that ever comes, nor a moment",
+        f"{text!r} is neither a five-field cron expression that ever matches, nor a date and time",
         "Write one such as 0 18 * * FRI, or 2026-12-20 18:00",
     )
 
@@ -166,7 +166,7 @@ def bad_config(reason: str) -> Problem:
 
 def own_check(text: str) -> Problem:
     """A check of ours, which cannot wait for itself."""
-    return f"{text!r} is a check of porchbot's own", "Name checks of others"
+    return f"{text!r} is one of porchbot's own checks", "Name checks of others"
 
 
 def image(text: str) -> Problem:
@@ -202,7 +202,7 @@ def upstream(text: str) -> Problem:
     """A text that is no upstream."""
     return (
         f"{text!r} is not an upstream",
-        "Write an address such as github.com/acme/blueprints, with `*` at its end or nowhere",
+        "Write an address such as github.com/acme/blueprints, with `*` only at its end",
     )
 
 
@@ -240,7 +240,7 @@ def too_few(required: int, named: int) -> Problem:
 
 def label_twice(name: str) -> Problem:
     """Two stages with one label."""
-    return f"the label {name!r} stands for two stages", "Give each stage a label of its own"
+    return f"the label {name!r} is used for two stages", "Give each stage a label of its own"
 
 
 def listed_twice(directory: str) -> Problem:
@@ -281,18 +281,21 @@ def upstream_listed(package: str, upstream: str, entry: LedgerEntry) -> Finding:
         message=f"its upstream {upstream} is {entry.state}: {entry.reason}",
         severity=Severity.ERROR if gone else Severity.WARNING,
         place=Place(f"{package}/Kptfile".lstrip("/")),
-        fix="Bring the package up to another revision, such as with `porchbot pkg update`",
+        fix="Update the package to another revision, for example with `porchbot pkg update`",
     )
 
 
 def alias(text: str) -> Problem:
     """A word that cannot stand for a command."""
     return (
-        f"{text!r} cannot stand for a command: it is one itself, or no plain word",
-        "Choose another word of small letters, digits and hyphens",
+        f"{text!r} cannot be an alias: it is already a command, or is not a plain word",
+        "Choose another word of lower-case letters, digits and hyphens",
     )
 
 
 def alias_of(text: str, word: str, words: Iterable[str]) -> Problem:
     """An alias for what is no command."""
-    return f"{text!r} stands for {word!r}, which is no command", f"Write one of {', '.join(words)}"
+    return (
+        f"{text!r} is an alias of {word!r}, which is not a command",
+        f"Write one of {', '.join(words)}",
+    )

@@ -37,8 +37,8 @@ def whole_package(word: str) -> str:
     """The answer where a package is named, and no revision."""
     return (
         f"{_refused(word)}: it takes a revision. Write {code(f'/{word} <package>@v<N>')}. To remove"
-        " a package, open a pull request that removes its folder; `/delete` there has its revisions"
-        " go as well."
+        " a package, open a pull request that removes its folder; `/delete` there withdraws its"
+        " revisions as well."
     )
 
 
@@ -46,8 +46,8 @@ def all_listed(state: PackageState) -> str:
     """The revisions of a package go with it."""
     gone = sum(1 for n in state.entries if n in state.tags)
     return (
-        f"{name(state.package)} goes with {number(gone, 'revision')}: {code(state.path)} here lists"
-        " them as withdrawn, and their tags are deleted once this is merged and approved."
+        f"{name(state.package)} is removed with {number(gone, 'revision')}: {code(state.path)} here"
+        " lists them as withdrawn, and their tags are deleted once this is merged and approved."
     )
 
 
@@ -62,8 +62,8 @@ def not_pushed(state: PackageState) -> str:
 def unlisted(state: PackageState) -> str:
     """The file cannot be changed."""
     return (
-        f"{_refused('delete')}: {code(state.path)} here cannot be read, has no place for the"
-        " entries, or was just pushed. Fix it, and ask again."
+        f"{_refused('delete')}: {code(state.path)} on this branch cannot be read, has no place for"
+        " the entries, or was pushed only now. Fix it if needed, and comment `/delete` again."
     )
 
 
@@ -76,17 +76,26 @@ def with_package(state: PackageState) -> str:
 
 def too_many(word: str, most: int) -> str:
     """The answer where comments name more revisions than one look reads."""
-    return f"{_refused(word)}: at most {most} revisions are looked up at a time. Ask again."
+    return (
+        f"{_refused(word)}: at most {most} revisions are looked up at a time. Comment"
+        f" {code(f'/{word}')} again for the others."
+    )
 
 
 def unknown(word: str, state: RevisionState) -> str:
     """There is no such revision."""
-    return f"{_refused(word)}: there is no tag {code(state.name)}, and there was none."
+    return (
+        f"{_refused(word)}: there is no tag {code(state.name)}, and there never was. Check the name"
+        " of the package and the number; `git tag --list` shows all revisions."
+    )
 
 
 def listed(word: str, state: RevisionState, entry: LedgerEntry) -> str:
     """The ledger says it already."""
-    return f"{_refused(word)}: {code(state.name)} is {entry.state} already: {quote(entry.reason)}"
+    return (
+        f"{_refused(word)}: {code(state.name)} is {entry.state} already ({quote(entry.reason)})."
+        " There is nothing more to do."
+    )
 
 
 def used(state: RevisionState) -> str:
@@ -101,7 +110,7 @@ def broken(word: str, state: RevisionState) -> str:
     """The ledger cannot be read or changed."""
     return (
         f"{_refused(word)}: {code(state.path)} on {code(state.base_ref)} cannot be read, or has no"
-        " place for the entry. Fix it there in a pull request, and ask again."
+        " place for the entry. Fix it there in a pull request, and comment again."
     )
 
 
@@ -109,7 +118,7 @@ def taken(word: str, there: ProposedState) -> str:
     """The branch holds what the bot did not make."""
     return (
         f"{_refused(word)}: the branch {code(there.branch)} holds commits that the bot did not"
-        " make. Delete it if nobody needs them, and ask again."
+        " make. Delete it if nobody needs them, and comment again."
     )
 
 

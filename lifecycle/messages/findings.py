@@ -43,7 +43,7 @@ def more_findings(found: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-HIDDEN_FIX = "Review them, or remove them from .krmignore; other tools apply them all the same"
+HIDDEN_FIX = "Review them, or remove them from .krmignore; other tools still apply them"
 
 
 SMALLER = "Split it into smaller packages, or remove what makes it so large"

@@ -43,7 +43,7 @@ IS_DRAFT = "it is a draft"
 IS_PROPOSED = "it is proposed"
 PROPOSE_WANTED = "`/propose`, or *Ready for review*"
 PROPOSE_WHO = "the author, or somebody with write access"
-RUNNER_WANTED = "a function runner that answers, and functions that it has"
+RUNNER_WANTED = "a function runner that responds and provides these functions"
 RUNNER_WHO = "an operator of the bot; then comment `/check`"
 UNRENDERABLE_WANTED = "a rendering that completes: fix the errors below"
 PUSH_WANTED = (
@@ -51,10 +51,10 @@ PUSH_WANTED = (
     " that lets the bot push to this branch, then `/render`"
 )
 PUSH_WHO = "the author; for the rule, an administrator of the repository"
-IS_UNUSED = "no package of this branch has what is removed as upstream"
+IS_UNUSED = "no package on this branch uses what is removed as its upstream"
 UNUSED_WANTED = (
-    "those packages removed as well, or with another upstream in `upstream` and `upstreamLock` of"
-    " their Kptfiles"
+    "those packages removed as well, or given another upstream (`upstream` and `upstreamLock` in"
+    " their Kptfiles)"
 )
 UNUSED_WHO = "the author"
 IS_RENDERED = "Rendered output is up to date"
@@ -94,7 +94,7 @@ SAME_HEAD_WHO = "the author"
 CROWDED = f"More than {MOST_SHARED} other proposals share this commit"
 CROWDED_WANTED = "a commit of its own, or the others closed"
 IN_LINE_WANTED = "the pull requests ahead of it to finish"
-CROWDED_WHO = "the author, or who may close pull requests"
+CROWDED_WHO = "the author, or somebody who may close pull requests"
 
 _OBJECTS = "whatever causes this fixed"
 _MERGE_WANTED: Mapping[MergeObstacle, str] = {
@@ -147,7 +147,7 @@ FALLEN: Mapping[Fallen, str] = {
 _LOST: Mapping[TagLoss, str] = {
     TagLoss.GONE: "gone",
     TagLoss.REPLACED: "replaced by one without porchbot's record",
-    TagLoss.RETURNED: "there, although the revision was withdrawn",
+    TagLoss.RETURNED: "back, although the revision was withdrawn",
 }
 
 
@@ -237,7 +237,7 @@ def outdated(touched: Iterable[Touched], base_ref: str) -> str:
 
 def merge_base_wanted(base_ref: str, *, command: bool) -> str:
     """How to bring a proposal up to date: by the command as well, where the bot may push."""
-    merge = f"merge {code(base_ref)} into this branch, so that both are in it"
+    merge = f"merge {code(base_ref)} into this branch, so that it contains both"
     return f"comment `/rebase`, or {merge}" if command else merge
 
 
@@ -410,7 +410,7 @@ def tag_clash(touched: Touched) -> str:
 def clash_removed(tagging: Tagging) -> str:
     """How to make room for a tag."""
     push = code(shell("git", "push", "origin", f":{tagging.clash}"))
-    return f"no tag {_tag(tagging.clash)}: {push}"
+    return f"the tag {_tag(tagging.clash)} removed: {push}"
 
 
 def tag_of_another_bot(name: str) -> str:
@@ -419,8 +419,8 @@ def tag_of_another_bot(name: str) -> str:
 
 
 ONE_BOT = (
-    "one bot that publishes here: let the other one only observe (`PORCHBOT_MODE=observe`), and"
-    " delete its tag if this bot is to publish the merge"
+    "only one bot that publishes here: set `PORCHBOT_MODE=observe` for the other one, and delete"
+    " its tag if this bot should publish the merge"
 )
 
 
@@ -435,7 +435,7 @@ def tag_restored(touched: Touched) -> str:
     ref = names_.tag_ref(names_.spelled(touched.package, touched.revision))
     made = touched.tagging.tag
     if touched.tagging.lost is TagLoss.RETURNED:
-        return f"no such tag: {code(shell('git', 'push', 'origin', f':{ref}'))}"
+        return f"the tag removed: {code(shell('git', 'push', 'origin', f':{ref}'))}"
     push = code(shell("git", "push", "--force", "origin", f"{made}:{ref}"))
     again = f": {push}" if made else ""
     return f"the tag as it was{again}; or the revision withdrawn, by `/delete`"
@@ -446,7 +446,7 @@ def tag_stays(change: LedgerChange) -> str:
     named = change.after.tag if change.after else ""
     what = code(change.name)
     if named:
-        return f"{what} names {code(change.tag)}, and the ledger withdraws {code(named)}"
+        return f"{what} points to {code(change.tag)}, but the ledger withdraws {code(named)}"
     return f"{what} was not made by porchbot for this revision"
 
 
@@ -455,8 +455,8 @@ def tag_named(change: LedgerChange) -> str:
     ref = names_.tag_ref(change.name)
     gone = code(shell("git", "push", f"--force-with-lease={ref}:{change.tag}", "origin", f":{ref}"))
     return (
-        f"no such tag, if it is to go: {gone}; or the entry of {code(change.path)} with"
-        f" {code(f'tag: {change.tag}')}"
+        f"the tag removed, if that is intended: {gone}; or {code(f'tag: {change.tag}')} in the"
+        f" entry of {code(change.path)}"
     )
 
 

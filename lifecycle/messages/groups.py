@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from lifecycle.messages.markdown import names, number
 
-NOT_READY = "Waiting for what stands in the queue"
-SHARED = "Waiting: this commit is proposed elsewhere as well"
+NOT_READY = "Waiting: a pull request in the queue is not ready"
+SHARED = "Waiting: this commit is also proposed elsewhere"
 UNJUDGED = "Waiting for the function runner"
 RULES_BEFORE = (
     "A change ahead of it in the queue changes the rules for it. It is checked against the new"

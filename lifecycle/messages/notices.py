@@ -95,7 +95,7 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
     """The report on a merge whose result is not what was approved, or whose tag is lost."""
     if proposal.once_published:
         lost = [
-            f"- {gates.tag_lost(t, t.tagging.lost)}. It takes {gates.tag_restored(t)}."
+            f"- {gates.tag_lost(t, t.tagging.lost)}. Needed: {gates.tag_restored(t)}."
             for t in proposal.content.touched
             if t.tagging.lost
         ]

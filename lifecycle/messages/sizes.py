@@ -1,6 +1,8 @@
 """What is said of packages that are too large to be read."""
 
-SPLIT = "Split it into smaller packages or files, or move what is not configuration elsewhere"
+SPLIT = (
+    "Split it into smaller packages or files, or move files that are not configuration elsewhere"
+)
 
 
 def many_files(most: int) -> str:

@@ -241,7 +241,7 @@ def _packages(proposal: Proposal) -> str:
 
 def _removed(withdrawn: bool) -> str:
     if withdrawn:
-        return "removed; of its revisions those below go as well"
+        return "removed; its revisions listed below are withdrawn as well"
     return "removed; its revisions and tags stay"
 
 
@@ -307,13 +307,13 @@ def _ending(facts: Facts, proposal: Proposal) -> str:
         case Stage.PUBLISHED:
             if facts.push_refused and facts.head == proposal.place.head:
                 why = push_refused(facts.push_refused)
-                left = f"The branch {code(facts.head_ref)} is left: {why}."
+                left = f"The branch {code(facts.head_ref)} was not deleted: {why}."
                 return f"{tagged(proposal)}\n\n{left}".strip()
             return tagged(proposal)
         case Stage.CLOSED:
             return (
-                f"The branch {code(facts.head_ref)} is left as it is. Reopen this to take it up"
-                " again, or push to it and open a new pull request."
+                f"The branch {code(facts.head_ref)} is kept. Reopen this to continue, or push to"
+                " the branch and open a new pull request."
             )
         case _:
             return ""
@@ -348,7 +348,7 @@ def rejected(login: str, reason: str) -> str:
 def also_published(base_ref: str) -> str:
     """What whoever approves publishes beside the changes of the proposal."""
     return (
-        f"⚠️ **Also published**: {code(base_ref)} holds changes that were never published. An"
+        f"⚠️ **Also published**: {code(base_ref)} contains changes that were never published. An"
         " approval here publishes them as well:"
     )
 
@@ -358,9 +358,9 @@ def _unpublished_in(package: str, there: Unpublished) -> str:
     if there.revision:
         since = f"differs from {code(names_.spelled(package, there.revision))}"
     elif there.published:
-        since = "was changed since porchbot came, and has no revision of porchbot's"
+        since = "was changed after porchbot was installed, and porchbot has not published it yet"
     else:
-        since = "has no revision of porchbot's"
+        since = "was not published by porchbot yet"
     by = [source if source.startswith("#") else code(source) for source in there.sources]
     return f"{name(package)} {since}" + (f" ({some(by)})" if by else "")
 
@@ -380,8 +380,8 @@ def first_revisions(packages: int, files: int, base_ref: str) -> str:
     which = "The first revision also publishes" if one else "First revisions also publish"
     what = number(files, "file") if files else "everything"
     of = "" if one else f" of {packages} packages"
-    stand = "stand" if files > 1 else "stands"
-    return f"{which} {what}{of} that {stand} in {code(base_ref)} since before porchbot came."
+    be = "were" if files > 1 else "was"
+    return f"{which} {what}{of} that {be} in {code(base_ref)} before porchbot was installed."
 
 
 def published_within(proposal: Proposal) -> str:

@@ -18,8 +18,8 @@ FREEZE_WHO = (
     " <reason>`"
 )
 UNREAD_WANTED = (
-    "that the bot can read it: the App needs the permission Issues (read and write), or the"
-    " repository no issues"
+    "access to it: grant the App the permission Issues (read and write), or turn off issues in the"
+    " repository"
 )
 UNREAD_WHO = "an administrator of the repository, or nobody: the bot tries again by itself"
 NEVER_OVERRIDDEN = (
@@ -65,7 +65,7 @@ def _place(paths: Sequence[str]) -> str:
 def opens(closing: Sequence[Window], at: datetime | None) -> str:
     """What is waited for, by the clock of the first of the windows."""
     if at is None:
-        return "a change of `publish.windows` in `.porchbot.yaml`: nothing there ends this"
+        return "a change to `publish.windows` in `.porchbot.yaml`, because nothing there ends this"
     return f"wait until {moment(at, closing[0].zone)}"
 
 
@@ -119,8 +119,8 @@ def nothing_there(path: str, reason: str, nearest: Sequence[str]) -> str:
     near = some(code(f"/freeze {folder}/ …") for folder in nearest)
     everything = code(f"/freeze . {path} {reason}")
     return (
-        f"`/freeze` refused: no package lies in or over {code(path)}, so nothing is frozen. Name a"
-        f" folder with packages, such as {near}, or freeze everything: {everything}."
+        f"`/freeze` refused: there is no package in or above {code(path)}, so nothing is frozen."
+        f" Name a folder with packages, such as {near}, or freeze everything: {everything}."
     )
 
 

@@ -242,21 +242,21 @@ def test_what_holds_when_nothing_is_said(data: bytes | None) -> None:
 
 
 _EDGE = "Write one such as 0 18 * * FRI, or 2026-12-20 18:00."
-_NO_EDGE = "is neither a cron expression of five fields that ever comes, nor a moment."
+_NO_EDGE = "is neither a five-field cron expression that ever matches, nor a date and time."
 WINDOWS = [
     ("six fields", "from: '0 0 18 * * FRI', until: 2026-01-01", ".from",
      f"'0 0 18 * * FRI' {_NO_EDGE} {_EDGE}"),
     ("a day that there is not", "until: 0 0 31 2 *", ".until",
      f"'0 0 31 2 *' {_NO_EDGE} {_EDGE}"),
     ("one half that recurs", "until: 0 0 3 2 *", "",
-     "one of `from` and `until` recurs and the other does not. Give `from` and `until` a"
-     " cron expression each, or a date each; a date may be left out."),
+     "one of `from` and `until` recurs and the other does not. Use cron"
+     " expressions for both, or dates for both (one of the dates may be left out)."),
     ("no time between", "from: 0 0 3 2 *, until: 0 0  3 2 *", "",
      "it ends at or before its start. Give `until` a later moment than `from`."),
     ("an end before its beginning", "from: 2026-02-01, until: 2026-01-01", "",
      "it ends at or before its start. Give `until` a later moment than `from`."),
     ("a date that there is not", "until: 2026-02-30", ".until",
-     "'2026-02-30' is not a moment: day is out of range for month."
+     "'2026-02-30' is not a date and time: day is out of range for month."
      " Write one such as 2026-12-20 18:00."),
     ("a zone of no place", "zone: Europe/Atlantis", ".zone",
      "'Europe/Atlantis' is not a time zone. Write its IANA name, such as Europe/Berlin, or UTC."),
@@ -406,7 +406,7 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     "an upstream with a star inside": (
         "access: {upstreams: [{upstream: 'github.com/*/a'}]}\n",
         [".porchbot.yaml:1, access.upstreams[0].upstream: 'github.com/*/a' is not an upstream."
-         " Write an address such as github.com/acme/blueprints, with `*` at its end or nowhere."],
+         " Write an address such as github.com/acme/blueprints, with `*` only at its end."],
     ),
     "nobody": (
         "access: {approve: {from: []}}\n",
@@ -479,8 +479,8 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     },
     "a check that waits for itself": (
         "publish: {checks: [porchbot/publish]}\n",
-        [".porchbot.yaml:1, publish.checks[0].name: 'porchbot/publish' is a check of porchbot's"
-         " own. Name checks of others."],
+        [".porchbot.yaml:1, publish.checks[0].name: 'porchbot/publish' is one of"
+         " porchbot's own checks. Name checks of others."],
     ),
     "several problems, by line": (
         "version: 2\nrender: no\npublish: {merge: rebase}\n",

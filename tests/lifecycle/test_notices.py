@@ -31,7 +31,7 @@ BAD = Verdict(package="net/core", findings=(BLOCKING, BLOCKING))
 OUTDATED = replace(CORE, base=OTHER, changed_by=("#5",))
 OUT_OF_DATE = (
     "@author this proposal is out of date: `net/core` changed in `main` since (#5). To continue,"
-    " comment `/rebase`, or merge `main` into this branch, so that both are in it."
+    " comment `/rebase`, or merge `main` into this branch, so that it contains both."
 )
 AFTER_PUSH = (
     "@author `porchbot/validate` fails with 2 errors after a push by `approver`, at `aaaaaaaaaa`."

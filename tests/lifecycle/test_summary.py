@@ -233,17 +233,17 @@ UNPUBLISHED: dict[str, tuple[Unpublished, str]] = {
     "after a revision": (STRAY, "- `net/core` differs from `net/core/v4` (#3, `abcdef0123`)"),
     "since the bot came": (
         replace(STRAY, revision=0),
-        "- `net/core` was changed since porchbot came, and has no revision of porchbot's (#3,"
-        " `abcdef0123`)",
+        "- `net/core` was changed after porchbot was installed, and porchbot has not published"
+        " it yet (#3, `abcdef0123`)",
     ),
     "never published": (
         replace(STRAY, revision=0, published="", sources=()),
-        "- `net/core` has no revision of porchbot's",
+        "- `net/core` was not published by porchbot yet",
     ),
     "the baseline": (
         replace(STRAY, revision=0, adopted=True, files=4),
-        "The first revision also publishes 4 files that stand in `main` since before porchbot"
-        " came.",
+        "The first revision also publishes 4 files that were in `main` before porchbot was"
+        " installed.",
     ),
 }
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from lifecycle.messages import answers, timing, updates
+from lifecycle.messages import answers, configuration, timing, updates
 
 FOLDER = Path(answers.__file__).parent
 REMEDY = re.compile(
     r"\b(ask|approve|comment|merge|commit|fix|write|name|give|open|push|make|review|reopen|edit|wait"
     r"|propose|publish|only works|cannot be overridden|use|keep|delete|change|restore|check|contact"
-    r"|it takes|by hand|hand)\b|`/why`",
+    r"|it takes|by hand|hand|list|nothing more to do)\b|`/why`",
     re.IGNORECASE,
 )
 
@@ -45,12 +45,22 @@ def _part(part: ast.expr) -> str:
             return str(value)
         case ast.FormattedValue(value=ast.Name(id=name)):
             return f"({name})"
+        case ast.FormattedValue(value=ast.Call(func=ast.Name(id="_refused"))):
+            return "`/…` refused"
         case _:
             return "(…)"
 
 
 # "was refused" is what GitHub did: the list of gates says beside it what is needed, and of whom.
 REFUSALS = {w: t for w, t in _texts() if " refused: " in t and "was refused" not in t}
+
+_NOT_DONE = re.compile(
+    r"was not carried out|comes too late|is for (?:open )?proposals|cannot tell which"
+    r"|nothing was done|(?:was|are) ignored"
+)
+"""How the bot says no without the word."""
+
+NOT_DONE = {w: t for w, t in _texts() if _NOT_DONE.search(t) and w not in REFUSALS}
 
 
 def sentences(text: str) -> int:
@@ -61,7 +71,9 @@ def sentences(text: str) -> int:
 
 def test_there_are_refusals_to_measure() -> None:
     """The short-cut measures nothing, because texts are put together elsewhere."""
-    assert len(REFUSALS) > 12
+    assert len(REFUSALS) > 25
+    assert any(where.startswith("deletions") for where in REFUSALS)
+    assert len(NOT_DONE) > 6
 
 
 @pytest.mark.parametrize("where", REFUSALS)
@@ -70,6 +82,47 @@ def test_a_refusal_says_why_and_what_to_do_in_three_sentences(where: str) -> Non
     text = REFUSALS[where]
     assert sentences(text) <= 3, text
     assert REMEDY.search(text.split(" refused: ", 1)[1]), text
+
+
+@pytest.mark.parametrize("where", NOT_DONE)
+def test_what_was_not_done_says_what_to_do(where: str) -> None:
+    """The short-cut measures what is called a refusal, and lets the others end in a no."""
+    assert sentences(NOT_DONE[where]) <= 3, NOT_DONE[where]
+    assert REMEDY.search(NOT_DONE[where]), NOT_DONE[where]
+
+
+def _problems() -> list[tuple[str, str, str]]:
+    """The pairs of what is wrong and what to do, with where they stand."""
+    tree = ast.parse(Path(configuration.__file__).read_text(encoding="utf-8"))
+    pairs = [each for each in ast.walk(tree) if isinstance(each, ast.Tuple)]
+    found = [
+        (f"configuration.py:{pair.lineno}", *(_literal(part) for part in pair.elts))
+        for pair in pairs
+        if len(pair.elts) == 2
+    ]
+    return [each for each in found if len(each) == 3 and all(each)]
+
+
+def _literal(part: ast.expr) -> str:
+    match part:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(map(_part, values))
+        case _:
+            return ""
+
+
+@pytest.mark.parametrize(("where", "wrong", "fix"), _problems())
+def test_each_problem_of_a_configuration_has_a_remedy(where: str, wrong: str, fix: str) -> None:
+    """The short-cut says what is wrong twice; both are put into a sentence elsewhere."""
+    assert not wrong.endswith("."), where
+    assert fix[0].isupper(), where
+    assert not fix.endswith("."), where
+    assert re.match(
+        r"Add|Change|Check|Choose|Fix|Give|Keep|Leave|Merge|Name|Put|Remove|Replace|Set|Use|Write",
+        fix,
+    ), fix
 
 
 def test_refusals_of_whole_messages_are_as_short() -> None:

@@ -50,8 +50,14 @@ def test_the_organisations_defaults_judge_and_a_stray_commit_does_not(staged: St
         assert "1 of 2" in said
         for reference, told in (
             (f"acme/.porchbot@{stray}:free.yaml", "is not on 'main', the default branch there"),
-            (f"acme/.porchbot@{'0' * 40}:defaults.yaml", "it is not there, or may not be seen"),
-            (f"acme/.porchbot@{good}:missing.yaml", "it is not there, or may not be seen"),
+            (
+                f"acme/.porchbot@{'0' * 40}:defaults.yaml",
+                "it does not exist, or the bot has no access to it",
+            ),
+            (
+                f"acme/.porchbot@{good}:missing.yaml",
+                "it does not exist, or the bot has no access to it",
+            ),
             (f"other/.porchbot@{good}:defaults.yaml", "belong to another owner"),
         ):
             extends(reference)

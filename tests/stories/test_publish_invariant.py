@@ -229,7 +229,7 @@ def test_what_came_past_the_gates_is_shown_before_it_is_published_with_something
 
     told = author.waits_for_answer(small, "Also published")
     for text in (told, author.summary(small)):
-        assert "`net/edge` was changed since porchbot came" in text
+        assert "`net/edge` was changed after porchbot was installed" in text
         assert f"(#{stray})" in text
         assert "666" in text, text
         assert "more.yaml" in text

@@ -186,7 +186,7 @@ def test_a_tag_that_comes_back_is_reported(play: World) -> None:
 
     play.owner.repository.create_git_ref("refs/tags/net/core/v1", commit)
     play.sweep()
-    play.author.waits_for_summary(1, "there, although the revision was withdrawn")
+    play.author.waits_for_summary(1, "back, although the revision was withdrawn")
 
 
 def test_a_package_goes_with_its_revisions_where_the_ledger_says_so(play: World) -> None:
@@ -197,7 +197,7 @@ def test_a_package_goes_with_its_revisions_where_the_ledger_says_so(play: World)
     number = lists(play, WITHDRAWN, "people/gone", **files)
     summary = play.author.summary(number)
     assert "Deletion proposed: net/core removed, net/core v1 withdrawn" in summary
-    assert "of its revisions those below go as well" in summary
+    assert "its revisions listed below are withdrawn as well" in summary
     play.approver.says(number, "/approve")
     wait_for("the tag's end", lambda: len(play.author.tags()) == 1 or None)
     play.rests()
@@ -322,7 +322,7 @@ def test_delete_where_a_package_is_removed_has_its_revisions_go(play: World) -> 
     number = play.author.pull_of("drafts/net/core/gone").number
     play.author.says(number, "/propose")
     play.approver.says(number, "/delete net/core nobody uses it")
-    play.author.waits_for_answer(number, "`net/core` goes with 2 revisions")
+    play.author.waits_for_answer(number, "`net/core` is removed with 2 revisions")
     summary = play.author.waits_for_summary(number, "net/core v2 withdrawn")
     assert "Deletion proposed: net/core removed, net/core v1 withdrawn" in summary
     play.rests()

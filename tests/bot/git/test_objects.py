@@ -179,7 +179,7 @@ def test_a_fork_does_not_fill_the_disk(remote: Remote, tmp_path: Path, blobs: in
     mirror = DiskMirror(tmp_path / "bounded.git", remote.url, most_head_bytes=100_000)
     mirror.fetch(TOKEN)
 
-    with pytest.raises(ObjectTooLargeError, match="more than the bot takes from a fork"):
+    with pytest.raises(ObjectTooLargeError, match="more than the bot accepts from a fork"):
         mirror.fetch_proposal(TOKEN, Ref("refs/pull/7/head"))
     mirror.fetch_proposal(TOKEN, Ref("refs/pull/8/head"))
 

@@ -83,7 +83,10 @@ LETTERS = dict(zip(Stage, "DPMUC", strict=True))
 
 LATE: dict[Stage, str] = {
     Stage.DRAFT: "is for proposals, and this is a draft. Comment `/propose` first.",
-    Stage.PROPOSED: "does not apply to a proposal that is still open. Nothing was done.",
+    Stage.PROPOSED: (
+        "does not apply to a proposal that is still open, so nothing was done. `/help` lists the"
+        " commands that do."
+    ),
     Stage.MERGED: (
         "is for open proposals, and this one is merged. Comment `/why` to see what it is waiting"
         " for."
@@ -246,7 +249,7 @@ def test_a_command_is_one_row_and_one_function() -> None:
     )
     assert ask(EXTENDED, PROPOSAL, OUTSIDER, body) == (
         "@outsider `/upgrade` refused: it takes being the author or write access, and you have"
-        " read access.",
+        " read access. Ask somebody who may do it.",
         Reaction.REFUSED,
     )
     row = (

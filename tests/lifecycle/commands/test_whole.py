@@ -168,7 +168,7 @@ def test_a_folder_without_packages_is_no_freeze(words: str, answer: str) -> None
 
     assert kept == []
     assert reaction is Reaction.REFUSED
-    assert "no package lies in or over" in text
+    assert "there is no package in or above" in text
     assert answer in text
 
 
