@@ -99,8 +99,8 @@ class Automatic(Strict):
     """Changes that need no approval."""
 
     by: Annotated[list[_App], Field(min_length=1, max_length=20)]
-    """GitHub Apps such as `app:renovate`: whoever opened, wrote or pushed any part is one of
-    them."""
+    """GitHub Apps such as `app:renovate`: whoever opened, wrote or pushed any part is one of them.
+    `app:porchbot` is this bot, however its own App is called."""
 
     changes: Literal["patch"] = "patch"
     """`patch`: every change in the package raises the last number of a version such as `1.2.3`,

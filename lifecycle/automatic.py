@@ -7,11 +7,14 @@ request for changes or a hold stops it (ADR 37).
 import re
 
 from cadlib.diff.changes import Change, ChangeKind
-from lifecycle.access import AppSource, Known, Standing, account
+from lifecycle.access import AppSource, Known, Person, Standing, account
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import AccessRule
+
+US = "porchbot"
+"""What rules call this bot."""
 
 _VERSIONED = re.compile(r"(?:version|tag|image|revision)s?(?:\[\d+\])?\W*", re.IGNORECASE)
 """How the field of a version without a name ends; another one's numbers may be an address."""
@@ -51,8 +54,14 @@ def _made_by(proposal: Proposal, apps: tuple[AppSource, ...]) -> bool:
         return False  # whoever changed the base asked for it to be published there
     authors = [people.author, *(account(0, login) for login in people.authors)]
     return people.authors_known and all(
-        any(app.covers(Standing(person=who)) is Known.YES for app in apps) for who in authors
+        any(_is(app, who, people.us) for app in apps) for who in authors
     )
+
+
+def _is(app: AppSource, who: Person, us: str) -> bool:
+    """Whether it is the App; `app:porchbot` is this bot, however its own App is called."""
+    ours = app.slug.lower() == US and who.login == us != ""
+    return ours or app.covers(Standing(person=who)) is Known.YES
 
 
 def _small(touched: Touched) -> bool:

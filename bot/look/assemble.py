@@ -500,6 +500,7 @@ class Looker:
             people=Participants(
                 author=pull.author,
                 authors=frozenset({pull.author.login} - {self._login}),
+                us=self._login,
                 assigned=pull.assigned,
                 owners=read.owners,
                 organization=self.repository.full_name.partition("/")[0],

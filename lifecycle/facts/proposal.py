@@ -109,6 +109,7 @@ class Participants:
         organization: Login of the repository's owner, whose teams can own files.
         pushed_by: Login of the person who pushed the head branch last; "" where that is not
             known, or was not asked because no check fails.
+        us: Our own login; "" where nobody told.
     """
 
     author: Person
@@ -120,6 +121,7 @@ class Participants:
     organization: str = ""
     assigned: tuple[str, ...] = ()
     pushed_by: str = ""
+    us: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,21 @@ def test_a_patch_of_a_named_app_needs_nobody() -> None:
     assert "no approval required, because the App `renovate` made this patch-level change" in shown
 
 
+@pytest.mark.parametrize(
+    ("opener", "approvals"), [("acme-packages[bot]", 0), ("other[bot]", 1), ("", 1)]
+)
+def test_the_bot_is_named_porchbot_however_its_app_is_called(opener: str, approvals: int) -> None:
+    """Short-cut refused: the rule goes by the App's name, which each owner chooses."""
+    made = changed(
+        GOOD,
+        author=Person(1, opener, True),
+        authors=frozenset(),
+        us="acme-packages[bot]" if opener else "",
+        policy=Policy(approve=AccessRule(automatic=(AppSource("porchbot"),))),
+    )
+    assert needed(made) == approvals
+
+
 def test_what_the_bot_made_alone_needs_nobody_where_the_rule_names_it() -> None:
     """Short-cut refused: nobody is an author of it, so that no rule speaks of it."""
     by_us = AccessRule(automatic=(AppSource("porchbot"),))
