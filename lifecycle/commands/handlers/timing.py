@@ -136,9 +136,13 @@ def thawed_folders(
 def _standing(
     request: CommandRequest, response: CommandResponse, command: ThawCommand
 ) -> tuple[Sequence[Frozen], Sequence[Frozen]]:
-    """What is frozen when somebody comments, and what of that is meant."""
-    log = request.facts.freezes | response.memory.freezes
-    standing = timing.standing_freezes(log, request.comment.at)
+    """What was frozen when somebody commented, and what of that is meant; none of later."""
+    log, comment = request.facts.freezes | response.memory.freezes, request.comment
+    standing = [
+        each
+        for each in timing.standing_freezes(log, comment.at)
+        if (each.at, each.comment) < (comment.at, comment.id)
+    ]
     return standing, [each for each in standing if command.path in (None, each.path)]
 
 
