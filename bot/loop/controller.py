@@ -237,7 +237,11 @@ class Controller:
             case keys.RepositoryKey():
                 return await self._sweeps.handle(key, hint)
             case keys.DashboardKey():
-                answered = await self._dashboard_commands.handle(key, hint)
+                try:
+                    answered = await self._dashboard_commands.handle(key, hint)
+                except Exception:  # what is frozen is written there all the same
+                    await self._dashboards.handle(key)
+                    raise
                 return sooner(answered, await self._dashboards.handle(key))
             case keys.PullKey():
                 await self._named.pull(key, hint)

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+import structlog
+
 from bot import keys
+from bot.forges.port import ForgeMissingError, ForgeRefusedError
 from bot.look.assemble import Looked
 from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository
@@ -13,6 +16,8 @@ from bot.store.hints import NOTHING, Hint
 from lifecycle import dashboard
 from lifecycle.actions import Action
 from lifecycle.kinds import OF_PROPOSAL
+
+log = structlog.get_logger()
 
 
 class DashboardCommands:
@@ -74,8 +79,21 @@ class DashboardReconciler:
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report
     ) -> ActionOutcome | Rest:
-        """Answer."""
-        return await self._served.performer.perform(actions, looked, report, NOTHING)
+        """Answer; where the forge lets nobody answer, as on a locked issue, it counts as answered.
+
+        What was asked for would be done again and again otherwise, and undo what was asked since.
+        """
+        for action in actions:
+            try:
+                came = await self._served.performer.perform([action], looked, report, NOTHING)
+            except ForgeMissingError:  # a fresh token sees nothing for a moment
+                raise
+            except ForgeRefusedError as error:
+                log.warning("not answered on the dashboard", key=self.key, error=str(error))
+                continue
+            if came is not ActionOutcome.DONE:
+                return came
+        return ActionOutcome.DONE
 
     async def rest(self, looked: Looked) -> Rest:
         """Wait for the comments that events told of."""

@@ -339,42 +339,6 @@ def test_a_thaw_names_the_freezes_that_were_judged() -> None:
     assert freezes(log | {event, unseen}) == (frozen("apps"), unseen)
 
 
-LATE: dict[str, tuple[str, Frozen, bool]] = {
-    "before it": ("/thaw", frozen("net"), True),
-    "in its second, before it": ("/thaw", replace(frozen("net", number=99), at=NOW), True),
-    "in its second, after it": ("/thaw", replace(frozen("net", number=101), at=NOW), False),
-    "after it": ("/thaw", replace(frozen("net", number=101), at=NOW + HOUR), False),
-    "after it, of everything": ("/thaw", replace(frozen(number=101), at=NOW + HOUR), False),
-    "after it, the folder that it names": (
-        "/thaw net/", replace(frozen("net", number=101), at=NOW + HOUR), False
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("words", "freeze", "lifted"), LATE.values(), ids=LATE)
-def test_a_thaw_lifts_nothing_that_was_frozen_after_it(
-    words: str, freeze: Frozen, lifted: bool
-) -> None:
-    """Short-cut refused: whatever stands at the look, which may be hours after the comment."""
-    proposal = changed(PROPOSAL, comments=(said(APPROVER, words),), looked_at=NOW + 2 * HOUR)
-
-    actions = decide(facts(proposal, freezes=frozenset({freeze})))
-
-    kept = [e for a in actions if isinstance(a, KeepFreezes) for e in a.log]
-    assert [e.lifts for e in kept if isinstance(e, Thawed)] == ([(freeze.name,)] if lifted else [])
-
-
-def test_who_thaws_and_freezes_in_one_comment_is_frozen_however_often_it_is_read() -> None:
-    """Short-cut refused: the second look, after a reply that failed, lifts what the first froze."""
-    said_now = said(APPROVER, "/thaw\n/freeze net/ fire")
-    own = Frozen(person="approver", at=said_now.at, comment=100, path="net", reason="fire")
-    proposal = changed(PROPOSAL, comments=(said_now,))
-
-    actions = decide(facts(proposal, freezes=frozenset({own})))
-
-    assert not [a for a in actions if isinstance(a, KeepFreezes)]
-
-
 def test_what_is_remembered_of_freezes_has_an_end() -> None:
     """Short-cut refused: everything that was ever frozen, until the issue cannot be written."""
     log: set[Event] = {frozen("net", number=1), frozen("old", number=2, until=NOW)}

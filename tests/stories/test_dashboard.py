@@ -115,3 +115,44 @@ def test_what_is_shown_there_can_be_stopped_and_resumed_there(stage: World) -> N
     stage.wake(f"github:{stage.repository.id}:dashboard")
     stage.rests()
     assert len([c for c in issue.get_comments() if "porchbot:record" in c.body]) == 5
+
+
+def test_on_a_locked_issue_what_is_asked_for_is_done_once_and_shown(stage: World) -> None:
+    """Short-cut refused: where no answer can be written, the whole issue is looked at in vain.
+
+    What was asked for there is then done at each try: a `/thaw` undoes what is frozen since.
+    """
+    stage.repository.has_issues = True
+    stage.start_bot()
+    shows(stage, "Packages")
+    number = stage.proposes("drafts/net/core/w", package("net/core"))
+    stage.owner.repository.get_issue(1).lock("too heated")
+    issue = stage.approver.repository.get_issue(1)
+
+    issue.create_comment("/freeze net/ fire")
+    shows(stage, "`approver` froze `net`: fire")
+    issue.create_comment("/thaw")
+    wait_for("the end of it", lambda: "froze" not in boards(stage)[0] or None, LONG)
+    stage.approver.says(number, "/freeze incident")
+    stage.author.waits_for_answer(number, "is frozen")
+    shows(stage, "`approver` froze everything: incident")
+    stage.approver.says(number, "/approve")
+    stage.wake(f"github:{stage.repository.id}:dashboard")
+    stage.rests()
+
+    assert stage.failing() == []
+    assert stage.author.tags() == {}
+    assert "`approver` froze everything: incident" in boards(stage)[0]
+
+
+def test_what_is_frozen_is_written_though_nothing_there_can_be_answered(stage: World) -> None:
+    """Short-cut refused: who cannot read the conversation does not write the issue either."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    shows(stage, "Packages")
+    number = stage.proposes("drafts/net/core/w", package("net/core"))
+    reads = "GET /repos/{owner}/{repo}/issues/{issue_number}/comments"
+    stage.forge.faults.fail(reads, 403, {"message": "no"}, times=1000, caller="porchbot[bot]")
+
+    stage.approver.says(number, "/freeze incident")
+    shows(stage, "`approver` froze everything: incident")

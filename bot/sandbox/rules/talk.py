@@ -23,10 +23,10 @@ class Talk:
         self._state = state
 
     def comment(self, thread: Thread, user: User, body: str) -> Comment:
-        """Write a comment; 403 in a locked conversation for who may not write."""
+        """Write a comment; 403 in a locked conversation for Apps and for who may not write."""
         _check_body(body)
-        shut = thread.locked and user.app is None
-        if shut and self._state.role(thread.repo, user) < Role.WRITE:
+        writes = user.app is None and self._state.role(thread.repo, user) >= Role.WRITE
+        if thread.locked and not writes:
             raise RefusedError(403, "Unable to create comment because issue is locked.")
         now = self._state.now()
         made = Comment(
