@@ -422,16 +422,29 @@ def _revision(text: str) -> str:
     return text.removeprefix("v")
 
 
+def _once(listed: object) -> object:
+    # The later of two spellings would hide what the other one says of the number.
+    seen = set[str]()
+    for key in listed if isinstance(listed, dict) else ():
+        number = str(key).removeprefix("v")
+        if number in seen:
+            raise wrong(*texts.revision_twice(number))
+        seen.add(number)
+    return listed
+
+
+_Numbers = Annotated[
+    dict[Annotated[str, AfterValidator(_revision)], Listed], BeforeValidator(_once)
+]
+
+
 class WholeLedger(Strict):
     """What porchbot reads from `.porchbot/ledger.yaml` on the publish branch."""
 
     version: Annotated[int, Field(ge=1, le=1)] = 1
     """Version of this format."""
 
-    revisions: dict[
-        Annotated[str, AfterValidator(_package)],
-        dict[Annotated[str, AfterValidator(_revision)], Listed],
-    ] = Field(default={})
+    revisions: dict[Annotated[str, AfterValidator(_package)], _Numbers] = Field(default={})
     """Package, then number, then why: these numbers stay used for ever."""
 
 
@@ -441,7 +454,7 @@ class PackageLedger(Strict):
     version: Annotated[int, Field(ge=1, le=1)] = 1
     """Version of this format."""
 
-    revisions: dict[Annotated[str, AfterValidator(_revision)], Listed] = Field(default={})
+    revisions: _Numbers = Field(default={})
     """Number, then why: these numbers stay used for ever."""
 
 

@@ -113,7 +113,7 @@ def _unused(proposal: Proposal) -> list[Gate]:
     """What is removed is no upstream of what stays; no gate where nothing is removed."""
     going = [(name(t.package), t.used_by) for t in proposal.content.touched if t.removed]
     going += [(code(each.name), each.used_by) for each in proposal.content.withdrawals]
-    used = [each for each in going if each[1]]
+    used = [each for each in going if each[1] and not proposal.once_published]
     if not going:
         return []
     if not used:

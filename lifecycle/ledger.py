@@ -266,8 +266,9 @@ def written(data: bytes | None, package: str, entries: Entries) -> bytes | None:
     """
     try:
         stream = yaml.read(data or _NEW)
-        value = stream.documents[0].value if stream.documents else None
-        whole = dict(value) if isinstance(value, dict) else {}
+        if not stream.documents:  # comments alone, after which nothing would be written
+            stream = yaml.read((data or b"").rstrip() + b"\n" + _NEW)
+        whole = _mapping(stream.documents[0].value)
         listed = _mapping(whole.get("revisions"))
         inner = listed if package else _mapping(listed.get("."))
         keys = {each.removeprefix("v"): each for each in inner}
@@ -276,7 +277,9 @@ def written(data: bytes | None, package: str, entries: Entries) -> bytes | None:
             tag: dict[str, yaml.Value] = {"tag": entry.tag} if entry.tag else {}
             inner = {**inner, keys.get(str(number), str(number)): {**made, **tag}}
         whole["revisions"] = inner if package else {**listed, ".": inner}
-        return yaml.edit(stream, {0: whole})
+        made = yaml.edit(stream, {0: whole})
+        # What does not read back as meant would be written again at each look.
+        return made if [each.value for each in yaml.read(made).documents] == [whole] else None
     except PackageError:
         return None
 

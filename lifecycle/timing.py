@@ -200,7 +200,7 @@ def _same(proposal: Proposal, at: datetime, now: Closure) -> bool:
 
 
 def _freezes(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]:
-    if facts.freezes_unread and proposal.content.touched and not _over(proposal):
+    if facts.freezes_unread and proposal.content.publishes and not _over(proposal):
         return [
             Gate(
                 name="freeze",
@@ -257,7 +257,7 @@ def _frozen(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Frozen
     """The freezes that are in force over its packages."""
     if _over(proposal):
         return []
-    packages = [t.package for t in proposal.content.touched]
+    packages = proposal.content.packages
     standing = standing_freezes(facts.freezes | remembered.freezes, proposal.times.looked_at)
     return [f for f in standing if any(overlap(f.path, package) for package in packages)]
 
@@ -278,5 +278,4 @@ def _closure(proposal: Proposal, at: datetime | None = None) -> Closure | None:
     policy, moment = proposal.rules.policy, at or proposal.times.looked_at
     if _over(proposal) or not isinstance(policy, Policy) or not policy.calendars or moment is None:
         return None
-    packages = tuple(t.package for t in proposal.content.touched)
-    return closure(policy.calendars, packages, moment)
+    return closure(policy.calendars, proposal.content.packages, moment)

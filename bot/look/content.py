@@ -238,10 +238,19 @@ class _Comparison:
         """The same, with how the revisions stand."""
         if not self._ledger.changes:
             return ()
-        base = None if self.basis.merge is not None else self.basis.base
-        left = self.basis.merge or self.head
+        merged = self.basis.merge is not None
+        base = None if merged else self.basis.base
         changed = self.reader.git.difference(self.origin, self.head).packages
-        return ledgers.told(self.reader, self._ledger.changes, left, base, changed)
+        return ledgers.told(
+            self.reader, self._ledger.changes, self._left, base, changed, merged=merged
+        )
+
+    @property
+    def _left(self) -> Sha:
+        """What is left of the packages: after a merge, as the base branch has them by now."""
+        if self.basis.merge is None:
+            return self.head
+        return self.reader.git.ref(names.branch_ref(self.base_ref)) or self.basis.merge
 
     def _upstreams(self, touched: Sequence[Touched]) -> tuple[Finding, ...]:
         """Upstreams that the ledger lists; what is merged was judged before."""
@@ -263,10 +272,12 @@ class _Comparison:
     def _used(self, found: Sequence[Touched]) -> Mapping[str, tuple[str, ...]]:
         """Removed package to its users, as the proposal leaves them or the base has them."""
         reader, basis = self.reader, self.basis
-        gone = [t.package for t in found if t.removed]
+        at = self._left
+        # What came back since the merge may be used.
+        gone = [t.package for t in found if t.removed and not reader.git.package(at, t.package)]
         if not gone:
             return {}
-        left = upstreams.users(reader.git, basis.merge or self.head, reader.address, gone)
+        left = upstreams.users(reader.git, at, reader.address, gone)
         if basis.merge is not None or basis.base is None:
             return left
         changed = {t.package for t in found}

@@ -65,6 +65,8 @@ def told(
     left: Sha,
     base: Sha | None,
     changed: Collection[str],
+    *,
+    merged: bool,
 ) -> tuple[LedgerChange, ...]:
     """Return changes of the ledger with how their revisions stand.
 
@@ -73,9 +75,11 @@ def told(
     Args:
         reader: Reads git.
         changes: What differs.
-        left: What is left: the proposal's head, or the merge result.
+        left: What is left: the proposal's head; after a merge the base branch as it is now, for
+            who used them may have moved on since.
         base: Tip of the base branch, before the merge; None after it.
         changed: Packages that the proposal changes.
+        merged: It is merged: a tag that told of a number may be gone by it.
     """
     changes = list(changes)
     going = [(each.package, each.revision) for each in changes if each.withdraws]
@@ -86,7 +90,8 @@ def told(
         revision = (each.package, each.revision)
         tag, ours = reader.tags.standing(*revision)
         by = {*users.get(revision, ()), *(set(there.get(revision, ())) - set(changed))}
-        known = each.before is not None or each.revision <= reader.tags.highest(each.package)
+        given = each.revision <= reader.tags.highest(each.package)
+        known = merged or each.before is not None or given
         found.append(replace(each, tag=tag, ours=ours, known=known, used_by=tuple(sorted(by))))
     return tuple(found)
 

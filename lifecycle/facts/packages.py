@@ -176,6 +176,12 @@ class Content:
         return tuple(sorted({place for t in self.touched for place in t.places}))
 
     @property
+    def packages(self) -> tuple[str, ...]:
+        """Packages that it publishes, removes or withdraws revisions of, sorted."""
+        touched = (t.package for t in self.touched)
+        return tuple(sorted({*touched, *(each.package for each in self.ledger)}))
+
+    @property
     def approvable(self) -> bool:
         """There is something to approve here: packages, or the rules that judge them."""
         return self.publishes or self.configures

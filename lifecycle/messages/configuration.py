@@ -258,6 +258,11 @@ def revision(text: str) -> Problem:
     return f"{text!r} is not a revision", "Write its number, such as 5"
 
 
+def revision_twice(number: str) -> Problem:
+    """One revision listed under two spellings."""
+    return f"revision {number} is listed twice", f"Keep one of {number} and v{number}"
+
+
 def ledger_change(change: LedgerChange) -> Finding | None:
     """What no approval lets pass of a change of the ledger; None for nothing."""
     if change.frees:

@@ -62,8 +62,8 @@ def not_pushed(state: PackageState) -> str:
 def unlisted(state: PackageState) -> str:
     """The file cannot be changed."""
     return (
-        f"{_refused('delete')}: {code(state.path)} on this branch cannot be read, has no place for"
-        " the entries, or was pushed only now. Fix it if needed, and comment `/delete` again."
+        f"{_refused('delete')}: {code(state.path)} on this branch cannot be read, or has no place"
+        " for the entries. Fix it, and comment `/delete` again."
     )
 
 

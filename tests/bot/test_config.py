@@ -577,6 +577,10 @@ BROKEN_LEDGERS: dict[str, tuple[str, str]] = {
         ".porchbot/ledger.yaml:2, revisions.net/: 'net/' is not a package."
         " Write its path such as net/core, or . for the root.",
     ),
+    "two spellings of a number": (
+        "revisions:\n  net: {v5: {state: withdrawn, reason: x}, 5: {}}\n",
+        ".porchbot/ledger.yaml:2, revisions.net: revision 5 is listed twice. Keep one of 5 and v5.",
+    ),
     "no reason": (
         "revisions: {net: {5: {state: withdrawn}}}\n",
         ".porchbot/ledger.yaml:1, revisions.net.5.reason: the key 'reason' is missing. Add it.",

@@ -94,8 +94,11 @@ def _whole(
     refused = facts.push_refused
     if not facts.may_push or (refused and refused.asked >= request.asked):
         return response.refuse(texts.not_pushed(state))
+    if facts.head is not None and p.place.head != facts.head:
+        # The forge shows a push later than git does, ours as well: what is missing is not known.
+        return replace(response, waits=True)
     data = None if state.broken else written(state.file, state.package, missing)
-    if data is None or facts.head is None or p.place.head != facts.head:
+    if data is None or facts.head is None:
         return response.refuse(texts.unlisted(state))
     push = PushLedger(
         head_ref=facts.head_ref,

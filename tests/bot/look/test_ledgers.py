@@ -1,0 +1,86 @@
+"""What a look reads of entries of the ledger: as the base branch stands once they are merged."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.config import package_ledger
+from bot.look import content
+from bot.look.reader import Basis
+from lifecycle.facts.packages import Content
+from lifecycle.names import Sha
+from tests.bot.git.server import Remote
+from tests.bot.look.test_content import CORE, opened, reader
+
+LEDGER = package_ledger("net/core")
+WITHDRAWN = b"revisions: {5: {state: withdrawn, reason: broken}}\n"
+USER = b"""\
+apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata: {name: mine}
+upstream:
+  type: git
+  git: {repo: https://forge.example/acme/blueprints, directory: /net/core, ref: net/core/v5}
+"""
+ADDRESS = "https://forge.example/acme/blueprints"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    return Remote(tmp_path / "1.git")
+
+
+def judged(remote: Remote, head: str, basis: Basis) -> Content:
+    with opened(remote) as git:
+        at = reader(git)
+        at = type(at)(
+            git=git,
+            repository_id=at.repository_id,
+            default_branch="main",
+            keys=at.keys,
+            tags=at.tags,
+            address=ADDRESS,
+        )
+        found = content.read(at, Sha(head), "main", basis, head_ref="topic", number=1)
+        assert found is not None
+        return found.content
+
+
+def test_a_number_whose_tag_went_was_given(remote: Remote) -> None:
+    """The short-cut counts tags: once the tag of somebody else's v5 is deleted there was no v5."""
+    base = remote.commit(CORE, ref="refs/heads/main")
+    head = remote.commit({**CORE, LEDGER: WITHDRAWN}, base)
+    before = judged(remote, head, Basis(rules=Sha(base), base=Sha(base)))
+    assert [each.known for each in before.ledger] == [False]
+    assert before.configuration
+
+    merge = remote.commit({**CORE, LEDGER: WITHDRAWN}, base, head, ref="refs/heads/main")
+    after = judged(remote, head, Basis(rules=Sha(base), base=Sha(base), merge=Sha(merge)))
+    assert [each.known for each in after.ledger] == [True]
+    assert not after.configuration
+
+
+@pytest.mark.parametrize("removes", [False, True])
+def test_who_used_it_may_move_on_after_the_merge(remote: Remote, removes: bool) -> None:
+    """The short-cut asks the merge commit: what uses it there does so for ever."""
+    users = {"net/mine/Kptfile": USER}
+    base = remote.commit({**CORE, **users}, ref="refs/heads/main")
+    left = {LEDGER: WITHDRAWN} if not removes else {}
+    files = {**(CORE if not removes else {}), **left, **users}
+    head = remote.commit(files, base)
+    merge = remote.commit(files, base, head, ref="refs/heads/main")
+    basis = Basis(rules=Sha(base), base=Sha(base), merge=Sha(merge))
+
+    def used() -> list[tuple[str, ...]]:
+        found = judged(remote, head, basis)
+        return [t.used_by for t in found.touched if t.removed] + [
+            each.used_by for each in found.withdrawals
+        ]
+
+    assert used() == [("net/mine",)]
+    remote.commit(
+        {path: files[path] for path in files if path not in users}, merge, ref="refs/heads/main"
+    )
+    assert used() == [()]
+    remote.commit({**files, **CORE}, merge, ref="refs/heads/main")
+    assert used() == [() if removes else ("net/mine",)]

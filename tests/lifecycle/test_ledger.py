@@ -1,0 +1,73 @@
+"""The ledger's file as the bot writes it, and how `/delete` in a removal waits for its push."""
+
+from dataclasses import replace
+
+import pytest
+
+from cadlib import yaml
+from lifecycle.access import Role
+from lifecycle.actions import PushLedger, React, Reply
+from lifecycle.decide import decide
+from lifecycle.facts.head import Facts
+from lifecycle.ledger import LedgerEntry, ListedState, PackageState, written
+from lifecycle.names import Sha
+from tests.lifecycle.samples import APPROVER, CORE, PROPOSAL, changed, facts, said
+
+GONE = LedgerEntry(ListedState.WITHDRAWN, "broken", "f" * 40)
+ENTRY = {"state": "withdrawn", "reason": "broken", "tag": "f" * 40}
+TO_BE_WRITTEN: dict[str, bytes | None] = {
+    "no file": None,
+    "an empty one": b"",
+    "blank lines": b"\n\n",
+    "a comment": b"# nothing yet\n",
+    "a comment without an end": b"# nothing yet",
+    "a mark of bytes and a comment": b"\xef\xbb\xbf# nothing yet\n",
+    "null": b"null\n",
+    "no entries": b"version: 1\nrevisions:\n",
+    "another entry": b"revisions: {v1: {state: deprecated, reason: x}}\n",
+    "an end of a document": b"---\n...\n",
+    "two documents": b"---\nversion: 1\n---\nversion: 1\n",
+}
+
+
+@pytest.mark.parametrize("package", ["net/core", ""])
+@pytest.mark.parametrize("file", TO_BE_WRITTEN.values(), ids=TO_BE_WRITTEN)
+def test_what_is_written_reads_back_or_is_refused(file: bytes | None, package: str) -> None:
+    """The short-cut edits the first document: a file of comments stays, and is pushed for ever."""
+    made = written(file, package, {5: GONE})
+
+    if made is None:
+        assert file is not None
+        assert b"---" in file
+        return
+    (document,) = yaml.read(made).documents
+    assert isinstance(document.value, dict)
+    listed = document.value["revisions"]
+    assert isinstance(listed, dict)
+    found = listed if package else listed["."]
+    assert isinstance(found, dict)
+    assert found["5"] == ENTRY
+    assert (file or b"").count(b"#") <= made.count(b"#")
+
+
+def asked(**more: object) -> Facts:
+    """`/delete` under a pull request that removes a package of two revisions."""
+    state = PackageState(package="net/core", path="ledger", tags={1: "f" * 40}, entries={})
+    removing = changed(
+        PROPOSAL,
+        touched=(replace(CORE, tree="", head_tree=""),),
+        comments=(said(APPROVER, "/delete net/core old"),),
+        removed={"net/core": state},
+        roles={"approver": Role.MAINTAIN, "author": Role.WRITE},
+    )
+    return facts(removing, **more)
+
+
+def test_a_push_that_the_forge_does_not_show_yet_is_waited_for() -> None:
+    """The short-cut refuses: the answer to a command that worked says that it did not."""
+    (push,) = (each for each in decide(asked()) if isinstance(each, PushLedger))
+    assert push.asker == "approver"
+
+    late = decide(asked(head=Sha("e" * 40)))
+    assert not [each for each in late if isinstance(each, PushLedger | Reply)]
+    assert not [each for each in late if isinstance(each, React) and each.reaction.name == "DONE"]
