@@ -1,4 +1,4 @@
-"""The ledger's file as the bot writes it, and how `/delete` in a removal waits for its push."""
+"""The ledger's file as the bot writes it, and how `/delete` in a removal waits for its push; what holds it."""
 
 from dataclasses import replace
 
@@ -9,9 +9,11 @@ from lifecycle.access import Role
 from lifecycle.actions import PushLedger, React, Reply
 from lifecycle.decide import decide
 from lifecycle.facts.head import Facts
-from lifecycle.ledger import LedgerEntry, ListedState, PackageState, written
+from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState, PackageState, written
 from lifecycle.names import Sha
+from lifecycle.policy import Policy
 from tests.lifecycle.samples import APPROVER, CORE, PROPOSAL, changed, facts, said
+from tests.lifecycle.test_timing import CLOSED, TIMED, frozen, open_gates
 
 GONE = LedgerEntry(ListedState.WITHDRAWN, "broken", "f" * 40)
 ENTRY = {"state": "withdrawn", "reason": "broken", "tag": "f" * 40}
@@ -71,3 +73,20 @@ def test_a_push_that_the_forge_does_not_show_yet_is_waited_for() -> None:
     late = decide(asked(head=Sha("e" * 40)))
     assert not [each for each in late if isinstance(each, PushLedger | Reply)]
     assert not [each for each in late if isinstance(each, React) and each.reaction.name == "DONE"]
+
+
+def test_what_is_withdrawn_is_frozen_as_what_is_changed() -> None:
+    """The short-cut asks which packages differ: in a freeze, tags of its revisions go."""
+    entry = LedgerEntry(ListedState.WITHDRAWN, "broken")
+    change = LedgerChange(package="net/core", revision=5, path="l", before=None, after=entry)
+    elsewhere = Policy(calendars=((replace(CLOSED, paths=("apps",)),),))
+    listing = changed(PROPOSAL, touched=(), ledger=(change,))
+
+    for path, expected in (("", True), ("net/core", True), ("apps", False)):
+        found = facts(listing, freezes=frozenset({frozen(path)}))
+        assert ("freeze" in open_gates(found)) is expected
+    assert "freeze" in open_gates(facts(listing, freezes_unread="gone"))
+    assert "window" in open_gates(facts(replace(listing, rules=TIMED)))
+    assert "window" not in open_gates(
+        facts(replace(listing, rules=replace(TIMED, policy=elsewhere)))
+    )

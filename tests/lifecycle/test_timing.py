@@ -15,7 +15,6 @@ from lifecycle.facts.checks import CheckState, Outside, Required
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.judgement import Gate
-from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState
 from lifecycle.names import Sha
 from lifecycle.policy import AccessRule, PathAccess, Policy
 from lifecycle.replay import compact, freezes, frozen_since, pack
@@ -100,20 +99,6 @@ def test_what_is_frozen_is_neither_merged_nor_tagged(
 
     assert ("freeze" in open_gates(found)) is expected
     assert publishes(found) is not expected
-
-
-def test_what_is_withdrawn_is_frozen_as_what_is_changed() -> None:
-    """The short-cut asks which packages differ: in a freeze, tags of its revisions go."""
-    entry = LedgerEntry(ListedState.WITHDRAWN, "broken")
-    change = LedgerChange(package="net/core", revision=5, path="l", before=None, after=entry)
-    listing = changed(PROPOSAL, touched=(), ledger=(change,))
-
-    for path, expected in (("", True), ("net/core", True), ("apps", False)):
-        found = facts(listing, freezes=frozenset({frozen(path)}))
-        assert ("freeze" in open_gates(found)) is expected
-    assert "freeze" in open_gates(facts(listing, freezes_unread="gone"))
-    assert "window" in open_gates(facts(replace(listing, rules=TIMED)))
-    assert "window" not in open_gates(facts(replace(listing, rules=ELSEWHERE)))
 
 
 def test_a_freeze_says_who_why_and_until_when_and_is_looked_at_again_then() -> None:
@@ -252,7 +237,6 @@ CLOSED = Window(
     reason="somebody is there",
 )
 TIMED = Rules(policy=Policy(calendars=((CLOSED,),)), digest=Policy().digest)
-ELSEWHERE = replace(TIMED, policy=Policy(calendars=((replace(CLOSED, paths=("apps",)),),)))
 
 
 def excepted(proposal: Proposal, gate: str, log: Log = frozenset()) -> Facts:
