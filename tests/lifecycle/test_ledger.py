@@ -1,4 +1,4 @@
-"""The ledger's file as the bot writes it, and how `/delete` in a removal waits for its push; what holds it."""
+"""The ledger as the bot writes it, what `/delete` in a removal waits for, and what holds it."""
 
 from dataclasses import replace
 
