@@ -277,9 +277,9 @@ def written(data: bytes | None, package: str, entries: Entries) -> bytes | None:
             tag: dict[str, yaml.Value] = {"tag": entry.tag} if entry.tag else {}
             inner = {**inner, keys.get(str(number), str(number)): {**made, **tag}}
         whole["revisions"] = inner if package else {**listed, ".": inner}
-        made = yaml.edit(stream, {0: whole})
+        edited = yaml.edit(stream, {0: whole})
         # What does not read back as meant would be written again at each look.
-        return made if [each.value for each in yaml.read(made).documents] == [whole] else None
+        return edited if [each.value for each in yaml.read(edited).documents] == [whole] else None
     except PackageError:
         return None
 
