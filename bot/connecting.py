@@ -25,17 +25,29 @@ def connected(
         at_end: Is given what ends the connections.
         budgets: What all replicas may ask; None asks without limit.
     """
-    older = settings.older_apps
     if settings.github_token:
         user = UserClients(
             settings.github_api_url,
             settings.github_token,
-            former=frozenset(_login(app) for app in older),
+            former=frozenset(_login(app) for app in settings.older_apps),
             budgets=budgets,
             instance=settings.own_name,
         )
         at_end(user.close)
         return UserForges(user, settings.github_repositories)
+    served = [GitHubForges(each) for each in apps(settings, at_end, budgets)]
+    return served[0] if len(served) == 1 else SeveralForges(served)
+
+
+def apps(
+    settings: Settings,
+    at_end: Callable[[Callable[[], None]], object],
+    budgets: Budgets | None = None,
+    *,
+    reads_only: bool = False,
+) -> list[AppClients]:
+    """Return clients of the bot's Apps, newest first; the arguments are those of `connected`."""
+    older = settings.older_apps
     first = (settings.github_app_id, settings.private_key)
     clients = [
         AppClients(
@@ -44,14 +56,14 @@ def connected(
             key,
             budgets=budgets,
             instance=settings.own_name,
+            reads_only=reads_only,
             former=frozenset(_login(app) for app in older),
         )
         for number, key in (first, *((str(app.id), app.private_key) for app in older))
     ]
     for each in clients:
         at_end(each.close)
-    served = [GitHubForges(each) for each in clients]
-    return served[0] if len(served) == 1 else SeveralForges(served)
+    return clients
 
 
 def _login(app: KnownApp) -> str:

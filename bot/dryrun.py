@@ -80,6 +80,7 @@ class Place:
         keys: Keys that the bot's records may be made with; none where they are not at hand.
         login: The bot's.
         instance: Name of the bot in its markers.
+        observes: It only observes, whatever the repository says.
     """
 
     repository: Repository
@@ -88,6 +89,7 @@ class Place:
     keys: Sequence[bytes]
     login: str
     instance: str
+    observes: bool = False
 
 
 class _OnDashboard:
@@ -139,6 +141,7 @@ async def dry_run(
         place.login,
         place.instance,
         _OnDashboard(dashboard),
+        observes=place.observes,
         clock=clock,
         offload=offload,
         tried=tried,

@@ -47,6 +47,12 @@ _PROPOSAL = re.compile(
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
+class Undetermined(CommandFailure):
+    """Ends the command without an answer, which is not that the pull request is not ready."""
+
+    exit_code = 2
+
+
 @click.command(
     cls=DropIn,
     examples="""
@@ -112,9 +118,13 @@ def check(
     if args and _PROPOSAL.fullmatch(args[0]):
         from bot.cli import dryrun  # a second to read, and few need it
 
-        if wanted:
-            raise CommandFailure("a pull request has its own base branch: leave --base out")
-        context.exit(dryrun.run(args[0], options.wanted(given), tried, as_json=as_json))
+        try:
+            if wanted:
+                raise CommandFailure("a pull request has its own base branch: leave --base out")
+            status = dryrun.run(args[0], options.wanted(given), tried, as_json=as_json)
+        except CommandFailure as error:
+            raise Undetermined(error.message) from error
+        context.exit(status)
     if tried or as_json:
         raise CommandFailure("--rules and --json need a pull request: name one")
     folder = Path(args[0] if args else ".")

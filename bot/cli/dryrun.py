@@ -3,51 +3,31 @@
 import asyncio
 import json
 import os
-import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from bot import trust
 from bot.cli import progress
 from bot.cli.dropin import CommandFailure
 from bot.cli.fn.options import Wanted
+from bot.cli.reaching import Reference, place_of, reference
 from bot.clock import SYSTEM, in_thread
-from bot.dryrun import Answer, DryRun, NotToldError, Place, dry_run, observes
-from bot.forges.github.app import AppClients
-from bot.forges.github.forge import GitHub
-from bot.forges.github.forges import GitHubForges
-from bot.forges.github.manifest import addresses
-from bot.forges.github.onlooker import Onlooker, installed
-from bot.forges.github.user import UserClients
-from bot.forges.github.users import UserForges
-from bot.forges.port import (
-    ForgeBusyError,
-    ForgeMissingError,
-    ForgeRefusedError,
-    Forges,
-    Repository,
-)
-from bot.git.mirror import DiskMirrors
-from bot.git.process import execute, users_environment
+from bot.dryrun import Answer, DryRun, NotToldError, dry_run, observes
+from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.git.port import GitBusyError, MissingObjectError, ObjectTooLargeError
 from bot.own_runner import own_runner
 from bot.render.renderer import CachingRenderer, Maker
 from bot.render.workers.maker import WorkerMaker
 from bot.render.workers.pool import Workers
 from bot.render.workers.room import usual
-from bot.settings import Settings, SettingsError, state_folder
-from bot.variables import INSTANCE
-from bot.vault import secrets_file
 from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.run import Runner
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
 from lifecycle import spelling
-from lifecycle.identity import GITHUB, RepositoryId
 from lifecycle.judgement import Gate, Leaf
 from lifecycle.messages.doing import phrase
 from lifecycle.messages.markdown import plain, revisions
@@ -55,50 +35,22 @@ from lifecycle.messages.markdown import plain, revisions
 MOST_RULES = 1024**2
 """Bytes of a file of rules that are read."""
 
-_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
-
-_GIVEN = re.compile(
-    r"#?(?P<alone>[1-9]\d{0,9})"
-    r"|(?P<name>[\w.-]+/[\w.-]+)#(?P<short>[1-9]\d{0,9})"
-    r"|(?P<origin>https?://[^/\s]+)/(?P<full>[\w.-]+/[\w.-]+)/pull/(?P<long>[1-9]\d{0,9})(?:[/?#].*)?",
-    re.ASCII,
+_UNTOLD = (
+    ForgeBusyError,
+    ForgeRefusedError,
+    GitBusyError,
+    MissingObjectError,
+    ObjectTooLargeError,
+    NotToldError,
+    OSError,
 )
-_ADDRESS = re.compile(
-    r"(?:(?:https?|ssh|git)://(?:[^@/\s]+@)?(?P<host>[^/\s]+)/|(?:[^@/\s]+@)?(?P<scp>[^:/\s]+):)"
-    r"(?P<name>[^/\s]+/[^/\s]+?)(?:\.git)?/?"
-)
+"""What ends a look without an answer."""
 
 _WORDS = {
     Answer.READY: "ready",
     Answer.NOT_READY: "not ready",
     Answer.UNKNOWN: "unknown",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A pull request as people name it.
-
-    Attributes:
-        number: Its number.
-        name: OWNER/NAME of its repository; "" for that of the clone here.
-        origin: Of the forge, such as "https://github.com"; "" where that is not told.
-    """
-
-    number: int
-    name: str = ""
-    origin: str = ""
-
-
-def reference(text: str) -> Reference:
-    """Read `12`, `#12`, `owner/name#12` or the address of a pull request."""
-    found = _GIVEN.fullmatch(text)
-    if found is None:
-        raise CommandFailure(
-            f"{text} is not a pull request. Write 12, OWNER/NAME#12 or its address in a browser"
-        )
-    number = int(found["alone"] or found["short"] or found["long"])
-    return Reference(number, found["name"] or found["full"] or "", found["origin"] or "")
 
 
 def run(
@@ -122,11 +74,10 @@ def run(
         CommandFailure: The command cannot be carried out as it was given.
     """
     wanted = reference(named)
-    wanted = wanted if wanted.name else _here(wanted)
     rules = _rules(tried) if tried else None
     try:
         found = asyncio.run(_look(wanted, runner, rules, maker))
-    except (ForgeBusyError, ForgeRefusedError, NotToldError, OSError) as error:
+    except _UNTOLD as error:
         said = _refused(error) if isinstance(error, ForgeRefusedError) else str(error)
         click.echo(f"error: unknown whether #{wanted.number} is ready: {_clean(said)}", err=True)
         return Answer.UNKNOWN.value
@@ -143,22 +94,6 @@ def _refused(error: ForgeRefusedError) -> str:
         f"the forge refused: {error.reason}. Use the token of someone with write access to the"
         " repository, which can read other people's permissions, or the variables of the bot's App"
     )
-
-
-def _here(wanted: Reference) -> Reference:
-    """The repository that the current folder is a clone of."""
-    try:
-        said = execute(["remote", "get-url", "origin"], Path(), users_environment())
-    except FileNotFoundError as error:
-        raise CommandFailure("git is not installed. Install git") from error
-    found = None if said.returncode else _ADDRESS.fullmatch(said.stdout.strip())
-    if found is None:
-        raise CommandFailure(
-            f"cannot tell which repository #{wanted.number} belongs to. Write"
-            f" OWNER/NAME#{wanted.number}, or give the address of the pull request"
-        )
-    scheme = "http" if said.stdout.startswith("http:") else "https"
-    return replace(wanted, name=found["name"], origin=f"{scheme}://{found['host'] or found['scp']}")
 
 
 def _rules(file: Path) -> bytes:
@@ -182,99 +117,13 @@ async def _look(
 ) -> DryRun:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="porchbot-check-")))
-        place = await _place(wanted, stack, folder)
+        place = await place_of(wanted, stack, folder)
         progress.at("starting the function runner")
         client = await _runner(stack, runner, folder)
         renderer = CachingRenderer(maker(client) if maker else _workers(stack, client))
         stack.push_async_callback(renderer.close)
         progress.at(f"checking #{wanted.number}")
         return await dry_run(place, renderer, wanted.number, rules)
-
-
-async def _place(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Place:
-    """The repository, as the App sees it where that is at hand, else as the person does."""
-    environ = os.environ
-    trust.use(environ.get("PORCHBOT_GITHUB_CA", "").strip())
-    mirrors = DiskMirrors(folder / "mirrors")
-    stored = secrets_file(environ, state_folder(environ)).exists()
-    given = ("PORCHBOT_GITHUB_APP_ID", "PORCHBOT_GITHUB_TOKEN", "PORCHBOT_GITHUB_TOKEN_FILE")
-    if stored or any(environ.get(name) for name in given):
-        settings = _settings(environ)
-        look = _of_user if settings.github_token else _of_app
-        return await look(settings, wanted, stack, mirrors)
-    token = next((environ[name] for name in _TOKENS if environ.get(name)), "")
-    if not token:
-        raise CommandFailure(
-            "no token to read the pull request with. Set GITHUB_TOKEN to a token that can read the"
-            " repository, or set the variables of the bot's App (PORCHBOT_GITHUB_APP_ID, …)"
-        )
-    api = environ.get("PORCHBOT_GITHUB_API_URL", "").strip().rstrip("/")
-    api = api or addresses(wanted.origin or "https://github.com").api
-    person = Onlooker(api, token, environ.get("PORCHBOT_APP_SLUG", "").strip() or "porchbot")
-    stack.callback(person.close)
-    repository = await person.repository(wanted.name)
-    return Place(
-        repository=repository,
-        forge=GitHub(person, repository, person.clients),
-        mirror=mirrors.of(repository.id, repository.clone_url),
-        keys=(),
-        login=(await person.identity()).login,
-        instance=environ.get("PORCHBOT_INSTANCE", "") or INSTANCE,
-    )
-
-
-async def _of_app(
-    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors
-) -> Place:
-    app = AppClients(
-        settings.github_api_url,
-        settings.github_app_id,
-        settings.private_key,
-        instance=settings.own_name,
-        reads_only=True,
-    )
-    stack.callback(app.close)
-    forges = GitHubForges(app)
-    try:
-        number, installation = await installed(app, wanted.name)
-    except ForgeMissingError as error:
-        raise NotToldError(f"the App is not installed in {wanted.name}: {error.reason}") from error
-    repository = await forges.repository_by_id(RepositoryId(GITHUB, number), installation)
-    return await _seen(settings, forges, repository, mirrors)
-
-
-async def _of_user(
-    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors
-) -> Place:
-    """The repository as the bot's machine user sees it; a look asks it to write nothing."""
-    user = UserClients(settings.github_api_url, settings.github_token, instance=settings.own_name)
-    stack.callback(user.close)
-    forges = UserForges(user, (wanted.name,))
-    (account,) = await forges.installations()
-    found = await forges.repositories_of(account.number)
-    if not found:
-        raise NotToldError(f"the machine user has no write access to {wanted.name}")
-    return await _seen(settings, forges, found[0], mirrors)
-
-
-async def _seen(
-    settings: Settings, forges: Forges, repository: Repository, mirrors: DiskMirrors
-) -> Place:
-    return Place(
-        repository=repository,
-        forge=forges.of(repository),
-        mirror=mirrors.of(repository.id, repository.clone_url),
-        keys=settings.record_keys,
-        login=(await forges.identity()).login,
-        instance=settings.instance,
-    )
-
-
-def _settings(environ: Mapping[str, str]) -> Settings:
-    try:
-        return Settings.from_env(environ)
-    except SettingsError as error:
-        raise CommandFailure(str(error)) from error
 
 
 async def _runner(stack: AsyncExitStack, wanted: Wanted, folder: Path) -> Client:

@@ -11,6 +11,7 @@ TOP = Path(__file__).resolve().parents[2]
 AT_THE_FORGE = {
     "bot/cli/doctor.py": "`--fix` makes rulesets, by a token of the owner's own",
     "bot/cli/dryrun.py": "looks, with tokens that can only read",
+    "bot/cli/reaching.py": "reaches it for that look",
     "bot/cli/setup.py": "registers an App, whose owner confirms it at the forge",
 }
 """Modules that speak with a forge. None of them carries out what `access` is about: that is asked

@@ -1,6 +1,8 @@
 """`porchbot check NUMBER`: what the bot would say, by its own look; nothing is written."""
 
+import asyncio
 import json
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,9 @@ import pytest
 
 from bot.cli import dryrun
 from bot.cli.fn.options import Wanted
+from bot.cli.reaching import Reference, place_of
+from bot.dryrun import Place
+from bot.forges.github.forge import GitHub
 from tests.memory.pipeline import PipelineMaker
 from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, package
@@ -51,6 +56,10 @@ class Command:
                 self._monkeypatch.delenv(name, raising=False)
         self._monkeypatch.setenv("PORCHBOT_STATE", "/nonexistent")
         self._monkeypatch.setenv("GITHUB_TOKEN", self._play.forge.state.token(login))
+
+    def sets(self, name: str, value: str) -> None:
+        """Another setting."""
+        self._monkeypatch.setenv(name, value)
 
     def __call__(self, number: int, rules: Path | None = None) -> tuple[int, Any]:
         """The exit status, and what it prints as JSON."""
@@ -109,6 +118,10 @@ def test_it_says_what_the_check_runs_say_and_writes_nothing(
     assert "AskPublish" in [each["action"] for each in found["next"]]
     rules.write_text("version: many\n")
     assert command(number, rules)[0] == 1
+    # As the bot is set up: it may only observe, whatever the repository says.
+    assert not found["observe"]
+    command.sets("PORCHBOT_MODE", "observe")
+    assert command(number)[1]["observe"]
 
     calls = play.forge.faults.calls("porchbot[bot]")[before:]
     written = [
@@ -124,8 +137,13 @@ def test_it_says_what_the_check_runs_say_and_writes_nothing(
     assert not play.author.tags()
 
 
+async def seen(number: int, folder: Path) -> Place:
+    async with AsyncExitStack() as stack:
+        return await place_of(Reference(number, "acme/blueprints"), stack, folder)
+
+
 def test_a_person_sees_it_with_a_token_that_can_only_read(
-    play: RealWorld, command: Command
+    play: RealWorld, command: Command, tmp_path: Path
 ) -> None:
     """Short-cut: it takes the App's key, so that only operators can ask."""
     number = play.proposes("drafts/net/core/first", package("net/core"))
@@ -141,6 +159,13 @@ def test_a_person_sees_it_with_a_token_that_can_only_read(
     assert "  waits: approved: 0 of 1. Needed: " in text
     assert "check porchbot/publish: in progress: " in text
     assert "The bot would" in text
+    # One of two bots is told from the other, whose checks are nobody's then.
+    command.sets("PORCHBOT_INSTANCE", "staging")
+    command.sets("PORCHBOT_MODE", "observe")
+    place = asyncio.run(seen(number, tmp_path))
+    assert isinstance(place.forge, GitHub)
+    assert (place.forge.access.instance, place.instance) == ("staging", "staging")
+    assert place.observes
     # Who may not see what others may do is told so.
     play.approver.says(number, "/approve")
     command.as_person("outsider")

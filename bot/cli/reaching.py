@@ -1,0 +1,247 @@
+"""How a dry run reaches a forge: which one, and with whose token.
+
+Rules:
+
+1. A person's token goes to GitHub.com and to *.ghe.com, which GitHub runs, or to the API that
+   PORCHBOT_GITHUB_API_URL names: an address may come from anybody, and so may a clone's remote.
+2. An address of another forge than the one that is set up is refused, and not looked up there.
+3. The bot is the one that its settings make: what `porchbot serve` would be.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from bot import trust
+from bot.cli.dropin import CommandFailure
+from bot.connecting import apps, connected
+from bot.dryrun import NotToldError, Place
+from bot.forges.github.forge import GitHub
+from bot.forges.github.forges import GitHubForges
+from bot.forges.github.manifest import GHE_DOMAIN, GITHUB_WEB, ManifestError, addresses
+from bot.forges.github.onlooker import Onlooker, installed
+from bot.forges.port import (
+    Forge,
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Repository,
+)
+from bot.git.mirror import DiskMirrors
+from bot.git.process import execute, users_environment
+from bot.settings import Settings, SettingsError, state_folder
+from bot.variables import GITHUB_API, INSTANCE
+from bot.vault import secrets_file
+from lifecycle.identity import GITHUB, RepositoryId
+
+_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
+
+_GIVEN = re.compile(
+    r"#?(?P<alone>[1-9]\d{0,9})"
+    r"|(?P<name>[\w.-]+/[\w.-]+)#(?P<short>[1-9]\d{0,9})"
+    r"|(?P<origin>https?://(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::\d{1,5})?)"
+    r"/(?P<full>[\w.-]+/[\w.-]+)/pull/(?P<long>[1-9]\d{0,9})(?:[/?#].*)?",
+    re.ASCII,
+)
+_ADDRESS = re.compile(
+    r"(?:(?:(?P<http>https?)|ssh|git)://(?:[^@/\s]+@)?(?P<host>[\w.-]+)(?P<port>:\d{1,5})?/"
+    r"|(?:[^@/\s]+@)?(?P<scp>[\w.-]+):)"
+    r"(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A pull request as people name it.
+
+    Attributes:
+        number: Its number.
+        name: OWNER/NAME of its repository.
+        origin: Of the forge, such as "https://github.com"; "" where that is not told.
+    """
+
+    number: int
+    name: str = ""
+    origin: str = ""
+
+
+def reference(text: str) -> Reference:
+    """Read `12`, `#12`, `owner/name#12` or the address of a pull request.
+
+    A number alone is of the repository that the current folder is a clone of.
+    """
+    found = _GIVEN.fullmatch(text)
+    if found is None:
+        raise CommandFailure(
+            f"{text} is not a pull request. Write 12, OWNER/NAME#12 or its address in a browser"
+        )
+    number = int(found["alone"] or found["short"] or found["long"])
+    wanted = Reference(number, found["name"] or found["full"] or "", found["origin"] or "")
+    return wanted if wanted.name else _here(wanted)
+
+
+def _here(wanted: Reference) -> Reference:
+    """The repository that the current folder is a clone of."""
+    try:
+        said = execute(["remote", "get-url", "origin"], Path(), users_environment())
+    except FileNotFoundError as error:
+        raise CommandFailure("git is not installed. Install git") from error
+    found = None if said.returncode else _ADDRESS.fullmatch(said.stdout.strip())
+    if found is None:
+        raise CommandFailure(
+            f"cannot tell which repository #{wanted.number} belongs to. Write"
+            f" OWNER/NAME#{wanted.number}, or give the address of the pull request"
+        )
+    port = (found["port"] or "") if found["http"] else ""  # another one is for SSH alone
+    origin = f"{found['http'] or 'https'}://{found['host'] or found['scp']}{port}"
+    return replace(wanted, name=found["name"], origin=origin)
+
+
+async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Place:
+    """The repository, as the bot sees it where that is at hand, else as the person does.
+
+    Raises:
+        CommandFailure: The environment, or the address, cannot be used.
+        NotToldError, ForgeBusyError, ForgeRefusedError: The forge tells nothing.
+    """
+    environ = os.environ
+    trust.use(environ.get("PORCHBOT_GITHUB_CA", "").strip())
+    mirrors = DiskMirrors(folder / "mirrors")
+    stored = secrets_file(environ, state_folder(environ)).exists()
+    given = ("PORCHBOT_GITHUB_APP_ID", "PORCHBOT_GITHUB_TOKEN", "PORCHBOT_GITHUB_TOKEN_FILE")
+    if stored or any(environ.get(name) for name in given):
+        settings = _settings(environ)
+        _same_forge(wanted, settings.github_api_url)
+        look = _of_user if settings.github_token else _of_app
+        return await look(settings, wanted, stack, mirrors)
+    api = _api(wanted, environ)
+    token = next((environ[name] for name in _TOKENS if environ.get(name)), "")
+    if not token:
+        raise CommandFailure(
+            "no token to read the pull request with. Set GITHUB_TOKEN to a token that can read the"
+            " repository, or set the variables of the bot's App (PORCHBOT_GITHUB_APP_ID, …)"
+        )
+    instance = environ.get("PORCHBOT_INSTANCE", "") or INSTANCE
+    person = Onlooker(
+        api,
+        token,
+        environ.get("PORCHBOT_APP_SLUG", "").strip() or "porchbot",
+        instance="" if instance == INSTANCE else instance,
+    )
+    stack.callback(person.close)
+    repository = await person.repository(wanted.name)
+    return Place(
+        repository=repository,
+        forge=GitHub(person, repository, person.clients),
+        mirror=mirrors.of(repository.id, repository.clone_url),
+        keys=(),
+        login=(await person.identity()).login,
+        instance=instance,
+        observes=environ.get("PORCHBOT_MODE", "").strip().lower() == "observe",
+    )
+
+
+def _api(wanted: Reference, environ: Mapping[str, str]) -> str:
+    """Where a person's token may go.
+
+    Raises:
+        CommandFailure: The pull request is somewhere else.
+    """
+    if api := environ.get("PORCHBOT_GITHUB_API_URL", "").strip().rstrip("/"):
+        _same_forge(wanted, api)
+        return api
+    found = _api_of(wanted.origin or GITHUB_WEB)
+    host = found.hostname or ""
+    if found.geturl() != GITHUB_API and not host.endswith(GHE_DOMAIN):
+        raise CommandFailure(
+            f"your token is for GitHub.com, and #{wanted.number} is at {host}. If that is your"
+            f" GitHub, set PORCHBOT_GITHUB_API_URL to its API, such as {found.geturl()};"
+            f" otherwise write OWNER/NAME#{wanted.number}"
+        )
+    return found.geturl()
+
+
+def _same_forge(wanted: Reference, api: str) -> None:
+    """Refuse an address of another forge than the one whose API is set."""
+    if not wanted.origin:
+        return
+    named, ours = _api_of(wanted.origin), urlsplit(api)
+    port = named.port or (None if named.scheme == "https" else 80)
+    if named.hostname != ours.hostname or (port and port != (ours.port or _usual(ours))):
+        raise CommandFailure(
+            f"#{wanted.number} is at {wanted.origin}, and this porchbot is set up for {api}. Give"
+            f" the address of a pull request there, or OWNER/NAME#{wanted.number}"
+        )
+
+
+def _usual(address: SplitResult) -> int:
+    return 443 if address.scheme == "https" else 80
+
+
+def _api_of(origin: str) -> SplitResult:
+    try:
+        return urlsplit(addresses(origin).api)
+    except (ManifestError, ValueError) as error:  # a port that is none
+        raise CommandFailure(str(error).removesuffix(".")) from error
+
+
+async def _of_app(
+    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors
+) -> Place:
+    """As the newest of the bot's Apps that is installed there sees it."""
+    clients = apps(settings, stack.callback, reads_only=True)
+    missing = ""
+    for app in clients:
+        try:
+            number, installation = await installed(app, wanted.name)
+        except ForgeMissingError as error:
+            missing = missing or error.reason
+            continue
+        except (ForgeBusyError, ForgeRefusedError):
+            if app is clients[0]:
+                raise
+            continue  # an older one was deleted, or may not be asked
+        forges = GitHubForges(app)
+        repository = await forges.repository_by_id(RepositoryId(GITHUB, number), installation)
+        login = (await clients[0].identity()).login
+        return _seen(settings, forges.of(repository), repository, mirrors, login)
+    raise NotToldError(f"the App is not installed in {wanted.name}: {missing}")
+
+
+async def _of_user(
+    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors
+) -> Place:
+    """As the bot's machine user sees it; a look asks it to write nothing."""
+    forges = connected(replace(settings, github_repositories=(wanted.name,)), stack.callback)
+    (account,) = await forges.installations()
+    found = await forges.repositories_of(account.number)
+    if not found:
+        raise NotToldError(f"the machine user has no write access to {wanted.name}")
+    login = (await forges.identity()).login
+    return _seen(settings, forges.of(found[0]), found[0], mirrors, login)
+
+
+def _seen(
+    settings: Settings, forge: Forge, repository: Repository, mirrors: DiskMirrors, login: str
+) -> Place:
+    return Place(
+        repository=repository,
+        forge=forge,
+        mirror=mirrors.of(repository.id, repository.clone_url),
+        keys=settings.record_keys,
+        login=login,
+        instance=settings.instance,
+        observes=settings.observes,
+    )
+
+
+def _settings(environ: Mapping[str, str]) -> Settings:
+    try:
+        return Settings.from_env(environ)
+    except SettingsError as error:
+        raise CommandFailure(str(error)) from error

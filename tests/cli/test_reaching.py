@@ -1,0 +1,148 @@
+"""`porchbot check NUMBER`: which forge is asked, and where a person's token goes."""
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli.root import main
+
+TOKEN = "ghp_of_a_person"
+
+
+class Listener(ThreadingHTTPServer):
+    """A host that is no GitHub, and keeps what it is sent.
+
+    Attributes:
+        sent: Path and credentials of each request.
+    """
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str]] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers that nothing is there."""
+
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Listener)
+        self.server.sent.append((self.path, self.headers.get("Authorization", "")))
+        self.send_response(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    with Listener() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """The environment of somebody with a token for GitHub.com."""
+    for name in ("GH_TOKEN", "PORCHBOT_GITHUB_API_URL", "PORCHBOT_GITHUB_APP_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path / "state"))
+    return monkeypatch
+
+
+def check(*args: str) -> Result:
+    return CliRunner().invoke(main, ["check", *args], prog_name="porchbot")
+
+
+ADDRESSES = {
+    "another host": "http://127.0.0.1:{}/acme/blueprints/pull/1",
+    "by its name": "http://localhost:{}/acme/blueprints/pull/1",
+    "that calls itself ours": "http://github.com@127.0.0.1:{}/acme/blueprints/pull/1",
+    "behind a password": "http://github.com:443@127.0.0.1:{}/acme/blueprints/pull/1",
+    "behind a backslash": "http://127.0.0.1:{}\\@github.com/acme/blueprints/pull/1",
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_token_goes_to_no_host_that_an_address_names(
+    person: pytest.MonkeyPatch, listener: Listener, address: str
+) -> None:
+    """Short-cut: the API is wherever the address says, and so is the token then."""
+    said = check(ADDRESSES[address].format(listener.server_port))
+
+    assert listener.sent == []
+    assert said.exit_code == 2, said.output
+    assert said.output.startswith("error: ")
+
+
+def test_a_token_goes_to_no_host_that_a_clone_came_from(
+    person: pytest.MonkeyPatch, listener: Listener, tmp_path: Path
+) -> None:
+    """Short-cut: addresses are looked at, and the remote of a folder is taken as it is."""
+    origin = f"http://127.0.0.1:{listener.server_port}/acme/blueprints.git"
+    for args in (("init", "-q"), ("remote", "add", "origin", origin)):
+        subprocess.run(["git", *args], cwd=tmp_path, check=True)
+    person.chdir(tmp_path)
+
+    said = check("1")
+
+    assert listener.sent == []
+    assert said.exit_code == 2
+    assert "your token is for GitHub.com, and #1 is at 127.0.0.1." in said.output
+
+
+def test_a_token_goes_to_the_api_that_the_environment_names(
+    person: pytest.MonkeyPatch, listener: Listener
+) -> None:
+    """Short-cut: a GitHub of one's own cannot be asked at all."""
+    here = f"http://127.0.0.1:{listener.server_port}"
+    person.setenv("PORCHBOT_GITHUB_API_URL", f"{here}/api/v3")
+
+    assert check(f"{here}/acme/blueprints/pull/1").exit_code == 2
+    assert listener.sent == [("/api/v3/repos/acme/blueprints", f"token {TOKEN}")]
+
+
+@pytest.mark.parametrize("as_bot", [False, True], ids=["a person", "the bot"])
+def test_an_address_elsewhere_is_not_looked_up_here(
+    person: pytest.MonkeyPatch, listener: Listener, tmp_path: Path, *, as_bot: bool
+) -> None:
+    """Short-cut: the host of an address is passed over, and another repository is judged."""
+    person.setenv("PORCHBOT_GITHUB_API_URL", f"http://127.0.0.1:{listener.server_port}/api/v3")
+    if as_bot:
+        for name, value in MACHINE.items():
+            person.setenv(name, value)
+
+    for address in ("https://github.com", "http://127.0.0.1:1"):
+        said = check(f"{address}/acme/blueprints/pull/1")
+        assert said.exit_code == 2
+        assert f"#1 is at {address}, and this porchbot is set up for http://" in said.output
+    assert listener.sent == []
+
+
+MACHINE = {
+    "PORCHBOT_GITHUB_TOKEN": "ghp_of_the_bot",
+    "PORCHBOT_WEBHOOK_SECRETS": "secret",
+    "PORCHBOT_MASTER_KEY": "0" * 64,
+}
+
+
+@pytest.mark.parametrize(
+    "args", [("1", "--base", "main"), ("1", "--rules", "/nonexistent"), ("1", "--runner-ca", "x")]
+)
+def test_no_answer_is_2_and_not_that_it_is_not_ready(
+    person: pytest.MonkeyPatch, tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    """Short-cut: a command that cannot be carried out ends like one that found it not ready."""
+    person.chdir(tmp_path)
+    assert check(*args).exit_code == 2
+    assert check("1").exit_code == 2  # no clone of anything
