@@ -19,7 +19,7 @@ SEED ?=
 SECONDS ?=
 AREAS ?=
 
-.PHONY: demo playground test stories-real check cases simulate bench mutations proto reference tools clean
+.PHONY: demo playground test walkthrough stories-real check cases simulate bench mutations proto reference tools clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -64,6 +64,10 @@ mutations: $(DEV_READY) tools
 # The pages and schemas of docs/reference, made from the code.
 reference: $(DEV_READY)
 	$(BIN)/python -m tests.reference
+
+# A new user's way in Chromium and the terminal; takes the pictures of docs/guide.
+walkthrough: $(DEV_READY)
+	@$(BIN)/python -m tests.walkthrough
 
 proto: $(DEV_READY)
 	$(BIN)/pip install --quiet --group proto

@@ -1,0 +1,40 @@
+"""The guides name what a new user sees, in Chromium and in the terminal.
+
+The whole way is `make walkthrough`; here goes its first part, the App's registration.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.walkthrough.browser import Browser, program
+from tests.walkthrough.newcomer import GUIDE, LOOKS, OPERATOR, Newcomer, organisation, quoted
+
+
+def test_the_guides_name_what_is_looked_for() -> None:
+    """The short-cut looks for other words than the guides name, or takes pictures for nobody."""
+    for name, look in LOOKS.items():
+        text = " ".join(look.guide.read_text(encoding="utf-8").replace("*", "").split())
+        assert (GUIDE / f"{name}.png").is_file(), name
+        assert f"{name}.png)" in text, name
+        assert [each for each in look.words if each not in text] == [], name
+
+
+def test_an_app_is_registered_and_installed_in_a_browser(tmp_path: Path) -> None:
+    """The short-cut posts forms by itself: a policy of a page then stops real browsers.
+
+    What the terminal says is what the guide quotes.
+    """
+    path = program()
+    if path is None:
+        pytest.skip("no browser found: install Chromium")
+    with organisation(tmp_path) as forge, Browser(path) as browser:
+        said = Newcomer(tmp_path, forge, browser, None).registers()
+        address = forge.web_url
+        (app,) = forge.state.data.apps.values()
+        installed = [each.app for each in forge.state.data.installations.values()]
+
+    assert (app.slug, app.owner.login, installed) == ("porchbot", "acme", [app])
+    invited, began, told = said.partition("porchbot is registered")
+    assert quoted(invited, OPERATOR, address, tmp_path), invited
+    assert quoted(began + told, OPERATOR, address, tmp_path), told
