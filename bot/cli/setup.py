@@ -42,6 +42,23 @@ class _Wanted:
     minutes: float
 
 
+def _forget(context: click.Context, _: click.Parameter, number: int | None) -> None:
+    """Remove an App from the secret store, and end."""
+    if number is None or context.resilient_parsing:
+        return
+    try:
+        vault = open_vault(os.environ, state_folder(os.environ))
+        if not apps.forget(vault, number):
+            known = ", ".join(f"{app.id} ({app.web_url})" for app in apps.read(vault)) or "none"
+            raise click.ClickException(f"No App {number} is registered. Registered: {known}.")
+    except VaultError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(
+        f"Forgot App {number}. Restart the bot; an App that still exists is deleted on GitHub."
+    )
+    context.exit()
+
+
 @click.command(
     cls=StrictCommand,
     examples="""
@@ -80,6 +97,15 @@ class _Wanted:
     "--ca", default="", metavar="FILE", help="PEM file of certificate authorities for GitHub."
 )
 @click.option("--replace", is_flag=True, help="Register another App even if there is one already.")
+@click.option(
+    "--forget",
+    type=int,
+    metavar="NUMBER",
+    is_eager=True,
+    expose_value=False,
+    callback=_forget,
+    help="Only forget an App that was deleted on GitHub; what it signed no longer counts.",
+)
 @click.option(
     "--minutes",
     default=MINUTES,

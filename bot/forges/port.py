@@ -47,6 +47,13 @@ class ForgeBusyError(Exception):
         self.reason = reason
 
 
+class ForgeDeniedError(ForgeBusyError):
+    """The forge does not know us: for a moment by a fresh token, and for good once an App is gone.
+
+    The reader of many Apps tells these apart by which App it asked.
+    """
+
+
 class ForgeRefusedError(Exception):
     """The forge said no until an operator changes a setting.
 

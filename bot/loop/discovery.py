@@ -9,7 +9,13 @@ believed to be gone.
 import structlog
 
 from bot import keys
-from bot.forges.port import ForgeMissingError, Forges
+from bot.forges.port import (
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Forges,
+    Installation,
+)
 from bot.loop.idle import IdleWatch
 from bot.store.hints import START, Hint
 from bot.store.port import Store
@@ -45,7 +51,10 @@ class Discovery:
             await self._store.repositories.installations(self._forges.name)
             - {each.number for each in listed}
         ):
-            one = await self._forges.installation(number)
+            try:
+                one = await self._forges.installation(number)
+            except (ForgeBusyError, ForgeRefusedError):
+                one = Installation(number)  # its own key waits, and says why
             listed += [] if one is None else [one]
         working = [each.number for each in listed if not each.suspended]
         for name in await self._store.repositories.only_installations(self._forges.name, working):

@@ -175,3 +175,20 @@ def test_one_app_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "Setup was not completed within 0 minutes, so nothing was registered." in alone.output
     assert "The bot is already registered, as https://ghes.corp/apps/porchbot." in refused.output
     assert "Setup was not completed within 0 minutes" in replacing.output
+
+
+def test_an_app_that_is_gone_can_be_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut has doctor say "remove it", and nothing that does."""
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
+    vault = open_vault({}, tmp_path, make=True)
+    apps.keep(vault, APP)
+
+    unknown = CliRunner().invoke(main, ["setup", "--forget", str(APP.id + 1)])
+    known = apps.read(vault)
+    forgotten = CliRunner().invoke(main, ["setup", "--forget", str(APP.id)])
+
+    assert (unknown.exit_code, forgotten.exit_code) == (1, 0)
+    assert f"Registered: {APP.id} (https://ghes.corp/apps/porchbot)." in unknown.output
+    assert (known, apps.read(vault)) == ((APP,), ())

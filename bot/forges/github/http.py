@@ -27,7 +27,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
 from bot.forges.github import limits
 from bot.forges.github.limits import Cost
-from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
+from bot.forges.port import ForgeBusyError, ForgeDeniedError, ForgeMissingError, ForgeRefusedError
 from bot.sayable import sayable
 
 JSONObject = dict[str, Any]
@@ -397,8 +397,10 @@ def failure(wanted: str, answer: GitHubAnswer) -> Exception:
     reason = f"{answer.status} {answer.reason}"
     if answer.limited:
         return ForgeBusyError(wanted, reason, limits.pause(answer.headers, answer.at.timestamp()))
-    if answer.status >= 500 or answer.status == 401:
+    if answer.status == 401:
         # A fresh or just ended token answers 401 for a moment (trap 14).
+        return ForgeDeniedError(wanted, reason)
+    if answer.status >= 500:
         return ForgeBusyError(wanted, reason)
     if answer.status in {404, 410} or 300 <= answer.status < 400:
         # Moved: names and installation are read again before the next try. Gone, 410, are issues

@@ -14,6 +14,7 @@ from bot.forges.port import (
     FailedDeliveries,
     Forge,
     ForgeBusyError,
+    ForgeDeniedError,
     ForgeMissingError,
     ForgeRefusedError,
     Forges,
@@ -75,18 +76,37 @@ class SeveralForges:
 
     async def installation(self, number: int) -> Installation | None:
         """One installation, of whichever App it is."""
+        unsure: list[ForgeBusyError | ForgeRefusedError] = []
         for app in self._apps:
-            if (found := await app.installation(number)) is not None:
+            try:
+                found = await app.installation(number)
+            except (ForgeBusyError, ForgeRefusedError) as error:
+                unsure += [] if self._is_gone(app, error) else [error]
+                continue
+            if found is not None:
                 self._owners[number] = app
                 return found
+        if unsure:
+            raise unsure[0]
+        self._owners.pop(number, None)
         return None
 
     async def is_installed(self, repository_id: RepositoryId) -> bool:
-        """Whether any of them has a repository."""
+        """Whether any of them has a repository, or an older one that cannot be asked may."""
         for app in self._apps:
-            if await app.is_installed(repository_id):
-                return True
+            try:
+                if await app.is_installed(repository_id):
+                    return True
+            except (ForgeBusyError, ForgeRefusedError) as error:
+                if app is self._apps[0]:
+                    raise
+                if not self._is_gone(app, error):
+                    return True
         return False
+
+    def _is_gone(self, app: Forges, error: Exception) -> bool:
+        """Whether an App was deleted: an older one is, once GitHub does not know it."""
+        return app is not self._apps[0] and isinstance(error, ForgeDeniedError)
 
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
         """Those of one installation that no newer App has."""
@@ -127,7 +147,7 @@ class SeveralForges:
                         place="An older App of this bot",
                         found=f"GitHub does not accept it ({error.reason})",
                         wanted="an App that exists, or none in the bot's settings",
-                        fix="If it was deleted on GitHub, remove it from the settings",
+                        fix="If it was deleted on GitHub, run `porchbot setup --forget NUMBER`",
                         harmful=False,
                     )
                 )
@@ -159,12 +179,15 @@ class SeveralForges:
 
     async def _served_before(self, app: Forges) -> set[RepositoryId]:
         """What newer ones have; where nothing changed, these lists cost nothing."""
-        return {
-            repository.id
-            for newer in self._apps[: self._apps.index(app)]
-            for number in await _active(newer)
-            for repository in await newer.repositories_of(number)
-        }
+        taken: set[RepositoryId] = set()
+        for newer in self._apps[: self._apps.index(app)]:
+            try:
+                for number in await _active(newer):
+                    taken |= {each.id for each in await newer.repositories_of(number)}
+            except ForgeDeniedError as error:
+                if not self._is_gone(newer, error):
+                    raise
+        return taken
 
     async def _owner(self, installation: int) -> Forges:
         if installation not in self._owners and await self.installation(installation) is None:

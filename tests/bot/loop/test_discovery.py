@@ -8,7 +8,14 @@ from typing import Any, cast
 
 import pytest
 
-from bot.forges.port import ForgeMissingError, ForgeRefusedError, Forges, Installation, Repository
+from bot.forges.port import (
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Forges,
+    Installation,
+    Repository,
+)
 from bot.git.mirror import DiskMirrors
 from bot.keys import (
     InstallationKey,
@@ -41,6 +48,7 @@ class _App:
         self.has = has
         self.suspended: set[int] = set()
         self.refuses: set[int] = set()
+        self.away: set[int] = set()
         self.asked: list[int] = []
         self.unlisted: set[int] = set()
 
@@ -49,6 +57,8 @@ class _App:
         return [Installation(number, number in self.suspended) for number in listed]
 
     async def installation(self, number: int) -> Installation | None:
+        if number in self.away:
+            raise ForgeBusyError("read the installation", "401 Bad credentials")
         return Installation(number, number in self.suspended) if number in self.has else None
 
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
@@ -67,6 +77,8 @@ class _App:
         return _repository(repository_id.number, installation)
 
     def _check(self, installation: int) -> None:
+        if installation in self.away:
+            raise ForgeBusyError("list repositories", "401 Bad credentials")
         if installation in self.refuses or installation in self.suspended:
             raise ForgeRefusedError("list repositories", ALLOW_LIST)
         if installation not in self.has:
@@ -254,3 +266,19 @@ async def test_a_number_of_another_forge_is_not_asked_for_here(
 
     assert result == Settled()
     assert app.asked == []
+
+
+async def test_an_installation_that_cannot_be_asked_for_keeps_none_from_being_found(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    """The short-cut lets its error end the round, before anything is woken."""
+    app = _App({1: [10], 2: [20]})
+    app.away = app.unlisted = {2}
+    await _serve(store, (20, 2))
+
+    found = await _round(_controller(app, store, tmp_path), store)
+
+    assert str(RepositoryKey(on_github(10))) in found
+    (failing,) = await store.queue.failing()
+    assert failing.key == str(InstallationKey(2, GITHUB))
+    assert await store.repositories.installations(GITHUB) == {2}  # not said to be gone

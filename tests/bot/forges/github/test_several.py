@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -10,7 +11,7 @@ from structlog.testing import capture_logs
 from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
 from bot.forges.github.several import SeveralForges
-from bot.forges.port import ForgeMissingError
+from bot.forges.port import ForgeBusyError, ForgeMissingError, Forges, Installation
 from bot.sandbox.serve import SandboxForge
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.contract.watch import watched
@@ -101,3 +102,49 @@ def test_what_the_old_app_wrote_is_ours(forge: SandboxForge) -> None:
     assert not me.is_us(4, "other[bot]", app=True)
     for each in clients:
         each.close()
+
+
+def test_what_a_deleted_app_had_is_gone_and_stops_nothing(forge: SandboxForge) -> None:
+    """Short-cuts pass over it where installations are listed, and nowhere else: the installation
+    that the database still has of it answers 401 for ever, and nothing is found any more."""
+    forges, clients = served_by(forge, NEW, 99, OLD)
+
+    async def look() -> None:
+        found = {each.number: each for each in await forges.installations()}
+        listed = [r.full_name for n in found for r in await forges.repositories_of(n)]
+        assert sorted(listed) == ["acme/both", "acme/left", "acme/moved"]
+        assert await forges.installation(777) is None
+        assert not await forges.is_installed(RepositoryId(GITHUB, 777))
+        with pytest.raises(ForgeMissingError):
+            await forges.repositories_of(777)
+
+    asyncio.run(look())
+    for each in clients:
+        each.close()
+
+
+class _Away:
+    """An App that cannot be asked now."""
+
+    async def installation(self, number: int) -> Installation | None:
+        raise ForgeBusyError("read the installation", "503")
+
+    async def is_installed(self, repository_id: RepositoryId) -> bool:
+        raise ForgeBusyError("find its installation", "503")
+
+
+class _Empty(_Away):
+    async def installation(self, number: int) -> Installation | None:
+        return None
+
+    async def is_installed(self, repository_id: RepositoryId) -> bool:
+        return False
+
+
+def test_an_older_app_that_is_away_has_lost_nothing() -> None:
+    """The short-cut takes an outage for a deletion: what it serves is dropped."""
+    forges = SeveralForges([cast(Forges, _Empty()), cast(Forges, _Away())])
+
+    assert asyncio.run(forges.is_installed(RepositoryId(GITHUB, 7)))
+    with pytest.raises(ForgeBusyError):
+        asyncio.run(forges.installation(7))
