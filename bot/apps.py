@@ -15,6 +15,15 @@ from bot.vault import Vault, VaultError
 NAME: Final = "github.apps"
 WEBHOOK_SECRETS: Final = "webhook-secrets"
 
+SIGNING_KEY: Final = "signing-key"
+"""Name of the key in the secret store that signs tags; files come after it."""
+
+GITHUB_TOKEN: Final = "github-token"  # noqa: S105 (a name)
+"""Name of a machine user's token there."""
+
+KEPT: Final = (SIGNING_KEY, GITHUB_TOKEN, WEBHOOK_SECRETS)
+"""Secrets that people put there; the Apps' are put there by `porchbot setup`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownApp:

@@ -238,7 +238,8 @@ async def running(
         )
         loops.append(group.create_task(heartbeat.beat(store.replicas, name, said, clock=clock)))
         readiness = Readiness(checks)
-        hooks = WebhookSource(GitHubWebhooks(settings.webhook_secrets), forges.identity)
+        reader = GitHubWebhooks(settings.webhook_secrets, presses=not settings.github_token)
+        hooks = WebhookSource(reader, forges.identity)
         application = web.app(settings, store, readiness, [hooks] if parts.web else [])
         try:
             async with AsyncExitStack() as listens:

@@ -4,24 +4,22 @@ A setting exists only where two operators need different values; anything else i
 the code that uses it. Secrets never show in `repr`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from bot import apps, vault
-from bot.apps import KnownApp
+from bot.apps import GITHUB_TOKEN, SIGNING_KEY, KnownApp
 from bot.logs import Form
 from bot.signing.ssh import KeyUnusableError, PublicKey, SigningKey, read_public
 from bot.variables import GITHUB_API, HOST, INSTANCE, PORT, SWEEP_SECONDS, WORKERS
 from bot.vault import Vault, VaultError
 from lifecycle import records
 
-SIGNING_KEY = "signing-key"
-"""Name of the key in the secret store that signs tags; files come after it."""
-
-GITHUB_TOKEN = "github-token"  # noqa: S105 (a name)
-"""Name of a machine user's token there."""
+_INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+"""Part of names of checks, of addresses and of marks: no brackets, spaces or separators."""
 
 LEAST_TOKEN = 16
 """Characters of a token: at random, that many are not guessed."""
@@ -51,7 +49,7 @@ class Settings:
             made it first. Everything in it can be made again, the secret store excepted.
         github_token: Of a machine user, in place of an App; "" for an App.
         github_repositories: Which a machine user serves; none for all that it may write to.
-        own_record_key: For hidden records where there is no App; from the master key.
+        own_record_key: For hidden records of a machine user; from the master key, b"" without one.
         older_apps: Served as well, until they are removed; newest first.
         hidden: Secrets of the store that must not be logged and are used by nobody here.
         sweep_interval: In seconds (docs/design.md, "Sweeps").
@@ -105,7 +103,8 @@ class Settings:
     def record_keys(self) -> list[bytes]:
         """For hidden records and marks, newest first; of two bots on one repository its own."""
         own = [self.own_record_key] if self.own_record_key else []
-        found = [*own, *(records.derive_key(key.encode()) for key in self.private_keys)]
+        apps_own = [records.derive_key(key.encode()) for key in self.private_keys]
+        found = [*own, *apps_own] if self.github_token else [*apps_own, *own]
         return [records.key_of(key, self.own_name) for key in found]
 
     @classmethod
@@ -142,7 +141,7 @@ class Settings:
             sweep_interval=read.number(
                 "PORCHBOT_SWEEP_SECONDS", SWEEP_SECONDS, least=1, most=86_400
             ),
-            instance=environ.get("PORCHBOT_INSTANCE") or INSTANCE,
+            instance=read.instance("PORCHBOT_INSTANCE"),
             log_form=read.form("PORCHBOT_LOG"),
             observes=read.observes("PORCHBOT_MODE"),
             onboarding=read.switch("PORCHBOT_ONBOARDING"),
@@ -196,12 +195,15 @@ class _Reading:
         return token
 
     def own_record_key(self) -> bytes:
-        """What records are made with where no App's key is: each replica needs the same."""
-        if not self.token:
-            return b""
+        """What records of a machine user are made with: each replica needs the same.
+
+        They count for the App that takes its place, too.
+        """
         try:
             master = vault.master_key(self._environ, state_folder(self._environ))
         except VaultError as error:
+            if not self.token:
+                return b""  # an App signs with its own key, and needs none
             self.problems.append(f"The bot needs a master key to sign its records. {error}")
             return b""
         return master.derive("records")
@@ -318,6 +320,16 @@ class _Reading:
             signs = signs or key
             public.append(key.public)
         return signs, tuple(public)
+
+    def instance(self, name: str) -> str:
+        """A bot's name, which has to come back from the forge as it was put."""
+        value = self._environ.get(name, "") or INSTANCE
+        if not _INSTANCE.fullmatch(value):
+            self.problems.append(
+                f"{name} is {value!r}. Give up to 40 letters, digits, '.', '-' and '_', beginning"
+                " with a letter or a digit."
+            )
+        return value
 
     def url(self, name: str, default: str) -> str:
         """An address for HTTP, without a slash at its end."""

@@ -63,7 +63,7 @@ def master_key(environ: Mapping[str, str], folder: Path, *, make: bool = False) 
 
     Args:
         environ: The environment.
-        folder: Where a generated one lies.
+        folder: The bot's state folder; a generated one lies beside the secrets.
         make: Generate it where there is none.
 
     Raises:
@@ -74,9 +74,9 @@ def master_key(environ: Mapping[str, str], folder: Path, *, make: bool = False) 
         return MasterKey(_key(text, name), name)
     if path := environ.get(f"{name}_FILE", "").strip():
         return MasterKey(_key(_text(Path(path), f"{name}_FILE"), path), path)
-    file = folder / KEY_FILE
+    file = secrets_file(environ, folder).parent / KEY_FILE
     if make and not file.exists():
-        _private_folder(folder)
+        _private_folder(file.parent)
         _write(file, secrets.token_hex(32) + "\n", exclusive=True)
     if not file.exists():
         raise VaultError(
@@ -184,7 +184,7 @@ def open_vault(environ: Mapping[str, str], folder: Path, *, make: bool = False) 
         VaultError: There is no master key that can be used.
     """
     file = secrets_file(environ, folder)
-    return Vault(file, master_key(environ, file.parent, make=make))
+    return Vault(file, master_key(environ, folder, make=make))
 
 
 def _bound(name: str) -> bytes:

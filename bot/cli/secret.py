@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from bot.apps import KEPT
 from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.settings import state_folder
 from bot.vault import VaultError, open_vault
@@ -23,12 +24,16 @@ secret = DropInGroup(
     cls=StrictCommand,
     examples="""
     # Replace the webhook secret, and keep it out of the shell's history.
-    $ openssl rand -hex 32 | porchbot secret put webhook-secret
+    $ openssl rand -hex 32 | porchbot secret put webhook-secrets
     """,
 )
 @click.argument("name")
 def put(name: str) -> None:
     """Store a secret from standard input under a name; replaces an older value."""
+    if name not in KEPT:
+        raise click.ClickException(
+            f"The bot reads no secret {name!r}. Give one of: {', '.join(KEPT)}."
+        )
     value = sys.stdin.read()
     if not value.strip():
         raise click.ClickException("No secret given. Pass it on standard input.")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import click
 
 from bot import apps, trust
-from bot.apps import KnownApp
+from bot.apps import GITHUB_TOKEN, KnownApp
 from bot.cli.dropin import StrictCommand
 from bot.forges.github import manifest
 from bot.forges.github.manifest import GITHUB_WEB, Addresses, ManifestError
@@ -54,7 +54,7 @@ def _forget(context: click.Context, _: click.Parameter, number: int | None) -> N
     except VaultError as error:
         raise click.ClickException(str(error)) from error
     click.echo(
-        f"Forgot App {number}. Restart the bot; an App that still exists is deleted on GitHub."
+        f"Forgot App {number}. Restart the bot, and delete the App on GitHub if it still exists."
     )
     context.exit()
 
@@ -152,7 +152,7 @@ def setup(
             f"Setup was not completed within {minutes:g} minutes, so nothing was registered. Run"
             " `porchbot setup` again."
         )
-    _tell(app, vault.file, ca)
+    _tell(app, vault.file, ca, token=GITHUB_TOKEN in vault.names())
 
 
 def _vault(*, replace: bool) -> Vault:
@@ -253,7 +253,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _tell(app: KnownApp, store: Path, ca: str) -> None:
+def _tell(app: KnownApp, store: Path, ca: str, *, token: bool) -> None:
     serve = "porchbot serve" if not ca else f"PORCHBOT_GITHUB_CA={ca} porchbot serve"
     click.echo(f"{app.slug} is registered: {app.web_url}")
     click.echo(f"Its key and secrets are stored, encrypted, in {store}.")
@@ -265,6 +265,12 @@ def _tell(app: KnownApp, store: Path, ca: str) -> None:
     click.echo(f"  1. Install it on your repositories: {app.web_url}/installations/new")
     click.echo(f"  2. Start the bot: {serve}")
     click.echo("  3. Check the result: porchbot doctor")
+    if token:
+        click.echo(
+            "\nThe secret store has a machine user's token, which takes precedence. To use this"
+            f" App, run `porchbot secret remove {GITHUB_TOKEN}`.",
+            err=True,
+        )
     if os.environ.get("PORCHBOT_GITHUB_APP_ID"):
         click.echo(
             "\nPORCHBOT_GITHUB_APP_ID is set and takes precedence over the secret store. To use"

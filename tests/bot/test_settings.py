@@ -304,3 +304,37 @@ def test_the_first_key_signs_and_all_are_published(tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match="it is no SSH private key") as caught:
             Settings.from_env({**LEAST, "PORCHBOT_SIGNING_KEY_FILES": given})
         assert "secret" not in str(caught.value)
+
+
+def test_the_master_key_lies_beside_the_secrets(tmp_path: Path) -> None:
+    """The short-cut looks for it in the state folder: with a store elsewhere nothing starts."""
+    environ = {
+        **{name: value for name, value in ROBOT.items() if name != "PORCHBOT_MASTER_KEY"},
+        "PORCHBOT_STATE": str(tmp_path / "state"),
+        "PORCHBOT_SECRETS_STORE": str(tmp_path / "kept" / "secrets.json"),
+    }
+    vault = open_vault(environ, tmp_path / "state", make=True)
+    vault.put("webhook-secrets", "another")
+
+    assert (tmp_path / "kept" / "master.key").exists()
+    assert Settings.from_env(environ).own_record_key
+
+
+def test_what_a_machine_user_signed_counts_for_the_app_after_it(tmp_path: Path) -> None:
+    """Short-cuts drop its key with its token, or go on signing with it."""
+    environ = {**ROBOT, "PORCHBOT_STATE": str(tmp_path)}
+    before = Settings.from_env(environ).record_keys
+    apps.keep(open_vault(environ, tmp_path), APP)
+    del environ["PORCHBOT_GITHUB_TOKEN"]
+    after = Settings.from_env(environ).record_keys
+
+    assert (len(after), after[-1:]) == (2, before)
+
+
+@pytest.mark.parametrize("name", ["prod (eu)", "team/eu", "a b", "a:b", "-a", "a" * 41, "é", "a\n"])
+def test_a_name_of_a_bot_that_the_forge_gives_back_as_another_is_refused(name: str) -> None:
+    """The short-cut takes any: its own checks and records are never recognised as its own."""
+    with pytest.raises(SettingsError, match=r"PORCHBOT_INSTANCE is .* Give up to 40 letters"):
+        Settings.from_env({**LEAST, "PORCHBOT_INSTANCE": name})
+
+    assert Settings.from_env({**LEAST, "PORCHBOT_INSTANCE": "eu-1.b_C"}).own_name == "eu-1.b_C"

@@ -30,3 +30,16 @@ def test_a_secret_is_kept_and_never_shown(tmp_path: Path, monkeypatch: pytest.Mo
     assert removed.output == "Removed signing-key.\n"
     assert "swordfish" not in kept.output + listed.output
     assert _run("list").output == ""
+
+
+def test_a_name_that_nobody_reads_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut takes any name: a secret that was to be rotated is stored, and never used."""
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
+
+    for name in ("webhook-secret", "github.apps", "Signing-Key"):
+        found = _run("put", name, given="swordfish\n")
+        assert found.exit_code == 1
+        assert "Give one of: signing-key, github-token, webhook-secrets." in found.output
+    assert list(tmp_path.iterdir()) == []

@@ -110,6 +110,8 @@ def test_an_app_is_registered_without_a_secret_in_sight(
         back = setup.confirms(shown)
         assert parse_qs(urlsplit(back).query)["state"] == [state]
         foreign = httpx.get(back)
+        store = open_vault(setup.environ, tmp_path / "state")
+        store.put("github-token", "swordfish")  # of the machine user that the bot was
         done = setup.browser.get(back)
         status, said = setup.ends()
     finally:
@@ -125,6 +127,8 @@ def test_an_app_is_registered_without_a_secret_in_sight(
     assert f"{forge.web_url}/apps/porchbot/installations/new" in done.text
     assert (status, "porchbot is registered: " in said) == (0, True)
     assert f"{forge.web_url}/apps/porchbot/installations/new" in said
+    assert "To use this App, run `porchbot secret remove github-token`." in said
+    store.put("github-token", "")
     # Kept, and shown to nobody.
     (app,) = forge.state.data.apps.values()
     settings = Settings.from_env(setup.environ)

@@ -7,6 +7,7 @@ excepted: looking again after our own actions is the loop's business (docs/desig
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 from bot.forges.github import events
@@ -14,6 +15,7 @@ from bot.forges.github.fields import is_us
 from bot.forges.github.signature import WebhookSignature
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import Delivery, WebhookError, check_storable
+from bot.store.hints import NOTHING
 from lifecycle.identity import GITHUB
 
 KEPT_HEADERS = frozenset(
@@ -38,12 +40,14 @@ class GitHubWebhooks:
 
     Args:
         secrets: See `WebhookSignature`.
+        presses: See `read_verified`.
     """
 
     forge = GITHUB
 
-    def __init__(self, secrets: Sequence[bytes]) -> None:
+    def __init__(self, secrets: Sequence[bytes], *, presses: bool = True) -> None:
         self._secrets = secrets
+        self._presses = presses
 
     def read_headers(self, headers: Mapping[str, str]) -> WebhookSignature:
         """Refuse what is no delivery before anything of its body is read."""
@@ -59,11 +63,15 @@ class GitHubWebhooks:
         self, headers: Mapping[str, str], body: bytes, me: BotIdentity | None = None
     ) -> Delivery:
         """Say what to look at again, of a delivery whose signature was verified."""
-        return read_verified(headers, body, me)
+        return read_verified(headers, body, me, presses=self._presses)
 
 
 def read_verified(
-    headers: Mapping[str, str], body: bytes, me: BotIdentity | None = None
+    headers: Mapping[str, str],
+    body: bytes,
+    me: BotIdentity | None = None,
+    *,
+    presses: bool = True,
 ) -> Delivery:
     """Say what to look at again, of a delivery whose signature was verified.
 
@@ -71,6 +79,9 @@ def read_verified(
         headers: Request headers, names in lower case; see `GitHubWebhooks.read_headers`.
         body: Request body, byte for byte as received.
         me: Who we are; None while it is not known.
+        presses: Whether our checks have buttons and Re-run. Statuses have none, and the secret of
+            a repository's own webhook is known to whoever administers the repository: what is
+            pressed there is made up.
 
     Raises:
         WebhookError: It is no delivery (400, 415).
@@ -80,6 +91,10 @@ def read_verified(
     payload = _parse(_content_type(headers), body)
     try:
         delivery = _delivery(guid, event, payload, headers, me)
+        if not presses:
+            nobody = {"pressed": NOTHING.pressed, "rerun": NOTHING.rerun}
+            wakes = {key: replace(hint, **nobody) for key, hint in delivery.wakes.items()}
+            delivery = replace(delivery, wakes=wakes)
         check_storable(delivery)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         # GitHub marks it as failed, and it can be redelivered once we read it.

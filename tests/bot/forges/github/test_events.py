@@ -507,3 +507,17 @@ def test_recorded_payloads_are_read() -> None:
 
     print(*(f"{line} ({times})" for line, times in sorted(woken.items())), sep="\n")
     assert sum(woken.values()) > 80
+
+
+@pytest.mark.parametrize("name", sorted(n for n, (_, p, _) in EVENTS.items() if "sender" in p))
+def test_nobody_presses_what_a_machine_user_shows(name: str) -> None:
+    """The short-cut believes the delivery: whoever administers one of the repositories knows the
+    secret that all of their webhooks share, and presses buttons in the name of others."""
+    event, payload, _ = EVENTS[name]
+    body = json.dumps({"repository": REPOSITORY, "sender": PERSON, **payload}).encode()
+    given = headers(event, body)
+
+    found = GitHubWebhooks([SECRET], presses=False).read_verified(given, body, None)
+
+    assert found.wakes.keys() == GitHubWebhooks([SECRET]).read_verified(given, body).wakes.keys()
+    assert not any(hint.pressed or hint.rerun for hint in found.wakes.values())
