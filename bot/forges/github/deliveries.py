@@ -15,7 +15,6 @@ from bot.forges.github.fields import is_us
 from bot.forges.github.signature import WebhookSignature
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import Delivery, WebhookError, check_storable
-from bot.store.hints import NOTHING
 from lifecycle.identity import GITHUB
 
 KEPT_HEADERS = frozenset(
@@ -92,8 +91,9 @@ def read_verified(
     try:
         delivery = _delivery(guid, event, payload, headers, me)
         if not presses:
-            nobody = {"pressed": NOTHING.pressed, "rerun": NOTHING.rerun}
-            wakes = {key: replace(hint, **nobody) for key, hint in delivery.wakes.items()}
+            heard = delivery.wakes.items()
+            nobody = frozenset[str]()
+            wakes = {key: replace(hint, pressed=nobody, rerun=nobody) for key, hint in heard}
             delivery = replace(delivery, wakes=wakes)
         check_storable(delivery)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
