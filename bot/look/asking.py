@@ -83,7 +83,7 @@ class Asker:
             publishing: A merge may follow: commit statuses at the head are asked for as well.
         """
         with metrics.STEP_SECONDS.labels("ask").time():
-            pulls = await self._pulls(head, numbers)
+            pulls, elsewhere = await self._pulls(head, numbers)
             relevant = await self._relevant(pulls, numbers)
             open_head = next((p.head for p in relevant if p.open), None)
             checks, statuses, states = await asyncio.gather(
@@ -93,6 +93,7 @@ class Asker:
             )
         return HeadState(
             pulls=pulls,
+            elsewhere=elsewhere,
             relevant=tuple(states),
             open_head=open_head,
             checks=checks,
@@ -184,8 +185,10 @@ class Asker:
             written=written,
         )
 
-    async def _pulls(self, head: HeadBranch, numbers: frozenset[int]) -> tuple[ListedProposal, ...]:
-        """Pull requests of the branch; what comes back is checked (trap 2)."""
+    async def _pulls(
+        self, head: HeadBranch, numbers: frozenset[int]
+    ) -> tuple[tuple[ListedProposal, ...], tuple[ListedProposal, ...]]:
+        """Pull requests of the branch, checked (trap 2), and named ones that are of another."""
         if head.repository == self._repository.id.number:
             listed = of_head(await self._forge.proposals_of(head.ref), head)
             # Only without an open one does it matter what became of the others.
@@ -194,7 +197,9 @@ class Asker:
             found = await self._forge.open_proposals()
         missing = numbers - {p.number for p in found}
         more = await asyncio.gather(*(self._forge.proposal(n) for n in sorted(missing)))
-        return of_head((*found, *more), head)
+        mine = of_head((*found, *more), head)
+        known = {p.number for p in mine}
+        return mine, tuple(p for p in (*found, *more) if p.number in numbers - known)
 
     async def _relevant(
         self, pulls: Iterable[ListedProposal], numbers: frozenset[int]

@@ -66,6 +66,7 @@ class Looked:
             in.
         again: Seconds after which to look again: the forge does not show yet what we wrote, or says
             two things at once. None when the facts can be decided on.
+        elsewhere: Proposals that were asked for, and are of another head branch by now.
     """
 
     facts: Facts
@@ -77,6 +78,7 @@ class Looked:
     late: frozenset[int]
     news: frozenset[ProposalKey] = frozenset()
     again: float | None = None
+    elsewhere: tuple[ListedProposal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,6 +417,7 @@ class Looker:
                 if isinstance(p, NotLogged)
             ),
             again=min((wait for wait in waits if wait is not None), default=None),
+            elsewhere=state.elsewhere,
         )
 
     async def _push_refused(self, ref: str, tip: Sha | None) -> PushRefusal | None:

@@ -94,6 +94,8 @@ class HeadState:
 
     Attributes:
         pulls: All its pull requests.
+        elsewhere: Pull requests that were named, and are of another head branch by now: a fork
+            that is deleted takes its name along.
         relevant: Those that may want something, by number.
         open_head: Head of the first open one; None when none is open.
         checks: Check runs at `open_head`.
@@ -107,6 +109,7 @@ class HeadState:
     checks: tuple[CheckRun, ...]
     statuses: Mapping[str, CheckState] | None
     rerun: bool
+    elsewhere: tuple[ListedProposal, ...] = ()
 
     @property
     def abandoned(self) -> bool:

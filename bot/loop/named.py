@@ -38,5 +38,9 @@ class Named:
         parked = await self._store.waits.parked(served.id, timing.KINDS)
         waiting = {each.number for each in parked}
         there = [p for p in pulls if p.open and p.head_repository is not None]
-        there += [p for p in pulls if p.number in waiting]
-        await self._store.queue.wake_all({served.key_of(p): hint for p in there})
+        # Those by number as well: what is known of them may be of a fork that is gone.
+        woken: dict[keys.Key, Hint] = {served.key_of(p): hint for p in there}
+        for head, number in [(served.key_of(p), p.number) for p in pulls if p.number in waiting]:
+            known = woken.get(head, hint)
+            woken[head] = replace(known, numbers=known.numbers | {number})
+        await self._store.queue.wake_all(woken)

@@ -1,6 +1,7 @@
 """The keys of head branches: a draft or proposal is looked at until nothing is left to do."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from bot import keys
@@ -129,6 +130,9 @@ class ProposalReconciler:
             pressed=tuple(sorted(map(Press.of, self.hint.pressed))),
         )
         self._showed = True
+        for pull in looked.elsewhere:
+            there = replace(self.hint, numbers=frozenset({pull.number}))
+            await self._store.queue.wake(self._served.key_of(pull), there)
         if looked.again is not None:
             return Rest(looked.again)
         self._rerun = False
@@ -185,7 +189,9 @@ class ProposalReconciler:
         return Rest(sooner(shown.after, timed))
 
     async def _keep_waits(self, found: Mapping[int, tuple[Wait, ...]], facts: Facts) -> None:
-        merged = [p.place.number for p in facts.proposals if p.place.merged]
+        # While all is only observed nothing is said of what was merged before: it goes on later.
+        judged = () if facts.watched else facts.proposals
+        merged = [p.place.number for p in judged if p.place.merged]
         await self._store.waits.keep(self._served.id, self.key, found, merged)
 
     async def _hint_shown(self, looked: Looked) -> Rest:

@@ -114,7 +114,10 @@ class ServedRepository:
         return of_head(await self.forge.open_proposals(), head)
 
     async def branch_of(self, number: int) -> keys.ProposalKey:
-        """The head branch of a pull request, which never changes."""
+        """The head branch of a pull request; it changes only where its fork is deleted.
+
+        A look at the one that was remembered wakes the one that it has by then.
+        """
         key = self._branches.get(number)
         if key is None:
             key = self.key_of(await self.forge.proposal(number))

@@ -483,13 +483,14 @@ class Waits(Protocol):
     ) -> None:
         """Remember all that the proposals of a head branch wait for now.
 
-        What was waited for before keeps its time, whatever is said of it now.
+        What was waited for before keeps its time, whatever is said of it now. A merged proposal
+        that was not judged just now still waits: nothing else would have it looked at again.
 
         Args:
             repository_id: Which repository.
             key: Key of the head branch.
-            waits: By number; those of the branch that are not named wait for nothing.
-            merged: Numbers of those that are merged.
+            waits: By number; open ones of the branch that are not named wait for nothing.
+            merged: Numbers of those that are merged and were judged.
         """
 
     async def forget(self, repository_id: RepositoryId, there: Collection[int]) -> None:

@@ -18,7 +18,8 @@ WITH given AS (
   ORDER BY proposal, gate, place DESC
 ), gone AS (
   DELETE FROM wait AS w
-  WHERE repository = %(id)s AND (key = %(key)s OR proposal = ANY (%(numbers)s))
+  WHERE repository = %(id)s AND (key = %(key)s AND NOT merged
+      OR proposal = ANY (%(numbers)s) OR proposal = ANY (%(merged)s))
     AND NOT EXISTS (SELECT FROM given AS g WHERE (g.proposal, g.gate) = (w.proposal, w.gate))
 )
 INSERT INTO wait AS w (repository, proposal, gate, key, merged, reason, actual, wanted, who)

@@ -741,9 +741,15 @@ async def test_waits_end(stored: Stored) -> None:
         await waits.keep(FIRST, key, {number: [_wait("approved")]}, merged)
 
     await waits.keep(FIRST, "a", {})  # looked at: nothing is missing
+    await waits.keep(FIRST, "c", {})  # not judged: its log is late, its fork is gone
     assert list(await _waiting(stored)) == [("acme/blueprints", 8), ("acme/blueprints", 9)]
     await waits.forget(FIRST, [])  # closed, and not looked at; the merged one waits to be tagged
     assert list(await _waiting(stored)) == [("acme/blueprints", 9)]
+    await waits.keep(FIRST, "of a fork that is gone", {9: [_wait("freeze")]}, [9])
+    assert [each.key for each in await waits.page()] == ["of a fork that is gone"]
+    await waits.keep(FIRST, "elsewhere by now", {}, [9])  # judged: nothing is missing
+    assert await _waiting(stored) == {}
+    await waits.keep(FIRST, "c", {9: [_wait("approved")]}, [9])
     await stored.store.repositories.lost(FIRST)
     assert (await _waiting(stored), await waits.counts()) == ({}, {})
 

@@ -46,7 +46,8 @@ class MemoryWaits:
         before = {
             at: each
             for at, each in self._waiting.items()
-            if at[0] == repository_id and (each.key == key or waits.get(at[1]))
+            if at[0] == repository_id
+            and ((each.key == key and not each.merged) or waits.get(at[1]) or at[1] in merged)
         }
         for at in before:
             del self._waiting[at]

@@ -41,6 +41,67 @@ def test_what_was_merged_in_a_freeze_is_tagged_once_that_is_thawed(stage: World)
     stage.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.parametrize("waits_for", ["thaw", "check"])
+def test_what_was_merged_of_a_fork_that_is_deleted_meanwhile_is_tagged(
+    staged: Staging, waits_for: str
+) -> None:
+    """Short-cut: it is looked for by its fork's number; the forge does not tell that any more."""
+    with staged(SCANNED if waits_for == "check" else CONFIG) as play:
+        play.start_bot()
+        shop = play.proposes("drafts/apps/shop/w", package("apps/shop"))
+        state = play.forge.state
+        fork = state.fork(play.repository, "outsider")
+        url = play.forge.clone_url("outsider", "blueprints")
+        play.outsider.pushes("mine", package("net/core"), url=url)
+        core = play.outsider.repository.create_pull(
+            base="main", head="outsider:mine", title="From outside", body=""
+        ).number
+        head = play.author.pull(core).head.sha
+        if waits_for == "thaw":
+            play.approver.says(shop, "/freeze for 2d fire")
+        play.rests()
+        play.approver.says(core, "/approve")
+        play.owner.says(core, "/approve")
+        play.rests()
+        play.owner.merges(core)
+        play.rests()
+        with state.lock:
+            state.delete_repository(fork)
+        if waits_for == "thaw":
+            play.sweep()  # looks at what waits
+            play.rests()
+            assert play.author.tags() == {}
+            play.approver.says(shop, "/thaw")
+        else:
+            scans(play, scanner(play), head)
+        play.author.waits_for_tag("net/core/v1")
+
+
+OBSERVING = CONFIG.replace("version: 1\n", "version: 1\nmode: observe\n")
+
+
+def test_what_waits_is_not_forgotten_while_the_bot_only_observes(stage: World) -> None:
+    """Short-cut: a look at which nothing is decided says that nothing waits."""
+    stage.start_bot()
+    shop = stage.proposes("drafts/apps/shop/w", package("apps/shop"))
+    core = stage.proposes(CORE, package("net/core"))
+    stage.approver.says(shop, "/freeze for 2d fire")
+    stage.rests()
+    stage.approver.says(core, "/approve")
+    stage.rests()
+    stage.owner.merges(core)
+    stage.rests()
+
+    for config in (OBSERVING, CONFIG):
+        stage.owner.pushes("main", {".porchbot.yaml": config})
+        stage.rests()
+    assert stage.author.tags() == {}
+
+    fresh = stage.proposes("drafts/apps/cart/w", package("apps/cart"))
+    stage.approver.says(fresh, "/thaw")
+    stage.author.waits_for_tag("net/core/v1")
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_what_was_merged_before_a_check_ended_is_tagged_then(
     staged: Staging, told: bool, is_real: bool
