@@ -291,6 +291,8 @@ class Overridden:
         trees: Digest of the tree of each touched package, as `content` makes it.
         head: The commit that was looked at.
         base_ref: Name of the base branch.
+        windows: Digests of the windows that kept it from being published then; empty in one by an
+            older version, which is past none.
     """
 
     person: str
@@ -302,6 +304,7 @@ class Overridden:
     trees: str
     head: Sha
     base_ref: str
+    windows: tuple[str, ...] = ()
 
 
 Event = (
@@ -370,6 +373,7 @@ _READ: Mapping[str, Callable[[Any], object]] = {
     "why": Fall,
     "what": CommentLoss,
     "lifts": tuple,
+    "windows": tuple,
 }
 """Fields that JSON cannot hold as they are; all others are numbers, text and booleans."""
 

@@ -80,7 +80,7 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
         needed = max(rule.require, int(proposal.content.surprising)) + uncertain
         by_itself = not rules and automatic.approves(proposal, rule, package)
         needed = 0 if by_itself else needed
-        for owned in (None,) if by_itself else _owned(proposal, rule, place):
+        for owned in (None,) if by_itself else by_owners(proposal, rule, place):
             who = None if owned is None else (owned.owners, owned.why)
             sources = tuple(s.spelling for s in rule.sources)
             key = (action, rule.require, sources, rule.self_allowed, who, by_itself)
@@ -152,8 +152,8 @@ def asks_who_wrote(proposal: Proposal) -> bool:
     )
 
 
-def _owned(proposal: Proposal, rule: AccessRule, package: str) -> tuple[Owned | None, ...]:
-    """The groups of files that each need their owners; one of all where owners do not matter."""
+def by_owners(proposal: Proposal, rule: AccessRule, package: str) -> tuple[Owned | None, ...]:
+    """Return the groups of files that each need their owners; one of all where they count not."""
     sources = (part for source in rule.sources for part in parts(source))
     if not any(isinstance(source, OwnersSource) for source in sources):
         return (None,)

@@ -8,6 +8,7 @@ closes, takes another one.
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 
 from lifecycle import replay
 from lifecycle.access import AccessAction
@@ -19,7 +20,7 @@ from lifecycle.judgement import Gate, GateState
 from lifecycle.memory import Memory
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import timing as texts
-from lifecycle.needs import Need, met
+from lifecycle.needs import Need, by_owners, met
 from lifecycle.policy import Policy
 from lifecycle.rights import facts_of
 from lifecycle.windows import Closure, closure, overlap
@@ -129,14 +130,16 @@ def _needs(proposal: Proposal, policy: Policy) -> list[Need]:
     for place in proposal.content.places or ("",):
         rule = policy.rule(AccessAction.OVERRIDE, place)
         unknown = not proposal.people.authors_known and not rule.self_allowed
-        found.append(
+        found += [
             Need(
                 packages=(place,),
                 rule=rule,
+                owned=owned,
                 needed=max(1, rule.require) + unknown,
                 action=AccessAction.OVERRIDE,
             )
-        )
+            for owned in by_owners(proposal, rule, place)
+        ]
     return found
 
 
@@ -177,7 +180,7 @@ def _windows(proposal: Proposal, remembered: Memory) -> list[Gate]:
     if not found.closing:
         return [Gate(name="window", state=GateState.HOLDS, actual=texts.OPEN)]
     exceptions = excepted(
-        proposal, remembered, "window", counts=lambda each: _same(proposal, each.at, found)
+        proposal, remembered, "window", counts=partial(_past_windows, proposal, found)
     )
     if exceptions:
         actual = texts.overridden(exceptions, texts.closed(found.closing))
@@ -193,10 +196,31 @@ def _windows(proposal: Proposal, remembered: Memory) -> list[Gate]:
     ]
 
 
-def _same(proposal: Proposal, at: datetime, now: Closure) -> bool:
-    """Whether windows have kept it from being published all the time since a moment."""
-    then = _closure(proposal, at)
-    return then is not None and bool(then.closing) and then.opens == now.opens
+def closed_since(proposal: Proposal, at: datetime) -> tuple[str, ...]:
+    """Return the digests of the windows that have kept it from being published since a moment."""
+    found, now = _closure(proposal), proposal.times.looked_at
+    if found is None or now is None:
+        return ()
+    return tuple(window.digest for window in found.closing if window.stays(at, now))
+
+
+def covers(facts: Facts, proposal: Proposal, remembered: Memory, exception: Overridden) -> bool:
+    """Tell whether an exception is from all that keeps the proposal from being published now."""
+    if exception.gate == "window":
+        found = _closure(proposal)
+        return found is None or _past_windows(proposal, found, exception)
+    if exception.gate == "freeze":
+        return _past_freezes(_frozen(facts, proposal, remembered), exception)
+    return True
+
+
+def _past_windows(proposal: Proposal, now: Closure, exception: Overridden) -> bool:
+    known = {*exception.windows} & {*closed_since(proposal, exception.at)}
+    return known.issuperset(window.digest for window in now.closing)
+
+
+def _past_freezes(frozen: Iterable[Frozen], exception: Overridden) -> bool:
+    return all(replay.order(each)[:3] < replay.order(exception)[:3] for each in frozen)
 
 
 def _freezes(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]:
@@ -213,10 +237,7 @@ def _freezes(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Gate]
     frozen = _frozen(facts, proposal, remembered)
     if not frozen:
         return []
-    newest = max(map(replay.order, frozen))
-    exceptions = excepted(
-        proposal, remembered, "freeze", counts=lambda each: replay.order(each)[:3] > newest[:3]
-    )
+    exceptions = excepted(proposal, remembered, "freeze", counts=partial(_past_freezes, frozen))
     if exceptions:
         actual = texts.overridden(exceptions, texts.frozen(frozen))
         return [Gate(name="freeze", state=GateState.HOLDS, actual=actual)]
@@ -273,9 +294,9 @@ def _over(proposal: Proposal) -> bool:
     return proposal.place.closed and (not proposal.place.merged or proposal.once_published)
 
 
-def _closure(proposal: Proposal, at: datetime | None = None) -> Closure | None:
-    """What windows say, now or at another moment; None where they decide nothing."""
-    policy, moment = proposal.rules.policy, at or proposal.times.looked_at
+def _closure(proposal: Proposal) -> Closure | None:
+    """What windows say now; None where they decide nothing."""
+    policy, moment = proposal.rules.policy, proposal.times.looked_at
     if _over(proposal) or not isinstance(policy, Policy) or not policy.calendars or moment is None:
         return None
     return closure(policy.calendars, proposal.content.packages, moment)

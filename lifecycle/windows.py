@@ -11,6 +11,7 @@ Rules:
 4. Calendars of two configurations do not weaken one another: each of them has to be open.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -123,6 +124,16 @@ class Window:
         began = self.begins.until(at) if self.begins else EVER
         ended = self.ends.until(at) if self.ends else None
         return began is not None and (ended is None or began >= ended)
+
+    @property
+    def digest(self) -> str:
+        """32 hex digits that tell it from every other window."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:32]
+
+    def stays(self, since: datetime, at: datetime) -> bool:
+        """Tell whether it neither began nor ended between two moments."""
+        first = next(self.toggles(since, self.active(since)), None)
+        return first is None or at < first[0]
 
     def lies_over(self, package: str) -> bool:
         """Tell whether it concerns a package: one holds the other."""

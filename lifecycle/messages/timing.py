@@ -149,6 +149,14 @@ def no_such_gate(gate: str, there: Sequence[str]) -> str:
     )
 
 
+def stopped_since(gate: str) -> str:
+    """The answer to `/override` that something younger than the comment makes too little."""
+    return (
+        f"`/override` refused: {code(gate)} prevents publishing for another reason since you wrote"
+        " this; `/why` lists it. Comment again to override that too."
+    )
+
+
 def override_done(gate: str, *, missing: bool) -> str:
     """The answer to `/override`."""
     more = " It takes effect once somebody else does the same." if missing else ""

@@ -1,18 +1,30 @@
 """Exceptions are judged at every look, as approvals are: by the rights and authors of now."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import pytest
 
-from lifecycle import memory
-from lifecycle.access import AccessAction, Role, RoleSource, Team, TeamSource, UserSource
+from lifecycle import memory, timing
+from lifecycle.access import (
+    AccessAction,
+    OwnersSource,
+    Role,
+    RoleSource,
+    Team,
+    TeamSource,
+    UserSource,
+)
+from lifecycle.actions import Reply
+from lifecycle.decide import decide
 from lifecycle.events import Event, Frozen, Overridden, content
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.judgement import GateState
+from lifecycle.owners import Owned
 from lifecycle.policy import AccessRule, Policy
 from lifecycle.timing import excepted, gates
+from lifecycle.windows import Cron, Once, Window, WindowKind
 from tests.lifecycle.samples import (
     APPROVER,
     CORE,
@@ -139,3 +151,109 @@ def test_a_deleted_comment_takes_back_no_more_than_a_deleted_approval_does() -> 
 
     edited = replace(said(APPROVER, "/override freeze x", 50), edited=True)
     assert not passes(changed(PROPOSAL, comments=(edited,)))
+
+
+HOUR = timedelta(hours=1)
+
+
+def window(begins: float, ends: float, reason: str = "a holiday") -> Window:
+    """A window that closes everything, so many hours from now."""
+    return Window(
+        kind=WindowKind.FREEZE,
+        begins=Once(NOW + begins * HOUR),
+        ends=Once(NOW + ends * HOUR),
+        reason=reason,
+    )
+
+
+THEN = window(-9, 9)
+DAILY = Window(
+    kind=WindowKind.FREEZE, begins=Cron("0 0 * * *", UTC), ends=Cron("0 23 * * *", UTC), reason="x"
+)
+ALLOWS = Window(
+    kind=WindowKind.ALLOW, begins=Cron("0 2 * * *", UTC), ends=Cron("0 3 * * *", UTC), reason="y"
+)
+WINDOWS: dict[str, tuple[tuple[Window, ...], tuple[Window, ...], float, bool]] = {
+    "as it was": ((THEN,), (THEN,), 0, True),
+    "one of two has ended": ((THEN, window(-9, 1)), (THEN, window(-9, 1)), 2, True),
+    "one of two was taken out": ((THEN, window(-9, 8)), (THEN,), 0, True),
+    "one that began before it was merged since, and ends as it does": (
+        (THEN,), (THEN, window(-9, 9, "an incident")), 0, False
+    ),
+    "one was merged in its place": ((THEN,), (window(-9, 9, "an incident"),), 0, False),
+    "one begins later and ends before it": (
+        (THEN, window(1, 8, "x")), (THEN, window(1, 8, "x")), 2, False
+    ),
+    "one that began later is over": ((THEN, window(1, 3)), (THEN, window(1, 3)), 4, True),
+    "the same, the next day": ((DAILY,), (DAILY,), 24, False),
+    "the same, the next day, while another closes all the time": (
+        (DAILY, window(-30, 90)), (DAILY, window(-30, 90)), 24, False
+    ),
+    "one that allows": ((ALLOWS,), (ALLOWS,), 0, True),
+    "one that allows, after it did": ((ALLOWS,), (ALLOWS,), 24, False),
+    "no window closed then": ((), (THEN,), 0, False),
+}  # fmt: skip
+
+
+def timed(*windows: Window) -> Rules:
+    policy = Policy(calendars=(windows,))
+    return Rules(policy=policy, digest=policy.digest)
+
+
+@pytest.mark.parametrize(("then", "now", "hours", "expected"), WINDOWS.values(), ids=WINDOWS)
+def test_an_exception_is_past_the_windows_that_closed_then(
+    then: tuple[Window, ...], now: tuple[Window, ...], hours: float, expected: bool
+) -> None:
+    """Short-cut refused: then is judged by the calendars of now, and by the end alone."""
+    before = changed(PROPOSAL, rules=timed(*then))
+    made = replace(exception(), gate="window", windows=timing.closed_since(before, exception().at))
+    later = changed(
+        PROPOSAL, rules=timed(*now), looked_at=NOW + hours * HOUR, kept=frozenset({made})
+    )
+
+    (gate,) = gates(facts(later), later, memory.read(later))
+    assert (gate.state is GateState.HOLDS) is expected
+
+
+@pytest.mark.parametrize(
+    ("gate", "closes", "expected"),
+    [
+        ("window", window(-9, 9), "recorded"),
+        ("window", window(-1, 9), "for another reason since you wrote this"),
+        ("freeze", replace(FREEZE, at=NOW - 2 * HOUR), "recorded"),
+        ("freeze", replace(FREEZE, at=NOW, comment=60), "for another reason since you wrote this"),
+    ],
+    ids=["a window", "a window of later", "a freeze", "a freeze of later"],
+)
+def test_an_exception_that_is_read_late_is_for_what_its_writer_knew(
+    gate: str, closes: Window | Frozen, expected: str
+) -> None:
+    """Short-cut refused: what closes when it is read, which nobody meant; or not a word of that."""
+    comment = said(APPROVER, f"/override {gate} a hotfix", 50, minutes=-90)
+    proposal = changed(PROPOSAL, comments=(comment,))
+    log = frozenset[Event]()
+    if isinstance(closes, Frozen):
+        log = frozenset({closes})
+    else:
+        proposal = changed(proposal, rules=timed(closes))
+
+    (reply,) = (a for a in decide(facts(proposal, freezes=log)) if isinstance(a, Reply))
+    assert expected in reply.body
+
+
+def test_the_owners_of_each_file_have_to_make_it() -> None:
+    """Short-cut refused: the owner of any one file speaks for all of them."""
+    rule = AccessRule(1, (OwnersSource(),))
+    owned = (
+        Owned(owners=("@approver",), files=("net/core/a",), count=1),
+        Owned(owners=("@second",), files=("net/core/b",), count=1),
+    )
+    proposal = changed(
+        PROPOSAL,
+        rules=ruled(rule),
+        owners={"net/core": owned},
+        roles=dict.fromkeys(["approver", "second"], Role.WRITE),
+    )
+
+    assert not passes(proposal, exception())
+    assert passes(proposal, exception(), exception("second", 4, 51))

@@ -100,19 +100,21 @@ def override(
     if command.gate not in waiting:
         there = [timing.spelled(gate) for gate in sorted(waiting)]
         return response.refuse(texts.no_such_gate(timing.spelled(command.gate), there))
-    response = response.cause(
-        Overridden(
-            person=comment.author.login,
-            account=comment.author.id,
-            at=comment.at,
-            comment=comment.id,
-            gate=command.gate,
-            reason=command.reason,
-            trees=content(p.content.trees),
-            head=p.place.head,
-            base_ref=p.place.base_ref,
-        )
+    made = Overridden(
+        person=comment.author.login,
+        account=comment.author.id,
+        at=comment.at,
+        comment=comment.id,
+        gate=command.gate,
+        reason=command.reason,
+        trees=content(p.content.trees),
+        head=p.place.head,
+        base_ref=p.place.base_ref,
+        windows=timing.closed_since(p, comment.at) if command.gate == "window" else (),
     )
+    if not timing.covers(request.facts, p, response.memory, made):
+        return response.refuse(texts.stopped_since(timing.spelled(command.gate)))
+    response = response.cause(made)
     still = judge(request.facts, p, response.memory)
     missing = any(gate.name == command.gate for gate in still.open)
     return response.say(texts.override_done(timing.spelled(command.gate), missing=missing))
