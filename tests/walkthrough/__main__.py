@@ -30,10 +30,11 @@ def main() -> int:
                 except BaseException:
                     print((folder / "bot.log").read_text()[-4000:], file=sys.stderr)
                     raise
-            print(found, mended, sep="\n")
-            if not quoted(found, OPERATOR, forge.web_url, folder):
-                print(f"{OPERATOR} does not quote what doctor said first", file=sys.stderr)
-                return 1
+            for said in (found, mended):
+                print(said)
+                if not quoted(said, OPERATOR, forge.web_url, folder):
+                    print(f"{OPERATOR} does not quote this", file=sys.stderr)
+                    return 1
     return 0
 
 

@@ -52,7 +52,7 @@ PROPOSAL = {
     "checks": Look(USER, ("porchbot/render", "porchbot/validate", "porchbot/publish"), 1100),
     "proposed": Look(USER, ("approved: 0 of 1",), 1250),
     "published": Look(USER, ("net/core/v1",), 1500),
-    "tag": Look(USER, ("net/core/v1",), 700),
+    "tag": Look(USER, ("net/core/v1", "Changes", "Approved-by"), 780),
     "dashboard": Look(USER, ("net/core",), 800),
 }
 LOOKS = {**SETUP, **PROPOSAL}
@@ -66,6 +66,13 @@ metadata:
     config.kubernetes.io/local-config: "true"
 info:
   description: {description}
+"""
+ADDED = """\
+guardrails:
+  validators:
+    - {image: "kubeconform:v0.1", configMap: {strict: "true"}}
+publish:
+  release: true
 """
 ROUTER = """\
 apiVersion: v1
@@ -172,8 +179,9 @@ class Newcomer:
         self._looks("merged-by-hand")
 
     def publishes(self) -> None:
-        """A package from a push to a tag: draft, checks, proposal, approval."""
+        """A package from a push to a release: draft, checks, proposal, approval."""
         browser = self.browser
+        self._configures()
         self._pushes_a_package()
         here = f"{self.forge.web_url}/acme/blueprints"
         browser.opens(f"{here}/pulls")
@@ -194,6 +202,7 @@ class Newcomer:
         browser.sees("porchbot: published", reload=True)  # the label
         self._looks("published")
         browser.opens(f"{here}/releases/tag/net/core/v1")
+        browser.sees("released this", "Approved-by: approver", reload=True)
         self._looks("tag")
         browser.opens(f"{here}/issues")
         browser.sees("Packages of this repository", reload=True)
@@ -214,6 +223,16 @@ class Newcomer:
         self.browser.sees(*look.words)
         if self._pictures is not None:
             self.browser.pictures(self._pictures / f"{name}.png", look.height)
+
+    def _configures(self) -> None:
+        """The owner adds validation and releases, as the guide has them."""
+        work, token = self.folder / "owners", self.forge.state.token("owner")
+        address = self.forge.clone_url("acme", "blueprints", "owner", token)
+        self._git("clone", "--quiet", address, str(work))
+        with (work / ".porchbot.yaml").open("a") as file:
+            file.write(ADDED)
+        commit(work, "owner", "Check every resource, and make releases")
+        self._git("push", "--quiet", at=work)
 
     def _pushes_a_package(self) -> None:
         token = self.forge.state.token("author")
