@@ -20,6 +20,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import more_urgent
 from bot.forges.port import (
     AnnotatedTag,
+    CheckFullError,
     Forge,
     ForgeBusyError,
     ForgeRefusedError,
@@ -292,7 +293,7 @@ class Performer:
     ) -> ActionResult:
         match action:
             case SetCheck():
-                await self._forge.set_check(action)
+                return await self._check(action)
             case React(comment, reaction):
                 await self._forge.react(comment, reaction)
             case Suggest():
@@ -314,6 +315,15 @@ class Performer:
             me = self._repository_id
             here = keys.ProposalKey(me, me.number, action.head_ref)
             await self._store.queue.wake(here, Hint(numbers=frozenset({number})))
+
+    async def _check(self, check: SetCheck) -> ActionResult:
+        """Show it; a commit that others have filled keeps nothing back: our verdict counts."""
+        try:
+            await self._forge.set_check(check)
+        except CheckFullError as error:
+            log.warning("a check cannot be shown", check=check.name, reason=error.reason)
+            return ActionResult(ActionOutcome.DONE, error.reason)
+        return DONE
 
     async def _label(self, number: int, add: Sequence[str], remove: Sequence[str]) -> ActionResult:
         """Labels only show what is so: a forge that refuses them keeps nothing back."""

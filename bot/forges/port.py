@@ -73,6 +73,13 @@ class ForgeMissingError(ForgeRefusedError):
     """What was asked for is not there, or the App may not see it."""
 
 
+class CheckFullError(ForgeRefusedError):
+    """A commit takes no more of a check: whoever may put statuses has put as many as there can be.
+
+    Source: https://docs.github.com/rest/commits/statuses#create-a-commit-status
+    """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedProposal:
     """One pull request as a list of them shows it.

@@ -344,7 +344,7 @@ def check_state(state: CheckState) -> str:
     said = {
         CheckState.MISSING: "not reported yet",
         CheckState.PENDING: "still running",
-        CheckState.UNKNOWN: "unknown: this head has more commit statuses than are read",
+        CheckState.UNKNOWN: "unknown: not every check of this head could be read",
     }
     return said.get(state, str(state))
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import cast
 
-from bot.forges.port import Forge
+from bot.forges.port import CheckFullError, Forge
 from bot.freezes import Freezes
 from bot.git.port import Mirror, Signature
 from bot.look.assemble import Looked
@@ -42,8 +42,11 @@ class Slow:
 
     let: asyncio.Event = field(default_factory=asyncio.Event)
     made: int = 0
+    full: bool = False
 
     async def set_check(self, _: SetCheck) -> None:
+        if self.full:
+            raise CheckFullError("put a commit status", "422 the maximum number of statuses")
         await self.let.wait()
         self.made += 1
 
@@ -118,3 +121,15 @@ async def test_a_request_that_takes_long_is_not_made_beside_itself() -> None:
     two.forge.let.set()
     assert await slow is ActionOutcome.DONE
     assert two.forge.made == 1
+
+
+async def test_a_commit_that_others_have_filled_keeps_nothing_back() -> None:
+    """The short-cut ends the look with the error: the merge after the check is never made."""
+    two = Two()
+    two.forge.full = True
+    report = Report()
+
+    came = await two.one.perform([CHECK], cast(Looked, Read(0.0)), report, NOTHING)
+
+    assert came is ActionOutcome.DONE
+    assert report.of(CHECK).why == "422 the maximum number of statuses"

@@ -11,13 +11,23 @@ import asyncio
 from dataclasses import replace
 from urllib.parse import quote, urlsplit
 
-from bot.forges.github.checks import CheckRuns, digest_of, external, spelled, state_of
+from bot.forges.github.checks import (
+    MOST_STATUSES,
+    CheckRuns,
+    digest_of,
+    external,
+    spelled,
+    state_of,
+)
 from bot.forges.github.fields import is_us, time
 from bot.forges.github.http import JSONObject, pages
-from bot.forges.port import BotIdentity, ForgeRefusedError
+from bot.forges.port import UNREAD, BotIdentity, CheckFullError, ForgeRefusedError
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import OURS, CheckRun, CheckState, Conclusion, Status
 from lifecycle.names import Sha
+
+FULL = "maximum number of statuses"
+"""How GitHub says that it takes no more of a context on a commit: a thousand, of all who put it."""
 
 LINE = 140
 """Characters of a status's description."""
@@ -46,12 +56,17 @@ class StatusChecks(CheckRuns):
         """Check runs of others, and the newest status of each of our names, whoever put it."""
         me = await self._app.identity()
         runs, statuses = await asyncio.gather(self._of_apps(head), self._ours(head, me))
-        return (*(replace(run, ours=False) for run in runs), *statuses)
+        return (*(replace(run, ours=False) for run in runs or ()), *statuses)
 
     async def statuses(self, head: Sha) -> dict[str, CheckState]:
         """Those of others: ours are checks."""
         found = await super().statuses(head)
         return {name: state for name, state in found.items() if name not in self._names}
+
+    async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+        """As the port has it; where check runs cannot be read, one of them may have failed."""
+        found, runs = await asyncio.gather(super().statuses_by(head), self._of_apps(head))
+        return found if runs is not None else found | {(UNREAD, UNREAD): CheckState.UNKNOWN}
 
     async def set_check(self, check: SetCheck) -> None:
         """Put a status; it takes the place of the one before, whoever put that."""
@@ -62,7 +77,13 @@ class StatusChecks(CheckRuns):
             "description": check.title[:LINE],
             "target_url": self._address(check),
         }
-        await self._send("put a commit status", "POST", f"/statuses/{check.head}", body)
+        wanted = "put a commit status"
+        try:
+            await self._send(wanted, "POST", f"/statuses/{check.head}", body)
+        except ForgeRefusedError as error:
+            if FULL in error.reason.lower():
+                raise CheckFullError(wanted, error.reason) from error
+            raise
 
     @property
     def _names(self) -> dict[str, str]:
@@ -76,19 +97,21 @@ class StatusChecks(CheckRuns):
         mark = f"{MARK}{external(check.digest, self._app.instance)}"
         return f"{place}/pulls?q={check.head}#{quote(mark, safe='.:')}"
 
-    async def _of_apps(self, head: Sha) -> tuple[CheckRun, ...]:
-        """Check runs of Apps; none where the token may not read them, as `doctor` tells."""
+    async def _of_apps(self, head: Sha) -> tuple[CheckRun, ...] | None:
+        """Check runs of Apps; None where the token may not read them."""
         try:
             return await super().checks(head)
         except ForgeRefusedError:
-            return ()
+            return None
 
     async def _ours(self, head: Sha, me: BotIdentity) -> tuple[CheckRun, ...]:
         path = f"{self._path}/commits/{head}/statuses"
         newest: dict[str, JSONObject] = {}
+        count = 0  # one of ours below a flood is put again
         async for each in pages(self._pool, "read who put the commit statuses", path):
             newest.setdefault(str(each["context"]), each)
-            if newest.keys() >= self._names.keys():
+            count += 1
+            if count >= MOST_STATUSES or newest.keys() >= self._names.keys():
                 break
         return tuple(self._read(newest[name], me) for name in sorted(newest.keys() & self._names))
 

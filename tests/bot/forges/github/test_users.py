@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from bot.forges.github.checks import MOST_STATUSES
 from bot.forges.github.forge import GitHubByUser
 from bot.forges.github.user import TokenAbout, UserClients
 from bot.forges.github.users import UserForges, lacking
-from bot.forges.port import RequiredCheck
+from bot.forges.port import CheckFullError, RequiredCheck
+from bot.look import required
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.serve import SandboxForge
 from lifecycle.access import Role
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import CheckRun, CheckState, Conclusion, Status
 from lifecycle.names import Sha
+from lifecycle.policy import OutsideCheck
 from tests.contract.watch import watched
 
 NAME = "porchbot/publish"
@@ -199,3 +202,68 @@ def test_what_a_token_lacks_is_told_in_words(case: str) -> None:
 def test_the_end_of_a_token_is_told() -> None:
     found = [str(each) for each in lacking(TokenAbout("robot", None, "2027-01-01 00:00:00 UTC"))]
     assert found[1].startswith("The token: expires at 2027-01-01 00:00:00 UTC. Needed: ")
+
+
+def test_a_flood_of_statuses_is_not_read_to_its_end(forge: SandboxForge) -> None:
+    """The short-cut reads on until it has found each name, of which one is never put."""
+    user, (repo, head) = user_of(forge), net(forge)
+    at = served(user)
+    asyncio.run(at.set_check(check(head, None)))
+    for i in range(MOST_STATUSES):
+        forge.state.checks.add_status(
+            repo,
+            head,
+            forge.state.user("ann"),
+            state="success",
+            context=f"x{i}",
+            description="",
+            target_url="",
+        )
+
+    assert [run for run in asyncio.run(at.checks(head)) if run.ours] == []
+    asyncio.run(at.set_check(check(head, None)))
+    assert shown(at, head).ours
+    user.close()
+
+
+def test_a_commit_that_is_full_of_a_check_says_so(forge: SandboxForge) -> None:
+    """The short-cut takes it for a lack of permissions: the merge that comes after is never made,
+    and the operator is sent to look for a permission that is there."""
+    user, (_, head) = user_of(forge), net(forge)
+    at = served(user)
+    for conclusion in (None, Conclusion.SUCCESS):
+        asyncio.run(at.set_check(check(head, conclusion)))
+    repo, _ = net(forge)
+    for _ in range(1000 - 2):
+        forge.state.checks.add_status(
+            repo,
+            head,
+            forge.state.user("ann"),
+            state="success",
+            context=NAME,
+            description="",
+            target_url="",
+        )
+
+    with pytest.raises(CheckFullError, match="maximum number of statuses"):
+        asyncio.run(at.set_check(check(head, None)))
+    user.close()
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_check_runs_that_cannot_be_read_may_have_failed(forge: SandboxForge, status: int) -> None:
+    """The short-cut takes them for none: a writer's status of the same name then counts."""
+    user, (_, head) = user_of(forge), net(forge)
+    at = served(user)
+    before = asyncio.run(at.statuses_by(head))
+    forge.faults.fail("GET /repos/{owner}/{repo}/commits/{ref}/check-runs", status, times=2)
+    put = {("scan", ""): CheckState.SUCCESS}
+
+    unread = asyncio.run(at.statuses_by(head))
+
+    assert before == {}
+    assert asyncio.run(at.checks(head)) == ()
+    for name in (OutsideCheck("scan", ""), OutsideCheck("scan", "scanner")):
+        (found,) = required.outside([name], (), unread | put)
+        assert found.state is CheckState.UNKNOWN
+    user.close()
