@@ -322,7 +322,7 @@ class Performer:
             await self._forge.set_check(check)
         except CheckFullError as error:
             log.warning("a check cannot be shown", check=check.name, reason=error.reason)
-            return ActionResult(ActionOutcome.DONE, error.reason)
+            return ActionResult(DONE.outcome, error.reason)
         return DONE
 
     async def _label(self, number: int, add: Sequence[str], remove: Sequence[str]) -> ActionResult:
