@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from tests.screenshots import BROWSERS, QUIET
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds for a page to say what it should; it takes about one."""
 
 _FIND = """
@@ -64,7 +64,12 @@ class Browser:
         self._in, theirs_out = os.pipe()
         # Chromium reads from 3 and writes to 4, whatever numbers the pipes have here.
         shell = f'exec "$@" 3</dev/fd/{theirs_in} 4>/dev/fd/{theirs_out}'
-        options = [*QUIET, "--remote-debugging-pipe", f"--user-data-dir={self._profile}"]
+        options = [
+            *QUIET,
+            "--remote-debugging-pipe",
+            "--disable-dev-shm-usage",
+            f"--user-data-dir={self._profile}",
+        ]
         self._process = subprocess.Popen(
             ["sh", "-c", shell, "sh", self._path, *options, "about:blank"],
             pass_fds=(theirs_in, theirs_out),
@@ -137,6 +142,19 @@ class Browser:
             if reload:
                 self.opens(self.address().partition("#")[0])
         return said
+
+    def misses(self, words: str) -> None:
+        """Look again until the page no longer says these words.
+
+        Raises:
+            BrowserError: It goes on saying them.
+        """
+        until = time.monotonic() + PATIENCE
+        while words in self.text():
+            if time.monotonic() > until:
+                raise BrowserError(f"{self.address()} still says {words!r}")
+            time.sleep(0.3)
+            self.opens(self.address().partition("#")[0])
 
     def presses(self, words: str, *, leaves: bool = True) -> None:
         """Press what has these words on it, with the mouse, and wait for the next page.

@@ -200,6 +200,7 @@ class Newcomer:
         self._says("approver", "/approve")
         browser.sees("1 commit was merged into", "net/core/v1", reload=True)
         browser.sees("porchbot: published", reload=True)  # the label
+        browser.misses("porchbot: proposed")
         self._looks("published")
         browser.opens(f"{here}/releases/tag/net/core/v1")
         browser.sees("released this", "Approved-by: approver", reload=True)
