@@ -65,16 +65,13 @@ class Revisions:
         found = {}
         for package, number in asked:
             proposed = [
-                await self._proposed(reader, branch, on, tip)
-                for branch in _branches(package, number)
+                await self._proposed(reader, branch, tip) for branch in _branches(package, number)
             ]
             state = await self._offload(_state, reader, (package, number), on, tip, proposed)
             found[package, number] = state
         return found
 
-    async def _proposed(
-        self, reader: MirrorReader, branch: str, base_ref: str, base: Sha
-    ) -> ProposedState:
+    async def _proposed(self, reader: MirrorReader, branch: str, base: Sha) -> ProposedState:
         me, ref = reader.repository_id, names.branch_ref(branch)
         tip, free = await self._offload(_tip, reader, ref, base)
         pulls = await self._forge.proposals_of(branch) if tip else ()
@@ -83,7 +80,7 @@ class Revisions:
             branch=branch,
             tip=tip,
             free=free,
-            number=next((p.number for p in pulls if _proposes(p, me.number, branch, base_ref)), 0),
+            number=next((p.number for p in pulls if _proposes(p, me.number, branch)), 0),
             refused=refused.reason,
             asked=refused.asked,
         )
@@ -117,9 +114,9 @@ def _branches(package: str, number: int) -> tuple[str, str]:
     return names.withdrawal_branch(package, number), names.deprecation_branch(package, number)
 
 
-def _proposes(pull: ListedProposal, repository: int, branch: str, base_ref: str) -> bool:
-    there = (pull.head_repository, pull.head_ref, pull.base_ref)
-    return pull.open and there == (repository, branch, base_ref)
+def _proposes(pull: ListedProposal, repository: int, branch: str) -> bool:
+    # To whatever base: the branch is not taken from under an open pull request.
+    return pull.open and (pull.head_repository, pull.head_ref) == (repository, branch)
 
 
 def _tip(reader: MirrorReader, ref: str, base: Sha) -> tuple[str, bool]:

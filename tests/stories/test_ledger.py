@@ -1,7 +1,7 @@
 """The ledger: numbers that it lists stay used, whatever became of their tags."""
 
 from tests.stories.people import wait_for
-from tests.stories.world import World, package, resized, seconds_pass
+from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
 LEDGER = ".porchbot/ledger/net/core.yaml"
 WITHDRAWN = "revisions:\n  7: {state: withdrawn, reason: it was broken}\n"
@@ -44,3 +44,29 @@ def test_another_package_is_not_held_up(play: World) -> None:
     play.approver.says(number, "/approve")
 
     play.author.waits_for_tag("net/edge/v1")
+
+
+def test_what_is_proposed_to_another_branch_is_not_taken_from_it(staged: Staging) -> None:
+    """The short-cut looks at its own base: the branch moves under the other pull request."""
+    with staged(CONFIG + "packages: [{directory: .}, {directory: ., branch: release-1}]\n") as play:
+        main = play.owner.repository.get_branch("main").commit.sha
+        play.owner.points("release-1", main)
+        play.start_bot()
+        number = play.proposes("drafts/net/core/w", package("net/core"))
+        play.approver.says(number, "/approve")
+        play.author.waits_for_tag("net/core/v1")
+        play.rests()
+        edge = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+        play.approver.says(edge, "/delete net/core@v1 broken")
+        pull = play.author.pull_of("deletionProposed/net/core/v1")
+        play.author.waits_for_answer(edge, f"#{pull.number} withdraws")
+        play.rests()
+
+        play.author.pushes("people/w", resized("net/edge", 4), base="release-1")
+        other = play.author.repository.create_pull(
+            base="release-1", head="people/w", title="t", body=""
+        )
+        play.rests()
+        play.approver.says(other.number, "/delete net/core@v1 broken")
+        play.author.waits_for_answer(other.number, f"#{pull.number} withdraws")
+        assert play.author.pull(pull.number).head.sha == pull.head.sha
