@@ -1,5 +1,7 @@
 """Issues on GitHub: the bot's own, and what is said on them."""
 
+from contextlib import suppress
+
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import is_us, person, time
 from bot.forges.github.http import JSONObject, pages
@@ -20,23 +22,31 @@ class Issues(Calls):
         return _issue(data, await self._app.identity())
 
     async def own_issues(self) -> tuple[Issue, ...]:
-        """Every issue that the App opened, oldest first.
+        """Every issue that we opened, or an App that we replace, oldest first.
 
         GitHub lists pull requests with them, and takes the filter for a hint at best: what came
         back is checked. Without the permission there are none: the App could not have opened one.
         """
         me = await self._app.identity()
-        order = {"state": "all", "sort": "created", "direction": "asc", "creator": me.login}
-        listed = pages(self._pool, "list its issues", f"{self._path}/issues", **order)
         try:
-            found = [_issue(data, me) async for data in listed if "pull_request" not in data]
+            found = await self._issues_of(me.login, me)
         except ForgeMissingError:
             raise
         except ForgeRefusedError:
             if "issues" in await self._app.permissions(self._repository.installation):
                 raise
             return ()
-        return tuple(issue for issue in found if issue.ours)
+        for login in sorted(me.former):
+            with suppress(ForgeRefusedError):  # nobody is called so any more
+                found |= await self._issues_of(login, me)
+        ours = (found[number] for number in sorted(found))
+        return tuple(issue for issue in ours if issue.ours)
+
+    async def _issues_of(self, login: str, me: BotIdentity) -> dict[int, Issue]:
+        order = {"state": "all", "sort": "created", "direction": "asc", "creator": login}
+        listed = pages(self._pool, "list its issues", f"{self._path}/issues", **order)
+        found = [_issue(data, me) async for data in listed if "pull_request" not in data]
+        return {issue.number: issue for issue in found}
 
     async def open_issue(self, title: str, body: str) -> int:
         """Open an issue."""

@@ -148,3 +148,26 @@ def test_an_older_app_that_is_away_has_lost_nothing() -> None:
     assert asyncio.run(forges.is_installed(RepositoryId(GITHUB, 7)))
     with pytest.raises(ForgeBusyError):
         asyncio.run(forges.installation(7))
+
+
+def test_the_dashboard_of_the_old_app_is_found(forge: SandboxForge) -> None:
+    """The short-cut lists the issues of its own login: a second dashboard is opened, and what the
+    first one holds counts no more."""
+
+    async def look() -> None:
+        made: list[int] = []
+        for number in (OLD, NEW):
+            forges, (clients,) = served_by(forge, number)
+            (place,) = await forges.installations()
+            both = next(
+                each
+                for each in await forges.repositories_of(place.number)
+                if each.full_name == "acme/both"
+            )
+            at = forges.of(both)
+            made.append(await at.open_issue("Dashboard", "words"))
+            found = [issue.number for issue in await at.own_issues()]
+            clients.close()
+        assert found == made
+
+    asyncio.run(look())
