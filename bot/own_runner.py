@@ -31,6 +31,14 @@ FIRST_PAUSE, LAST_PAUSE = 0.2, 5.0
 YOUNG = 10.0
 """Seconds that it has to live for the pause to be the first one again."""
 
+_SECRETS = frozenset(
+    {
+        "DATABASE_URL",
+        *(f"{tool}{kind}_TOKEN" for tool in ("GITHUB", "GH") for kind in ("", "_ENTERPRISE")),
+    }
+)
+"""Of the bot, and of whoever checks a pull request, named as GitHub's own tools read them."""
+
 _NOTE = "runner-*.json"
 
 
@@ -74,7 +82,8 @@ class OwnRunner:
             *("--listen", self.address, "--until-stdin-closes"),
             *self._how,
             stdin=asyncio.subprocess.PIPE,
-            # The bot's secrets are none of its business: it runs what packages bring.
+            # Secrets of the bot, and of whoever checks, are none of its business: it runs what
+            # packages bring.
             env={key: value for key, value in os.environ.items() if not _is_ours(key)},
         )
         self._note.parent.mkdir(parents=True, exist_ok=True)
@@ -200,4 +209,4 @@ def _parent(pid: int) -> int:
 
 
 def _is_ours(variable: str) -> bool:
-    return variable.startswith("PORCHBOT_") or variable == "DATABASE_URL"
+    return variable.startswith("PORCHBOT_") or variable in _SECRETS

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bot.cli import colour, progress
+from bot.cli import colour, progress, terminal
 from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import options
@@ -29,7 +29,7 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from lifecycle import contents, names, spelling
+from lifecycle import contents, names
 from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
 from lifecycle.facts.verdicts import Verdict
@@ -229,12 +229,12 @@ def _listed(trees: dict[str, tuple[str, str]]) -> str:
         (package or "root package") + ("" if trees[package][1] else " (removed)")
         for package in trees
     ]
-    return _clean(f"{number(len(shown), 'package')} changed: {', '.join(shown)}")
+    return terminal.line(f"{number(len(shown), 'package')} changed: {', '.join(shown)}")
 
 
 def _tell_broken(policy: BrokenPolicy) -> bool:
     for problem in policy.problems:
-        click.echo(_clean(str(problem)))
+        click.echo(terminal.line(str(problem)))
     return _tell(PUBLISH, contents.broken_base(policy), blocks=True)
 
 
@@ -247,7 +247,7 @@ def _tell_all(
     for verdict in judged:
         if verdict.broken:
             name = verdict.package or "root package"
-            click.echo(_clean(f"{name}: {verdict.broken}"))
+            click.echo(terminal.line(f"{name}: {verdict.broken}"))
     unrendered = [verdict for verdict in judged if verdict.changes]
     waits = any(verdict.broken or not verdict.complete for verdict in judged)
     # The bot commits to drafts what rendering makes, so nobody has to.
@@ -263,7 +263,7 @@ def _unrendered(unrendered: Sequence[Verdict], policy: Policy, *, pushed: bool) 
     yield "Rendering changes:"
     lines = [join(v.package, str(change)) for v in unrendered for change in v.rendering]
     paths = [path for v in unrendered for path in sorted(v.changes)]
-    yield from (f"  {_clean(line)}" for line in lines or paths)
+    yield from (f"  {terminal.line(line)}" for line in lines or paths)
     if pushed:
         yield BOT_RENDERS
         return
@@ -279,7 +279,7 @@ def _tell(name: str, shown: CheckContent, *, blocks: bool) -> bool:
     word = colour.out("passed", "green") if passed else colour.out("failed", "red")
     if not passed and not blocks:
         word = colour.out("waits", "yellow")
-    click.echo(f"{name}: {word}: {_clean(plain(shown.title))}")
+    click.echo(f"{name}: {word}: {terminal.line(plain(shown.title))}")
     return passed or not blocks
 
 
@@ -288,10 +288,5 @@ def _line(finding: Finding) -> str:
     line = f":{finding.place.line}" if finding.place.line else ""
     severity = colour.out(str(finding.severity), _COLOURS[finding.severity])
     by = f" ({finding.function})" if finding.function else ""
-    said = _clean(f"{annotation(finding)}{by}")
-    return f"{_clean(finding.place.path)}{line}: {severity}: {said}"
-
-
-def _clean(text: str) -> str:
-    """Text of others on one line, with nothing that a terminal obeys."""
-    return "".join(c for c in spelling.shown(" ".join(text.split())) if c.isprintable())
+    said = terminal.line(f"{annotation(finding)}{by}")
+    return f"{terminal.line(finding.place.path)}{line}: {severity}: {said}"

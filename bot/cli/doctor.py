@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import click
 
 from bot import trust
+from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
 from bot.connecting import connected
 from bot.forges.github.guards import Guards
@@ -54,14 +55,14 @@ def doctor(repositories: tuple[str, ...], fix: bool) -> None:
     except (SettingsError, ForgeBusyError, ForgeRefusedError, OSError) as error:
         raise click.ClickException(str(error)) from error
     for each in sorted(found, key=lambda drift: not drift.harmful):
-        click.echo(f"{'wrong' if each.harmful else 'hint'}: {each}")
+        terminal.say(f"{'wrong' if each.harmful else 'hint'}: {each}")
     wrong = sum(each.harmful for each in found)
     told = (
         f"{wrong} {'problem' if wrong == 1 else 'problems'} found."
         if wrong
         else "No problems found."
     )
-    click.echo(told)
+    terminal.say(told)
     sys.exit(1 if wrong else 0)
 
 
@@ -86,7 +87,7 @@ async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: b
                 lacks = await guards.drift(repository)
             found += lacks
         if len(chosen) > MOST:
-            click.echo(
+            terminal.say(
                 f"Checked the rules of the first {MOST} repositories only. Name others to check."
             )
         return found
@@ -111,8 +112,8 @@ async def _mended(guards: Guards, found: Sequence[Drift]) -> bool:
         try:
             await guards.mend(each.mend)
         except ForgeRefusedError as error:
-            click.echo(f"not fixed: {each.place}: {error.reason}")
+            terminal.say(f"not fixed: {each.place}: {error.reason}")
             continue
         made = True
-        click.echo(f"fixed: {each.place}: added {each.wanted}")
+        terminal.say(f"fixed: {each.place}: added {each.wanted}")
     return made

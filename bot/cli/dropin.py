@@ -11,7 +11,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
-from bot.cli import colour, progress
+from bot.cli import colour, progress, terminal
 from bot.cli.lazy import LazyGroup
 from cadlib.errors import PackageError, Place
 
@@ -22,7 +22,7 @@ class CommandFailure(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message."""
         shown = colour.on(file or sys.stderr, "error:", "red")
-        click.echo(f"{shown} {self.message}", file=file, err=file is None)
+        click.echo(f"{shown} {terminal.lines(self.message)}", file=file, err=file is None)
 
 
 class CommandWithExamples(click.Command):

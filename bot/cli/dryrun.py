@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import progress
+from bot.cli import progress, terminal
 from bot.cli.dropin import CommandFailure
 from bot.cli.fn.options import Wanted
 from bot.cli.reaching import Reference, place_of, reference
@@ -27,7 +27,6 @@ from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.run import Runner
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
-from lifecycle import spelling
 from lifecycle.judgement import Gate, Leaf
 from lifecycle.messages.doing import phrase
 from lifecycle.messages.markdown import plain, revisions
@@ -79,7 +78,9 @@ def run(
         found = asyncio.run(_look(wanted, runner, rules, maker))
     except _UNTOLD as error:
         said = _refused(error) if isinstance(error, ForgeRefusedError) else str(error)
-        click.echo(f"error: unknown whether #{wanted.number} is ready: {_clean(said)}", err=True)
+        click.echo(
+            f"error: unknown whether #{wanted.number} is ready: {terminal.line(said)}", err=True
+        )
         return Answer.UNKNOWN.value
     if as_json:
         click.echo(json.dumps(_as_json(wanted, found, tried), indent=2))
@@ -154,7 +155,7 @@ def _lines(wanted: Reference, found: DryRun, tried: Path | None) -> Iterator[str
     """The verdict as a tree, the checks, and what the bot would do."""
     p = found.proposal
     what = f", {revisions(p)}" if p.content.touched else ""
-    yield f"{wanted.name}#{wanted.number}: {_clean(p.place.title)}{_clean(what)}"
+    yield f"{wanted.name}#{wanted.number}: {terminal.line(p.place.title)}{terminal.line(what)}"
     if tried:
         yield f"Evaluated with {tried} instead of .porchbot.yaml."
     if observes(found):
@@ -163,11 +164,11 @@ def _lines(wanted: Reference, found: DryRun, tried: Path | None) -> Iterator[str
     for gate in found.judgement.gates if p.content.approvable else ():
         yield from _gate(gate)
     for check in found.shown:
-        title = _clean(plain(check.title))
+        title = terminal.line(plain(check.title))
         yield f"check {check.name}: {check.conclusion or 'in progress'}: {title}"
     yield "The bot would:" if found.actions else "The bot would do nothing."
     for action in found.actions:
-        yield f"  {_clean(phrase(action))}"
+        yield f"  {terminal.line(phrase(action))}"
 
 
 def _gate(gate: Gate) -> Iterator[str]:
@@ -228,9 +229,4 @@ def _tree(leaves: Sequence[Leaf]) -> list[dict[str, object]]:
 
 
 def _text(markdown: str) -> str:
-    return _clean(plain(markdown).replace("**", ""))
-
-
-def _clean(text: str) -> str:
-    """Text of others on one line, with nothing that a terminal obeys."""
-    return "".join(c for c in spelling.shown(" ".join(text.split())) if c.isprintable())
+    return terminal.line(plain(markdown).replace("**", ""))

@@ -7,6 +7,8 @@ import os
 import sys
 import traceback
 
+from bot.cli import terminal
+
 _EXTRAS = {
     "server": (
         "cryptography",
@@ -51,7 +53,7 @@ def tell(error: Exception, command: str = "") -> int:
         traceback.print_exception(error)
         return 1
     for line in _lines(error, command):
-        print(line, file=sys.stderr)  # noqa: T201 (the program's own voice)
+        print(terminal.line(line), file=sys.stderr)  # noqa: T201 (the program's own voice)
     return 1
 
 

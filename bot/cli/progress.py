@@ -14,6 +14,8 @@ from time import monotonic
 
 import click
 
+from bot.cli import terminal
+
 EVERY = 3.0
 """Seconds between two lines; what takes less is told by nothing but its result."""
 
@@ -36,7 +38,7 @@ def reported() -> Iterator[None]:
     began = monotonic()
 
     def tell(*_: object) -> None:
-        what = f"{_at[0]}, " if _at[0] else ""
+        what = f"{terminal.line(_at[0])}, " if _at[0] else ""
         click.echo(f"... {what}{monotonic() - began:.0f} s", err=True)
 
     before = signal.signal(signal.SIGALRM, tell)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from bot.cli import terminal
 from bot.cli.disk import clone
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure, StrictCommand
@@ -82,12 +83,12 @@ def verify(revision: str, file: Path | None, repo: Path, repository: str, as_jso
             data = _tag(git, folder, tag)
             attested = check(tag, data, signers, lambda at: git.tree(at, package), expected)
         except ForgedError as error:
-            raise CommandFailure(str(error).removesuffix(".")) from error
+            raise CommandFailure(terminal.line(str(error)).removesuffix(".")) from error
         base = _part(attested.predicate, "base", "ref")
-        branches, entry = clone.ledger(git, base, package, number)
+        branches, entry = clone.ledger(git, folder, base, attested.commit, package, number)
     if entry is not None and entry.state == "withdrawn":
         raise CommandFailure(
-            f"{revision} was published and later withdrawn: {click.unstyle(entry.reason)}."
+            f"{revision} was published and later withdrawn: {terminal.line(entry.reason)}."
             " Use another revision; `git tag --list` shows them"
         )
     said = attested.predicate
@@ -172,14 +173,19 @@ def _told(revision: str, attested: Attested) -> str:
         f" (required: {_part(each, 'wanted')})"
         for each in said.get("gates", [])
     ]
-    return "\n".join(click.unstyle(line) for line in lines)
+    return "\n".join(_row(line) for line in lines)
+
+
+def _row(line: str) -> str:
+    """One row of a table, whose columns keep their places."""
+    return terminal.lines(" ".join(line.expandtabs().splitlines()))
 
 
 def _ledger(branches: Sequence[str], entry: LedgerEntry | None) -> str:
     """What the ledger says, for people; withdrawn it is not."""
     where = f" ({', '.join(branches)})" if branches else ""
     if entry is not None:
-        return f"  ledger      deprecated: {click.unstyle(entry.reason)}{where}"
+        return f"  ledger      deprecated: {terminal.line(entry.reason)}{where}"
     if not branches:
         return "  ledger      unknown: no publish branch was fetched, so it may have been withdrawn"
     return f"  ledger      not withdrawn{where}"

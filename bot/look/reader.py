@@ -166,6 +166,7 @@ class MirrorReader:
         others = policy.branches if isinstance(policy, Policy) else frozenset[str]()
         tips = (self.git.ref(names.branch_ref(branch)) for branch in others)
         packages = (self.git.difference("", each).packages for each in (tip, *tips) if each)
+        policy = replace(policy, observe=policy.observe or self.observes)
         return Whole(policy=policy, packages=frozenset().union(*packages))
 
     def observes_now(self) -> bool:

@@ -64,7 +64,7 @@ def observed(conclusion: Conclusion | None) -> str:
     """What stands before the text of a check where the bot only observes."""
     would = "still be in progress" if conclusion is None else f"be {_ENDED[conclusion]}"
     return (
-        "`.porchbot.yaml` says `mode: observe`: the bot writes these checks and nothing else here."
+        "The bot writes these checks only (`mode: observe`, or its operator's `PORCHBOT_MODE`)."
         f" In the default mode, this check would **{would}**.\n\n"
     )
 

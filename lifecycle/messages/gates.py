@@ -414,13 +414,13 @@ def clash_removed(tagging: Tagging) -> str:
 
 
 def tag_of_another_bot(name: str) -> str:
-    """A tag on the merge that another bot made."""
-    return f"another porchbot has published this merge as {code(name)}"
+    """A tag on the merge with a mark that is not ours: anybody who may push tags can write one."""
+    return f"the tag {code(name)} on this merge has the mark of another porchbot"
 
 
 ONE_BOT = (
-    "only one bot that publishes here: set `PORCHBOT_MODE=observe` for the other one, and delete"
-    " its tag if this bot should publish the merge"
+    "only one bot that publishes here: if there is another one, set `PORCHBOT_MODE=observe` for it;"
+    " delete the tag if this bot should publish the merge"
 )
 
 

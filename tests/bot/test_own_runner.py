@@ -38,7 +38,9 @@ async def test_it_is_not_given_the_secrets_of_the_bot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short-cut: start it as any other process, which inherits all."""
-    for secret in ("PORCHBOT_WEBHOOK_SECRETS", "PORCHBOT_GITHUB_PRIVATE_KEY", "DATABASE_URL"):
+    of_people = ("GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
+    ours = ("PORCHBOT_WEBHOOK_SECRETS", "PORCHBOT_GITHUB_PRIVATE_KEY", "DATABASE_URL")
+    for secret in (*ours, *of_people):
         monkeypatch.setenv(secret, "hunter2")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.corp:3128")
     started = OwnRunner(f"unix:{tmp_path}/runner.sock", (), tmp_path)

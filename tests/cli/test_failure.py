@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import failure
+from bot.cli import failure, terminal
+from bot.cli.dropin import CommandFailure
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,3 +72,53 @@ def _name(line: str) -> str:
     for end in "[>=<;! ":
         line = line.partition(end)[0]
     return line.lower().replace("_", "-").replace(".", "-")
+
+
+PRINTS = {
+    "about.py": "help, and a script",
+    "audit.py": "lines that JSON or a table writes",
+    "check.py": "lines that are cleaned part by part, for the colours between them",
+    "dropin.py": "messages, cleaned, behind a word in colour",
+    "dryrun.py": "lines that are cleaned part by part, and JSON",
+    "fn/catalog.py": "the catalog, which is ours",
+    "fn/place.py": "resources, as data",
+    "fn/render.py": "messages, cleaned",
+    "pkg/cat.py": "resources, as data",
+    "pkg/get.py": "words of ours",
+    "pkg/init.py": "a path that was given",
+    "pkg/update.py": "a number",
+    "progress.py": "what is being done, cleaned",
+    "runner.py": "the operator's address",
+    "secret.py": "names that the operator gave",
+    "setup.py": "the operator's App",
+    "terminal.py": "the one that cleans",
+    "verify.py": "lines that are cleaned part by part, and JSON",
+}
+"""Modules of the command line that print by themselves, and what."""
+
+
+def test_text_of_others_goes_to_a_terminal_by_one_module() -> None:
+    """Short-cut: each command prints what a repository, a forge or a tag says as it is."""
+    folder = ROOT / "bot/cli"
+    found = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if "click.echo(" in path.read_text(encoding="utf-8")
+    }
+    assert {each for each in found if not each.startswith("demo/")} == set(PRINTS)
+
+
+RAW = "a\x1b]0;b\x07\x9b1A\u202ec\rd"
+
+
+def test_nothing_in_a_message_is_obeyed_by_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Short-cut: verify alone is careful, and a message of any other command goes out raw."""
+    said = told(ValueError(RAW), capsys)[0]
+    CommandFailure(f"one\n\ttwo {RAW}").show()
+    shown = capsys.readouterr().err
+    terminal.say(RAW)
+
+    for text in (said, shown.replace("\n\t", ""), capsys.readouterr().out):
+        assert text.rstrip("\n").isprintable()
+        assert "a<U+001B>]0;b<U+0007><U+009B>1A<U+202E>c" in text
+    assert shown.startswith("error: one\n\ttwo a<")

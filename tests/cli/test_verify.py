@@ -336,6 +336,50 @@ def test_without_a_branch_nobody_knows_of_the_ledger(tmp_path: Path) -> None:
     assert "ledger      unknown: no publish branch was fetched" in verified(clone).output
 
 
+ORDERS = "\x1b]0;owned\x07\x1b[2K\x1b[8m\r\x9b1A\u202enet/core@v5 is verified"
+"""What a terminal obeys: CSI, OSC, a return, C1, and text turned around."""
+
+
+def test_nothing_that_a_tag_says_is_obeyed_by_a_terminal(made: SignedRepository) -> None:
+    """Short-cuts: only CSI is taken out; what is refused goes out raw, and hides the refusal."""
+    gates = [{"name": ORDERS, "actual": ORDERS, "wanted": f"1\n{ORDERS}"}]
+    for data, status in (
+        (made.data(name=f"net/core/v5{ORDERS}"), 1),
+        (made.data(gates=gates, base={"ref": ORDERS, "commit": "b" * 40}), 0),
+        (made.data(repository={"name": ORDERS, "id": "github:66"}), 1),
+    ):
+        made.tag(data)
+        done = verified(made)
+        assert done.exit_code == status, done.output
+        assert not [c for c in done.output if not c.isprintable() and c != "\n"]
+        assert "<U+001B>" in done.output
+    assert len(done.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize("detached", [True, False], ids=["the tag", "a branch at the tag"])
+def test_a_clone_of_the_tag_cannot_tell_that_it_was_not_withdrawn(
+    tmp_path: Path, *, detached: bool
+) -> None:
+    """Short-cut: HEAD stands in for a publish branch. It is the tag, which is never listed there.
+
+    Where HEAD says that it was withdrawn all the same, that counts.
+    """
+    clone = repository(tmp_path / "clone")
+    clone.tag(clone.data())
+    away = ["--detach"] if detached else ["-c", "mine"]
+    clone.git("switch", "--quiet", *away, clone.commit)
+    clone.git("update-ref", "-d", "refs/heads/main")
+
+    assert "ledger      unknown: no publish branch was fetched" in verified(clone).output
+
+    ledger = clone.folder / ".porchbot/ledger/net/core.yaml"
+    ledger.parent.mkdir(parents=True)
+    ledger.write_text("revisions: {v5: {state: withdrawn, reason: leaks}}")
+    clone.git("add", ".porchbot")
+    clone.git("commit", "--quiet", "-m", "ledger")
+    assert "later withdrawn: leaks" in verified(clone).output
+
+
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="git verifies with ssh-keygen")
 def test_git_verifies_what_we_sign_and_we_what_git_signs(
     made: SignedRepository, tmp_path: Path

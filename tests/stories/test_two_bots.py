@@ -106,7 +106,7 @@ def test_two_bots_of_one_app_leave_each_others_comments_and_checks(
     assert play.failing() == staging.failing() == []
     wait_for(
         "staging to say so",
-        lambda: "another porchbot" in summaries(play, number)["staging"].body or None,
+        lambda: "mark of another porchbot" in summaries(play, number)["staging"].body or None,
     )
 
 

@@ -49,7 +49,7 @@ def repository(folder: Path) -> str:
 
 
 def ledger(
-    git: RepositoryTrees, base: str, package: str, revision: int
+    git: RepositoryTrees, folder: Path, base: str, tagged: str, package: str, revision: int
 ) -> tuple[Sequence[str], LedgerEntry | None]:
     """Read what the ledgers of the publish branches say of a revision.
 
@@ -58,7 +58,9 @@ def ledger(
 
     Args:
         git: Reads the clone.
+        folder: The clone.
         base: The branch that the revision was merged to, such as "main".
+        tagged: The commit of the revision.
         package: Its path.
         revision: Its number.
 
@@ -74,9 +76,22 @@ def ledger(
     found = found or {ref: git.commit(ref) for ref in here}
     read = {ref: commit for ref, commit in found.items() if commit}
     entries = [_entry(git, commit, package, revision) for commit in dict.fromkeys(read.values())]
+    if "HEAD" in read and not any(entries) and not _tells(folder, read["HEAD"], base, tagged):
+        del read["HEAD"]
     told = sorted((e for e in entries if e is not None), key=lambda each: each.state)
     shown = [names.branch_name(ref).removeprefix("refs/remotes/") for ref in read]
     return shown, told[-1] if told else None
+
+
+def _tells(folder: Path, head: str, base: str, tagged: str) -> bool:
+    """Whether HEAD would have a withdrawal: it is that branch, or one that goes on from the tag.
+
+    A clone of the tag itself has just the commit that is tagged, which cannot say so.
+    """
+    on = said(folder, "symbolic-ref", "--quiet", "HEAD")
+    if on == names.branch_ref(base):
+        return True
+    return bool(on) and said(folder, "merge-base", tagged, head) == tagged != head
 
 
 def _entry(git: RepositoryTrees, commit: str, package: str, revision: int) -> LedgerEntry | None:

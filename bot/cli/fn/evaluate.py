@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bot.cli import terminal
 from bot.cli.disk import folder, parallel
 from bot.cli.dropin import CommandFailure, DropIn
 from bot.cli.fn import config, options, place
@@ -113,7 +114,7 @@ def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> 
     if result.failed:
         raise CommandFailure(_told(result.error)) if result.error else Silent()
     for finding in result.findings:
-        click.echo(f"[WARN] {finding}", err=True)
+        terminal.say(f"[WARN] {finding}", err=True)
 
 
 def _told(error: PackageError) -> str:
@@ -314,8 +315,8 @@ def _save(request: _Request, step: "kptfile_edit.Step", path: Path, config_path:
 
     new, message = kptfile_edit.add_function(kptfile.read_bytes(), function, step)
     folder.write(path, {KPTFILE: new})
-    click.echo(message, err=True)
+    terminal.say(message, err=True)
 
 
 def _not_saved() -> None:
-    click.echo("function not added: Kptfile not exists", err=True)
+    terminal.say("function not added: Kptfile not exists", err=True)

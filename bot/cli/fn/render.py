@@ -5,6 +5,7 @@ from typing import IO, Any
 
 import click
 
+from bot.cli import terminal
 from bot.cli.disk import folder, parallel
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import options, place
@@ -24,7 +25,7 @@ class RenderFailure(CommandFailure):
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message, if there is one."""
         if self.message:
-            click.echo(self.message, file=file, err=file is None)
+            click.echo(terminal.lines(self.message), file=file, err=file is None)
 
 
 @click.command(
@@ -106,17 +107,17 @@ def _write(
 def _sum_up(rendered: rendering.Rendered, report: RunReport, output: str) -> None:
     for finding in rendered.findings:
         if finding.severity is Severity.WARNING and not finding.function:
-            click.echo(f"[WARN] {finding}", err=True)
+            terminal.say(f"[WARN] {finding}", err=True)
     ran = sum(step.ok for step in rendered.steps)
     if rendered.failed:
         if rendered.partial:
             how = f"Partially executed {ran}" if ran else "Failed to execute any"
-            click.echo(f"{how} function(s) in {rendered.packages} package(s).", err=True)
+            terminal.say(f"{how} function(s) in {rendered.packages} package(s).", err=True)
         return
     report.end()
     if not output:
         text = f"Successfully executed {ran} function(s) in {rendered.packages} package(s)."
-        click.echo(text, err=True)
+        terminal.say(text, err=True)
 
 
 def _message(rendered: rendering.Rendered, path: Path) -> str:

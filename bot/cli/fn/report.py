@@ -3,8 +3,7 @@
 import time
 from collections.abc import Sequence
 
-import click
-
+from bot.cli import terminal
 from cadlib.render import status
 from cadlib.render.calls import FunctionCall, Step
 
@@ -91,4 +90,4 @@ def _duration(seconds: float) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    terminal.say(text, err=True)

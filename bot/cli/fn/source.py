@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli import halves
+from bot.cli import halves, terminal
 from bot.cli.disk import parallel
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import place
@@ -62,7 +62,7 @@ def source(args: tuple[str, ...], output: str, fn_config: str) -> None:
 
 def _warn(warnings: Sequence[str]) -> None:
     for each in warnings:
-        click.echo(f"[WARN] {each}", err=True)
+        terminal.say(f"[WARN] {each}", err=True)
 
 
 def _items(part: tuple[Files, Collection[str]]) -> tuple[bytes, list[str]]:

@@ -4,6 +4,7 @@ import os
 
 import click
 
+from bot.cli import terminal
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 
 _STYLES = ("TaggedStyle", "DoubleQuotedStyle", "LiteralStyle", "FoldedStyle", "FlowStyle")
@@ -61,7 +62,7 @@ def cat(
     data, findings = shown(files_of(given), look)
     click.echo(data, nl=False)
     for finding in findings:
-        click.echo(f"[Warn] {finding}", err=True)
+        terminal.say(f"[Warn] {finding}", err=True)
 
 
 def _refuse_others(given: str) -> None:

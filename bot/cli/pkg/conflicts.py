@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from bot.cli import terminal
 from cadlib.errors import PackageError, Place
 from cadlib.merge.conflicts import Conflict, ConflictPolicy
 
@@ -50,9 +51,9 @@ class ConflictReport:
             return
         failing = self.policy is ConflictPolicy.FAIL
         told = ", as --on-conflict upstream would end them" if failing else ""
-        click.echo(f"\n{len(conflicts)} conflict(s){told}:", err=True)
+        terminal.say(f"\n{len(conflicts)} conflict(s){told}:", err=True)
         for each in conflicts:
-            click.echo(f"  {each}", err=True)
+            terminal.say(f"  {each}", err=True)
         if failing:
             raise PackageError(
                 Place(),

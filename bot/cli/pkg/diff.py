@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bot.cli import terminal
 from bot.cli.disk import folder
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.given import path_and_version
@@ -138,7 +139,7 @@ def _tell(trees: Mapping[str, Files], kind: str) -> None:
             # The package is the newer state, except that upstream goes on to its target.
             old, new = (first, second) if kind == "remote" else (second, first)
             for change in changes(old, new):
-                click.echo(change)
+                terminal.say(str(change))
 
 
 def _places(found: "tuple[Change, ...]") -> set[str]:
@@ -149,9 +150,9 @@ def _places(found: "tuple[Change, ...]") -> set[str]:
 
 
 def _section(title: str, lines: list[str]) -> None:
-    click.echo(f"{title}:" if lines else f"{title}: nothing")
+    terminal.say(f"{title}:" if lines else f"{title}: nothing")
     for line in lines:
-        click.echo(f"  {line}")
+        terminal.say(f"  {line}")
 
 
 def _run(command: list[str], trees: Mapping[str, Files], kind: str, *, keep: bool) -> None:
@@ -162,13 +163,13 @@ def _run(command: list[str], trees: Mapping[str, Files], kind: str, *, keep: boo
             folder.write(staged / name, {**files})
         whole = [*command, *(str(staged / name) for name in trees)]
         if keep:
-            click.echo(" ".join(whole))
+            terminal.say(" ".join(whole))
         status = subprocess.run(whole, check=False).returncode  # noqa: S603 (the user's command)
     finally:
         if not keep:
             shutil.rmtree(staged)
     if status not in (0, 1):  # 1: there are differences
-        click.echo(
+        terminal.say(
             f"\nThe selected diff tool ({command[0]}) exited with an error. It may not support the"
             f" chosen diff type ({kind}). Choose another one with --diff-tool.\n"
         )

@@ -3,9 +3,7 @@
 from collections.abc import Generator
 from typing import TypeVar
 
-import click
-
-from bot.cli import progress
+from bot.cli import progress, terminal
 from bot.cli.disk.git_source import RemoteRepositories
 from cadlib.update.upstream import Answer, Fetch, ProgressMessage, Step
 
@@ -32,4 +30,4 @@ def drive(steps: Generator[Step, Answer, T], repositories: RemoteRepositories) -
                 answer = repositories.fetch(step)
                 progress.at("bringing the two sides together")
             case ProgressMessage(text):
-                click.echo(text, err=True)
+                terminal.say(text, err=True)

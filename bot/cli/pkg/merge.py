@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import progress
+from bot.cli import progress, terminal
 from bot.cli.disk import folder, swap
 from bot.cli.dropin import DropIn
 from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, ConflictReport
@@ -96,7 +96,7 @@ def merge_folders(
         trees, name=local.absolute().name, strategy=strategy, policy=report.policy
     )
     for line in outcome.said:
-        click.echo(line, err=True)
+        terminal.say(line, err=True)
     report.take(outcome.merged.conflicts)
     swap.write(output, changes(there, outcome.merged.files))
 

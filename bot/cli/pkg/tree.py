@@ -4,6 +4,7 @@ import os
 
 import click
 
+from bot.cli import terminal
 from bot.cli.dropin import DropIn, at_most
 
 
@@ -23,6 +24,6 @@ def tree(args: tuple[str, ...]) -> None:
 
     given = args[0] if args else "."
     text, findings = shown(files_of(given), os.path.basename(os.path.abspath(given)))
-    click.echo(text, nl=False)
+    terminal.say(text, nl=False)
     for finding in findings:
-        click.echo(f"[Warn] {finding}", err=True)
+        terminal.say(f"[Warn] {finding}", err=True)

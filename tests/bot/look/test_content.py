@@ -273,6 +273,18 @@ def test_a_broken_ledger_of_a_package_does_not_end_the_observing(remote: Remote)
     assert read.policy.observe
 
 
+@pytest.mark.parametrize("rules", [b"version: 1\n", b"a: [\n"], ids=["rules", "broken rules"])
+def test_a_bot_that_only_observes_does_so_for_the_whole_repository(
+    remote: Remote, rules: bytes
+) -> None:
+    """Short-cut: the mode is asked of proposals; the dashboard issue is answered all the same."""
+    remote.commit({**CORE, CONFIG: rules}, ref="refs/heads/main")
+
+    with opened(remote) as git:
+        assert not reader(git).whole().policy.observe
+        assert replace(reader(git), observes=True).whole().policy.observe
+
+
 PROD = b"access: {paths: [{directory: net/prod, approve: {require: 2}}, {directory: net}]}\n"
 AROUND: dict[str, bytes | str] = {".porchbot.yaml": PROD, "net/prod/a/cm.yaml": b"a"}
 WHOLE: dict[str, bytes | str] = {**AROUND, "net/Kptfile": b"kind: Kptfile\n"}
