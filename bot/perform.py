@@ -39,7 +39,7 @@ from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import CLAIM, TAGS, MergeRefusal, Revision, StoreError
 from bot.tasks import end
-from lifecycle import memory, names, records
+from lifecycle import memory, names, records, replay
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -66,7 +66,7 @@ from lifecycle.actions import (
     Suggest,
     Tag,
 )
-from lifecycle.events import Frozen, Overridden
+from lifecycle.events import Overridden
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
@@ -519,7 +519,7 @@ class Performer:
             known = await self._freezes.recall()
         except ForgeRefusedError as error:
             return str(error)
-        frozen = {event.comment for event in known if isinstance(event, Frozen)}
+        frozen = {event.comment for event in replay.freezes(known)}
         return FROZEN if any(frozen - each.freezes for each in publishing) else ""
 
     async def _keep(self, action: Keep | KeepFreezes) -> None:

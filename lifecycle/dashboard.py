@@ -7,8 +7,10 @@ from lifecycle import memory
 from lifecycle.actions import Action, Keep
 from lifecycle.assess import keep_freezes
 from lifecycle.commands import answers
+from lifecycle.events import Answered
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
+from lifecycle.observing import observed
 
 
 def decide(facts: Facts) -> list[Action]:
@@ -20,9 +22,15 @@ def decide(facts: Facts) -> list[Action]:
     return [
         action
         for issue in facts.proposals
-        if not issue.rules.policy.observe
-        for action in _decide(facts, issue)
+        for action in (_pass_over(issue) if observed(issue) else _decide(facts, issue))
     ]
+
+
+def _pass_over(issue: Proposal) -> list[Action]:
+    """What is said while the bot only observes does not count later: the database alone knows."""
+    said = answers.pending(issue, memory.read(issue))
+    log = frozenset(Answered(comment=comment.id) for comment, _ in said)
+    return [Keep(issue.place.number, log)] if log else []
 
 
 def _decide(facts: Facts, issue: Proposal) -> list[Action]:

@@ -11,6 +11,7 @@ from bot.look.assemble import Looked, Looker
 from bot.store.values import Adoption
 from lifecycle import records
 from lifecycle.access import Person
+from lifecycle.commands import parse as commands
 from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
@@ -60,6 +61,7 @@ class DashboardLooker:
         credentials = await looker.forge.git_credentials()
         with await looker.offload(looker.mirror.open, credentials, since) as git:
             whole = await looker.offload(looker.reader(git, adoption).whole)
+        said, answers = await looker.offload(self._read, comments, issue.number)
         found = Proposal(
             place=ProposalPlace(
                 number=issue.number,
@@ -76,8 +78,8 @@ class DashboardLooker:
             people=Participants(author=Person(0, "", bot=True), organization=me.owner),
             content=Content(touched=()),
             talk=Discussion(
-                comments=tuple(c for c in comments if not c.ours),
-                answers=tuple(self._recorded(c, issue.number) for c in comments if c.ours),
+                comments=said,
+                answers=answers,
                 kept=kept,
                 written=written,
             ),
@@ -97,6 +99,15 @@ class DashboardLooker:
         )
         seen, nothing = frozenset(comment.id for comment in comments), frozenset[int]()
         return Looked(facts, read, seen, nothing, {}, {}, nothing)
+
+    def _read(
+        self, comments: Sequence[Comment], number: int
+    ) -> tuple[tuple[Comment, ...], tuple[Comment, ...]]:
+        """What people said, and our own answers with their records."""
+        said = tuple(comment for comment in comments if not comment.ours)
+        for comment in said:
+            commands.parse(comment.body)  # remembered for the decision
+        return said, tuple(self._recorded(c, number) for c in comments if c.ours)
 
     def _recorded(self, comment: Comment, number: int) -> Comment:
         """One of our comments, with its records."""

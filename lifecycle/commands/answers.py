@@ -202,11 +202,14 @@ def answer(
 ) -> AfterCommands:
     """Answer every comment that waits for it."""
     state = AfterCommands(proposal, remembered)
-    for each in tuple(_heard(proposal, remembered, table)):
-        if each.outdated(proposal) and not each.plain:
+    outdated = [e for e in _heard(proposal, remembered, table) if e.outdated(proposal)]
+    for each in outdated:
+        if not each.plain:
             state = _leave(CommandRequest(facts, each.comment, table), state)
+    partly = {each.comment.id for each in outdated}
     for comment, parsed in pending(proposal, remembered, table):
-        state = _answer_one(CommandRequest(facts, comment, table), state, parsed)
+        request = CommandRequest(facts, comment, table)
+        state = _answer_one(request, state, parsed, partly=comment.id in partly)
     return state
 
 
@@ -234,7 +237,7 @@ def _leave(request: CommandRequest, state: AfterCommands) -> AfterCommands:
 
 
 def _answer_one(
-    request: CommandRequest, state: AfterCommands, parsed: ParsedComment
+    request: CommandRequest, state: AfterCommands, parsed: ParsedComment, *, partly: bool
 ) -> AfterCommands:
     facts, response = request.facts, CommandResponse(state.proposal, state.memory)
     if request.comment.edited:
@@ -247,6 +250,8 @@ def _answer_one(
         for problem in parsed.problems:
             said = texts.not_understood(problem.text())
             response = replace(response.say(said), confused=True)
+        if partly:
+            response = replace(response.say(texts.PARTLY_BEFORE_THE_RULES), confused=True)
     if response.waits:
         # Asked for and not yet done is found again, the other way round is not.
         return replace(state, actions=(*state.actions, *response.effects))

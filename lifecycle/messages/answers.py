@@ -38,6 +38,10 @@ BEFORE_THE_RULES = (
     "`.porchbot.yaml` changed after you wrote this, and only the new version makes your comment a"
     " command, so nothing was done. Comment again."
 )
+PARTLY_BEFORE_THE_RULES = (
+    "`.porchbot.yaml` changed after you wrote this, and only the new version makes another line of"
+    " your comment a command, so that line was not acted on. Comment it again."
+)
 WHILE_BROKEN = (
     "The configuration cannot be read, so nobody can tell whom it names: until that is repaired it"
     " takes an administrator."

@@ -114,6 +114,15 @@ def over(until: datetime) -> str:
     return f"`/freeze` refused: {moment(until)} is in the past. Give a later time, or leave it out."
 
 
+def frozen_twice(path: str) -> str:
+    """The answer to a second `/freeze` of one folder in one comment."""
+    what = name(path) if path else "everything"
+    return (
+        f"`/freeze` refused: this comment freezes {what} already. Write the second one in a comment"
+        " of its own."
+    )
+
+
 def nothing_there(path: str, reason: str, nearest: Sequence[str]) -> str:
     """The answer to `/freeze` of a folder without packages."""
     near = some(code(f"/freeze {folder}/ …") for folder in nearest)

@@ -23,7 +23,7 @@ from bot.store.hints import NOTHING
 from bot.store.port import Store
 from bot.store.values import MergeRefusal, Revision
 from lifecycle.actions import DeleteTag, Tag
-from lifecycle.events import REPOSITORY, Frozen, Log
+from lifecycle.events import REPOSITORY, Frozen, Log, Thawed
 from lifecycle.facts.conversation import Written
 from lifecycle.names import Ref, Sha
 from tests.bot.git.server import TOKEN, Remote, serve
@@ -274,6 +274,11 @@ async def test_no_tag_is_made_of_what_was_frozen_since_it_was_decided(
     assert ends.frozen == {freeze}
     assert not [ref for ref in remote.refs() if ref.startswith("refs/tags/")]
 
+    both = ends.frozen
+    ends.frozen |= {Thawed(person="owner", at=MERGED, comment=10, lifts=("9",))}
+    lifted = [replace(tag, ref=Ref(f"{tag.ref}1")) for tag in tags]
+    assert await tagged(performs, lifted) is ActionOutcome.DONE
+    ends.frozen = both
     knowing = [replace(tag, freezes=frozenset({9})) for tag in tags]
     assert await tagged(performs, knowing) is ActionOutcome.DONE
 

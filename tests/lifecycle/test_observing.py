@@ -5,8 +5,10 @@ from datetime import timedelta
 from typing import get_args
 
 from bot import config
-from lifecycle.actions import Action, AskPublish, SetCheck
+from lifecycle import dashboard
+from lifecycle.actions import Action, AskPublish, Keep, SetCheck
 from lifecycle.decide import conclude, decide
+from lifecycle.events import Answered
 from lifecycle.facts.checks import Conclusion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import ReleaseNotes
@@ -237,3 +239,25 @@ def test_no_action_but_the_observing_check_whatever_there_is_to_do() -> None:
                 assert action.conclusion is Conclusion.NEUTRAL, name
                 assert action.buttons == (), name
     assert active == set(get_args(Action)), "each kind of action has facts that lead to it"
+
+
+def test_what_is_said_on_the_dashboard_meanwhile_does_not_count_later() -> None:
+    """Short-cut refused: it is left until the mode ends, and freezes everything then."""
+    watching = Policy(observe=True)
+    issue = changed(
+        PROPOSAL,
+        issue=True,
+        closed=True,
+        touched=(),
+        rules=Rules(policy=watching, digest=watching.digest),
+        comments=(said(APPROVER, "/freeze fire"), said(APPROVER, "thanks", 101)),
+    )
+
+    (kept,) = dashboard.decide(facts(issue))
+
+    assert kept == Keep(issue.place.number, frozenset({Answered(comment=100)}))
+    active = Policy()
+    later = changed(
+        issue, rules=Rules(policy=active, digest=active.digest), kept=frozenset(kept.log)
+    )
+    assert dashboard.decide(facts(later)) == []

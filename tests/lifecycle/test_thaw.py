@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from lifecycle.actions import KeepFreezes
+from lifecycle.actions import KeepFreezes, Reply
 from lifecycle.decide import decide
 from lifecycle.events import Frozen, Thawed
 from tests.lifecycle.samples import APPROVER, NOW, PROPOSAL, changed, facts, said
@@ -51,3 +51,21 @@ def test_who_thaws_and_freezes_in_one_comment_is_frozen_however_often_it_is_read
     actions = decide(facts(proposal, freezes=frozenset({own})))
 
     assert not [a for a in actions if isinstance(a, KeepFreezes)]
+
+
+@pytest.mark.parametrize("first", [frozenset[Frozen](), None], ids=["first look", "second look"])
+def test_a_folder_is_frozen_once_by_one_comment(first: frozenset[Frozen] | None) -> None:
+    """Short-cut refused: both are answered with "frozen", and one of them is lost."""
+    comment = said(APPROVER, "/freeze net/ for 2h fire\n/freeze net/ an incident\n/freeze flood")
+    ours = {"person": "approver", "at": NOW, "comment": 100}
+    net = Frozen(**ours, path="net", until=NOW + 2 * HOUR, reason="fire")  # type: ignore[arg-type]
+    known = frozenset({net}) if first is None else first
+    proposal = changed(PROPOSAL, comments=(comment,))
+
+    actions = decide(facts(proposal, freezes=known))
+
+    kept = {e for a in actions if isinstance(a, KeepFreezes) for e in a.log}
+    everything = Frozen(**ours, reason="flood")  # type: ignore[arg-type]
+    assert kept | known == {net, everything}
+    (reply,) = (a for a in actions if isinstance(a, Reply))
+    assert "`/freeze` refused: this comment freezes `net` already" in reply.body

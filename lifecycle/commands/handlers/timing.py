@@ -62,6 +62,9 @@ def freeze(
         until=until,
         reason=command.reason,
     )
+    before = (each for each in response.memory.freezes if isinstance(each, Frozen))
+    if any(each.name == frozen.name and each != frozen for each in before):
+        return response.refuse(texts.frozen_twice(frozen.path))
     if _is_too_much(request, response, frozen):
         return response.refuse(texts.TOO_MUCH_FROZEN)
     return response.cause(frozen).say(texts.freeze_done(frozen))

@@ -6,7 +6,7 @@ import pytest
 
 from lifecycle import memory
 from lifecycle.access import AccessAction, AppSource, Person, Role, RoleSource
-from lifecycle.actions import Reply
+from lifecycle.actions import React, Reaction, Reply
 from lifecycle.assess import assess
 from lifecycle.commands.answers import by_rules_since, pending
 from lifecycle.facts.proposal import Proposal, Rules
@@ -90,3 +90,15 @@ def test_who_may_wait_for_an_answer_gets_one() -> None:
     (reply,) = (each for each in actions if isinstance(each, Reply))
     assert "changed after you wrote this" in reply.body
     assert not held(young)
+
+
+@pytest.mark.parametrize(("days", "told"), [(2, True), (4, False)])
+def test_a_line_that_meant_nothing_beside_a_command_is_told(days: float, told: bool) -> None:
+    """Short-cut refused: a rocket for all of a comment of which half was done."""
+    proposal = asked(APPROVER, "/nack\n/hold", ruled(days))
+
+    actions = assess(facts(proposal), proposal).actions
+
+    said_so = [a.body for a in actions if isinstance(a, Reply) and "another line" in a.body]
+    assert bool(said_so) is told
+    assert (Reaction.CONFUSED in {a.reaction for a in actions if isinstance(a, React)}) is told
