@@ -68,7 +68,7 @@ def test_a_branch_that_may_not_be_deleted_is_left_and_said(play: World) -> None:
     play.approver.says(number, "/approve")
 
     play.author.waits_for_tag("net/core/v1")
-    summary = play.author.waits_for_summary(number, f"The branch `{BRANCH}` is left")
+    summary = play.author.waits_for_summary(number, f"The branch `{BRANCH}` was not deleted")
     assert "the bot's push was refused" in summary
     play.rests()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import httpx
 import pytest
@@ -145,11 +146,11 @@ def test_an_issue_is_talked_in_like_a_pull_request(world: World, pull: Pull) -> 
     assert [i.number for i in author.get_issues()] == [pull.number]
     assert author.get_issue(made.number).state_reason == "not_planned"
     made.lock("off-topic")
-    assert refused(lambda: world.repository("outsider").get_issue(2).create_comment("x")) == (
-        403,
-        "Unable to create comment because issue is locked.",
-    )
-    world.bot().get_issue(2).create_comment("the App may")
+    for repository in (world.repository("outsider"), world.bot()):
+        assert refused(partial(repository.get_issue(2).create_comment, "x")) == (
+            403,
+            "Unable to create comment because issue is locked.",
+        )
     names = [h.name for h in world.hooks() if h.name.startswith("issues.")]
     assert names == [
         "issues.opened",

@@ -6,7 +6,13 @@ import pytest
 
 from bot.forges.github.http import GitHubAnswer
 from bot.forges.github.merging import merge_failure
-from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, MergeResult
+from bot.forges.port import (
+    ForgeBusyError,
+    ForgeDeniedError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    MergeResult,
+)
 from lifecycle.facts.merging import MergeFailure, MergeObstacle
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -83,7 +89,7 @@ ERRORS: dict[str, tuple[int, str, type[Exception]]] = {
     "a limit": (403, "You have exceeded a secondary rate limit.", ForgeBusyError),
     "the older words of a limit": (403, "You have triggered an abuse detection", ForgeBusyError),
     "no leave": (403, "Resource not accessible by integration", ForgeRefusedError),
-    "a token that nobody knows yet": (401, "Bad credentials", ForgeBusyError),
+    "a token that nobody knows yet": (401, "Bad credentials", ForgeDeniedError),
     "not there": (404, "Not Found", ForgeMissingError),
 }
 
