@@ -243,6 +243,7 @@ class Schema:
     Attributes:
         closed: Whether a key that the schema does not name is a problem.
         elsewhere: Keys that may stand anywhere although the schema does not name them.
+        forge: Whose description it is, for people.
     """
 
     def __init__(
@@ -253,8 +254,10 @@ class Schema:
         closed: bool,
         elsewhere: frozenset[str] = frozenset(),
         kind: Any = Draft202012Validator,
+        forge: str = "GitHub",
     ) -> None:
         self.closed = closed
+        self.forge = forge
         self.elsewhere = elsewhere
         self._sound: set[bytes] = set()
         self._schema = schema
@@ -279,7 +282,7 @@ class Schema:
             found = [_told(error) for error in self._validator.iter_errors(value)]
         if self.closed:
             found += [
-                f"{place}: GitHub does not describe this key"
+                f"{place}: {self.forge} does not describe this key"
                 for place in self._extra([self._schema], value, "")
             ]
         if not found:
@@ -363,11 +366,14 @@ class Validator:
     Compiled schemas are kept, so that one validator serves thousands of answers.
 
     Attributes:
+        forge: Whose descriptions these are.
         closed: Whether a key that GitHub does not describe is a problem. Recordings are held
             against it open, for GitHub sends more than it describes.
         answers: How often each (method, template, status) was seen.
         webhooks: How often each `event/action` was seen.
     """
+
+    forge = "GitHub"
 
     def __init__(self, *, closed: bool = True) -> None:
         self.closed = closed
@@ -390,12 +396,12 @@ class Validator:
             return self._unrouted(exchange)
         if template.endswith("graphql"):
             self.answers[method, "/graphql", status] += 1
-            return _prefixed(f"{method} /graphql -> {status}", self._graphql(exchange))
+            return prefixed(f"{method} /graphql -> {status}", self._graphql(exchange))
         self.answers[method, template, status] += 1
         where = f"{method} {template} -> {status}"
         operation = self._operations.get(template, {}).get(method.lower())
         if operation is None and (method, template) in UNDESCRIBED:
-            return _prefixed(where, self._error(exchange) if status >= 400 else ())
+            return prefixed(where, self._error(exchange) if status >= 400 else ())
         if operation is None:
             return [
                 f"{where}: GitHub's description has no such operation; if it should, add it to"
@@ -404,15 +410,24 @@ class Validator:
         found = list(self._response(operation, exchange))
         if status < 400:
             found += self._request(operation, exchange)
-        return _prefixed(where, found)
+        return prefixed(where, found)
 
-    def webhook(self, event: str, payload: Any) -> list[str]:
-        """Return what is wrong with the payload of a webhook.
+    def webhook(self, event: str, headers: Mapping[str, str], payload: Any) -> list[str]:
+        """Return what is wrong with a webhook: the payload, and what the headers say of it.
 
         Args:
             event: The header `X-GitHub-Event`, such as `pull_request`.
+            headers: As they were sent.
             payload: The body as parsed JSON.
         """
+        found = self.payload(event, payload)
+        named = {name.lower(): value for name, value in headers.items()}.get("x-github-event")
+        if named != event:
+            found.append(f"webhook {event}: the header X-GitHub-Event says {named!r}")
+        return found
+
+    def payload(self, event: str, payload: Any) -> list[str]:
+        """Return what is wrong with the payload of a webhook; see `webhook`."""
         action = payload.get("action") if isinstance(payload, dict) else None
         name = f"{event}/{action}" if action is not None else event
         self.webhooks[name] += 1
@@ -425,7 +440,7 @@ class Validator:
         components = self._webhook_spec["components"]
         key = ("webhook", name)
         schema = self._schema(key, self._events[name], components, self._event_keys)
-        return _prefixed(f"webhook {name}", schema.problems(payload))
+        return prefixed(f"webhook {name}", schema.problems(payload))
 
     @cached_property
     def operations(self) -> list[tuple[str, str]]:
@@ -515,7 +530,7 @@ class Validator:
         where = f"{method} {exchange.path} -> {status}"
         if status not in _ANYWHERE and status < 500:
             return [f"{where}: the answer names no route of GitHub's description"]
-        return _prefixed(where, self._error(exchange))
+        return prefixed(where, self._error(exchange))
 
     def _response(self, operation: Json, exchange: Exchange) -> Iterator[str]:
         status, body = exchange.status, exchange.response_body
@@ -656,7 +671,7 @@ def _media_type(exchange: Exchange) -> str | None:
     return "application/json" if "json" in kind else None
 
 
-def _prefixed(where: str, problems: Iterable[str]) -> list[str]:
+def prefixed(where: str, problems: Iterable[str]) -> list[str]:
     """Return problems with the operation before each; what is too much is counted."""
     found = [f"{where}: {problem}" for problem in problems]
     if len(found) > MOST_PROBLEMS:

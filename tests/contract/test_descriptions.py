@@ -273,15 +273,15 @@ class TestWebhooks:
     def test_the_action_is_part_of_the_event(self) -> None:
         """Short-cut: check against any description of the event."""
         assert (
-            "no such event and action" in Validator().webhook("ping", ping() | {"action": "x"})[0]
+            "no such event and action" in Validator().payload("ping", ping() | {"action": "x"})[0]
         )
-        assert "no such event and action" in Validator().webhook("pull_request", {})[0]
+        assert "no such event and action" in Validator().payload("pull_request", {})[0]
 
     def test_finds_missing_wrong_and_invented(self) -> None:
-        assert Validator().webhook("ping", ping()) == []
+        assert Validator().payload("ping", ping()) == []
         wrong = ping() | {"hook_id": "1", "invented_key": 1}
         del wrong["hook"]["active"]
-        told = "\n".join(Validator().webhook("ping", wrong))
+        told = "\n".join(Validator().payload("ping", wrong))
         assert "'active' is a required property" in told
         assert "/hook_id: '1' is not of type 'integer'" in told
         assert "/invented_key: GitHub does not describe this key" in told
@@ -324,7 +324,7 @@ class TestWatch:
 def test_the_report_counts_used_and_unused() -> None:
     validator = Validator()
     validator.answer(reaction())
-    validator.webhook("ping", ping())
+    validator.payload("ping", ping())
     lines = report(validator.answers, validator.webhooks, validator)
     total = sum(len(methods.split()) for methods in OPERATIONS.values())
     assert lines[0] == f"operations used: 1 of {total}; answers validated: 1"
@@ -419,10 +419,10 @@ def _payloads() -> list[Path]:
 def test_passes_real_webhooks_with_the_fields_added_since(path: Path) -> None:
     payload = json.loads(path.read_text(encoding="utf-8"))
     event = path.parent.name
-    assert Validator(closed=False).webhook(event, repaired(payload)) == []
+    assert Validator(closed=False).payload(event, repaired(payload)) == []
     if "action" in payload:
         twisted = deepcopy(payload) | {"action": "exploded"}
-        assert "no such event and action" in Validator().webhook(event, twisted)[0]
+        assert "no such event and action" in Validator().payload(event, twisted)[0]
     lost = without(payload, "sender")
     if "sender" in payload and event not in ("ping", "merge_group"):  # there it may be missing
-        assert Validator().webhook(event, lost) != []
+        assert Validator().payload(event, lost) != []

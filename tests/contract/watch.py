@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from tests.contract.descriptions import Exchange, Validator
+from tests.contract.gitlab import GitLabValidator
 
 MOST_TOLD = 25
 """How many different problems the failure names."""
@@ -39,6 +40,12 @@ def session_validator() -> Validator:
     return Validator()
 
 
+@cache
+def gitlab_validator() -> GitLabValidator:
+    """Return its like for GitLab's dialect."""
+    return GitLabValidator()
+
+
 class Watch:
     """Collects what was wrong with the answers and webhooks of one forge.
 
@@ -46,7 +53,7 @@ class Watch:
         problems: Problem to how often it was seen, in the order of their first sight.
     """
 
-    def __init__(self, validator: Validator | None = None) -> None:
+    def __init__(self, validator: Validator | GitLabValidator | None = None) -> None:
         self.problems: dict[str, int] = {}
         self._validator = validator or session_validator()
 
@@ -63,11 +70,7 @@ class Watch:
 
     def webhook(self, event: str, headers: Mapping[str, str], payload: Any) -> None:
         """Validate one webhook: the payload, and that the headers name the same event."""
-        found = self._validator.webhook(event, payload)
-        named = {name.lower(): value for name, value in headers.items()}.get("x-github-event")
-        if named != event:
-            found.append(f"webhook {event}: the header X-GitHub-Event says {named!r}")
-        self._note(found)
+        self._note(self._validator.webhook(event, headers, payload))
 
     def verify(self) -> None:
         """Fail if anything was wrong.
@@ -81,7 +84,8 @@ class Watch:
         rest = len(lines) - MOST_TOLD
         told = lines[:MOST_TOLD] + ([f"  and {rest} more"] if rest > 0 else [])
         raise AssertionError(
-            "the sandbox forge does not keep to GitHub's descriptions:\n" + "\n".join(told)
+            f"the sandbox forge does not keep to {self._validator.forge}'s descriptions:\n"
+            + "\n".join(told)
         )
 
     def _note(self, found: list[str]) -> None:
@@ -90,12 +94,16 @@ class Watch:
 
 
 @contextmanager
-def watched(forge: Watchable) -> Iterator[Watch]:
+def watched(forge: Watchable, dialect: str = "github") -> Iterator[Watch]:
     """Validate everything that a forge sends within the block, and fail at its end if need be.
 
     A failure of the block itself goes first; then the problems are left to its own next run.
+
+    Args:
+        forge: What is watched.
+        dialect: Which it speaks: "github" or "gitlab".
     """
-    watch = Watch()
+    watch = Watch({"github": session_validator, "gitlab": gitlab_validator}[dialect]())
     watch.attach(forge)
     yield watch
     watch.verify()
