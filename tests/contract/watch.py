@@ -103,7 +103,7 @@ def watched(forge: Watchable, dialect: str = "github") -> Iterator[Watch]:
         forge: What is watched.
         dialect: Which it speaks: "github" or "gitlab".
     """
-    watch = Watch({"github": session_validator, "gitlab": gitlab_validator}[dialect]())
+    watch = Watch(gitlab_validator() if dialect == "gitlab" else session_validator())
     watch.attach(forge)
     yield watch
     watch.verify()
