@@ -57,6 +57,10 @@ VIOLATIONS = {
         "bot/sandbox/github/graphql/threads.py",
         "import bot.sandbox.github.graphql.fields",
     ),
+    "The folder bot/sandbox/gitlab": (
+        "bot/sandbox/gitlab/levels.py",
+        "import bot.sandbox.gitlab.http",
+    ),
     "The folder bot/sandbox/pages": (
         "bot/sandbox/pages/views.py",
         "import bot.sandbox.pages.routes",

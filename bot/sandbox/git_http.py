@@ -24,12 +24,11 @@ from bot.sandbox.git import ls_refs
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.records.refs import PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.rules import pushing
-from bot.sandbox.rules.accounts import Accounts, Caller
+from bot.sandbox.rules.pushing import Door, Visitor
 from bot.sandbox.rules.state import ForgeState
 
 _PATH = re.compile(
-    r"/(?P<owner>[\w.\-\[\]%]+)/(?P<repo>[\w.\-]+?)(?:\.git)?"
+    r"/(?P<owner>[\w.\-\[\]%/]+)/(?P<repo>[\w.\-]+?)(?:\.git)?"
     r"/(?P<rest>info/refs|git-upload-pack|git-receive-pack)"
 )
 _CHUNK = 65_536  # bytes read from git at a time
@@ -43,7 +42,7 @@ class _Asked:
     rest: str
     service: str
     repo: Repository | None
-    caller: Caller
+    caller: Visitor
     moved: str | None = None
 
     @property
@@ -61,12 +60,12 @@ class GitHttp:
     """The ASGI app of git over smart HTTP."""
 
     def __init__(
-        self, state: ForgeState, store: BareStore, accounts: Accounts, faults: Faults, web: str
+        self, state: ForgeState, store: BareStore, door: Door, faults: Faults, web: str
     ) -> None:
         self._state = state
         self._web = web
         self._store = store
-        self._accounts = accounts
+        self._door = door
         self._faults = faults
         self._pushing: dict[int, asyncio.Lock] = {}
         self._refs: dict[int, ls_refs.RefList] = {}
@@ -112,7 +111,7 @@ class GitHttp:
         elif asked.moved is not None and refused is None:
             await respond(send, 301, [("Location", asked.moved)])
         elif refused is not None or asked.repo is None:
-            await _refuse(send, refused or RefusedError(404, "Not Found"))
+            await self._refuse(send, refused or RefusedError(404, "Not Found"))
         elif asked.writes and asked.rest == "git-receive-pack":
             async with self._pushing.setdefault(asked.repo.id, asyncio.Lock()):
                 await self._push(asked, asked.repo, plan, scope, receive, send)
@@ -122,6 +121,12 @@ class GitHttp:
             await self._upload(asked, asked.repo, plan, scope, receive, send)
         else:
             await self._backend(asked, asked.repo, plan, scope, receive, send, None)
+
+    async def _refuse(self, send: Send, refused: RefusedError) -> None:
+        headers = [("Content-Type", "text/plain; charset=utf-8")]
+        if refused.status == 401:
+            headers.append(("WWW-Authenticate", f'Basic realm="{self._door.realm}"'))
+        await respond(send, refused.status, headers, f"remote: {refused.message}\n".encode())
 
     async def _capabilities(
         self,
@@ -192,22 +197,23 @@ class GitHttp:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         rest = match["rest"] if match else ""
         service = query.get("service", [""])[0] if rest == "info/refs" else rest
-        caller, repo, moved = Caller(), None, None
+        caller = self._door.visitor(None)
+        repo, moved = None, None
         refused: RefusedError | None = None
         with self._state.lock:
             try:
-                caller = self._accounts.caller(headers.get("authorization"))
+                caller = self._door.visitor(headers.get("authorization"))
                 if match is not None:
                     owner, name = unquote(match["owner"]), match["repo"]
                     former = self._state.moved(owner, name)
                     repo = former or self._state.repository(owner, name)
                     writes = service == "git-receive-pack"
-                    pushing.allow(self._state, caller, repo, writes=writes)
+                    caller.allow(repo, writes=writes)
                     if former is not None:
                         query = scope.get("query_string", b"").decode("latin-1")
                         moved = f"{self._web}/{former.full_name}.git/{rest}?{query}".rstrip("?")
             except RefusedError as no:
-                # Without a name, GitHub asks for one before it says what is not there.
+                # Without a name, a forge asks for one before it says what is not there.
                 refused = no if caller.user is not None else RefusedError(401, "No account given")
         asked = _Asked(
             method=scope["method"],
@@ -229,7 +235,7 @@ class GitHttp:
         receive: Receive,
         send: Send,
     ) -> None:
-        judge = PushCheck(self._state, self._store, repo, asked.caller, self._web)
+        judge = PushCheck(self._state, self._store, repo, asked.caller)
         async with git_hook.HookServer(self._hooks, judge) as hook:
             await self._backend(asked, repo, plan, scope, receive, send, hook)
 
@@ -305,22 +311,19 @@ class PushCheck:
     """Checks whether a pushed ref may move, with what git has received."""
 
     def __init__(
-        self, state: ForgeState, store: BareStore, repo: Repository, caller: Caller, web: str
+        self, state: ForgeState, store: BareStore, repo: Repository, caller: Visitor
     ) -> None:
         self._state = state
         self._store = store
         self._repo = repo
         self._caller = caller
-        self._web = web
 
     def __call__(self, change: RefChange, objects: str) -> PushVerdict:
         """Judge one ref with the objects that git has received."""
         path = self._store.path(self._repo.id)
         received = git_hook.Received(path, objects, self._store.environment)
         with self._state.lock:
-            return pushing.judge(
-                self._state, self._repo, change, received, caller=self._caller, web=self._web
-            )
+            return self._caller.judge(self._repo, change, received)
 
 
 class _Counted:
@@ -342,13 +345,6 @@ def _protocol(scope: Scope) -> str:
 
 def _template(asked: _Asked) -> str:
     return f"/{{owner}}/{{repo}}.git/{asked.rest}"
-
-
-async def _refuse(send: Send, refused: RefusedError) -> None:
-    headers = [("Content-Type", "text/plain; charset=utf-8")]
-    if refused.status == 401:
-        headers.append(("WWW-Authenticate", 'Basic realm="GitHub"'))
-    await respond(send, refused.status, headers, f"remote: {refused.message}\n".encode())
 
 
 async def _feed(process: asyncio.subprocess.Process, receive: Receive) -> None:

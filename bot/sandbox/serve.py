@@ -9,20 +9,31 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import uvicorn
 
+from bot.sandbox.api import Exchange, Links
 from bot.sandbox.asgi import App, Receive, Scope, Send, raw_path
 from bot.sandbox.faults.calls import Faults
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.git_http import GitHttp, is_git
-from bot.sandbox.github.http import Exchange, GitHubApi
-from bot.sandbox.github.json import Links
-from bot.sandbox.github.sending import Hooks
+from bot.sandbox.github import deliveries as github_deliveries
+from bot.sandbox.github.door import GitHubDoor
+from bot.sandbox.github.http import GitHubApi
+from bot.sandbox.gitlab import deliveries as gitlab_deliveries
+from bot.sandbox.gitlab.door import GitLabDoor
+from bot.sandbox.gitlab.http import GitLabApi
+from bot.sandbox.gitlab.tokens import Tokens
 from bot.sandbox.pages.routes import Pages
 from bot.sandbox.rules.accounts import Accounts
+from bot.sandbox.rules.pushing import Door
 from bot.sandbox.rules.state import ForgeState
+from bot.sandbox.sending import Hooks
+
+AnyHooks = Hooks[github_deliveries.Deliveries] | Hooks[gitlab_deliveries.Deliveries]
+
+_VERSIONS = {"github": "v3", "gitlab": "v4"}
 
 
 def _now() -> datetime:
@@ -33,15 +44,19 @@ class SandboxForge:
     """The whole forge: state, HTTP apps, webhooks, faults; serves while it is entered.
 
     Attributes:
+        dialect: `github` or `gitlab`.
         state: The forge's rules and memory; hold `state.lock` around what is not set-up.
-        accounts: Mints and reads tokens.
+        accounts: Mints and reads tokens of GitHub's dialect.
+        tokens: Mints and reads tokens of GitLab's dialect.
         faults: What goes wrong, and the log of calls.
         hooks: Webhooks that were sent; `hooks.idle()` waits for them.
-        api_url: `http://127.0.0.1:PORT/api/v3`, PyGithub's `base_url`.
+        api_url: `http://127.0.0.1:PORT/api/v3`, PyGithub's `base_url`; `…/api/v4` in GitLab's
+            dialect (python-gitlab is given `web_url`).
         web_url: `http://127.0.0.1:PORT`: pages, and git at `/owner/repo.git`.
 
     Args:
         folder: For everything on disk.
+        dialect: `github` or `gitlab`.
         clock: What time it is there.
         port: 0 takes a free one.
         tls: Files of a certificate and its key, PEM; None speaks plain HTTP.
@@ -51,6 +66,7 @@ class SandboxForge:
         self,
         folder: Path,
         *,
+        dialect: Literal["github", "gitlab"] = "github",
         clock: Callable[[], datetime] = _now,
         port: int = 0,
         tls: tuple[Path, Path] | None = None,
@@ -61,15 +77,16 @@ class SandboxForge:
         self._socket.bind(("127.0.0.1", port))
         scheme = "https" if tls else "http"
         self.web_url = f"{scheme}://127.0.0.1:{self._socket.getsockname()[1]}"
-        self.api_url = f"{self.web_url}/api/v3"
+        self.dialect = dialect
+        self.api_url = f"{self.web_url}/api/{_VERSIONS[dialect]}"
         self.links = Links(api=self.api_url, web=self.web_url)
         self.store = BareStore(folder / "repositories")
         self.state = ForgeState(self.store, clock)
         self.accounts = Accounts(self.state)
+        self.tokens = Tokens(self.state)
         self.faults = Faults(self.state)
-        self.hooks = Hooks(self.state, self.links, self.faults.hooks)
-        self._github = GitHubApi(self.state, self.links, self.accounts, self.faults, self.hooks)
-        self._git = GitHttp(self.state, self.store, self.accounts, self.faults, self.web_url)
+        self.hooks, self._api, door = self._speak(dialect)
+        self._git = GitHttp(self.state, self.store, door, self.faults, self.web_url)
         self._pages: App = Pages(self.state).app
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -96,7 +113,7 @@ class SandboxForge:
     @property
     def observers(self) -> list[Callable[[Exchange], None]]:
         """Called with every API exchange."""
-        return self._github.observers
+        return self._api.observers
 
     @property
     def webhook_observers(
@@ -110,6 +127,12 @@ class SandboxForge:
         scheme, _, host = self.web_url.partition("://")
         who = f"{login}:{token}@" if login else ""
         return f"{scheme}://{who}{host}/{owner}/{name}.git"
+
+    def token(self, login: str) -> str:
+        """Mint a personal access token of a user, with every right; it holds until the end."""
+        return (
+            self.tokens.make(login).value if self.dialect == "gitlab" else self.state.token(login)
+        )
 
     def start(self) -> None:
         """Begin to serve; returns when requests are answered."""
@@ -130,11 +153,22 @@ class SandboxForge:
         self.store.close()
         self._socket.close()
 
+    def _speak(self, dialect: str) -> tuple[AnyHooks, GitHubApi | GitLabApi, Door]:
+        """What sends webhooks, answers the API, and stands at git's door."""
+        state, links, faults = self.state, self.links, self.faults
+        if dialect == "gitlab":
+            told = gitlab_deliveries.sending(state, links, faults.hooks)
+            api = GitLabApi(state, links, self.tokens, faults, told)
+            return told, api, GitLabDoor(state, self.tokens)
+        heard = github_deliveries.sending(state, links, faults.hooks)
+        door = GitHubDoor(state, self.accounts, self.web_url)
+        return heard, GitHubApi(state, links, self.accounts, faults, heard), door
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of the API, of git or for a page."""
         path = raw_path(scope)
         if path.startswith("/api/"):
-            await self._github(scope, receive, send)
+            await self._api(scope, receive, send)
         elif is_git(path):
             await self._git(scope, receive, send)
         else:

@@ -14,7 +14,7 @@ from statistics import median
 
 import psycopg
 
-from bot.sandbox.github.http import Exchange
+from bot.sandbox.api import Exchange
 from bot.sandbox.records.memory import Happening
 from tests.benchmarks import many
 from tests.benchmarks.stage import CHECKS, PATIENCE, row, stage, table

@@ -18,8 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from bot.sandbox.api import Exchange
 from bot.sandbox.faults.calls import LoggedCall
-from bot.sandbox.github.http import Exchange
 from bot.sandbox.records.memory import Happening
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database

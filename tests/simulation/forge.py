@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any
 
 from bot.clock import Clock
+from bot.sandbox.api import Links
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.github.deliveries import Deliveries, Payload
-from bot.sandbox.github.json import Links
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.memory import Installation
 from bot.sandbox.records.refs import ActivityKind, RefChange

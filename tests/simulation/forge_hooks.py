@@ -6,7 +6,7 @@ A test holds each field, and what the bot makes of all of them, to the sandbox's
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.sandbox.github.json import Links
+from bot.sandbox.api import Links
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.memory import Happening
 from bot.sandbox.records.repository import CheckSuite, Pull, Repository

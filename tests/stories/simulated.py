@@ -12,10 +12,11 @@ from random import Random
 from typing import Any, TypeVar
 
 from bot import keys
+from bot.sandbox.api import Exchange
 from bot.sandbox.faults.calls import Faults
 from bot.sandbox.faults.hooks import OutgoingHook
-from bot.sandbox.github.http import Exchange, GitHubApi
-from bot.sandbox.github.sending import Hooks
+from bot.sandbox.github.deliveries import sending
+from bot.sandbox.github.http import GitHubApi
 from bot.sandbox.rules.state import ForgeState
 from bot.store.hints import NOTHING
 from bot.store.port import Store
@@ -59,7 +60,7 @@ class StageForge:
         self.state = forge.state
         self.faults = StageFaults(forge)
         # The API's own operations on webhooks see a forge on which nothing happens.
-        deaf = Hooks(ForgeState(forge.store, forge.clock.now), LINKS, Faults(forge.state).hooks)
+        deaf = sending(ForgeState(forge.store, forge.clock.now), LINKS, Faults(forge.state).hooks)
         self.api = GitHubApi(forge.state, LINKS, forge.accounts, self.faults, deaf)
         self.webhook_observers: list[
             Callable[[str, Mapping[str, str], Mapping[str, Any]], None]

@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
+from bot.sandbox.api import Exchange
 from bot.sandbox.faults.calls import Faults
-from bot.sandbox.github.http import Exchange
 from bot.sandbox.rules.state import ForgeState
 from cadlib import yaml
 from tests.stories.people import Person, wait_for

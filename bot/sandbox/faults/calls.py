@@ -19,7 +19,7 @@ from typing import Any
 from bot.sandbox.faults.hooks import HookFaults
 from bot.sandbox.records.memory import Data, Happening
 from bot.sandbox.records.refs import Activity
-from bot.sandbox.rules.rate_limits import RateLimits
+from bot.sandbox.rules.rate_limits import RateLimits, Throttle
 from bot.sandbox.rules.state import ForgeState
 
 GRAPHQL_ERRORS: Mapping[str, Mapping[str, Any]] = {
@@ -120,6 +120,8 @@ class Faults:
         """Seconds added to every call, git's too."""
         self.limits: RateLimits | None = None
         """What each caller of the API may ask; None: as much as it likes."""
+        self.throttle: Throttle | None = None
+        """What each caller may ask of GitLab's API in a minute; None: as much as it likes."""
         self.hooks = HookFaults()
         """Faults of webhooks: drop, double, delay, hold back and release in another order."""
         self._state = state

@@ -6,9 +6,10 @@ from bisect import bisect_left
 from datetime import datetime, timedelta
 
 from bot.sandbox import refnames
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import plain
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, cursor_page, route
+from bot.sandbox.github.routing import ApiRequest, cursor_page, route
 from bot.sandbox.records.refs import Activity, ActivityKind
 from bot.sandbox.records.view import View
 from bot.sandbox.rules.ids import node_id

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import manifests

@@ -7,10 +7,11 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.sandbox import refnames
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.protection import Protection
 
 _REPO = "/repos/{owner}/{repo}"

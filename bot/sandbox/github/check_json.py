@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from bot.sandbox.api import Links
 from bot.sandbox.github import commit_json, pull_json
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.json import Json, Links, stamp, stamp_or_none
+from bot.sandbox.github.json import Json, stamp, stamp_or_none
 from bot.sandbox.records.checks import Status
 from bot.sandbox.records.repository import CheckRun, CheckSuite, Repository
 from bot.sandbox.rules import checks as rules

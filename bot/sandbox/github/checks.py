@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError, plain
 from bot.sandbox.fields import BodyFields
 from bot.sandbox.github import check_json
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.checks import Annotation
 from bot.sandbox.records.repository import CheckRun, CheckSuite
 from bot.sandbox.rules.checks import Wish

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from bot.sandbox.api import Links
 from bot.sandbox.git.diffs import FileDiff
 from bot.sandbox.git.objects import Commit, Ident
 from bot.sandbox.git.protocol import Git
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.json import Json, Links, repo_html, repo_url, stamp, user_or_none
+from bot.sandbox.github.json import Json, repo_html, repo_url, stamp, user_or_none
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.state import ForgeState
 

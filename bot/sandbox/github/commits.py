@@ -6,10 +6,11 @@ It imports `repos`, so that `/commits/{commit_sha}/pulls` is known before the gr
 
 from __future__ import annotations
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.github import check_json, commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.repos import commit_of
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 
 _COMMIT = "/repos/{owner}/{repo}/commits/{ref}"
 

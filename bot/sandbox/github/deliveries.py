@@ -14,15 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.sandbox.faults.hooks import OutgoingHook
+from bot.sandbox.api import Links
+from bot.sandbox.faults.hooks import HookFaults, OutgoingHook
 from bot.sandbox.github import events as github_events
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.json import Links
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.memory import Happening, Installation
 from bot.sandbox.records.repository import RepoHook
 from bot.sandbox.rules.permissions import granted
 from bot.sandbox.rules.state import ForgeState
+from bot.sandbox.sending import Hooks
 
 _PERMISSION = {
     "push": "contents=read",
@@ -56,6 +57,11 @@ class Target:
 
 
 Payload = Callable[[ForgeState, Links, Happening], dict[str, Any]]
+
+
+def sending(state: ForgeState, links: Links, faults: HookFaults) -> Hooks[Deliveries]:
+    """Sends the webhooks of what happens at the forge."""
+    return Hooks(state, faults, lambda send: Deliveries(state, links, send))
 
 
 def _guid() -> str:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.sandbox import refnames
+from bot.sandbox.api import Links
 from bot.sandbox.git import history
 from bot.sandbox.github import check_json, commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
-from bot.sandbox.github.json import Json, Links
+from bot.sandbox.github.json import Json
 from bot.sandbox.records.memory import Happening, Installation
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Repository

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bot.sandbox import refnames
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.git import history
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.accounts import Role
 
 _FORKS = "/repos/{owner}/{repo}/forks"

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Iterator
 
 from bot.sandbox import refnames
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.fields import BodyFields
 from bot.sandbox.git import history, trees
@@ -14,7 +15,7 @@ from bot.sandbox.git.protocol import Git, NewCommit
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.repos import person
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, route
+from bot.sandbox.github.routing import ApiRequest, route
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules import limits, refs, workflows
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from urllib.parse import urlsplit
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import custom, not_found, plain
 from bot.sandbox.fields import BodyFields
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, pages_of, route
-from bot.sandbox.github.sending import SentHook
+from bot.sandbox.github.routing import ApiRequest, page, pages_of, route
 from bot.sandbox.records.repository import RepoHook
+from bot.sandbox.sending import SentHook
 
 _HOOKS = "/repos/{owner}/{repo}/hooks"
 _HOOK = "/repos/{owner}/{repo}/hooks/{hook_id}"

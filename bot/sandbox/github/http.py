@@ -1,17 +1,14 @@
 """GitHub's REST and GraphQL API over HTTP, as an ASGI app.
 
-Longer than 400 lines: what all answers have in common is read as one.
-
-What every answer has in common lives here: who asks, permissions, faults, headers, ETag,
-errors in GitHub's shapes, the log of calls. The operations are in the modules beside it.
+What every answer has in common lives here: who asks, permissions, headers, ETag, errors in GitHub's
+shapes. The operations are in the modules beside it; what no forge has for itself is in
+`bot.sandbox.api`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import secrets
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,10 +16,10 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from bot.sandbox.asgi import Receive, Scope, Send, headers_of, raw_path, read_body, respond
-from bot.sandbox.errors import GitError, RefusedError, not_found
-from bot.sandbox.faults.calls import Faults, LoggedCall, Plan
-from bot.sandbox.fields import parsed
+from bot.sandbox.api import Api, ApiResponse, Asked, Exchange, Links
+from bot.sandbox.asgi import Receive, Scope, Send
+from bot.sandbox.errors import RefusedError, not_found
+from bot.sandbox.faults.calls import Faults, Plan
 from bot.sandbox.github import (
     activity,
     answers,
@@ -42,13 +39,13 @@ from bot.sandbox.github import (
     rules,
     timeline,
 )
+from bot.sandbox.github.deliveries import Deliveries
 from bot.sandbox.github.graphql import execute as graphql
-from bot.sandbox.github.json import Links
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, Route, find, named, query_of, route
-from bot.sandbox.github.sending import Hooks
+from bot.sandbox.github.routing import ApiRequest, Route, find, named, route
 from bot.sandbox.rules.accounts import Accounts, Caller
 from bot.sandbox.rules.permissions import NEEDS
 from bot.sandbox.rules.state import ForgeState
+from bot.sandbox.sending import Hooks
 
 OPERATIONS = (
     activity,
@@ -77,50 +74,25 @@ _VERSIONS = (_VERSION, "2026-03-10")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """One call and its answer, for those who check them.
+class _Entered:
+    """A call whose caller and operation are known, as far as they are."""
 
-    Attributes:
-        method: HTTP method.
-        path: Path below `/api/v3`, quoted; `/graphql` for GraphQL.
-        template: The operation's path as GitHub's description spells it; "" where none fits.
-        query: Query parameters.
-        request_body: The request's JSON; None for no body or one that is not JSON.
-        status: HTTP status.
-        response_headers: Headers, names in small letters.
-        response_body: The answer's JSON; None for no body or one that is not JSON.
-        caller: As in `LoggedCall`.
-        fault: Whether a fault made the answer, so that it says nothing about the forge.
-    """
-
-    method: str
-    path: str
+    found: tuple[Route, dict[str, str]] | None
+    caller: Caller
     template: str
-    query: Mapping[str, str]
-    request_body: Any
-    status: int
-    response_headers: Mapping[str, str]
-    response_body: Any
-    caller: str
-    fault: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """A request as it came in."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    raw: bytes
+    refused: RefusedError | None = None
 
 
 class GitHubApi:
     """The ASGI app of the API."""
 
     def __init__(
-        self, state: ForgeState, links: Links, accounts: Accounts, faults: Faults, hooks: Hooks
+        self,
+        state: ForgeState,
+        links: Links,
+        accounts: Accounts,
+        faults: Faults,
+        hooks: Hooks[Deliveries],
     ) -> None:
         self._state = state
         self._hooks = hooks
@@ -128,140 +100,56 @@ class GitHubApi:
         self._accounts = accounts
         self._faults = faults
         self._used: Counter[tuple[str, int]] = Counter()
-        self.observers: list[Callable[[Exchange], None]] = []
+        self._api = Api(self, state, faults)
+
+    @property
+    def observers(self) -> list[Callable[[Exchange], None]]:
         """Called with every exchange after its answer is made, before it is sent."""
+        return self._api.observers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request below `/api/`."""
-        began = time.monotonic()
-        asked = _Asked(
-            method=scope["method"].replace("HEAD", "GET"),
-            path=_below(raw_path(scope)),
-            query=query_of(scope.get("query_string", b"")),
-            headers=headers_of(scope),
-            raw=await read_body(receive),
-        )
-        found, caller, refused = self._enter(asked)
-        template = found[0].template if found else _template(asked)
-        plan = self._faults.plan(asked.method, template or asked.path, asked.path, caller.name)
-        if plan.delay:
-            await asyncio.sleep(plan.delay)
-        answer, faulty = await asyncio.to_thread(self._act, asked, found, caller, refused, plan)
-        status, headers, body = self._finish(asked, caller, template, answer)
-        self._observe(asked, template, caller, answer, status, headers, faulty)
-        await respond(send, status, headers, body, bare=scope["method"] == "HEAD")
-        self._record(asked, template, caller, status, began)
+        await self._api(scope, receive, send)
 
     def answer(
         self, method: str, address: str, headers: Mapping[str, str], raw: bytes
     ) -> tuple[int, list[tuple[str, str]], bytes]:
-        """Answer one request of this process: status, headers and body.
+        """Answer one request of this process; see `Api.answer`."""
+        return self._api.answer(method, address, headers, raw)
 
-        Args:
-            method: HTTP method.
-            address: Path and query, quoted.
-            headers: Of the request.
-            raw: Its body.
-        """
-        began = time.monotonic()
-        path, _, query = address.partition("?")
-        small = {name.lower(): value for name, value in headers.items()}
-        asked = _Asked(
-            method=method, path=_below(path), query=query_of(query.encode()), headers=small, raw=raw
-        )
-        found, caller, refused = self._enter(asked)
-        template = found[0].template if found else _template(asked)
-        plan = self._faults.plan(asked.method, template or asked.path, asked.path, caller.name)
-        done, faulty = self._act(asked, found, caller, refused, plan)
-        status, told, body = self._finish(asked, caller, template, done)
-        self._observe(asked, template, caller, done, status, told, faulty)
-        self._record(asked, template, caller, status, began)
-        return status, told, body
+    # How GitHub does what `Api` asks for.
 
-    def _record(
-        self, asked: _Asked, template: str, caller: Caller, status: int, began: float
-    ) -> None:
-        self._faults.record(
-            LoggedCall(
-                caller=caller.name,
-                kind="api",
-                method=asked.method,
-                template=template or asked.path,
-                path=asked.path,
-                status=status,
-                began=began,
-                seconds=time.monotonic() - began,
-            )
-        )
+    def below(self, path: str) -> str:
+        """A path of the web address below `/api/v3`; `/graphql` for GraphQL."""
+        if path.startswith(_GRAPHQL):
+            return "/graphql"
+        return path.removeprefix(_API) or "/"
 
-    def _enter(
-        self, asked: _Asked
-    ) -> tuple[tuple[Route, dict[str, str]] | None, Caller, RefusedError | None]:
-        """Who asks for what; a refusal is kept, so that faults and the log see the call too."""
-        caller, found = Caller(), None
-        with self._state.lock:
-            try:
-                path = named(self._state, asked.path)
-                found = find(asked.method, path)
-                _check_headers(asked)
-                caller = self._accounts.caller(asked.headers.get("authorization"))
-            except RefusedError as refused:
-                return found, caller, refused
-        return found, caller, None
-
-    def _act(
-        self,
-        asked: _Asked,
-        found: tuple[Route, dict[str, str]] | None,
-        caller: Caller,
-        refused: RefusedError | None,
-        plan: Plan,
-    ) -> tuple[ApiResponse, bool]:
-        """Do what is asked, with the faults that are planned; runs in a thread of its own."""
-        for callback in plan.before:
-            callback()
-        if plan.failure is not None:
-            return answers.failure(plan.failure), True
-        answer = self._refusable(asked, found, caller, refused, plan)
-        for callback in plan.after:
-            callback()
-        if plan.late_failure is not None:
-            return answers.failure(plan.late_failure), True
-        return answer, False
-
-    def _refusable(
-        self,
-        asked: _Asked,
-        found: tuple[Route, dict[str, str]] | None,
-        caller: Caller,
-        refused: RefusedError | None,
-        plan: Plan,
-    ) -> ApiResponse:
+    def enter(self, asked: Asked) -> _Entered:
+        """Who asks for what."""
+        caller, found, refused = Caller(), None, None
         try:
-            if refused is not None:
-                raise refused
-            template = found[0].template if found else _template(asked)
-            if self._faults.limits is not None and template != "/rate_limit":
-                now = self._state.clock()
-                self._faults.limits.check(caller.name, asked.method, template, now)
-            with self._state.lock:
-                answer = self._carry_out(asked, found, caller, plan)
-                if asked.method != "GET":
-                    self._faults.remember()
-                return answer
+            found = find(asked.method, named(self._state, asked.path))
+            _check_headers(asked)
+            caller = self._accounts.caller(asked.headers.get("authorization"))
         except RefusedError as no:
-            return answers.refusal(no)
-        except GitError as error:
-            return ApiResponse(status=500, body={"message": f"Server Error: {error}"})
+            refused = no
+        template = found[0].template if found else _template(asked)
+        return _Entered(found=found, caller=caller, template=template, refused=refused)
 
-    def _carry_out(
-        self,
-        asked: _Asked,
-        found: tuple[Route, dict[str, str]] | None,
-        caller: Caller,
-        plan: Plan,
-    ) -> ApiResponse:
-        state = self._state
+    def count(self, asked: Asked, entered: _Entered) -> None:
+        """Count the call against the limits that are ordered, or refuse it."""
+        if self._faults.limits is not None and entered.template != "/rate_limit":
+            now = self._state.clock()
+            self._faults.limits.check(entered.caller.name, asked.method, entered.template, now)
+
+    def refusal(self, refused: RefusedError) -> ApiResponse:
+        """The answer to a request that is refused."""
+        return answers.refusal(refused)
+
+    def carry_out(self, asked: Asked, entered: _Entered, plan: Plan) -> ApiResponse:
+        """Do what is asked, with the facts that the plan names."""
+        state, found, caller = self._state, entered.found, entered.caller
         if plan.memory is not None:
             state = self._state.at(plan.memory)
             caller = caller.at(plan.memory)
@@ -314,11 +202,11 @@ class GitHubApi:
         body = {"message": message, "url": url, "documentation_url": answers.DOCS}
         return ApiResponse(status=status, body=body, headers={"Location": url})
 
-    def _finish(
-        self, asked: _Asked, caller: Caller, template: str, answer: ApiResponse
+    def finish(
+        self, asked: Asked, entered: _Entered, answer: ApiResponse
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and bytes, with what every answer of GitHub's carries."""
-        body = answers.encoded(answer)
+        body, caller, template = answer.encoded(), entered.caller, entered.template
         headers = {
             "Server": "sandbox",
             "X-GitHub-Request-Id": secrets.token_hex(8).upper(),
@@ -376,34 +264,6 @@ class GitHubApi:
         names = ("core", "search", "graphql")
         return {"resources": {name: dict(core) for name in names}, "rate": core}
 
-    def _observe(
-        self,
-        asked: _Asked,
-        template: str,
-        caller: Caller,
-        answer: ApiResponse,
-        status: int,
-        headers: list[tuple[str, str]],
-        faulty: bool,
-    ) -> None:
-        if not self.observers:
-            return
-        plain = status == 304 or isinstance(answer.body, bytes | str)
-        exchange = Exchange(
-            method=asked.method,
-            path=asked.path,
-            template=template,
-            query=asked.query,
-            request_body=_decoded(asked.raw),
-            status=status,
-            response_headers={k.lower(): v for k, v in headers},
-            response_body=None if plain else answer.body,
-            caller=caller.name,
-            fault=faulty,
-        )
-        for observer in self.observers:
-            observer(exchange)
-
 
 @route("GET", "/rate_limit")
 def _get_rate_limit(_request: ApiRequest) -> ApiResponse:
@@ -411,26 +271,13 @@ def _get_rate_limit(_request: ApiRequest) -> ApiResponse:
     raise NotImplementedError("GitHub answers /rate_limit")
 
 
-def _below(path: str) -> str:
-    if path.startswith(_GRAPHQL):
-        return "/graphql"
-    return path.removeprefix(_API) or "/"
-
-
-def _template(asked: _Asked) -> str:
+def _template(asked: Asked) -> str:
     return "/graphql" if asked.path == "/graphql" else ""
 
 
-def _check_headers(asked: _Asked) -> None:
+def _check_headers(asked: Asked) -> None:
     if not asked.headers.get("user-agent"):
         raise RefusedError(403, "Missing or invalid User Agent string.")
     version = asked.headers.get("x-github-api-version")
     if version is not None and version not in _VERSIONS:
         raise RefusedError(400, f"Invalid API version: {version!r}")
-
-
-def _decoded(raw: bytes) -> Any:
-    try:
-        return parsed(raw) if raw.strip() else None
-    except RefusedError:
-        return None

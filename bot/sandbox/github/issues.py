@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.fields import BodyFields, moment, parsed
 from bot.sandbox.github import pull_json as more
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Comment, Pull, Thread
 

@@ -7,25 +7,17 @@ Each function names the schema of GitHub's description that it fills.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from bot.sandbox.api import Links
 from bot.sandbox.records.accounts import App, Role, User
 from bot.sandbox.records.memory import Installation
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.ids import node_id
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Where the forge answers: `api` ends in `/api/v3`; neither ends in a slash."""
-
-    api: str
-    web: str
 
 
 def stamp(when: datetime) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.accounts import Organization, Role, Team, User
 from bot.sandbox.rules.ids import node_id
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from bot.sandbox.api import Links
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.json import Json, Links, stamp, stamp_or_none
+from bot.sandbox.github.json import Json, stamp, stamp_or_none
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import (
     Comment,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import invalid, not_found, plain
 from bot.sandbox.fields import BodyFields
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.repository import Pull, Review
 from bot.sandbox.rules import workflows
 from bot.sandbox.rules.reviews import Remark

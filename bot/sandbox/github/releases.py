@@ -5,10 +5,11 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from bot.sandbox import refnames
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import invalid, not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Release
 from bot.sandbox.rules import limits, refs

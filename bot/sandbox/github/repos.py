@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from bot.sandbox import refnames
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError, invalid, not_found, plain
 from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import Ident, Tag, TreeEntry
@@ -14,7 +15,7 @@ from bot.sandbox.git.protocol import Git
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.records.repository import Repository

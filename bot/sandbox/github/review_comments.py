@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found, plain
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Pull
 from bot.sandbox.records.talk import LastEdit, ReviewComment

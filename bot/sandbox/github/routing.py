@@ -6,23 +6,22 @@ import base64
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote, urlencode
+from typing import Any
+from urllib.parse import unquote, urlencode
 
+from bot.sandbox.api import ApiResponse, Links
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.fields import BodyFields
-from bot.sandbox.github.json import Links
+from bot.sandbox.github.deliveries import Deliveries
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.accounts import Accounts, Caller
 from bot.sandbox.rules.permissions import NEEDS, Need
 from bot.sandbox.rules.state import ForgeState
-
-if TYPE_CHECKING:
-    from bot.sandbox.github.sending import Hooks
+from bot.sandbox.sending import Hooks
 
 _GREEDY = ("path", "ref", "branch", "basehead", "tag")
 """Parameters that may hold slashes (docs/design.md, "GitHub: answers and errors")."""
@@ -30,16 +29,6 @@ _GREEDY = ("path", "ref", "branch", "basehead", "tag")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _MOST_PER_PAGE = 100
 _PER_PAGE = 30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiResponse:
-    """What is sent back: a JSON value, or bytes of another type, or nothing (None)."""
-
-    status: int = 200
-    body: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    media_type: str = "application/json; charset=utf-8"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +53,7 @@ class ApiRequest:
     state: ForgeState
     links: Links
     accounts: Accounts
-    hooks: Hooks
+    hooks: Hooks[Deliveries]
     caller: Caller
     method: str
     path: str
@@ -175,11 +164,6 @@ def named(state: ForgeState, path: str) -> str:
     if repo is None:
         raise not_found()
     return f"/repos/{repo.full_name}{path[match.end() :]}"
-
-
-def query_of(raw: bytes) -> dict[str, str]:
-    """Query parameters; the last of a name counts."""
-    return dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
 
 
 def page(

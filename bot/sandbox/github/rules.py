@@ -6,9 +6,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bot.sandbox import refnames
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.protection import Bypass, Ruleset
 from bot.sandbox.records.repository import Repository

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.git.objects import Commit
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
+from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.repository import Comment, Pull, Review, Thread
 from bot.sandbox.records.talk import TimelineEvent
 from bot.sandbox.rules import timeline

@@ -67,6 +67,10 @@ class Organization:
     account: User
     members: dict[str, str] = field(default_factory=dict)
     teams: dict[str, Team] = field(default_factory=dict)
+    parent: Organization | None = None
+    """The group that a subgroup is below; what people may do there, they may do here too."""
+    roles: dict[str, Role] = field(default_factory=dict)
+    """What a group lets its members do in all it holds, by login."""
 
     def people(self, team: Team) -> list[User]:
         """Members of a team and of the teams below it."""
@@ -83,7 +87,8 @@ class Organization:
             if user in self.people(team)
         ]
         member = Role.READ if user.login in self.members else Role.NONE
-        return max([member, *roles])
+        above = self.parent.role(repo_id, user) if self.parent else Role.NONE
+        return max([member, above, self.roles.get(user.login, Role.NONE), *roles])
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.sandbox.records.accounts import App, Organization, User
+from bot.sandbox.records.gitlab import Instance
 from bot.sandbox.records.repository import Repository
 
 
@@ -65,6 +66,8 @@ class Data:
     user_tokens: dict[str, User] = field(default_factory=dict)
     installation_tokens: dict[str, InstallationToken] = field(default_factory=dict)
     manifest_codes: dict[str, ManifestCode] = field(default_factory=dict)
+    gitlab: Instance = field(default_factory=Instance)
+    """What only an instance of GitLab's remembers."""
     last_id: int = 1000
 
 

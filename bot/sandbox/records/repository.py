@@ -13,6 +13,7 @@ from datetime import datetime
 from bot.sandbox import refnames
 from bot.sandbox.records.accounts import App, Role, User
 from bot.sandbox.records.checks import Annotation, Status
+from bot.sandbox.records.gitlab import Project
 from bot.sandbox.records.protection import Protection, Ruleset
 from bot.sandbox.records.refs import Activity, Refs
 from bot.sandbox.records.talk import Label, LastEdit, Reaction, ReviewComment, TimelineEvent
@@ -273,6 +274,9 @@ class Repository:
         contributors: Numbers of the accounts that had a pull request merged.
         last_number: The newest number of an issue or pull request.
         queues: Merge queues by the name of their branch, the front first.
+        shares: Groups that the repository is shared with, by their path in small letters, and the
+            most that their members may do.
+        gitlab: What only a project of GitLab's has.
     """
 
     id: int
@@ -290,6 +294,8 @@ class Repository:
     has_issues: bool = True
     parent: Repository | None = None
     members: dict[str, Role] = field(default_factory=dict)
+    shares: dict[str, Role] = field(default_factory=dict)
+    gitlab: Project = field(default_factory=Project)
     refs: Refs = field(default_factory=Refs)
     pulls: dict[int, Pull] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)

@@ -54,6 +54,10 @@ class Context:
         """How many reads of a pull request say `mergeable: null` before the answer is known."""
         self.activity_shown: Callable[[Activity], bool] = _shown_at_once
         """Whether an entry of the activity log is shown yet; a fault can let entries be late."""
+        self.announced: Callable[[Sequence[RefChange]], Sequence[RefChange]] = _no_many_tags
+        """Which changes of refs by one push are told to webhooks."""
+        self.pull_ref = "refs/pull/{}/head"
+        """The ref that stands at a pull request's head, by its number."""
 
     def now(self) -> datetime:
         """The clock's time, in whole seconds as the forge shows it."""
@@ -112,13 +116,18 @@ class Context:
     def role(self, repo: Repository, user: User | None) -> Role:
         """What an account may do: its owner is admin, a public repository lets all read."""
         floor = Role.NONE if repo.private else Role.READ
-        if user is None:
-            return floor
+        return floor if user is None else max(floor, self.member_role(repo, user))
+
+    def member_role(self, repo: Repository, user: User) -> Role:
+        """What an account may do as a member, of the repository or by the owner's leave."""
         if user is repo.owner:
             return Role.ADMIN
-        organization = self.data.organizations.get(repo.owner.login.lower())
-        of_owner = organization.role(repo.id, user) if organization else Role.NONE
-        return max(floor, of_owner, repo.members.get(user.login, Role.NONE))
+        organizations = self.data.organizations
+        own = organizations.get(repo.owner.login.lower())
+        roles = [own.role(repo.id, user)] if own else []
+        for path, most in repo.shares.items():
+            roles.append(min(most, organizations[path].role(repo.id, user)))
+        return max([repo.members.get(user.login, Role.NONE), *roles])
 
     def installation_of(self, app: App, repo: Repository) -> Installation | None:
         """The installation of an App that covers a repository."""
@@ -196,11 +205,8 @@ class Context:
             repo.refs.move(change.ref, change.after)
             self._log(repo, change, actor, kind)
         repo.pushed_at = repo.updated_at = self.now()
-        # GitHub stays silent when one push moves more than three tags.
-        silent = sum(refnames.is_tag(change.ref) for change in changes) > 3
-        for change in changes:
-            if not (silent and refnames.is_tag(change.ref)):
-                self._announce(repo, change, actor)
+        for change in self.announced(changes):
+            self._announce(repo, change, actor)
         for change in changes:
             if refnames.is_branch(change.ref):
                 for follow in self.branch_listeners:
@@ -308,6 +314,12 @@ class Context:
         self.emit("push", None, repo, actor, change=change)
         if change.deletes:
             self.emit("delete", None, repo, actor, change=change)
+
+
+def _no_many_tags(changes: Sequence[RefChange]) -> Sequence[RefChange]:
+    """GitHub stays silent about tags when one push moves more than three."""
+    silent = sum(refnames.is_tag(change.ref) for change in changes) > 3
+    return [c for c in changes if not (silent and refnames.is_tag(c.ref))]
 
 
 def _shown_at_once(_activity: Activity) -> bool:

@@ -360,5 +360,5 @@ class Pulls:
             self._state.git(repo).fetch(self._state.git(head_repo), sha)
 
     def publish_head(self, pull: Pull) -> None:
-        """Let `refs/pull/N/head` stand at the head."""
-        self._state.git(pull.repo).point(f"refs/pull/{pull.number}/head", pull.head_sha)
+        """Let the ref of a pull request stand at its head."""
+        self._state.git(pull.repo).point(self._state.pull_ref.format(pull.number), pull.head_sha)

@@ -1,4 +1,7 @@
-"""The rules at git's door: who may fetch and push, and whether each pushed ref may move."""
+"""The rules at git's door: who may fetch and push, and whether each pushed ref may move.
+
+What each forge says there is a `Door`; the functions are GitHub's.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.records.accounts import Role
+from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.refs import PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import refs, workflows
@@ -27,6 +30,43 @@ class Received(Protocol):
 
     def changed(self, before: str | None, after: str, folder: str) -> Sequence[str]:
         """Files below a folder that differ."""
+
+
+class Visitor(Protocol):
+    """Whoever fetches or pushes, and what the forge says to it; the forge's lock is held."""
+
+    @property
+    def name(self) -> str:
+        """How logs and faults speak of it."""
+
+    @property
+    def user(self) -> User | None:
+        """The account that acts; None for nobody."""
+
+    def allow(self, repo: Repository, *, writes: bool) -> None:
+        """Refuse who may not fetch, or push.
+
+        Raises:
+            RefusedError: 403, or 404 for what the visitor may not even see.
+        """
+
+    def judge(self, repo: Repository, change: RefChange, received: Received) -> PushVerdict:
+        """Judge one pushed ref."""
+
+
+class Door(Protocol):
+    """A forge's door for git."""
+
+    @property
+    def realm(self) -> str:
+        """What a client is told that it shall sign in to."""
+
+    def visitor(self, authorization: str | None) -> Visitor:
+        """Who calls, nobody too.
+
+        Raises:
+            RefusedError: 401 for a password or token that is none.
+        """
 
 
 def allow(state: ForgeState, caller: Caller, repo: Repository, *, writes: bool) -> None:

@@ -83,3 +83,51 @@ class RateLimits:
 
 def _hour(now: datetime) -> datetime:
     return now.replace(minute=0, second=0, microsecond=0)
+
+
+@dataclass
+class Throttle:
+    """What one caller may ask of GitLab in a minute on the clock; each has the same.
+
+    Source: https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/
+
+    Attributes:
+        requests: Of the API, as on gitlab.com.
+        notes: That make notes.
+        refused: How many were refused.
+    """
+
+    requests: int = 2_000
+    notes: int = 60
+    refused: int = 0
+    _used: defaultdict[tuple[str, str, datetime], int] = field(
+        default_factory=lambda: defaultdict(int)
+    )
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, caller: str, method: str, template: str, now: datetime) -> None:
+        """Count a request, or refuse it; 429 in plain text."""
+        minute = now.replace(second=0, microsecond=0)
+        kinds = [("api", self.requests)]
+        if method == "POST" and template.endswith("/notes"):
+            kinds.append(("notes", self.notes))
+        with self._lock:
+            for kind, limit in kinds:
+                self._used[caller, kind, minute] += 1
+                if self._used[caller, kind, minute] > limit:
+                    self.refused += 1
+                    left = int((minute + timedelta(minutes=1) - now).total_seconds()) + 1
+                    raise RefusedError(429, "Retry later", headers={"Retry-After": str(left)})
+
+    def headers(self, caller: str, now: datetime) -> dict[str, str]:
+        """How much a caller has used, as the answers' headers tell."""
+        minute = now.replace(second=0, microsecond=0)
+        reset = minute + timedelta(minutes=1)
+        used = self._used[caller, "api", minute]
+        return {
+            "RateLimit-Limit": str(self.requests),
+            "RateLimit-Name": "throttle_authenticated_api",
+            "RateLimit-Observed": str(used),
+            "RateLimit-Remaining": str(max(0, self.requests - used)),
+            "RateLimit-Reset": str(int(reset.timestamp())),
+        }

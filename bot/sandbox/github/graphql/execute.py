@@ -23,11 +23,12 @@ from graphql import (
     validate,
 )
 
+from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.fields import parsed
 from bot.sandbox.github.graphql.connections import QueryError
 from bot.sandbox.github.graphql.fields import ABSTRACT, FIELDS
-from bot.sandbox.github.routing import ApiRequest, ApiResponse
+from bot.sandbox.github.routing import ApiRequest
 
 SCHEMA = Path(__file__).with_name("schema.graphql")
 """What is answered, in GraphQL's own language."""

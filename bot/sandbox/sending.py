@@ -1,6 +1,8 @@
-"""Webhooks as they are sent: by a background thread, one for each App, in order.
+"""Webhooks as they are sent: by a background thread, one for each receiver, in order.
 
-Source: docs/design.md, "GitHub: webhooks": ten seconds for an answer, no second try.
+Source: docs/design.md, "GitHub: webhooks", and
+https://docs.gitlab.com/user/project/integrations/webhooks/: ten seconds for an answer, no second
+try on either forge.
 """
 
 from __future__ import annotations
@@ -9,13 +11,13 @@ import http.client
 import queue
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from bot.sandbox.faults.hooks import HookFaults, OutgoingHook
-from bot.sandbox.github.deliveries import Deliveries
-from bot.sandbox.github.json import Links
 from bot.sandbox.rules.state import ForgeState
 
 _MOST_KEPT = 1000  # bytes of a receiver's answer that are shown
@@ -41,17 +43,32 @@ class SentHook:
     answer: str = ""
 
 
-class Hooks:
-    """Sends what `made` makes of the forge's happenings."""
+MadeT_co = TypeVar("MadeT_co", covariant=True)
 
-    def __init__(self, state: ForgeState, links: Links, faults: HookFaults) -> None:
+
+class Hooks(Generic[MadeT_co]):
+    """Sends what `made` makes of the forge's happenings.
+
+    Args:
+        state: The forge.
+        faults: What gets lost, comes twice or late.
+        maker: Makes deliveries and gives each to the function it is given.
+    """
+
+    def __init__(
+        self,
+        state: ForgeState,
+        faults: HookFaults,
+        maker: Callable[[Callable[[OutgoingHook], None]], MadeT_co],
+    ) -> None:
         self._state = state
-        self._links = links
         self._faults = faults
         self._senders: dict[int, _Sender] = {}
-        self.made = Deliveries(state, links, self._post)
+        self.made: Final = maker(self._post)
         self.log: list[SentHook] = []
         """Deliveries that went out, in the order they were answered."""
+        self.answered: list[Callable[[SentHook], None]] = []
+        """Called with each delivery that was answered, under the forge's lock."""
         self.queued = 0
         """How many deliveries were to go out so far."""
         faults.send = self._enqueue
@@ -91,16 +108,22 @@ class Hooks:
         with self._state.lock:
             self.queued += 1
             if delivery.hook_id not in self._senders:
-                self._senders[delivery.hook_id] = _Sender(self.log, self._state)
+                self._senders[delivery.hook_id] = _Sender(self.log, self._state, self.answered)
             self._senders[delivery.hook_id].put(delivery, again)
 
 
 class _Sender:
     """Sends one webhook's deliveries one after the other."""
 
-    def __init__(self, log: list[SentHook], state: ForgeState) -> None:
+    def __init__(
+        self,
+        log: list[SentHook],
+        state: ForgeState,
+        answered: list[Callable[[SentHook], None]],
+    ) -> None:
         self._log = log
         self._state = state
+        self._answered = answered
         self._queue: queue.Queue[tuple[OutgoingHook, bool] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run, name="sandbox-hooks", daemon=True)
         self._thread.start()
@@ -135,14 +158,16 @@ class _Sender:
                     again=again,
                     answer=answer,
                 )
-            self._log.append(sent)
+                self._log.append(sent)
+                for told in self._answered:
+                    told(sent)
             self._queue.task_done()
 
     def _send(self, delivery: OutgoingHook) -> tuple[int, str]:
         parts = urlsplit(delivery.url)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         # A connection for each: one kept open may be dead, and a second try would be a
-        # delivery that GitHub never makes.
+        # delivery that no forge makes.
         try:
             connection = http.client.HTTPConnection(parts.netloc, timeout=_TIMEOUT)
         except http.client.InvalidURL:
