@@ -35,7 +35,7 @@ class PushRender:
         changes: Path in the repository to new bytes, None for a file to delete.
         message: Without the mark that makes it ours; that is added with the key.
         asked: Number of the newest comment that asked for it; 0 when nobody did.
-        asker: Login of whoever wrote that; the commit names it under its mark.
+        asker: Whoever wrote that, as from `authors.spelled`; the commit names them under its mark.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -104,7 +104,7 @@ class PushLedger:
         data: The whole file.
         message: Without the mark that makes it ours; that is added with the key.
         asked: Number of the comment that asked for it.
-        asker: Login of whoever wrote that; the commit names it under its mark.
+        asker: Whoever wrote that, as from `authors.spelled`; the commit names them under its mark.
     """
 
     KIND: ClassVar[Kind] = Kind(

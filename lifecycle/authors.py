@@ -3,7 +3,8 @@
 Rules (docs/design.md, "Authors"):
 
 1. Authors, committers and co-authors of its commits, whoever pushed them, and whoever asked the bot
-   to make one: names in commits can be forged, pushes and our marks cannot.
+   to make one: names in commits can be forged, pushes and our marks cannot. Our marks name the
+   number of the account as well, which stays when its login changes.
 2. A merge of the base's own line whose tree is the clean merge adds nothing: neither who made it
    ("Update branch") nor who pushed it is an author by it.
 3. A commit whose author, committer or pusher the forge does not know makes self-approval
@@ -11,9 +12,11 @@ Rules (docs/design.md, "Authors"):
    forge's own committer and co-authors without an account make nobody unknown.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lifecycle.access import Person
 from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -67,9 +70,11 @@ def wrote(
         commits: Of the proposal.
         moves: Of its branch.
         updates: Clean merges of the base's line among the commits, each to its first parent.
-        ours: Commits that we made and marked, each to who asked for it; "" for nobody.
+        ours: Commits that we made and marked, each to who asked for it, as from `spelled`; ""
+            for nobody.
         login: Our own.
     """
+    askers = [_read(asker) for asker in ours.values()]
     made = [c for c in commits if c.sha not in ours and c.sha not in updates]
     # Who deleted an earlier branch of this name wrote nothing.
     pushed = [
@@ -80,7 +85,7 @@ def wrote(
         *(c.committer for c in made),
         *(person for c in made for person in c.coauthors),
         *(m.actor for m in pushed),
-        *ours.values(),
+        *(login for login, _ in askers),
     }
     known = (
         all(c.author and c.committer is not None for c in made)
@@ -91,8 +96,26 @@ def wrote(
         )
     )
     accounts = {a for c in made for a in c.accounts} | {m.account for m in pushed}
+    accounts |= {account for _, account in askers}
     logins = frozenset(person for person in people if person) - {login}
     return Authors(logins, known, frozenset(accounts - {0}))
+
+
+_ASKER = re.compile(r"(\S+) \(([0-9]{1,19})\)")
+
+
+def spelled(person: Person) -> str:
+    """Return how a commit of ours names who asked for it, such as "ann (7)".
+
+    A login can be changed, the number of the account cannot.
+    """
+    return f"{person.login} ({person.id})"
+
+
+def _read(asker: str) -> tuple[str, int]:
+    """The login and account of who asked for a commit; 0 where an older one names none."""
+    found = _ASKER.fullmatch(asker)
+    return (found[1], int(found[2])) if found else (asker, 0)
 
 
 def _updates(move: Move, updates: Mapping[Sha, Sha]) -> bool:

@@ -205,7 +205,7 @@ def render_mark(
         parent: The commit that was rendered; of a merge both, with a space between.
         tree: The tree of the rendering.
         repository_id: Which repository.
-        asker: Login of whoever asked for it, in a line of its own; "" when nobody did.
+        asker: Whoever asked for it, in a line of its own; "" when nobody did.
     """
     mac = _mac(key, "render", _rendering(parent, tree, repository_id, asker))
     return (f"Porchbot-Asked-By: {asker}\n" if asker else "") + f"Porchbot-Render: {mac}"

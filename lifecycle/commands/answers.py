@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lifecycle import memory, rights
+from lifecycle import authors, memory, rights
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import rules_moved, unbound
 from lifecycle.commands.handlers import ledger
@@ -41,7 +41,7 @@ class AfterCommands:
         actions: Effects, answers and reactions, in order.
         render_asked: Number of the newest comment by which somebody with the right asked for a
             render commit; 0 for none.
-        render_asker: Login of who did.
+        render_asker: Who did, as the commit names them.
         update_asked: The same for a merge of the base branch.
     """
 
@@ -291,7 +291,7 @@ def _finish(
         remembered,
         (*state.actions, *actions),
         response.render_asked if asks else state.render_asked,
-        comment.author.login if asks else state.render_asker,
+        authors.spelled(comment.author) if asks else state.render_asker,
         max(state.update_asked, response.update_asked),
     )
 

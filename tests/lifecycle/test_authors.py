@@ -5,15 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from lifecycle.authors import Authors, MadeBy, same_people, wrote
+from lifecycle.access import Person
+from lifecycle.authors import Authors, MadeBy, same_people, spelled, wrote
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from tests.lifecycle.samples import NOW
 
-A, B, C, D, E = (Sha(letter * 40) for letter in "abcde")
+A, B, C, D, E, F = (Sha(letter * 40) for letter in "abcdef")
 NONE = Sha("0" * 40)
 BOT = "porchbot[bot]"
-OURS = ((D, ""), (E, "fay"))
+OURS = ((D, ""), (E, "fay (5)"), (F, "gus"))
 
 
 def made(sha: Sha, author: str | None, committer: str | None = "", *others: str) -> MadeBy:
@@ -75,6 +76,9 @@ CASES: dict[str, Case] = {
     "a rendering of ours": (
         [made(A, "ann"), made(D, None, None)], [push(A, D, BOT), FIRST], {}, {"ann"}, True,
     ),
+    "a rendering that somebody asked for, marked before numbers were": (
+        [made(A, "ann"), made(F, None, None)], [push(A, F, BOT), FIRST], {}, {"ann", "gus"}, True,
+    ),
     "a rendering that somebody asked for": (
         [made(A, "ann"), made(E, None, None)], [push(A, E, BOT), FIRST], {}, {"ann", "fay"}, True,
     ),
@@ -104,6 +108,16 @@ def test_names_are_the_same_in_any_case() -> None:
     authors = Authors(frozenset({"EVE", "ann"}), known=True)
 
     assert same_people(authors, {"eve": 0, "bob": 2}) == {"EVE", "eve", "ann"}
+
+
+def test_whoever_asked_for_a_commit_and_changes_their_login_does_not_approve_it() -> None:
+    """The short-cut marks the commit with a login: under a new one its asker approves it."""
+    asked = spelled(Person(7, "eve", False))
+    found = wrote(
+        [made(D, None, None)], [push(A, D, BOT), FIRST], updates={}, ours={D: asked}, login=BOT
+    )
+
+    assert same_people(found, {"new-eve": 7, "bob": 8}) == {"ann", "eve", "new-eve"}
 
 
 def test_whoever_changes_their_login_wrote_it_all_the_same() -> None:

@@ -651,7 +651,7 @@ def test_who_asked_for_a_rendering_is_named_with_it() -> None:
     (push, *_) = decide(facts(asked))
 
     assert isinstance(push, a.PushRender)
-    assert push.asker == "author"
+    assert push.asker == "author (1)"
 
 
 def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:

@@ -68,7 +68,7 @@ def asked(**more: object) -> Facts:
 def test_a_push_that_the_forge_does_not_show_yet_is_waited_for() -> None:
     """The short-cut refuses: the answer to a command that worked says that it did not."""
     (push,) = (each for each in decide(asked()) if isinstance(each, PushLedger))
-    assert push.asker == "approver"
+    assert push.asker == "approver (2)"
 
     late = decide(asked(head=Sha("e" * 40)))
     assert not [each for each in late if isinstance(each, PushLedger | Reply)]

@@ -138,6 +138,22 @@ def test_delete_opens_a_pull_request_on_the_ledger(play: World) -> None:
     assert "deletionProposed/net/core/v1" not in branches
 
 
+def test_who_asked_does_not_approve_under_another_login(play: World) -> None:
+    """The short-cut names a login in the commit: renamed, whoever asked for it approves it."""
+    publishes(play)
+    number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+    play.approver.says(number, "/delete net/core@v1 it was broken")
+    pull = play.author.pull_of("deletionProposed/net/core/v1")
+    play.author.waits_for_answer(number, f"#{pull.number} withdraws `net/core/v1`")
+    state = play.forge.state
+    state.admin.rename_account(state.user("approver"), "somebody-else")
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_answer(pull.number, "refused")
+    play.rests()
+    assert set(play.author.tags()) == {"net/core/v1"}
+
+
 def test_what_is_used_is_not_withdrawn(play: World) -> None:
     """The short-cut deletes it: what was cloned from it can never be brought up to date."""
     publishes(play)

@@ -6,6 +6,7 @@ request where they ask, and counts as an author of the one that is opened.
 
 from dataclasses import dataclass, replace
 
+from lifecycle import authors
 from lifecycle.actions import OpenProposal, PushLedger
 from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.spec import CommandRequest, CommandResponse
@@ -108,7 +109,7 @@ def _whole(
         data=data,
         message=texts.with_package(state),
         asked=request.asked,
-        asker=request.comment.author.login,
+        asker=authors.spelled(request.comment.author),
     )
     return replace(response, effects=(*response.effects, push), waits=True)
 
@@ -176,7 +177,7 @@ def _propose(
     data = state.listed(entry)
     if data is None:
         return response.refuse(texts.broken(word, state))
-    asker = request.comment.author.login
+    asker = request.comment.author
     push = PushLedger(
         head_ref=there.branch,
         tip=there.tip,
@@ -185,13 +186,13 @@ def _propose(
         data=data,
         message=texts.title(state, entry),
         asked=request.asked,
-        asker=asker,
+        asker=authors.spelled(asker),
     )
     opened = OpenProposal(
         head_ref=there.branch,
         base_ref=state.base_ref,
         title=texts.title(state, entry),
-        body=texts.body(state, entry, asker, response.proposal.place.number),
+        body=texts.body(state, entry, asker.login, response.proposal.place.number),
         draft=False,
     )
     return replace(response, effects=(*response.effects, push, opened), waits=True)
