@@ -125,6 +125,10 @@ def _violations(seed: str, seconds: float) -> list[Violation] | None:
         return None
 
 
+AGAIN = 0.05
+"""Seconds of the processor after which a history that goes on is told again to end."""
+
+
 class TooLongError(SystemExit):
     """One history takes too long; tasks and whatever catches errors let this pass."""
 
@@ -140,8 +144,9 @@ def at_most(seconds: float) -> Iterator[None]:
     def ends(*_: object) -> None:
         raise TooLongError
 
+    # Again and again: where a destructor runs just then, Python reports an exception and goes on.
     before = signal.signal(signal.SIGVTALRM, ends)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, AGAIN)
     try:
         yield
     finally:

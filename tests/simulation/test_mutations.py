@@ -1,9 +1,12 @@
 """The defences that the simulation is tried on: none of them has moved."""
 
+from contextlib import suppress
+from typing import Never
+
 import pytest
 
 from tests.mutations import ROOT
-from tests.simulation.__main__ import until_found
+from tests.simulation.__main__ import TooLongError, until_found
 from tests.simulation.mutate import PAGE, Found, read, table
 
 
@@ -29,8 +32,31 @@ def test_what_was_not_tried_again_keeps_its_row() -> None:
     assert (again[:2], again[-2:]) == ("a\n", "b\n")
 
 
-def test_a_history_that_does_not_end_finds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_history_that_does_not_end_finds_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The short-cut waits for it for ever, or counts it as found."""
+
+    def endless(_: str) -> Never:
+        while True:
+            pass
+
+    monkeypatch.setattr("tests.simulation.__main__.play", endless)
     assert until_found(first=1, count=3, each=0.001) == 2
     said = capsys.readouterr().out
     assert said.endswith("nothing was found in 0 histories; the next one does not end\n")
+
+
+def test_what_catches_the_end_of_a_history_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short-cut refused: one signal, which Python drops where a destructor runs just then."""
+
+    def stubborn(_: str) -> Never:
+        for _again in range(3):
+            with suppress(TooLongError):
+                while True:
+                    pass
+        while True:
+            pass
+
+    monkeypatch.setattr("tests.simulation.__main__.play", stubborn)
+    assert until_found(first=1, count=3, each=0.001) == 2

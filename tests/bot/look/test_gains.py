@@ -88,7 +88,8 @@ def test_what_the_base_gained_is_kept_or_the_approval_does_not_count(
 def test_what_cannot_be_told_is_asked_for_once_more(remote: Remote) -> None:
     """Short-cut refused: a commit that is gone has nothing to compare with, so all is well."""
     since, proposal = approved(remote, BEFORE, BOTH, GAINED)
-    gone = changed(approved_by(changed(proposal, origin="e" * 40), "approver"), origin=since)
+    later = approved_by(changed(proposal, origin="e" * 40), "approver", number=60)
+    gone = changed(later, origin=since)
 
     assert taken_back(remote, gone) == {"e" * 40}
 
