@@ -246,7 +246,7 @@ class Performer:
             case RemoveDouble(number, comment):
                 # First the database: what it knows of and the forge does not show, people deleted.
                 await self._store.proposals.keep(self._repository_id, number, gone=(comment,))
-                await self._forge.delete_comment(comment)
+                await self._forge.delete_comment(number, comment)
             case Keep() | KeepFreezes():
                 await self._keep(action)
             case PushRender() | PushUpdate():
@@ -294,8 +294,8 @@ class Performer:
         match action:
             case SetCheck():
                 return await self._check(action)
-            case React(comment, reaction):
-                await self._forge.react(comment, reaction)
+            case React(number, comment, reaction):
+                await self._forge.react(number, comment, reaction)
             case Suggest():
                 await self._forge.suggest(action)
             case SetDraft(number, draft):
@@ -338,8 +338,8 @@ class Performer:
         """Write, then note the number of what is new: a crash in between leaves that to a look."""
         text = self._signed(action.body, action.record)
         match action:
-            case Restore(comment):
-                await self._forge.edit_comment(comment, text)
+            case Restore(number, comment):
+                await self._forge.edit_comment(number, comment, text)
             case Reply(number, body, record):
                 made = {await self._forge.comment(number, text): Written(body, record)}
                 for event in memory.events_of(record):
@@ -349,8 +349,8 @@ class Performer:
             case Say(number, None):
                 made = {await self._forge.comment(number, self._summary(text)): Written()}
                 await self._store.proposals.keep(self._repository_id, number, written=made)
-            case Say(_, int(comment)):
-                await self._forge.edit_comment(comment, self._summary(text))
+            case Say(number, int(comment)):
+                await self._forge.edit_comment(number, comment, self._summary(text))
 
     def _signed(self, body: str, record: records.Record) -> str:
         return f"{body}\n\n{records.sign(record, self._key)}"

@@ -277,7 +277,14 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Write an answer of ours anew, in place: somebody else has edited it."""
+    """Write an answer of ours anew, in place: somebody else has edited it.
+
+    Attributes:
+        number: The proposal that it stands on.
+        comment: The answer.
+        body: Visible text.
+        record: Hidden in it.
+    """
 
     KIND: ClassVar[Kind] = Kind(
         name="Restore",
@@ -286,6 +293,7 @@ class Restore:
         order=ActionOrder.ONE_BY_ONE,
     )
 
+    number: int
     comment: int
     body: str
     record: Mapping[str, JSON]
@@ -408,6 +416,11 @@ class React:
     """Acknowledge a comment: that it was seen, where the answer takes a while, or what came of it.
 
     The latter once its answer stands: that says for ever what was decided.
+
+    Attributes:
+        number: The proposal, or the issue, that it stands on.
+        comment: The comment.
+        reaction: How.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -418,6 +431,7 @@ class React:
         urgency=Urgency.FIRST,
     )
 
+    number: int
     comment: int
     reaction: Reaction
 

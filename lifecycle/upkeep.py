@@ -68,7 +68,7 @@ def mend(
             ours = proposal.talk.written.get(answer.id)
             if ours is None or not ours.body:
                 ours = _unknown(answer, proposal, repository_id)
-            actions.append(Restore(answer.id, ours.body, ours.record))
+            actions.append(Restore(proposal.place.number, answer.id, ours.body, ours.record))
     return actions
 
 

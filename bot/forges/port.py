@@ -160,7 +160,8 @@ class Issue:
     """One issue, which is no pull request.
 
     Attributes:
-        number: Its number; pull requests are counted with them.
+        number: Its number, which no proposal of the repository has: where the forge counts issues
+            apart, it is the forge's own below zero.
         title: As written.
         body: Markdown as written.
         ours: The bot opened it, whoever edited it since.
@@ -546,12 +547,12 @@ class Forge(Protocol):
         """Make or update a check run with all its annotations."""
 
     async def comment(self, number: int, body: str) -> int:
-        """Write a comment; returns its number."""
+        """Write a comment on a proposal or an issue; returns its number."""
 
-    async def edit_comment(self, comment: int, body: str) -> None:
-        """Replace one of our comments."""
+    async def edit_comment(self, number: int, comment: int, body: str) -> None:
+        """Replace one of our comments on a proposal or an issue."""
 
-    async def delete_comment(self, comment: int) -> None:
+    async def delete_comment(self, number: int, comment: int) -> None:
         """Delete one of our comments; one that is gone already counts as success."""
 
     async def issue(self, number: int) -> Issue:
@@ -582,8 +583,8 @@ class Forge(Protocol):
     async def suggest(self, suggest: Suggest) -> None:
         """Write a review without a verdict, with its suggestions as far as the forge takes them."""
 
-    async def react(self, comment: int, reaction: Reaction) -> None:
-        """React to a comment; a reaction that is there already counts as success."""
+    async def react(self, number: int, comment: int, reaction: Reaction) -> None:
+        """React to a comment on a proposal or an issue; a reaction that is there is a success."""
 
     def asks_to_sign(self, reason: str) -> bool:
         """Whether what the forge said of a refused push is that commits have to be signed."""

@@ -216,7 +216,7 @@ def answer(
 def seen(facts: Facts) -> list[React]:
     """Return what tells people that their commands were seen, while packages are rendered first."""
     return [
-        React(comment.id, Reaction.SEEN)
+        React(proposal.place.number, comment.id, Reaction.SEEN)
         for proposal in facts.proposals
         for comment, _ in pending(proposal, memory.read(proposal))
         if not comment.button
@@ -284,7 +284,8 @@ def _finish(
         body = texts.answer(comment.author.login, said)
         actions.append(Reply(response.proposal.place.number, body, record))
     if not comment.button:
-        actions.append(React(comment.id, _reaction(response)))
+        number = response.proposal.place.number
+        actions.append(React(number, comment.id, _reaction(response)))
     asks = response.render_asked >= state.render_asked and response.render_asked > 0
     return AfterCommands(
         response.proposal,

@@ -263,9 +263,9 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "set_labels": lambda f: f.set_labels(1, add=["porchbot: draft"]),
     "set_check": lambda f: f.set_check(CHECK),
     "comment": lambda f: f.comment(1, "text"),
-    "edit_comment": lambda f: f.edit_comment(1, "text"),
-    "delete_comment": lambda f: f.delete_comment(1),
-    "react": lambda f: f.react(1, Reaction.DONE),
+    "edit_comment": lambda f: f.edit_comment(1, 1, "text"),
+    "delete_comment": lambda f: f.delete_comment(1, 1),
+    "react": lambda f: f.react(1, 1, Reaction.DONE),
     "issue": lambda f: f.issue(1),
     "own_issues": lambda f: f.own_issues(),
     "open_issue": lambda f: f.open_issue("T", "B"),
@@ -389,7 +389,7 @@ async def test_what_is_said_on_an_issue_is_read_to_its_end(place: Place) -> None
     assert await place.forge.issue_comments(made) == ()
     ours = await place.forge.comment(made, "ours")
     place.a_second_passes()
-    await place.forge.edit_comment(ours, "ours, edited")
+    await place.forge.edit_comment(made, ours, "ours, edited")
     for at in range(101):
         place.say_on_issue(made, f"comment {at}")
 
@@ -650,7 +650,7 @@ async def test_a_conversation_is_read_as_one(place: Place) -> None:
     comment = place.review(number, "Looks fine.", approves=False)
     approval = place.review(number, "", approves=True)
     for text in ("Done.", "Done."):
-        await place.forge.edit_comment(ours, text)
+        await place.forge.edit_comment(number, ours, text)
 
     talk = await place.forge.conversation(number)
     assert talk.head == head
@@ -676,7 +676,7 @@ async def test_a_comment_of_ours_is_deleted_once(place: Place) -> None:
         await place.forge.comment(number, "1."),
     )
     for _ in range(2):
-        await place.forge.delete_comment(double)
+        await place.forge.delete_comment(number, double)
 
     assert [c.id for c in (await place.forge.conversation(number)).comments] == [kept]
 
@@ -687,7 +687,7 @@ async def test_a_comment_is_acknowledged_once(place: Place) -> None:
     comment = place.say(number, "/approve")
 
     for reaction in (Reaction.DONE, *Reaction):
-        await place.forge.react(comment, reaction)
+        await place.forge.react(number, comment, reaction)
 
     assert sorted(place.reactions(number)) == sorted(Reaction)
 

@@ -189,8 +189,8 @@ def _upkeep(
     match action:
         case a.KeepFreezes(log):
             return replace(facts, freezes=facts.freezes | log)
-        case a.Restore(comment, body, record):
-            return _everywhere(facts, lambda p: _restored(p, comment, body, record))
+        case a.Restore(number, comment, body, record):
+            return _each(facts, number, lambda p: _restored(p, comment, body, record))
         case a.Keep(number, log, written, gone):
             return _each(facts, number, lambda p: _kept(p, log, written, gone))
         case a.RemoveDouble(number, comment):

@@ -161,7 +161,7 @@ UNAPPROVED = Reply(7, "Your approval is taken back.", {})
         ([CHECK, TAG], [CHECK, TAG]),
         ([TAG, replace(TAG, number=9)], [TAG]),
         ([CHECK], []),
-        ([React(1, Reaction.DONE), MERGE], [MERGE]),
+        ([React(1, 1, Reaction.DONE), MERGE], [MERGE]),
         ([UNAPPROVED, MERGE], []),
         ([Forget(7, ()), MERGE], []),
         ([SetDraft(7, True), TAG], []),

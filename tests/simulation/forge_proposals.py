@@ -193,14 +193,18 @@ class Proposals(Asking):
         operation = f"POST {REPO}/issues/{{issue_number}}/comments"
         return await self._put("comment", operation, write, number)
 
-    async def edit_comment(self, comment: int, body: str) -> None:
+    async def edit_comment(self, number: int, comment: int, body: str) -> None:
+        del number
+
         def write(caller: Caller) -> None:
             found = self._state.talk.find(self._repo, comment)
             self._state.talk.edit(found, refs.acting(caller), sayable(body))
 
         await self._put("edit_comment", f"PATCH {_COMMENT}", write, comment)
 
-    async def delete_comment(self, comment: int) -> None:
+    async def delete_comment(self, number: int, comment: int) -> None:
+        del number
+
         def write(caller: Caller) -> None:
             found = self._state.talk.find(self._repo, comment)
             self._state.talk.delete(found, refs.acting(caller))
@@ -227,7 +231,9 @@ class Proposals(Asking):
 
         await self._put("suggest", f"POST {PULL}/reviews", write, suggest.number, step=step)
 
-    async def react(self, comment: int, reaction: Reaction) -> None:
+    async def react(self, number: int, comment: int, reaction: Reaction) -> None:
+        del number
+
         def write(caller: Caller) -> None:
             found = self._state.talk.find(self._repo, comment)
             self._state.talk.react(found, refs.acting(caller), REACTIONS[reaction])

@@ -34,13 +34,15 @@ class Conversations(PullRequests):
         data = await self._send("comment", "POST", path, {"body": body}, Cost.CREATE)
         return int(data["id"])
 
-    async def edit_comment(self, comment: int, body: str) -> None:
-        """Replace one of our comments."""
+    async def edit_comment(self, number: int, comment: int, body: str) -> None:
+        """Replace one of our comments, which GitHub knows by its number alone."""
+        del number
         path = f"/issues/comments/{comment}"
         await self._send("edit its comment", "PATCH", path, {"body": body})
 
-    async def delete_comment(self, comment: int) -> None:
+    async def delete_comment(self, number: int, comment: int) -> None:
         """Delete one of our comments."""
+        del number
         with suppress(ForgeMissingError):
             await self._send("delete its comment", "DELETE", f"/issues/comments/{comment}", None)
 
@@ -57,8 +59,9 @@ class Conversations(PullRequests):
         except ForgeRefusedError:
             await self._send("suggest changes", "POST", path, body, Cost.CREATE)
 
-    async def react(self, comment: int, reaction: Reaction) -> None:
+    async def react(self, number: int, comment: int, reaction: Reaction) -> None:
         """React to a comment."""
+        del number
         path = f"/issues/comments/{comment}/reactions"
         await self._send("react", "POST", path, {"content": REACTIONS[reaction]})
 

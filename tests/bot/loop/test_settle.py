@@ -306,7 +306,7 @@ BOB = {"by": "person", "forge": "github", "id": 12, "login": "bob", "rerun": "a-
     ("action", "hint", "asked"),
     [
         (REPLY, Hint(), [ANN]),  # found by a sweep: still hers
-        (React(100, Reaction.DONE), Hint(by=frozenset({"sweep"})), [ANN]),
+        (React(1, 100, Reaction.DONE), Hint(by=frozenset({"sweep"})), [ANN]),
         (MERGE, Hint(comments=frozenset({100})), [ANN]),
         (MERGE, Hint(comments=frozenset({999})), [{"by": "webhook"}]),  # of another proposal
         (MERGE, Hint(by=frozenset({"sweep"})), [{"by": "sweep"}]),
