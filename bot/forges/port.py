@@ -54,6 +54,13 @@ class ForgeDeniedError(ForgeBusyError):
     """
 
 
+CHECK_APP = (
+    "Check the permissions of the App (app-manifest.yml lists them) and that it is installed, then"
+    " comment `/check`"
+)
+"""What an operator does about a refusal where the adapter says nothing else."""
+
+
 class ForgeRefusedError(Exception):
     """The forge said no until an operator changes a setting.
 
@@ -61,11 +68,8 @@ class ForgeRefusedError(Exception):
         reason: Its own words.
     """
 
-    def __init__(self, wanted: str, reason: str) -> None:
-        super().__init__(
-            f"The forge refused to {wanted}: {reason}. Check the permissions of the App"
-            " (app-manifest.yml lists them) and that it is installed, then comment `/check`."
-        )
+    def __init__(self, wanted: str, reason: str, fix: str = CHECK_APP) -> None:
+        super().__init__(f"The forge refused to {wanted}: {reason}. {fix}.")
         self.reason = reason
 
 

@@ -11,8 +11,9 @@ from github.Auth import AppAuth, Token
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
+from bot.forges.exchange import ForgeTime
 from bot.forges.github.fields import time
-from bot.forges.github.http import Clients, ForgeTime, JSONObject, call, send
+from bot.forges.github.http import Clients, JSONObject, call, send
 from bot.forges.port import BotIdentity
 from bot.store.port import Budgets
 

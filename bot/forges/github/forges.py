@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.forges.exchange import MOST_PAGES
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import read_verified
 from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHub
-from bot.forges.github.http import MOST_PAGES, JSONObject, call, call_unless, pages
+from bot.forges.github.http import JSONObject, call, call_unless, pages
 from bot.forges.github.log import DeliveryLog
 from bot.forges.github.registration import drift
 from bot.forges.port import (

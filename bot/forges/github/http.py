@@ -1,7 +1,5 @@
 """Requests to GitHub: a pool of PyGithub clients, and its errors turned into ours.
 
-Longer than 400 lines: what is done with one answer is read as one.
-
 PyGithub runs without its own retries and waits (docs/design.md, "Forge calls"): by default it
 repeats a merge after a 502 and sleeps between writes. Its connection object is not safe between
 threads, so each request takes a client of its own out of a pool. What an answer means is decided
@@ -10,21 +8,19 @@ data.
 """
 
 import json
-import queue
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import github
 import requests
 from github.Auth import Auth, Token
 
-from bot import metrics, tracing
+from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
+from bot.forges.exchange import MOST_PAGES, Answer, ForgeTime, Idle, counted, granted, read
 from bot.forges.github import limits
 from bot.forges.github.limits import Cost
 from bot.forges.port import ForgeBusyError, ForgeDeniedError, ForgeMissingError, ForgeRefusedError
@@ -43,34 +39,14 @@ TIMEOUT = 20
 """Seconds for one call: GitHub cuts off its own answers after 10
 (docs/design.md, "GitHub: answers and errors")."""
 
-MOST_PAGES = 1_000
-"""Pages of one list: 100,000 items; a list that goes on for longer has no end."""
-
 _PASSING = ("something went wrong while executing your query", "was submitted too quickly")
 """How GraphQL says, inside a 200, that asking again helps
 (docs/design.md, "GitHub: answers and errors")."""
 
 
 @dataclass(frozen=True, slots=True)
-class GitHubAnswer:
-    """What GitHub answered.
-
-    Attributes:
-        status: HTTP status.
-        headers: Names in lower case.
-        data: The body as JSON; None for an empty one.
-        at: When it came.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    data: Any
-    at: datetime
-
-    @property
-    def ok(self) -> bool:
-        """It was done: a redirect is no success, whoever follows it."""
-        return 200 <= self.status < 300
+class GitHubAnswer(Answer):
+    """What GitHub answered."""
 
     @property
     def limited(self) -> bool:
@@ -94,36 +70,6 @@ class GitHubAnswer:
         errors = self.data.get("errors") or []
         details = [str(e.get("message", "")) if isinstance(e, Mapping) else str(e) for e in errors]
         return "; ".join([text, *[d for d in details if d]])
-
-
-SKEW = timedelta(seconds=30)
-"""By how much our clock may differ from GitHub's: answers tell whole seconds, and take some."""
-
-
-class ForgeTime:
-    """What time it is at GitHub, which judges tokens and tells when limits end.
-
-    By the clock of this machine, unless answers show that it is wrong.
-
-    Args:
-        clock: Of this machine.
-    """
-
-    def __init__(self, clock: Clock = SYSTEM) -> None:
-        self._clock = clock
-        self._ahead = timedelta()
-
-    def now(self) -> datetime:
-        """The time there."""
-        return self._clock.now() - self._ahead
-
-    def learn(self, answer: "GitHubAnswer") -> None:
-        """Compare the time in an answer with our clock's."""
-        try:
-            ahead = answer.at - parsedate_to_datetime(answer.headers.get("date", ""))
-        except (ValueError, TypeError):
-            return  # it tells no time that can be read
-        self._ahead = ahead if abs(ahead) > SKEW else timedelta()
 
 
 class Clients:
@@ -157,7 +103,7 @@ class Clients:
         self._auth = auth
         self._account = account or Account("", None)
         self._moments = limits.has_limits(api_url) if moments is None else moments
-        self._idle: queue.LifoQueue[tuple[str, github.Github]] = queue.LifoQueue()
+        self._idle = Idle[github.Github]()
 
     async def run(
         self,
@@ -172,13 +118,8 @@ class Clients:
         Raises:
             ForgeBusyError: GitHub limits us, or would; whatever else `work` raises.
         """
-        async with self._account.granted(wanted, limits.draws(cost, moments=self._moments)):
-            try:
-                return await self.offload(work, self, *args, **named)
-            except ForgeBusyError as error:
-                if error.after:
-                    await self._account.pause(error.after)
-                raise
+        draws = limits.draws(cost, moments=self._moments)
+        return await granted(self._account, self.offload, draws, wanted, work, self, *args, **named)
 
     def heard(self, headers: Mapping[str, str]) -> None:
         """Heed what an answer says is left; from threads."""
@@ -187,24 +128,19 @@ class Clients:
         if told is not None:
             self._account.told(told)
 
+    def counted(
+        self, kind: str, wanted: str
+    ) -> AbstractContextManager[Callable[[int, Mapping[str, Any]], None]]:
+        """Count a request for the metrics; what is given is told of its answer."""
+        return counted(self.clock, self.heard, kind, wanted)
+
     @contextmanager
     def client(self) -> Iterator[github.Github]:
         """Take a client out of the pool and put it back."""
         auth = self._auth()
         token = auth.token if isinstance(auth, Token) else ""
-        made, client = "", None
-        while client is None:
-            try:
-                made, client = self._idle.get_nowait()
-            except queue.Empty:
-                made, client = token, self._make(auth)
-            if made != token:
-                client.close()
-                client = None
-        try:
+        with self._idle.client(token, lambda: self._make(auth)) as client:
             yield client
-        finally:
-            self._idle.put((made, client))
 
     def _make(self, auth: Auth | None) -> github.Github:
         return github.Github(
@@ -220,12 +156,7 @@ class Clients:
 
     def close(self) -> None:
         """Close every idle client's connections."""
-        while True:
-            try:
-                _, client = self._idle.get_nowait()
-            except queue.Empty:
-                return
-            client.close()
+        self._idle.close()
 
 
 def ask(
@@ -245,7 +176,7 @@ def ask(
     """
     kind = "read" if verb in {"GET", "HEAD"} else "write"
     parameters = dict(query) if query else None
-    with _network(wanted), pool.client() as client, _counted(pool, kind, wanted) as counted:
+    with _network(wanted), pool.client() as client, pool.counted(kind, wanted) as told:
         status, answered, text = client.requester.requestJson(
             verb,
             path,
@@ -253,8 +184,8 @@ def ask(
             headers=dict(headers) if headers else None,
             input=sayable(body),
         )
-        counted(status, answered)
-    answer = _read(wanted, status, answered, text, pool.clock.now())
+        told(status, answered)
+    answer = read(GitHubAnswer, wanted, status, answered, text, pool.clock.now())
     pool.time.learn(answer)
     return answer
 
@@ -355,12 +286,12 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
         ForgeMissingError: What was named is not there.
         ForgeRefusedError: Any other error, also where a part of the data came with it.
     """
-    with _network(wanted), pool.client() as client, _counted(pool, "graphql", wanted) as counted:
+    with _network(wanted), pool.client() as client, pool.counted("graphql", wanted) as told:
         status, headers, text = client.requester.requestJson(
             "POST", client.requester.graphql_url, input={"query": query, "variables": variables}
         )
-        counted(status, headers)
-    answer = _read(wanted, status, headers, text, pool.clock.now())
+        told(status, headers)
+    answer = read(GitHubAnswer, wanted, status, headers, text, pool.clock.now())
     if not answer.ok:
         raise failure(wanted, answer)
     data = answer.data if isinstance(answer.data, dict) else {}
@@ -370,26 +301,6 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
         raise ForgeBusyError(wanted, "the answer of GraphQL holds no data")
     found: JSONObject = data["data"]
     return found
-
-
-@contextmanager
-def _counted(
-    pool: Clients, kind: str, wanted: str
-) -> Iterator[Callable[[int, Mapping[str, Any]], None]]:
-    """Count a request for the metrics; what is given is told of its answer."""
-    begun, said = pool.clock.monotonic(), "none"
-
-    def counted(status: int, headers: Mapping[str, Any]) -> None:
-        nonlocal said
-        said = str(status)
-        pool.heard({name.lower(): str(value) for name, value in headers.items()})
-
-    try:
-        with tracing.span("forge call", kind=kind, to=wanted):
-            yield counted
-    finally:
-        metrics.FORGE_REQUESTS.labels(kind, said).inc()
-        metrics.FORGE_REQUEST_SECONDS.labels(kind).observe(pool.clock.monotonic() - begun)
 
 
 def failure(wanted: str, answer: GitHubAnswer) -> Exception:
@@ -422,19 +333,6 @@ def _graphql_failure(wanted: str, answer: GitHubAnswer, errors: Any) -> Exceptio
     if kinds == {"UNPROCESSABLE"}:
         return UnprocessableError(wanted, texts)
     return ForgeRefusedError(wanted, texts)
-
-
-def _read(
-    wanted: str, status: int, headers: Mapping[str, Any], text: str, at: datetime
-) -> GitHubAnswer:
-    lower = {name.lower(): str(value) for name, value in headers.items()}
-    try:
-        data = json.loads(text) if text.strip() else None
-    except ValueError as error:
-        if 200 <= status < 300:
-            raise ForgeBusyError(wanted, f"{status} with a body that is no JSON") from error
-        data = None  # a proxy's error page: the status says enough
-    return GitHubAnswer(status, lower, data, at)
 
 
 @contextmanager

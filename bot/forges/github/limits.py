@@ -8,10 +8,10 @@ Source: docs/design.md, "GitHub: identity and limits".
 """
 
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from enum import Enum
 from urllib.parse import urlsplit
 
+from bot.forges.exchange import given_at
 from bot.store.buckets import WINDOW, Bucket, Draw, Told
 
 REST_HOUR = Bucket("core", 5_000)
@@ -69,7 +69,7 @@ def told(headers: Mapping[str, str], now: float) -> Told | None:
     if resource not in _HOURLY or not all(number.isdecimal() for number in numbers):
         return None
     limit, left, reset = (float(number) for number in numbers)
-    return Told(resource, limit, left, min(WINDOW, max(0.0, reset - _given_at(headers, now))))
+    return Told(resource, limit, left, min(WINDOW, max(0.0, reset - given_at(headers, now))))
 
 
 def pause(headers: Mapping[str, str], now: float) -> float:
@@ -83,13 +83,5 @@ def pause(headers: Mapping[str, str], now: float) -> float:
     if after.isdecimal():
         return min(WINDOW, float(after))
     if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
-        return min(WINDOW, max(1.0, float(reset) - _given_at(headers, now)))
+        return min(WINDOW, max(1.0, float(reset) - given_at(headers, now)))
     return 60.0
-
-
-def _given_at(headers: Mapping[str, str], now: float) -> float:
-    """When an answer was given, by the clock of who gave it: ours may be wrong by days."""
-    try:
-        return parsedate_to_datetime(headers.get("date", "")).timestamp()
-    except (ValueError, TypeError):
-        return now

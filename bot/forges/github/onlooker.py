@@ -6,10 +6,11 @@ Only which App the bot is has to be told: whose comments and check runs are its 
 from github.Auth import Token
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.exchange import ForgeTime
 from bot.forges.github.app import AppClients
 from bot.forges.github.fields import time
 from bot.forges.github.forges import repository_of
-from bot.forges.github.http import Clients, ForgeTime, JSONObject, call
+from bot.forges.github.http import Clients, JSONObject, call
 from bot.forges.port import BotIdentity, ForgeMissingError, Repository
 
 
