@@ -2,6 +2,11 @@
 
 from typing import Protocol
 
+from github.Auth import Token
+
+from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.budget import Account
+from bot.forges.exchange import ForgeTime
 from bot.forges.github.http import Clients, JSONObject
 from bot.forges.port import BotIdentity
 
@@ -23,11 +28,65 @@ class Access(Protocol):
     async def number(self) -> int:
         """The App's number, by which its checks are known; 0 where there is none."""
 
-    async def permissions(self, installation: int) -> JSONObject:
-        """What we may do, as far as that is told apart from the repository."""
+    async def permissions(self, installation: int) -> JSONObject | None:
+        """What we may do, as an App's installation tells it; None where nobody is told."""
 
     def installation_token(self, installation: int) -> str:
         """A token for git and the API; for threads."""
 
     def of(self, installation: int) -> Clients:
         """Clients with such a token."""
+
+
+class OneToken:
+    """Clients with one token for whatever is asked; the part of `Access` that follows from that.
+
+    Args:
+        api_url: Where GitHub's REST API answers.
+        token: Of an account.
+        instance: See `Access`.
+        account: Whose requests are counted with these; None counts nothing.
+        clock: For when answers came.
+        offload: Where requests wait for their answers.
+    """
+
+    def __init__(
+        self,
+        api_url: str,
+        token: str,
+        *,
+        instance: str = "",
+        account: Account | None = None,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
+    ) -> None:
+        self.api_url = api_url
+        self.instance = instance
+        self.machine: BotIdentity | None = None
+        self._token = token
+        self.clients = Clients(
+            api_url,
+            lambda: Token(token),
+            account=account,
+            clock=clock,
+            offload=offload,
+            time=ForgeTime(clock),
+        )
+
+    async def permissions(self, installation: int) -> None:
+        """Nobody is told what a token may do."""
+        del installation
+
+    def installation_token(self, installation: int) -> str:
+        """The token."""
+        del installation
+        return self._token
+
+    def of(self, installation: int) -> Clients:
+        """The clients."""
+        del installation
+        return self.clients
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.clients.close()

@@ -25,7 +25,8 @@ class Issues(Calls):
         """Every issue that we opened, or an App that we replace, oldest first.
 
         GitHub lists pull requests with them, and takes the filter for a hint at best: what came
-        back is checked. Without the permission there are none: the App could not have opened one.
+        back is checked. An App that is known to lack the permission has none: it could not have
+        opened one. What a token may do nobody is told: what it may not read is not known.
         """
         me = await self._app.identity()
         try:
@@ -33,7 +34,8 @@ class Issues(Calls):
         except ForgeMissingError:
             raise
         except ForgeRefusedError:
-            if "issues" in await self._app.permissions(self._repository.installation):
+            granted = await self._app.permissions(self._repository.installation)
+            if granted is None or "issues" in granted:
                 raise
             return ()
         for login in sorted(me.former):

@@ -3,52 +3,28 @@
 Only which App the bot is has to be told: whose comments and check runs are its own follows from it.
 """
 
-from github.Auth import Token
-
-from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.exchange import ForgeTime
+from bot.forges.github.access import OneToken
 from bot.forges.github.app import AppClients
 from bot.forges.github.fields import time
 from bot.forges.github.forges import repository_of
-from bot.forges.github.http import Clients, JSONObject, call
+from bot.forges.github.http import call
 from bot.forges.port import BotIdentity, ForgeMissingError, Repository
 
 
-class Onlooker:
-    """Clients with one token, for whatever is asked; implements `Access`.
+class Onlooker(OneToken):
+    """A person with a token of their own; implements `Access`.
 
     Args:
         api_url: Where GitHub's REST API answers.
         token: The person's; one that can only read will do.
         slug: Of the bot's App, as in its address.
         instance: See `Access`.
-        clock: For when answers came.
-        offload: Where requests wait for their answers.
     """
 
-    def __init__(
-        self,
-        api_url: str,
-        token: str,
-        slug: str,
-        *,
-        instance: str = "",
-        clock: Clock = SYSTEM,
-        offload: Offload = in_thread,
-    ) -> None:
-        self.instance = instance
-        self.machine: BotIdentity | None = None
-        self.machine = None
+    def __init__(self, api_url: str, token: str, slug: str, *, instance: str = "") -> None:
+        super().__init__(api_url, token, instance=instance)
         self._slug = slug
-        self._token = token
         self._number: int | None = None
-        self.clients = Clients(
-            api_url,
-            lambda: Token(token),
-            clock=clock,
-            offload=offload,
-            time=ForgeTime(clock),
-        )
 
     async def identity(self) -> BotIdentity:
         """The bot's, whose comments are its own."""
@@ -64,25 +40,6 @@ class Onlooker:
             except ForgeMissingError:
                 self._number = 0
         return self._number
-
-    async def permissions(self, installation: int) -> JSONObject:
-        """Nobody is told what the App may do."""
-        del installation
-        return {}
-
-    def installation_token(self, installation: int) -> str:
-        """The token."""
-        del installation
-        return self._token
-
-    def of(self, installation: int) -> Clients:
-        """The clients."""
-        del installation
-        return self.clients
-
-    def close(self) -> None:
-        """Close all connections."""
-        self.clients.close()
 
     async def repository(self, full_name: str) -> Repository:
         """A repository, as the person sees it."""

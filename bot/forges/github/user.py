@@ -6,13 +6,11 @@ Source: https://docs.github.com/authentication/keeping-your-account-and-data-sec
 from dataclasses import dataclass
 from datetime import datetime
 
-from github.Auth import Token
-
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
-from bot.forges.exchange import ForgeTime
+from bot.forges.github.access import OneToken
 from bot.forges.github.fields import time
-from bot.forges.github.http import Clients, JSONObject, call
+from bot.forges.github.http import JSONObject, call
 from bot.forges.port import BotIdentity
 from bot.store.port import Budgets
 
@@ -32,7 +30,7 @@ class TokenAbout:
     ends: str
 
 
-class UserClients:
+class UserClients(OneToken):
     """A machine user; implements `Access`.
 
     Args:
@@ -56,20 +54,16 @@ class UserClients:
         budgets: Budgets | None = None,
         instance: str = "",
     ) -> None:
-        self.instance = instance
-        self.api_url = api_url
-        self.machine: BotIdentity | None = None
-        self.since = datetime.min
-        self._former = former
-        self._token = token
-        self.clients = Clients(
+        super().__init__(
             api_url,
-            lambda: Token(token),
+            token,
+            instance=instance,
             account=Account("github:user", budgets, clock=clock),
             clock=clock,
             offload=offload,
-            time=ForgeTime(clock),
         )
+        self.since = datetime.min
+        self._former = former
 
     async def identity(self) -> BotIdentity:
         """The account, asked for once."""
@@ -96,25 +90,6 @@ class UserClients:
     async def number(self) -> int:
         """None of an App."""
         return 0
-
-    async def permissions(self, installation: int) -> JSONObject:
-        """Nothing apart from what a repository tells of itself."""
-        del installation
-        return {}
-
-    def installation_token(self, installation: int) -> str:
-        """The token."""
-        del installation
-        return self._token
-
-    def of(self, installation: int) -> Clients:
-        """The clients."""
-        del installation
-        return self.clients
-
-    def close(self) -> None:
-        """Close all connections."""
-        self.clients.close()
 
     async def _me(self) -> JSONObject:
         answer = await call(self.clients, "read whose the token is", "GET", "/user")

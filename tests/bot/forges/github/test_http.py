@@ -23,6 +23,7 @@ from bot.forges.port import (
     MERGED,
     UNREAD,
     AnnotatedTag,
+    BotIdentity,
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
@@ -172,6 +173,17 @@ async def test_moves_are_those_of_the_branch_whatever_the_forge_lists(wire: Wire
     long_ago = datetime(2026, 1, 1, tzinfo=UTC)
     assert [m.after for m in await forge.base_moves("main", long_ago)] == ["1" * 40]
     assert [m.after for m in await forge.pushes("main", 1)] == ["1" * 40]
+
+
+async def test_issues_that_a_token_may_not_read_are_unknown_not_none(wire: Wire) -> None:
+    """The short-cut asks for the permissions of an App: a freeze of a machine user is lifted."""
+    wire.gives(403, {"message": "Resource not accessible by personal access token"})
+    user = UserClients("https://forge.example", "token")
+    user.machine = BotIdentity("robot", "robot@example.com", 7)
+    forge = GitHub(user, REPOSITORY, wire.pool)
+
+    with pytest.raises(ForgeRefusedError, match="not accessible by personal access token"):
+        await forge.own_issues()
 
 
 GRAPHQL: dict[str, tuple[object, type[Exception]]] = {
