@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from github import GithubException
 from requests import ConnectionError  # noqa: A004 (what PyGithub raises)
 
+from tests.stories.github_people import at_github
 from tests.stories.people import Person
 from tests.stories.real import RealWorld
 from tests.stories.world import package
@@ -60,7 +61,7 @@ class Crowd:
 
     def _opens(self, branch: str) -> int:
         """Open the pull request of a branch, or find the one that the bot has opened."""
-        repository = self.play.author.repository
+        repository = at_github(self.play.author)
         while True:
             with suppress(ConnectionError, GithubException):  # the forge is busy, or it is there
                 made = repository.create_pull(base="main", head=branch, title=branch, body="")

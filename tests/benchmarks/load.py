@@ -65,8 +65,7 @@ def _proposals(over: Fleet, many: int) -> list[int]:
     for i in range(many):
         branch = f"drafts/load/p{i:02}/w"
         play.author.pushes(branch, package(f"load/p{i:02}"))
-        made = play.author.repository.create_pull(base="main", head=branch, title="p", body="")
-        numbers.append(int(made.number))
+        numbers.append(play.author.opens(branch, "p").number)
     play.patience = 120
     play.rests()
     return numbers
@@ -102,9 +101,9 @@ def _comments(over: Fleet, numbers: Sequence[int], many: int) -> list[float]:
     for _ in range(many):
         number = next(next_one)
         began = time.monotonic()
-        comment = over.play.author.repository.get_issue(number).create_comment("/why")
+        comment = over.play.author.comments_at_once(number, "/why")
         said = time.monotonic()
-        path = f"/comments/{comment.id}/reactions"
+        path = f"/comments/{comment}/reactions"
 
         def reacted(path: str = path) -> float | None:
             ends = [c.began + c.seconds for c in calls(BOT) if c.path.endswith(path)]

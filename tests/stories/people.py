@@ -1,20 +1,20 @@
-"""What people do in the stories: PyGithub with their own tokens, and git over HTTP."""
+"""What people do in the stories and what they see, in words that all forges share; git over HTTP.
+
+What they are shown comes in plain values (`seen`). `github_people` and `gitlab_people` do it by the
+forges' clients.
+"""
 
 import base64
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-import github
-from github.Auth import Token
-from github.CheckRun import CheckRun
-from github.PullRequest import PullRequest
-from github.Repository import Repository
+from tests.stories.seen import Check, Made, Pull, Remark, Said
 
 T = TypeVar("T")
 
@@ -54,8 +54,12 @@ def wait_for(what: str, ready: Callable[[], T | None], seconds: float = PATIENCE
 
 
 @dataclass
-class Person:
-    """Somebody with an account, a clone and a browser."""
+class Person(ABC):
+    """Somebody with an account, a clone and a browser.
+
+    Attributes:
+        bot: Login of the bot.
+    """
 
     login: str
     token: str
@@ -65,43 +69,100 @@ class Person:
     folder: Path
     looks: Callable[[], None] = lambda: None
     """Time that passes while somebody looks at what they approve: forges tell whole seconds."""
+    bot: str = "porchbot[bot]"
 
-    @cached_property
-    def repository(self) -> Repository:
-        """The repository through this person's own client."""
-        return self.client().get_repo(self.full_name)
-
-    def client(self) -> github.Github:
-        """A client of the forge's API with this person's token."""
-        return github.Github(
-            auth=Token(self.token),
-            base_url=self.api_url,
-            timeout=int(PATIENCE),
-            seconds_between_requests=0,
-            seconds_between_writes=0,
-            retry=None,
-        )
-
-    def pull(self, number: int) -> PullRequest:
-        """A pull request as this person sees it now."""
-        return self.repository.get_pull(number)
+    # --- what this person does ---
 
     def says(self, number: int, words: str) -> int:
         """Comment; returns the comment's number."""
         if "/approve" in words:
             self.looks()
-        return int(self.repository.get_issue(number).create_comment(words).id)
+        return self.comments_at_once(number, words)
 
-    def reviews(self, number: int, event: str = "APPROVE") -> None:
-        """Submit a native review of the present head."""
+    @abstractmethod
+    def comments_at_once(self, number: int, words: str) -> int:
+        """Comment without taking the time to look; returns the comment's number."""
+
+    @abstractmethod
+    def edits(self, number: int, comment: int, words: str) -> None:
+        """Write a comment anew."""
+
+    @abstractmethod
+    def erases(self, number: int, comment: int) -> None:
+        """Delete a comment."""
+
+    @abstractmethod
+    def opens(
+        self,
+        branch: str,
+        title: str = "Change",
+        *,
+        base: str = "main",
+        body: str = "",
+        draft: bool = False,
+    ) -> Pull:
+        """Open a proposal of a branch."""
+
+    @abstractmethod
+    def closes(self, number: int) -> None:
+        """Close a proposal."""
+
+    @abstractmethod
+    def reopens(self, number: int) -> None:
+        """Open a closed proposal again."""
+
+    @abstractmethod
+    def retargets(self, number: int, base: str) -> None:
+        """Exchange the base branch of a proposal."""
+
+    @abstractmethod
+    def rewrites(self, number: int, *, title: str, body: str) -> None:
+        """Write a proposal's title and text anew."""
+
+    @abstractmethod
+    def makes_ready(self, number: int) -> None:
+        """Press the button that ends a draft."""
+
+    @abstractmethod
+    def takes_label(self, number: int, name: str) -> None:
+        """Take a label off a proposal."""
+
+    @abstractmethod
+    def approves(self, number: int) -> None:
+        """Press the forge's own button of approval, at once."""
+
+    @abstractmethod
+    def objects(self, number: int) -> int:
+        """Request changes by the forge's own means; a number for `withdraws_objection`."""
+
+    @abstractmethod
+    def withdraws_objection(self, number: int, objection: int) -> None:
+        """Take a request for changes back, or have it taken back."""
+
+    @abstractmethod
+    def dismisses_approval(self, number: int) -> None:
+        """Take back the one approval that was given by the forge's own button."""
+
+    def reviews(self, number: int) -> None:
+        """Look at a proposal and approve it by the forge's own button."""
         self.looks()
-        pull = self.pull(number)
-        pull.create_review(pull.get_commits().reversed[0], body="", event=event)
+        self.approves(number)
 
+    @abstractmethod
     def merges(self, number: int, method: str = "merge") -> str:
         """Press the merge button; returns the merge result."""
-        result = self.pull(number).merge(merge_method=method)
-        return str(result.sha)
+
+    @abstractmethod
+    def reports(self, sha: str, context: str, state: str = "success") -> None:
+        """Put a commit status, as somebody's own CI does."""
+
+    @abstractmethod
+    def deletes(self, ref: str) -> None:
+        """Delete a branch or tag: "heads/name" or "tags/name"."""
+
+    @abstractmethod
+    def makes_ref(self, ref: str, sha: str) -> None:
+        """Make a branch or a lightweight tag: "heads/name" or "tags/name"."""
 
     def pushes(
         self,
@@ -228,45 +289,96 @@ class Person:
 
     # --- what this person sees ---
 
-    def pull_of(self, branch: str) -> PullRequest:
-        """Wait for the open pull request of a branch."""
-        owner = self.full_name.split("/")[0]
+    @abstractmethod
+    def pull(self, number: int) -> Pull:
+        """A proposal as this person sees it now."""
 
-        def find() -> PullRequest | None:
-            pulls = self.repository.get_pulls(state="open", head=f"{owner}:{branch}")
-            return next((p for p in pulls if p.head.ref == branch), None)
+    @abstractmethod
+    def pulls(self, *, every: bool = False) -> Sequence[Pull]:
+        """The open proposals, newest first; closed ones too if every one is asked for."""
+
+    def pull_of(self, branch: str) -> Pull:
+        """Wait for the open proposal of a branch."""
+
+        def find() -> Pull | None:
+            return next((each for each in self.pulls() if each.head_ref == branch), None)
 
         return wait_for(f"a pull request of {branch}", find)
 
+    @abstractmethod
     def reads(self, path: str, ref: str = "main") -> str:
-        """The text of a file at a branch."""
-        found = self.repository.get_contents(path, ref=ref)
-        assert not isinstance(found, list)
-        return found.decoded_content.decode()
+        """The text of a file at a branch or commit."""
 
-    def checks(self, sha: str) -> dict[str, CheckRun]:
-        """The newest check run of each name at a commit."""
-        newest: dict[str, CheckRun] = {}
-        for run in self.repository.get_commit(sha).get_check_runs():
-            if run.name not in newest or run.id > newest[run.name].id:
-                newest[run.name] = run
-        return newest
+    @abstractmethod
+    def commit(self, sha: str) -> Made:
+        """A commit."""
 
-    def waits_for_check(self, number: int, name: str, conclusion: str | None) -> CheckRun:
+    @abstractmethod
+    def commits_of(self, number: int) -> Sequence[str]:
+        """The commits of a proposal."""
+
+    @abstractmethod
+    def branches(self) -> Mapping[str, str]:
+        """Branch name to its commit."""
+
+    @abstractmethod
+    def tags(self) -> dict[str, str]:
+        """Tag name to the commit behind it."""
+
+    @abstractmethod
+    def tag_text(self, name: str) -> str:
+        """The message of an annotated tag."""
+
+    def waits_for_tag(self, name: str) -> str:
+        """Wait for a tag; the commit behind it."""
+        return wait_for(f"the tag {name}", lambda: self.tags().get(name))
+
+    @abstractmethod
+    def every_check(self, sha: str, number: int = 0) -> Sequence[Check]:
+        """Every check that was ever shown at a commit.
+
+        Args:
+            sha: The commit.
+            number: The proposal that is looked at; where checks hold one line, its summary is read.
+        """
+
+    def checks(self, sha: str, number: int = 0) -> dict[str, Check]:
+        """The newest check of each name at a commit; see `every_check`."""
+        return {
+            each.name: each for each in sorted(self.every_check(sha, number), key=lambda c: c.id)
+        }
+
+    def waits_for_check(self, number: int, name: str, conclusion: str | None) -> Check:
         """Wait until a check at the present head ends so (None: is in progress)."""
 
-        def find() -> CheckRun | None:
-            run = self.checks(self.pull(number).head.sha).get(name)
-            return run if run is not None and run.conclusion == conclusion else None
+        def find() -> Check | None:
+            found = self.checks(self.pull(number).head, number).get(name)
+            return found if found is not None and found.conclusion == conclusion else None
 
         return wait_for(f"{name} to be {conclusion} on #{number}", find)
+
+    @abstractmethod
+    def remarks(self, number: int, check: str) -> Sequence[Remark]:
+        """What the bot says of lines for a check at the present head."""
+
+    @abstractmethod
+    def comments(self, number: int) -> Sequence[Said]:
+        """Everything that was said on a proposal, oldest first."""
+
+    @abstractmethod
+    def reactions(self, number: int, comment: int) -> set[str]:
+        """What the bot reacted with to a comment."""
+
+    def ours(self, number: int) -> list[Said]:
+        """Every comment of the bot."""
+        return [each for each in self.comments(number) if each.author == self.bot]
 
     def summary(self, number: int) -> str:
         """The text of the one summary comment; "" before the first."""
         found = [
-            c.body
-            for c in self.repository.get_issue(number).get_comments()
-            if c.body.startswith("<!-- porchbot:summary")
+            each.body
+            for each in self.comments(number)
+            if each.body.startswith("<!-- porchbot:summary")
         ]
         assert len(found) <= 1, f"{len(found)} summary comments"
         return found[0] if found else ""
@@ -282,31 +394,16 @@ class Person:
         """Wait for an answer of the bot that says something."""
 
         def find() -> str | None:
-            for c in self.repository.get_issue(number).get_comments():
-                ours = c.user.login == "porchbot[bot]" and not c.body.startswith("<!-- porchbot:s")
-                if ours and c.id > after and words in c.body:
-                    return str(c.body)
-            return None
+            found = (each for each in self._answers(number) if each.id > after)
+            return next((each.body for each in found if words in each.body), None)
 
         return wait_for(f"an answer with {words!r} on #{number}", find)
 
     def answers(self, number: int) -> list[str]:
         """All answers of the bot but the summary."""
+        return [each.body for each in self._answers(number)]
+
+    def _answers(self, number: int) -> list[Said]:
         return [
-            c.body
-            for c in self.repository.get_issue(number).get_comments()
-            if c.user.login == "porchbot[bot]" and not c.body.startswith("<!-- porchbot:summary")
+            each for each in self.ours(number) if not each.body.startswith("<!-- porchbot:summary")
         ]
-
-    def reactions(self, number: int, comment: int) -> set[str]:
-        """What the bot reacted with to a comment."""
-        found = self.repository.get_issue(number).get_comment(comment)
-        return {r.content for r in found.get_reactions() if r.user.login == "porchbot[bot]"}
-
-    def tags(self) -> dict[str, str]:
-        """Tag name to the commit behind it."""
-        return {t.name: t.commit.sha for t in self.repository.get_tags()}
-
-    def waits_for_tag(self, name: str) -> str:
-        """Wait for a tag; the commit behind it."""
-        return wait_for(f"the tag {name}", lambda: self.tags().get(name))

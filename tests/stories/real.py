@@ -23,6 +23,7 @@ from tests.bot.signing.signed import key_text
 from tests.databases import delete_rows
 from tests.memory.pipeline import PipelineMaker
 from tests.ports import free_port
+from tests.stories.github_people import GitHubPerson
 from tests.stories.people import PATIENCE, Person, wait_for
 from tests.stories.world import (
     APP_ID,
@@ -293,8 +294,8 @@ def world(
         forge.state.install(app, repository)
         forge.hooks.idle()
         forge.faults.hooks.clear()
-        people = {
-            login: Person(
+        people: Mapping[str, Person] = {
+            login: GitHubPerson(
                 login,
                 forge.state.token(login),
                 forge.api_url,

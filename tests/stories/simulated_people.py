@@ -10,7 +10,7 @@ from github.Requester import Requester
 from bot.sandbox.git.objects import Ident
 from bot.sandbox.github.http import GitHubApi
 from tests.simulation.forge import Doors, SimulatedForge
-from tests.stories.people import Person
+from tests.stories.github_people import GitHubPerson
 from tests.stories.simulated_faults import NotSimulatedError
 
 
@@ -68,7 +68,7 @@ class Connection:
 
 
 @dataclass
-class SimulatedPerson(Person):
+class SimulatedPerson(GitHubPerson):
     """Somebody with an account and a browser, and git in memory in place of a clone."""
 
     _: KW_ONLY

@@ -12,9 +12,7 @@ pytestmark = pytest.mark.real_parts
 def _merged_by_hand(play: RealWorld, name: str) -> int:
     """The number of a proposal that its owner merges at once."""
     play.author.pushes(f"change/{name}", package(f"net/{name}"))
-    made = play.author.repository.create_pull(
-        base="main", head=f"change/{name}", title=name, body=""
-    )
+    made = play.author.opens(f"change/{name}", name)
     play.owner.merges(made.number)
     return int(made.number)
 

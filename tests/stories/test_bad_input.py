@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from github.CheckRun import CheckRun
 
 from tests.contract.watch import watched
+from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld, world
+from tests.stories.seen import Check
 from tests.stories.world import CONFIGMAP, KPTFILE, World, package
 
 BRANCH = "drafts/net/core/first"
@@ -94,10 +95,10 @@ BAD = {
 }
 
 
-def checks_say(world: World, number: int, bad: Bad) -> CheckRun:
+def checks_say(world: World, number: int, bad: Bad) -> Check:
     """The validation fails at the place, on the check and in the summary."""
     run = world.author.waits_for_check(number, "porchbot/validate", "failure")
-    notes = {(n.path, n.start_line): n.message for n in run.get_annotations()}
+    notes = {(n.path, n.line): n.text for n in world.author.remarks(number, run.name)}
     assert bad.where in notes
     message = notes[bad.where]
     assert bad.what in message
@@ -219,17 +220,17 @@ def test_binary_files_and_templates_pass_byte_for_byte(play: World) -> None:
         {**package("net/core"), "net/core/settings.yaml": bare, **files},  # type: ignore[dict-item]  # bytes are pushed as they are
     )
     run = play.author.waits_for_check(number, "porchbot/validate", "success")
-    notes = {n.path: (n.annotation_level, n.message) for n in run.get_annotations()}
+    notes = {n.path: (n.level, n.text) for n in play.author.remarks(number, run.name)}
     for path in ("net/core/templates/a.yaml", "net/core/templates/b.yaml"):
         assert notes[path][0] == "warning"
         assert "template" in notes[path][1]
     play.approver.says(number, "/approve")
 
     target = play.author.waits_for_tag("net/core/v1")
-    commit = play.author.repository.get_commit(target)
-    assert len(play.author.pull(number).get_commits().get_page(0)) == 2  # it was rendered
+    commit = at_github(play.author).get_commit(target)
+    assert len(play.author.commits_of(number)) == 2  # it was rendered
     for path, data in files.items():
-        held = play.author.repository.get_contents(path, ref=commit.sha)
+        held = at_github(play.author).get_contents(path, ref=commit.sha)
         assert not isinstance(held, list)
         blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
         assert held.sha == blob, path
@@ -274,7 +275,7 @@ def test_a_repository_with_a_past_is_left_as_it_is_and_counted_on(catalog: RealW
 
     target = catalog.author.waits_for_tag(f"{path}/v2")
     catalog.rests()
-    assert target == catalog.author.pull(number).merge_commit_sha
+    assert target == catalog.author.pull(number).merge_commit
     after = dict(catalog.repository.refs)
     new = {ref for ref in after if ref not in before and ref.startswith("refs/tags/")}
     assert new == {f"refs/tags/{path}/v2"}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.rendering import Rendering
 from tests.stories.simulated import SimulatedWorld, simulated
@@ -35,15 +36,17 @@ def test_a_slow_rendering_is_seen_within_five_seconds(slow: SimulatedWorld) -> N
     head = slow.author.pushes(BRANCH, resized("net/core", 3))
 
     begun = slow.author.waits_for_check(number, "porchbot/render", None)
-    assert begun.head_sha == head
-    assert (begun.started_at - pushed).total_seconds() <= 5
-    assert begun.output.title == "Rendering the packages"
+    assert begun.head == head
+    assert begun.began is not None
+    assert (begun.began - pushed).total_seconds() <= 5
+    assert begun.title == "Rendering the packages"
     ended = slow.author.waits_for_check(number, "porchbot/render", "success")
     slow.rests()
 
-    assert ended.completed_at
-    assert (ended.completed_at - ended.started_at).total_seconds() >= 20  # how long it took
-    runs = slow.author.repository.get_commit(head).get_check_runs(filter="all")
+    assert ended.began
+    assert ended.ended
+    assert (ended.ended - ended.began).total_seconds() >= 20  # how long it took
+    runs = slow.author.every_check(head)
     assert sorted(run.name for run in runs) == [
         "porchbot/publish",
         "porchbot/render",
@@ -54,10 +57,10 @@ def test_a_slow_rendering_is_seen_within_five_seconds(slow: SimulatedWorld) -> N
 def test_a_slow_re_run_is_seen_and_replaces_every_check(slow: SimulatedWorld) -> None:
     """Fails when who pressed Re-run sees the old result until the new one is there."""
     pull = slow.author.pull_of(BRANCH)
-    before = slow.author.checks(pull.head.sha)
+    before = slow.author.checks(pull.head)
     state = slow.forge.state
     with state.lock:
-        runs = state.checks.runs_on(slow.repository, pull.head.sha)
+        runs = state.checks.runs_on(slow.repository, pull.head)
         run = next(r for r in runs if r.name == "porchbot/validate")
         state.checks.rerequest(run, state.user("author"))
 
@@ -66,22 +69,22 @@ def test_a_slow_re_run_is_seen_and_replaces_every_check(slow: SimulatedWorld) ->
     slow.rests()
 
     assert after.id > before["porchbot/validate"].id
-    assert slow.author.checks(pull.head.sha)["porchbot/publish"].status == "in_progress"
+    assert slow.author.checks(pull.head)["porchbot/publish"].conclusion is None
 
 
 def test_the_check_says_that_it_is_published_once_the_tag_stands(play: World) -> None:
     """Fails when a completed run is left as it was before the merge: "Publishing" for ever."""
     number = play.proposes(BRANCH, package("net/core"))
-    head = play.author.pull(number).head.sha
+    head = play.author.pull(number).head
     play.approver.says(number, "/approve")
     play.author.waits_for_tag("net/core/v1")
     play.rests()
 
     run = play.author.checks(head)["porchbot/publish"]
 
-    assert run.output.title == "Published net/core v1"
-    assert "Tagged `net/core/v1` on" in run.output.summary
-    runs = play.author.repository.get_commit(head).get_check_runs(filter="all")
+    assert run.title == "Published net/core v1"
+    assert "Tagged `net/core/v1` on" in run.text
+    runs = play.author.every_check(head)
     assert len([each for each in runs if each.name == "porchbot/publish"]) == 1
 
 
@@ -97,14 +100,16 @@ def test_hundreds_of_findings_stand_at_their_lines_and_the_worst_come_first(play
 
     run = play.author.waits_for_check(number, "porchbot/validate", "failure")
 
-    notes = wait_for("all annotations", lambda: [*run.get_annotations()][50:] or None)
+    notes = wait_for(
+        "all annotations", lambda: [*play.author.remarks(number, run.name)][50:] or None
+    )
     assert notes
-    assert run.output.summary.startswith("- **error**")
-    assert f"](/acme/blueprints/pull/{number}/files)" in run.output.summary
-    assert "c59" in run.output.text or "many.yaml" in run.output.text
+    assert run.text.startswith("- **error**")
+    assert f"](/acme/blueprints/pull/{number}/files)" in run.text
+    assert "c59" in run.text or "many.yaml" in run.text
     wait_for(
         "the last of them",
-        lambda: "." in play.author.checks(run.head_sha)["porchbot/validate"].external_id or None,
+        lambda: "." in play.author.checks(run.head)["porchbot/validate"].mark or None,
     )
 
 
@@ -122,7 +127,7 @@ def test_where_the_bot_does_not_push_the_rendering_can_be_copied_and_clicked(
     number = play.author.pull_of(BRANCH).number
     run = play.author.waits_for_check(number, "porchbot/render", "failure")
     play.rests()
-    patch = run.output.text.partition("```diff\n")[2].partition("```")[0]
+    patch = run.text.partition("```diff\n")[2].partition("```")[0]
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
@@ -130,7 +135,7 @@ def test_where_the_bot_does_not_push_the_rendering_can_be_copied_and_clicked(
     rendered = (tmp_path / "net/core/settings.yaml").read_text()
     assert "owner: network" in rendered
 
-    (remark,) = play.author.pull(number).get_review_comments()
+    (remark,) = at_github(play.author).get_pull(number).get_review_comments()
     assert remark.user.login == "porchbot[bot]"
     assert (remark.path, remark.commit_id) == ("net/core/settings.yaml", head)
     text = remark.body.removeprefix("```suggestion\n").removesuffix("```")
@@ -140,11 +145,11 @@ def test_where_the_bot_does_not_push_the_rendering_can_be_copied_and_clicked(
 
     play.author.says(number, "/check")
     play.rests()
-    assert len([*play.author.pull(number).get_reviews()]) == 1
+    assert len([*at_github(play.author).get_pull(number).get_reviews()]) == 1
     play.author.pushes(BRANCH, {"net/core/settings.yaml": rendered})
     play.author.waits_for_check(number, "porchbot/render", "success")
     play.rests()
-    assert len([*play.author.pull(number).get_reviews()]) == 1
+    assert len([*at_github(play.author).get_pull(number).get_reviews()]) == 1
 
 
 def test_no_value_of_a_secret_stands_in_a_patch_or_suggestion(play: World) -> None:
@@ -158,9 +163,9 @@ def test_no_value_of_a_secret_stands_in_a_patch_or_suggestion(play: World) -> No
     run = play.author.waits_for_check(number, "porchbot/render", "failure")
     play.rests()
 
-    assert "net/core/secret.yaml" in run.output.summary
-    assert "hunter2222" not in f"{run.output.summary}{run.output.text}"
-    assert [*play.author.pull(number).get_review_comments()] == []
+    assert "net/core/secret.yaml" in run.text
+    assert "hunter2222" not in run.text
+    assert [*at_github(play.author).get_pull(number).get_review_comments()] == []
 
 
 # --- buttons --------------------------------------------------------------------------------------
@@ -170,7 +175,7 @@ def presses(world: World, number: int, check: str, button: str, who: str = "auth
     """Press a button of a check. It is one of the pages, no call of the API."""
     state = world.forge.state
     with state.lock:
-        runs = state.checks.runs_on(world.repository, world.author.pull(number).head.sha)
+        runs = state.checks.runs_on(world.repository, world.author.pull(number).head)
         run = next(r for r in runs if r.name == check)
         state.checks.press(run, state.user(who), button)
 
@@ -186,8 +191,8 @@ def test_buttons_do_what_their_commands_do(play: World) -> None:
 
     presses(play, number, "porchbot/render", "render")
     play.author.waits_for_check(number, "porchbot/render", "success")
-    rendered = play.author.repository.get_commit(play.author.pull(number).head.sha)
-    assert [parent.sha for parent in rendered.parents] == [head]
+    rendered = play.author.commit(play.author.pull(number).head)
+    assert rendered.parents == (head,)
     play.rests()
     presses(play, number, "porchbot/publish", "propose")
     wait_for("the proposal", lambda: not play.author.pull(number).draft or None)
@@ -241,13 +246,11 @@ def test_a_button_of_a_commit_that_is_proposed_twice_asks_which_is_meant(play: W
     play.owner.pushes("release", {})
     number = play.proposes(BRANCH, package("net/core"))
     pull = play.author.pull(number)
-    other = play.author.repository.create_pull(
-        base="release", head=pull.head.ref, title="Again", body="", draft=True
-    )
+    other = play.author.opens(pull.head_ref, "Again", base="release", draft=True)
     play.rests()
     state = play.forge.state
     with state.lock:
-        runs = state.checks.runs_on(play.repository, pull.head.sha)
+        runs = state.checks.runs_on(play.repository, pull.head)
         run = next(r for r in runs if r.name == "porchbot/publish")
         run.actions = [{"identifier": "propose"}]  # from before the second one
         state.checks.press(run, state.user("author"), "propose")

@@ -1,5 +1,6 @@
 """The dashboard issue, as people see it: made once, edited in place, and seldom."""
 
+from tests.stories.github_people import at_github
 from tests.stories.people import Person, wait_for
 from tests.stories.world import World, package, resized, seconds_pass
 
@@ -9,7 +10,7 @@ LONG = 400.0
 
 def boards(play: World) -> list[str]:
     """The texts of all issues."""
-    found = play.owner.repository.get_issues(state="all")
+    found = at_github(play.owner).get_issues(state="all")
     return [issue.body for issue in found if issue.pull_request is None]
 
 
@@ -83,10 +84,10 @@ def test_what_is_shown_there_can_be_stopped_and_resumed_there(stage: World) -> N
     stage.start_bot()
     shows(stage, "Packages")
     number = stage.proposes("drafts/net/core/w", package("net/core"))
-    issue = stage.owner.repository.get_issue(1)
+    issue = at_github(stage.owner).get_issue(1)
 
     def said(person: Person, words: str, answer: str) -> str:
-        on = person.repository.get_issue(1)
+        on = at_github(person).get_issue(1)
         on.create_comment(words)
         return wait_for(
             f"an answer to {words!r}",
@@ -106,7 +107,7 @@ def test_what_is_shown_there_can_be_stopped_and_resumed_there(stage: World) -> N
     assert ("/thaw" in help_, "/approve" in help_) == (True, False)
     stage.stop_bot()
     issue.create_comment("thanks, all")
-    stage.approver.repository.get_issue(1).create_comment("/thaw")  # nobody hears the webhook
+    at_github(stage.approver).get_issue(1).create_comment("/thaw")  # nobody hears the webhook
     stage.start_bot()
     stage.author.waits_for_tag("net/core/v1")
     stage.rests()
@@ -126,8 +127,8 @@ def test_on_a_locked_issue_what_is_asked_for_is_done_once_and_shown(stage: World
     stage.start_bot()
     shows(stage, "Packages")
     number = stage.proposes("drafts/net/core/w", package("net/core"))
-    stage.owner.repository.get_issue(1).lock("too heated")
-    issue = stage.approver.repository.get_issue(1)
+    at_github(stage.owner).get_issue(1).lock("too heated")
+    issue = at_github(stage.approver).get_issue(1)
 
     issue.create_comment("/freeze net/ fire")
     shows(stage, "`approver` froze `net`: fire")

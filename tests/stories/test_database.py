@@ -90,7 +90,7 @@ async def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(
     approver.says(far, "/reject not yet")
     wait_for("the draft", lambda: author.pull(far).draft or None)
     stage.rests()
-    stage.owner.repository.get_git_ref("tags/net/core/v2").delete()
+    stage.owner.deletes("tags/net/core/v2")
     stage.sweep()
     # It is told once the tag has not been there for 15 s: no list that is a moment old says so.
     author.waits_for_answer(second, "the tag is gone")
@@ -132,7 +132,7 @@ def test_a_number_is_never_used_again_even_when_its_tag_is_deleted(play: World) 
     play.approver.says(first, "/approve")
     play.author.waits_for_tag("net/core/v1")
     play.rests()
-    play.owner.repository.get_git_ref("tags/net/core/v1").delete()
+    play.owner.deletes("tags/net/core/v1")
     play.sweep()
     play.rests()
 
@@ -142,4 +142,4 @@ def test_a_number_is_never_used_again_even_when_its_tag_is_deleted(play: World) 
     merge = play.author.waits_for_tag("net/core/v2")
     play.rests()
     assert play.author.tags() == {"net/core/v2": merge}
-    assert merge == play.author.pull(second).merge_commit_sha
+    assert merge == play.author.pull(second).merge_commit

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from github import GithubException
 
+from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.test_dashboard import boards
 from tests.stories.world import World, package
@@ -28,14 +29,13 @@ def test_a_ticked_box_or_a_rewritten_comment_of_the_bot_gives_no_command(play: W
     play.rests()
     let_in = set()
     for login, person in play.people.items():
-        issue = person.repository.get_issue(number)
-        for comment in issue.get_comments():
-            if comment.user.login == bot:
+        for comment in person.comments(number):
+            if comment.author == bot:
                 with suppress(GithubException):
-                    comment.edit(TICKED + comment.body)
+                    person.edits(number, comment.id, TICKED + comment.body)
                     let_in.add(login)
         with suppress(GithubException):
-            person.pull(number).edit(body=TICKED, title="/approve [x]")
+            person.rewrites(number, title="/approve [x]", body=TICKED)
             let_in.add(login)
         play.rests()
 
@@ -62,7 +62,7 @@ def test_the_dashboard_is_written_by_nobody_else(stage: World) -> None:
     for login in ("author", "approver", "owner"):
         (issue,) = (
             each
-            for each in stage.people[login].repository.get_issues(state="all")
+            for each in at_github(stage.people[login]).get_issues(state="all")
             if each.pull_request is None
         )
         issue.edit(body="- [x] Thaw\n- [x] Publish all\n\n/thaw\n", title="Thawed")

@@ -93,7 +93,7 @@ def test_it_says_what_the_check_runs_say_and_writes_nothing(
     """
     number = play.proposes("drafts/net/core/first", package("net/core"))
     play.rests()
-    said = play.author.checks(play.author.pull(number).head.sha)
+    said = play.author.checks(play.author.pull(number).head)
     before = len(play.forge.faults.calls("porchbot[bot]"))
     comments = len(play.author.answers(number))
 
@@ -102,10 +102,10 @@ def test_it_says_what_the_check_runs_say_and_writes_nothing(
     assert (status, found["answer"]) == (1, "not ready")
     shown = {each["name"]: (each["conclusion"], each["title"]) for each in found["checks"]}
     assert shown == {
-        name: (run.conclusion, run.output.title) for name, run in said.items() if "porch" in name
+        name: (run.conclusion, run.title) for name, run in said.items() if "porch" in name
     }
     publish = next(each for each in found["checks"] if each["name"] == "porchbot/publish")
-    assert publish["summary"] == said["porchbot/publish"].output.summary
+    assert publish["summary"] == said["porchbot/publish"].text
     waits = [gate for gate in found["gates"] if gate["state"] == "waits"]
     assert [(gate["name"], gate["actual"]) for gate in waits] == [("approved", "0 of 1")]
     assert found["next"] == []  # the bot has done it

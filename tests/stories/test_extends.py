@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bot.sandbox.records.protection import QueueRule
+from tests.stories.github_people import repository_at_github
 from tests.stories.world import CONFIG, Staging, World, minutes_pass, package
 
 BRANCH = "drafts/net/core/w"
@@ -20,7 +21,7 @@ def _extending(stage: World, text: str) -> str:
 
 def _publishes(stage: World, path: str, text: str, branch: str = "main") -> str:
     """A commit of the organisation's repository with a file."""
-    place: Any = stage.owner.client().get_repo("acme/.porchbot")
+    place: Any = repository_at_github(stage.owner, "acme/.porchbot")
     return str(place.create_file(path, "Defaults", text, branch=branch)["commit"].sha)
 
 
@@ -33,7 +34,7 @@ def test_the_organisations_defaults_judge_and_a_stray_commit_does_not(staged: St
         organisation = stage.forge.state.add_repository("acme", ".porchbot")
         stage.forge.state.add_member(organisation, "owner", "admin")
         good = _publishes(stage, "defaults.yaml", STRICT)
-        place: Any = stage.owner.client().get_repo("acme/.porchbot")
+        place: Any = repository_at_github(stage.owner, "acme/.porchbot")
         place.create_git_ref("refs/heads/topic", good)
         stray = _publishes(stage, "free.yaml", "access: {approve: {require: 0}}\n", "topic")
 
@@ -63,9 +64,9 @@ def test_the_organisations_defaults_judge_and_a_stray_commit_does_not(staged: St
             extends(reference)
             stage.author.says(number, "/check")
             stage.rests()
-            head = stage.author.pull(number).head.sha
+            head = stage.author.pull(number).head
             run = stage.author.checks(head)["porchbot/publish"]
-            assert (run.conclusion, told in str(run.output.summary)) == ("failure", True), reference
+            assert (run.conclusion, told in str(run.text)) == ("failure", True), reference
         assert stage.author.tags() == {}
 
 
@@ -100,7 +101,7 @@ def test_a_sweep_looks_at_what_the_defaults_let_through_alone(
         stage.start_bot()
         stage.rests()
         number = stage.proposes(BRANCH, package("net/core"))
-        head = stage.author.pull(number).head.sha
+        head = stage.author.pull(number).head
         for _ in range(2):  # of what changed lately, a sweep has everything looked at
             minutes_pass(stage, 3)
             stage.wake(f"github:{stage.repository.id}:repository")
@@ -109,7 +110,7 @@ def test_a_sweep_looks_at_what_the_defaults_let_through_alone(
         stage.stop_bot()
         for event in ("status", "check_run", "check_suite"):
             stage.forge.faults.hooks.drop(event, None)
-        stage.owner.repository.get_commit(head).create_status("success", context="scan")
+        stage.owner.reports(head, "scan")
 
         stage.start_bot()
         stage.author.waits_for_tag("net/core/v1")

@@ -3,6 +3,7 @@
 import pytest
 
 from bot.sandbox.records.accounts import Role
+from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import ROLES, World, package
@@ -25,7 +26,7 @@ def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: World) ->
     pull = author.pull_of(BRANCH)
 
     run = author.waits_for_check(pull.number, "porchbot/render", "failure")
-    assert "kpt fn render" in (run.output.summary or "")
+    assert "kpt fn render" in (run.text)
     asked = author.says(pull.number, "/propose")
     author.waits_for_summary(pull.number, "the bot's push was refused")
     assert "an administrator of the repository" in author.summary(pull.number)
@@ -52,7 +53,7 @@ def test_where_commits_have_to_be_signed_the_forge_makes_ours(play: World) -> No
     number = author.pull_of(BRANCH).number
     author.waits_for_check(number, "porchbot/render", "success")
 
-    head = author.repository.get_git_commit(author.pull(number).head.sha)
+    head = at_github(author).get_git_commit(author.pull(number).head)
     assert head.author.name == BOT
     assert play.forge.state.rules.verified(play.repository, head.sha)
     assert "owner: network" in author.reads("net/core/config.yaml", BRANCH)
@@ -86,7 +87,7 @@ def test_required_checks_of_classic_protection_and_of_rulesets_are_waited_for(pl
     assert "classic-scan" in summary
     assert "ruled-scan" in summary
     play.rests()
-    commit = play.owner.repository.get_commit(play.author.pull(number).head.sha)
+    commit = at_github(play.owner).get_commit(play.author.pull(number).head)
     for context in ("classic-scan", "ruled-scan"):
         assert not play.author.pull(number).merged
         commit.create_status("success", context=context)

@@ -47,9 +47,9 @@ def test_a_freeze_outlives_the_database_and_one_proposal_may_pass(stage: World) 
     stage.rests()
 
     stage.stop_bot()
-    for comment in stage.owner.repository.get_issue(first).get_comments():
+    for comment in stage.owner.comments(first):
         if "freeze" in comment.body or "frozen" in comment.body:
-            comment.delete()  # neither the command nor the answer is left
+            stage.owner.erases(first, comment.id)  # neither the command nor the answer is left
     stage.loses_database()
     stage.start_bot()
     seconds_pass(stage.forge, 1)
@@ -75,9 +75,9 @@ def test_a_scanner_of_others_is_waited_for_and_nobody_elses_word_counts(staged: 
     with staged(SCANNED) as play:
         play.start_bot()
         number = play.proposes("drafts/net/core/w", package("net/core"))
-        head = play.author.pull(number).head.sha
+        head = play.author.pull(number).head
         play.approver.says(number, "/approve")
-        play.author.repository.get_commit(head).create_status("success", context="scan")
+        play.author.reports(head, "scan")
         play.rests()
 
         assert play.author.tags() == {}

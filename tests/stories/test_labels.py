@@ -10,7 +10,7 @@ def test_labels_follow_the_stage_and_are_no_commands(play: World) -> None:
 
     def shows(number: int, *labels: str) -> None:
         def ready() -> bool | None:
-            there = {each.name for each in author.pull(number).labels}
+            there = author.pull(number).labels
             return there == set(labels) or None
 
         wait_for(f"the labels {labels}", ready)
@@ -27,7 +27,7 @@ def test_labels_follow_the_stage_and_are_no_commands(play: World) -> None:
     shows(number, "a bug", "porchbot: draft")
     author.says(number, "/propose")
     shows(number, "a bug", "porchbot: proposed")
-    owner.pull(number).remove_from_labels("porchbot: proposed")
+    owner.takes_label(number, "porchbot: proposed")
     puts(number, "porchbot: draft")
     shows(number, "a bug", "porchbot: proposed")
     assert author.tags() == {}
@@ -50,6 +50,6 @@ def test_a_forge_that_refuses_labels_keeps_nothing_back(play: World) -> None:
     play.rests()
 
     assert play.failing() == []
-    assert list(play.author.pull(number).labels) == []
+    assert play.author.pull(number).labels == frozenset()
     tried = [c for c in play.forge.faults.calls("porchbot[bot]") if c.name == refused]
     assert len(tried) == 1

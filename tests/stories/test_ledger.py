@@ -49,7 +49,7 @@ def test_another_package_is_not_held_up(play: World) -> None:
 def test_what_is_proposed_to_another_branch_is_not_taken_from_it(staged: Staging) -> None:
     """The short-cut looks at its own base: the branch moves under the other pull request."""
     with staged(CONFIG + "packages: [{directory: .}, {directory: ., branch: release-1}]\n") as play:
-        main = play.owner.repository.get_branch("main").commit.sha
+        main = play.owner.branches()["main"]
         play.owner.points("release-1", main)
         play.start_bot()
         number = play.proposes("drafts/net/core/w", package("net/core"))
@@ -63,10 +63,8 @@ def test_what_is_proposed_to_another_branch_is_not_taken_from_it(staged: Staging
         play.rests()
 
         play.author.pushes("people/w", resized("net/edge", 4), base="release-1")
-        other = play.author.repository.create_pull(
-            base="release-1", head="people/w", title="t", body=""
-        )
+        other = play.author.opens("people/w", "t", base="release-1")
         play.rests()
         play.approver.says(other.number, "/delete net/core@v1 broken")
         play.author.waits_for_answer(other.number, f"#{pull.number} withdraws")
-        assert play.author.pull(pull.number).head.sha == pull.head.sha
+        assert play.author.pull(pull.number).head == pull.head

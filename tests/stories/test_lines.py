@@ -146,7 +146,7 @@ def test_the_text_of_every_annotated_line_is_what_is_wrong(play: RealWorld) -> N
         if "wrong:" in line
     }
     annotated = {
-        (note.path, play.author.reads(note.path, branch).split("\n")[note.start_line - 1].strip())
-        for note in run.get_annotations()
+        (note.path, play.author.reads(note.path, branch).split("\n")[note.line - 1].strip())
+        for note in play.author.remarks(pull.number, run.name)
     }
     assert annotated == wrong

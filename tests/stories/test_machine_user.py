@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.test_main import BAD
@@ -33,7 +34,7 @@ def robot(staged: Staging) -> Iterator[RealWorld]:
         stage.start_bot()
         url = f"http://127.0.0.1:{stage.port}/webhooks/github"
         config = {"url": url, "content_type": "json", "secret": SECRET}
-        stage.owner.repository.create_hook("web", config, events=["*"])
+        at_github(stage.owner).create_hook("web", config, events=["*"])
         wait_for("the repository to be adopted", lambda: stage.is_adopted() or None)
         stage.rests()
         seconds_pass(stage.forge, 1)
@@ -42,13 +43,13 @@ def robot(staged: Staging) -> Iterator[RealWorld]:
 
 def statuses(stage: RealWorld, sha: str) -> Mapping[str, str]:
     """Context to state, as people see them."""
-    combined = stage.author.repository.get_commit(sha).get_combined_status()
+    combined = at_github(stage.author).get_commit(sha).get_combined_status()
     return {each.context: each.state for each in combined.statuses}
 
 
 def waits_for_status(stage: RealWorld, number: int, context: str, state: str) -> None:
     def there() -> bool | None:
-        head = stage.author.pull(number).head.sha
+        head = stage.author.pull(number).head
         return statuses(stage, head).get(context) == state or None
 
     wait_for(f"{context} to be {state} on #{number}", there)
@@ -70,13 +71,13 @@ def test_from_a_draft_to_a_revision_with_statuses_that_nobody_can_forge(robot: R
     waits_for_status(robot, pull.number, "porchbot/publish", "pending")
     robot.rests()
 
-    head = author.pull(pull.number).head.sha
-    author.repository.get_commit(head).create_status("success", context="porchbot/publish")
+    head = author.pull(pull.number).head
+    author.reports(head, "porchbot/publish")
     waits_for_status(robot, pull.number, "porchbot/publish", "pending")
     robot.rests()
     assert author.tags() == {}
-    path = f"{author.repository.url}/commits/{head}/statuses"
-    _, listed = author.repository.requester.requestJsonAndCheck("GET", path)
+    path = f"{at_github(author).url}/commits/{head}/statuses"
+    _, listed = at_github(author).requester.requestJsonAndCheck("GET", path)
     newest = next(each for each in listed if each["context"] == "porchbot/publish")
     assert newest["creator"]["login"] == ROBOT
     assert newest["description"].startswith("net/core v1 is waiting: approved by 0 of 1")
@@ -86,11 +87,11 @@ def test_from_a_draft_to_a_revision_with_statuses_that_nobody_can_forge(robot: R
     robot.rests()
 
     merged = author.pull(pull.number)
-    assert target == merged.merge_commit_sha
-    assert (merged.user.login, merged.merged_by.login) == (ROBOT, ROBOT)
+    assert target == merged.merge_commit
+    assert (merged.author, merged.merged_by) == (ROBOT, ROBOT)
     assert statuses(robot, head)["porchbot/publish"] == "success"
     assert robot.failing() == []
-    found = [c.user.login for c in merged.get_issue_comments()]
+    found = [c.author for c in author.comments(pull.number)]
     assert (
         found.count(ROBOT) == len(found) - 2
     )  # and /propose and /approve: it answers none of its own

@@ -47,8 +47,8 @@ def test_from_a_pushed_draft_to_v2(play: RealWorld, tmp_path: Path) -> None:
     failed = author.waits_for_check(pull.number, "porchbot/validate", "failure")
 
     assert pull.draft
-    assert author.pull(pull.number).get_commits().totalCount == 2  # one render commit
-    notes = [(n.path, n.start_line) for n in failed.get_annotations()]
+    assert len(author.commits_of(pull.number)) == 2  # one render commit
+    notes = [(n.path, n.line) for n in author.remarks(pull.number, failed.name)]
     assert ("net/core/router.yaml", 8) in notes  # two lines further: a label was added above
     router = author.reads("net/core/router.yaml", "drafts/net/core/first")
     assert "owner: network" in router
@@ -77,22 +77,19 @@ def test_from_a_pushed_draft_to_v2(play: RealWorld, tmp_path: Path) -> None:
     assert play.database(waiting) == []
     merged = author.pull(pull.number)
     assert merged.merged
-    assert target == merged.merge_commit_sha
+    assert target == merged.merge_commit
     assert approver.reactions(pull.number, said) == {"rocket"}
     assert "Published net/core v1" in author.summary(pull.number)
-    assert not [b for b in author.repository.get_branches() if b.name.startswith("drafts/")]
-    message = author.repository.get_commit(target).commit.message
+    assert not [name for name in author.branches() if name.startswith("drafts/")]
+    message = author.commit(target).message
     assert 'kpt:{"package":"net/core","workspaceName":"first","revision":"1"}' in message
-    ref = author.repository.get_git_ref("tags/net/core/v1")
-    assert ref.object.type == "tag"
-    tag = author.repository.get_git_tag(ref.object.sha)
-    assert "Approved-by: approver" in tag.message
+    assert "Approved-by: approver" in author.tag_text("net/core/v1")
     _verifies(play, tmp_path, target)
     entries = play.database(
         "SELECT action, detail->>'outcome', detail->'asked' FROM audit"
         " WHERE action IN ('Merge', 'Tag') ORDER BY id"
     )  # though the base branch's look did it, which only our own look woke
-    approver_id = author.repository.get_issue(pull.number).get_comment(said).user.id
+    approver_id = play.forge.state.user("approver").id
     who = [{"by": "person", "forge": "github", "id": approver_id, "login": "approver"}]
     assert entries == [("Merge", "DONE", who), ("Tag", "DONE", who)]
 
@@ -114,14 +111,14 @@ def test_from_a_pushed_draft_to_v2(play: RealWorld, tmp_path: Path) -> None:
 def test_a_pull_request_without_packages_has_one_check_and_no_comment(play: RealWorld) -> None:
     """Fails when every check is required to say something: others would wait for ever."""
     play.author.pushes("topic", {"README.md": "words\n"})
-    pull = play.author.repository.create_pull(base="main", head="topic", title="Words", body="")
+    pull = play.author.opens("topic", "Words")
 
     run = play.author.waits_for_check(pull.number, "porchbot/publish", "success")
     play.rests()
 
-    assert run.output.title == "No packages changed"
-    assert set(play.author.checks(pull.head.sha)) == {"porchbot/publish"}
-    assert play.author.repository.get_issue(pull.number).comments == 0
+    assert run.title == "No packages changed"
+    assert set(play.author.checks(pull.head)) == {"porchbot/publish"}
+    assert play.author.comments(pull.number) == []
 
 
 def test_several_packages_in_one_proposal_are_tagged_each(play: RealWorld) -> None:
@@ -130,7 +127,7 @@ def test_several_packages_in_one_proposal_are_tagged_each(play: RealWorld) -> No
     play.approver.says(number, "/approve")
 
     core, shop = (play.author.waits_for_tag(t) for t in ("net/core/v1", "apps/shop/v1"))
-    assert core == shop == play.author.pull(number).merge_commit_sha
+    assert core == shop == play.author.pull(number).merge_commit
 
 
 def test_a_look_that_changes_nothing_makes_at_most_seven_calls(play: RealWorld) -> None:

@@ -56,8 +56,8 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     wait_for("the proposal", lambda: not author.pull(pull.number).draft or None)
     author.waits_for_summary(pull.number, "security-scan")
     approver.reviews(pull.number)
-    head = author.pull(pull.number).head.sha
-    stage.owner.repository.get_commit(head).create_status("success", context="security-scan")
+    head = author.pull(pull.number).head
+    stage.owner.reports(head, "security-scan")
     queues, proposed = stage.forge.state.queues, stage.repository.pulls[1]
 
     def grouped() -> MergeGroup | None:
@@ -66,8 +66,7 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
         return entry.group if entry else None
 
     group = wait_for("the group", grouped)
-    merged = stage.owner.repository.get_commit(group.head_sha)
-    merged.create_status("success", context="security-scan")
+    stage.owner.reports(group.head_sha, "security-scan")
     author.waits_for_tag("net/core/v1")
     stage.wake(f"github:{stage.repository.id}:dashboard")
     wait_for("the dashboard", lambda: bool(stage.repository.issues) or None)

@@ -33,7 +33,7 @@ def test_what_was_merged_in_a_freeze_is_tagged_once_that_is_thawed(stage: World)
     stage.approver.says(core, "/approve")
     stage.rests()
     stage.owner.merges(core)
-    stage.owner.repository.get_git_ref(f"heads/{CORE}").delete()
+    stage.owner.deletes(f"heads/{CORE}")
     stage.rests()
     assert stage.author.tags() == {}
 
@@ -53,10 +53,8 @@ def test_what_was_merged_of_a_fork_that_is_deleted_meanwhile_is_tagged(
         fork = state.fork(play.repository, "outsider")
         url = play.forge.clone_url("outsider", "blueprints")
         play.outsider.pushes("mine", package("net/core"), url=url)
-        core = play.outsider.repository.create_pull(
-            base="main", head="outsider:mine", title="From outside", body=""
-        ).number
-        head = play.author.pull(core).head.sha
+        core = play.outsider.opens("outsider:mine", "From outside").number
+        head = play.author.pull(core).head
         if waits_for == "thaw":
             play.approver.says(shop, "/freeze for 2d fire")
         play.rests()
@@ -112,7 +110,7 @@ def test_what_was_merged_before_a_check_ended_is_tagged_then(
     with staged(SCANNED) as play:
         play.start_bot()
         number = play.proposes(CORE, package("net/core"))
-        head = play.author.pull(number).head.sha
+        head = play.author.pull(number).head
         play.approver.says(number, "/approve")
         play.rests()
         play.owner.merges(number)
@@ -136,11 +134,11 @@ def test_a_check_of_a_forks_head_that_ends_after_the_merge_is_heard(staged: Stag
     with staged(SCANNED) as play:
         play.start_bot()
         number = play.proposes(CORE, package("net/core"))
-        head = play.author.pull(number).head.sha
+        head = play.author.pull(number).head
         play.approver.says(number, "/approve")
         play.rests()
         play.owner.merges(number)
-        play.owner.repository.get_git_ref(f"heads/{CORE}").delete()
+        play.owner.deletes(f"heads/{CORE}")
         play.rests()
 
         app = scanner(play)
@@ -160,7 +158,7 @@ def test_a_draft_that_was_pushed_into_the_base_waits_for_its_checks(staged: Stag
         play.author.pushes(CORE, package("net/core"))
         made = play.author.pull_of(CORE)
         play.author.waits_for_check(made.number, "porchbot/validate", "success")
-        head = made.head.sha
+        head = made.head
         play.owner.points("main", head)
         play.rests()
         assert play.author.pull(made.number).merged
@@ -196,7 +194,7 @@ def test_windows_of_now_decide_when_what_was_merged_is_tagged(
             play.approver.says(core, "/approve")
             play.rests()
         play.owner.merges(core)
-        play.owner.repository.get_git_ref(f"heads/{CORE}").delete()
+        play.owner.deletes(f"heads/{CORE}")
         play.rests()
         play.owner.pushes("main", {".porchbot.yaml": closed if closes else open_})
         play.rests()

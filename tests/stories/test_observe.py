@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 
 from bot import keys
+from tests.stories.github_people import at_github
 from tests.stories.people import WaitedInVainError, wait_for
 from tests.stories.simulated import SimulatedWorld
 from tests.stories.world import CONFIG, Staging, World, package, resized
@@ -27,26 +28,22 @@ def test_a_trial_shows_checks_and_writes_nothing_else(staged: Staging) -> None:
         author.pushes(BRANCH, {**package("net/core"), **unlabelled("net/core")})
         author.pushes(EDGE, resized("net/edge", 2))
         stage.rests()
-        assert author.repository.get_pulls().totalCount == 0
-        number = author.repository.create_pull(base="main", head=BRANCH, title="Core").number
+        assert len(author.pulls()) == 0
+        number = author.opens(BRANCH, "Core").number
         stage.rests()
-        runs = author.checks(author.pull(number).head.sha)
+        runs = author.checks(author.pull(number).head)
         assert {run.conclusion for run in runs.values()} == {"neutral"}
-        assert runs["porchbot/render"].output.title == (
-            "Observing: 1 file of `net/core` not rendered"
-        )
-        assert "this check would **be a failure**" in runs["porchbot/render"].output.summary
-        assert "this check would **still be in progress**" in str(
-            runs["porchbot/publish"].output.summary
-        )
+        assert runs["porchbot/render"].title == ("Observing: 1 file of `net/core` not rendered")
+        assert "this check would **be a failure**" in runs["porchbot/render"].text
+        assert "this check would **still be in progress**" in str(runs["porchbot/publish"].text)
         author.pushes(BRANCH, package("net/core"))
         stage.rests()
         approver.says(number, "/approve\n/render")
         approver.reviews(number)
         stage.rests()
-        runs = author.checks(author.pull(number).head.sha)
-        assert runs["porchbot/publish"].output.title == "Observing: Publishing net/core v1"
-        edge = author.repository.create_pull(base="main", head=EDGE, title="Edge").number
+        runs = author.checks(author.pull(number).head)
+        assert runs["porchbot/publish"].title == "Observing: Publishing net/core v1"
+        edge = author.opens(EDGE, "Edge").number
         author.merges(edge)
         stage.sweep()
         stage.rests()
@@ -59,9 +56,9 @@ def test_a_trial_shows_checks_and_writes_nothing_else(staged: Staging) -> None:
         stage.owner.pushes("main", {".porchbot.yaml": CONFIG})
         stage.sweep()
         stage.rests()
-        runs = author.checks(author.pull(number).head.sha)
+        runs = author.checks(author.pull(number).head)
         assert (author.pull(number).merged, author.tags()) == (False, {})
-        assert runs["porchbot/publish"].status == "in_progress"
+        assert runs["porchbot/publish"].conclusion is None
         approver.says(number, "/approve")
         author.waits_for_tag("net/core/v1")
         stage.rests()
@@ -120,21 +117,19 @@ def test_a_repository_that_is_only_watched_from_now_on_is_left_as_it_is(
         }
         for each in _heads(stage):
             runs = author.checks(each).values()
-            assert {run.conclusion for run in runs if "Observing" in run.output.title} <= {
-                "neutral"
-            }
-            titles = [run.output.title for run in runs]
+            assert {run.conclusion for run in runs if "Observing" in run.title} <= {"neutral"}
+            titles = [run.title for run in runs]
             assert not [title for title in titles if "cannot" in title], titles
 
 
 def _happens(stage: World, number: int) -> None:
     """Whatever the bot would do something about."""
     author, owner, approver = stage.author, stage.owner, stage.approver
-    for comment in owner.repository.get_issue(number).get_comments():
-        if comment.user.login == BOT:
-            comment.edit("Everything was approved.")
-    owner.pull(number).remove_from_labels("porchbot: proposed")
-    for issue in owner.repository.get_issues(state="all"):
+    for comment in owner.comments(number):
+        if comment.author == BOT:
+            owner.edits(number, comment.id, "Everything was approved.")
+    owner.takes_label(number, "porchbot: proposed")
+    for issue in at_github(owner).get_issues(state="all"):
         if issue.pull_request is None:
             issue.edit(body="Nothing is proposed.")
     for words in ("/freeze fire", "/hold it", "/render", "/rebase", "/nonsense", "/propose"):
@@ -142,13 +137,13 @@ def _happens(stage: World, number: int) -> None:
         stage.rests()
     author.pushes(BRANCH, unlabelled("net/core"))
     stage.rests()
-    stage.wake(f"github:{stage.repository.id}:commit:{author.pull(number).head.sha}")
+    stage.wake(f"github:{stage.repository.id}:commit:{author.pull(number).head}")
     author.pushes("drafts/net/other/w", package("net/other"))
-    owner.repository.get_git_ref("tags/net/edge/v1").delete()
+    owner.deletes("tags/net/edge/v1")
     tip = stage.repository.branch("main")
     author.pushes(f"gh-readonly-queue/main/pr-{number}-{tip}", resized("net/edge", 3))
     author.pushes("topic", package("net/more"))
-    more = author.repository.create_pull(base="main", head="topic", title="More").number
+    more = author.opens("topic", "More").number
     stage.rests()
     approver.reviews(more)
     stage.rests()
@@ -163,7 +158,7 @@ def _happens(stage: World, number: int) -> None:
 
 
 def _heads(stage: World) -> list[str]:
-    return [pull.head.sha for pull in stage.author.repository.get_pulls(state="all")]
+    return [pull.head for pull in stage.author.pulls(every=True)]
 
 
 def unlabelled(path: str) -> dict[str, str]:

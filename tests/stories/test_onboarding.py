@@ -10,7 +10,7 @@ pytestmark = pytest.mark.real_parts
 
 
 def _branches(stage: RealWorld) -> list[str]:
-    return [branch.name for branch in stage.author.repository.get_branches()]
+    return [*stage.author.branches()]
 
 
 def test_a_configuration_is_proposed_once_even_after_a_lost_database(staged: Staging) -> None:
@@ -25,29 +25,27 @@ def test_a_configuration_is_proposed_once_even_after_a_lost_database(staged: Sta
         stage.start_bot()
         wait_for("the branch", lambda: "porchbot/configure" in _branches(stage) or None)
         stage.rests()
-        assert list(stage.author.repository.get_pulls()) == []
+        assert stage.author.pulls() == []
         stage.stop_bot()
         stage.loses_database()
         stage.owner.pushes("main", {"README.md": "Packages\n"})
         stage.start_bot()
-        pulls = wait_for(
-            "the pull request", lambda: list(stage.author.repository.get_pulls()) or None
-        )
+        pulls = wait_for("the pull request", lambda: stage.author.pulls() or None)
         stage.rests()
         (pull,) = pulls
-        assert (pull.title, pull.user.login) == ("Configure porchbot", "porchbot[bot]")
+        assert (pull.title, pull.author) == ("Configure porchbot", "porchbot[bot]")
         assert not stage.author.pull(pull.number).draft
         assert "- `net/edge`, not published yet" in pull.body
         text = stage.author.reads(".porchbot.yaml", "porchbot/configure")
         assert "  - directory: 'net'\n" in text
         stage.author.waits_for_check(pull.number, "porchbot/publish", None)
-        stage.owner.pull(pull.number).edit(state="closed")
-        stage.owner.repository.get_git_ref("heads/porchbot/configure").delete()
+        stage.owner.closes(pull.number)
+        stage.owner.deletes("heads/porchbot/configure")
         stage.stop_bot()
         stage.loses_database()
         stage.start_bot()
         stage.rests()
         stage.sweep()
         stage.rests()
-        assert list(stage.author.repository.get_pulls()) == []
-        assert stage.author.repository.get_pulls(state="all").totalCount == 1
+        assert stage.author.pulls() == []
+        assert len(stage.author.pulls(every=True)) == 1

@@ -24,9 +24,7 @@ Story = Callable[[SimulatedWorld], None]
 
 def a_draft_gets_a_pull_request(stage: SimulatedWorld) -> None:
     stage.author.pushes(BRANCH, package("net/core"))
-    wait_for(
-        "the pull request", lambda: list(stage.author.repository.get_pulls()) or None, PATIENCE
-    )
+    wait_for("the pull request", lambda: stage.author.pulls() or None, PATIENCE)
 
 
 def a_pull_request_gets_its_checks(stage: SimulatedWorld) -> None:
@@ -52,8 +50,8 @@ def a_required_status_of_others_is_waited_for(stage: SimulatedWorld) -> None:
     stage.rests()
     stage.approver.says(number, "/approve")
     stage.rests()
-    head = stage.author.pull(number).head.sha
-    stage.owner.repository.get_commit(head).create_status("success", context="scan")
+    head = stage.author.pull(number).head
+    stage.owner.reports(head, "scan")
     wait_for("the tag", lambda: stage.author.tags().get("net/core/v1"), PATIENCE)
 
 
@@ -93,12 +91,12 @@ ELSEWHERE: Mapping[str, str] = {
 
 def _proposed(stage: SimulatedWorld) -> int:
     stage.author.pushes(BRANCH, package("net/core"))
-    made = stage.author.repository.create_pull(base="main", head=BRANCH, title="Core")
+    made = stage.author.opens(BRANCH, "Core")
     return int(made.number)
 
 
 def _checks(stage: SimulatedWorld, number: int) -> set[str]:
-    return set(stage.author.checks(stage.author.pull(number).head.sha))
+    return set(stage.author.checks(stage.author.pull(number).head))
 
 
 def _told(rendering: Rendering, story: Story, permissions: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stories.github_people import at_github
 from tests.stories.people import Person, wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, World, package, resized
@@ -18,7 +19,7 @@ def proposed(world: World, branch: str, files: dict[str, str]) -> int:
     """A pull request of a branch outside of `drafts/`, checked; its number."""
     world.author.pushes(branch, files)
     title = branch.capitalize()
-    number = world.author.repository.create_pull(base="main", head=branch, title=title).number
+    number = world.author.opens(branch, title).number
     world.author.waits_for_check(number, "porchbot/validate", "success")
     world.rests()
     return int(number)
@@ -78,7 +79,7 @@ def test_a_merge_is_judged_by_the_rules_before_it_and_by_no_older_ones(
     play.rests()
     play.forge.faults.hooks.hold()
     play.author.pushes("topic", {"words.md": "Words.\n"})
-    number = play.author.repository.create_pull(base="main", head="topic", title="t").number
+    number = play.author.opens("topic", "t").number
     play.owner.pushes("main", {".porchbot.yaml": CONFIG}, message="Ask somebody")
     clone = clone_of(play.author, "topic", name="owner")
     play.author.git(clone, "commit", "-q", "--allow-empty", "--reuse-message=origin/main")
@@ -94,7 +95,7 @@ def test_a_merge_is_judged_by_the_rules_before_it_and_by_no_older_ones(
     not_tagged(play, number, "0 of 1")
     assert len(play.author.answers(number)) == 1
     play.approver.says(number, "/approve")
-    assert play.author.waits_for_tag("net/core/v1") == play.author.pull(number).merge_commit_sha
+    assert play.author.waits_for_tag("net/core/v1") == play.author.pull(number).merge_commit
 
 
 def test_two_merges_in_one_push_are_judged_each(play: World) -> None:
@@ -112,12 +113,12 @@ def test_two_merges_in_one_push_are_judged_each(play: World) -> None:
     play.start_bot()
 
     assert play.author.waits_for_tag("net/edge/v1") == tip
-    assert play.author.waits_for_tag("net/core/v1") == play.author.pull(one).merge_commit_sha
+    assert play.author.waits_for_tag("net/core/v1") == play.author.pull(one).merge_commit
     play.rests()
     assert not [text for n in (one, two) for text in play.author.answers(n) if MERGED in text]
 
     play.author.pushes("rules", {".porchbot.yaml": NOBODY_ASKED})
-    play.author.repository.create_pull(base="main", head="rules", title="Rules")
+    play.author.opens("rules", "Rules")
     three = proposed(play, "three", resized("net/core", 3))
     play.owner.merges_into("main", "rules", "three")
 
@@ -126,7 +127,7 @@ def test_two_merges_in_one_push_are_judged_each(play: World) -> None:
     play.rests()
     assert "net/core/v2" not in play.author.tags()
     play.approver.says(three, "/approve")
-    assert play.author.waits_for_tag("net/core/v2") == play.author.pull(three).merge_commit_sha
+    assert play.author.waits_for_tag("net/core/v2") == play.author.pull(three).merge_commit
 
 
 @pytest.mark.real_parts
@@ -146,7 +147,7 @@ def test_a_merge_that_takes_another_package_back_is_refused_before_and_after(
     writes(clone, resized("net/core", 5))
     # Both sides have merged the other now, the branch without what main had done to net/edge.
     play.author.commits(clone, "topic", "Merge main")
-    number = play.author.repository.create_pull(base="main", head="topic", title="t").number
+    number = play.author.opens("topic", "t").number
     play.author.waits_for_check(number, "porchbot/validate", "success")
     play.rests()
     play.approver.says(number, "/approve")
@@ -168,7 +169,7 @@ def test_who_only_pressed_update_branch_approves(play: World) -> None:
     number = proposed(play, "topic", package("net/core"))
     play.owner.pushes("main", {"words.md": "Words.\n"})
     play.rests()
-    play.approver.pull(number).update_branch()
+    at_github(play.approver).get_pull(number).update_branch()
     play.rests()
     play.author.waits_for_check(number, "porchbot/validate", "success")
 
@@ -233,7 +234,7 @@ def test_what_came_past_the_gates_is_shown_before_it_is_published_with_something
         assert f"(#{stray})" in text
         assert "666" in text, text
         assert "more.yaml" in text
-    shown = author.checks(author.pull(small).head.sha)["porchbot/publish"].output.summary
+    shown = author.checks(author.pull(small).head)["porchbot/publish"].text
     assert "Also published" in shown
 
     play.approver.says(small, "/approve")

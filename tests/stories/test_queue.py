@@ -149,7 +149,7 @@ def test_a_branch_that_is_named_like_a_group_is_none(play: World) -> None:
     """
     begun(play)
     play.author.pushes("words", {"words.md": "Words.\n"})
-    made = play.author.repository.create_pull(base="main", head="words", title="Words")
+    made = play.author.opens("words", "Words")
     words = int(made.number)
     play.author.waits_for_check(words, "porchbot/publish", "success")
     ruled(play, QueueRule())
@@ -159,7 +159,7 @@ def test_a_branch_that_is_named_like_a_group_is_none(play: World) -> None:
     for number in (words, 1):
         for base in ("main", "mine"):
             named = f"gh-readonly-queue/{base}/pr-{number}-{play.repository.branch('main')}"
-            play.author.repository.create_git_ref(f"refs/heads/{named}", head)
+            play.author.makes_ref(f"heads/{named}", head)
     play.rests()
     play.wake(f"github:{play.repository.id}:repository")
     play.rests()
@@ -218,15 +218,15 @@ def test_a_group_that_is_proposed_elsewhere_is_green_for_nobody(play: World, is_
     wait_for("its check", lambda: conclusion(play, head) == "success" or None)
     start = play.repository.branch("main")
     for name, sha in (("side", start), ("carrier", head)):
-        play.author.repository.create_git_ref(f"refs/heads/{name}", sha)
-    again = play.author.repository.create_pull(base="side", head="carrier", title="T").number
+        play.author.makes_ref(f"heads/{name}", sha)
+    again = play.author.opens("carrier", "T", base="side").number
     play.rests()
     minutes_pass(play, 2)  # what was written lately is not written again
     play.wake(f"github:{play.repository.id}:repository")
     play.rests()
     assert conclusion(play, head) is None
 
-    play.author.repository.get_pull(again).edit(state="closed")
+    play.author.closes(again)
     wait_for("green again", lambda: conclusion(play, head) == "success" or None, 120)
 
 
@@ -319,8 +319,6 @@ def test_only_we_make_tags_where_rules_say_so(play: World) -> None:
         )
     number = play.proposes("drafts/net/core/first", package("net/core"))
     with pytest.raises(GithubException):
-        play.owner.repository.create_git_ref(
-            "refs/tags/net/core/v1", play.repository.branch("main")
-        )
+        play.owner.makes_ref("tags/net/core/v1", play.repository.branch("main"))
     play.approver.says(number, "/approve")
     play.author.waits_for_tag("net/core/v1")

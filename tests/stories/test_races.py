@@ -70,7 +70,7 @@ def test_another_merge_of_the_same_package_between_look_and_merge(play: World) -
     approver.says(one, "/approve")
     target = author.waits_for_tag("net/core/v2")
     play.rests()
-    assert target == author.pull(one).merge_commit_sha
+    assert target == author.pull(one).merge_commit
     assert tagged(play, "net/core")["net/core/v2"] == target
     assert "Published net/core v2" in author.summary(one)
     # The other was merged by hand and without an approval: what it brought is in this revision.
@@ -92,11 +92,11 @@ def test_a_push_to_main_between_look_and_merge(play: World) -> None:
     report = author.waits_for_answer(number, "Merged, but not published")
     play.rests()
 
-    late = author.repository.get_commit("main").parents[0].sha
+    late = author.commit("main").parents[0]
     assert f"because {late[:10]} changed it in the meantime" in report
     assert author.tags() == {}
     approver.says(number, "/approve")
-    assert author.waits_for_tag("net/edge/v1") == author.pull(number).merge_commit_sha
+    assert author.waits_for_tag("net/edge/v1") == author.pull(number).merge_commit
 
 
 # --- merged by hand while the bot is down ---
@@ -118,11 +118,11 @@ def test_two_approved_proposals_merged_by_hand_while_the_bot_is_down(play: World
     report = author.waits_for_answer(one, "Merged, but not published")
     play.rests()
 
-    assert v1 == author.pull(two).merge_commit_sha
+    assert v1 == author.pull(two).merge_commit
     assert set(author.tags()) == {"net/edge/v1"}
     assert f"because #{two} changed it in the meantime" in report
     approver.says(one, "/approve")
-    assert author.waits_for_tag("net/edge/v2") == author.pull(one).merge_commit_sha
+    assert author.waits_for_tag("net/edge/v2") == author.pull(one).merge_commit
 
 
 def test_two_proposals_that_build_on_one_another_are_tagged_in_first_parent_order(
@@ -147,8 +147,8 @@ def test_two_proposals_that_build_on_one_another_are_tagged_in_first_parent_orde
     play.rests()
 
     assert author.tags() == {
-        "net/edge/v1": author.pull(one).merge_commit_sha,
-        "net/edge/v2": author.pull(two).merge_commit_sha,
+        "net/edge/v1": author.pull(one).merge_commit,
+        "net/edge/v2": author.pull(two).merge_commit,
     }
 
 
@@ -198,10 +198,9 @@ def test_two_approvals_at_the_same_moment_where_two_are_needed(strict: RealWorld
     target = strict.author.waits_for_tag("net/core/v1")
     strict.rests()
 
-    assert target == strict.author.pull(number).merge_commit_sha
+    assert target == strict.author.pull(number).merge_commit
     assert merges(strict) == [200]
-    tag = strict.author.repository.get_git_ref("tags/net/core/v1").object.sha
-    message = strict.author.repository.get_git_tag(tag).message
+    message = strict.author.tag_text("net/core/v1")
     assert "Approved-by: approver, owner" in message
     assert len(strict.author.answers(number)) == 2
 
@@ -236,9 +235,9 @@ def test_the_head_moves_between_approval_and_merge(play: RealWorld) -> None:
     assert merges(play) == [409]
     assert not author.pull(number).merged
     assert author.tags() == {}
-    assert author.waits_for_check(number, "porchbot/publish", None).status == "in_progress"
+    assert author.waits_for_check(number, "porchbot/publish", None)
     approver.says(number, "/approve")
-    assert author.waits_for_tag("net/core/v1") == author.pull(number).merge_commit_sha
+    assert author.waits_for_tag("net/core/v1") == author.pull(number).merge_commit
 
 
 def test_a_force_push_after_approval(play: World) -> None:
@@ -279,7 +278,7 @@ def test_a_force_push_that_leaves_the_packages_alone_keeps_the_approval(play: Wo
     author.says(number, "/unhold")
     author.waits_for_tag("net/core/v1")
 
-    assert author.pull(number).head.sha == head
+    assert author.pull(number).head == head
 
 
 @pytest.mark.parametrize("native", [False, True], ids=["command", "review"])
@@ -355,17 +354,14 @@ def test_the_base_moves_under_a_second_proposal_for_the_same_package(play: World
     assert f"`net/edge` changed in `main` since (#{one})" in summary
     assert "merge `main` into this branch" in summary
     assert not author.pull(two).merged
-    assert (
-        "changed in main since"
-        in author.waits_for_check(two, "porchbot/publish", None).output.title
-    )
+    assert "changed in main since" in author.waits_for_check(two, "porchbot/publish", None).title
 
     author.merges_base("drafts/net/edge/b")
     author.waits_for_summary(two, "not counted: `approver`: the package changed since")
     play.rests()
     assert not author.pull(two).merged
     approver.says(two, "/approve")
-    assert author.waits_for_tag("net/edge/v2") == author.pull(two).merge_commit_sha
+    assert author.waits_for_tag("net/edge/v2") == author.pull(two).merge_commit
 
 
 def test_one_head_proposed_to_two_bases_passes_at_neither_until_it_may_at_both(
@@ -374,10 +370,7 @@ def test_one_head_proposed_to_two_bases_passes_at_neither_until_it_may_at_both(
     """Fails when the check follows one pull request: its green would open the other's door."""
     author, approver = two_bases.author, two_bases.approver
     author.pushes("topic", extra("net/edge", "a"))
-    one, two = (
-        author.repository.create_pull(base=base, head="topic", title=base, body="").number
-        for base in ("main", "release")
-    )
+    one, two = (author.opens("topic", base, base=base).number for base in ("main", "release"))
     author.waits_for_check(one, "porchbot/validate", "success")
     two_bases.rests()
 
@@ -385,7 +378,7 @@ def test_one_head_proposed_to_two_bases_passes_at_neither_until_it_may_at_both(
     author.waits_for_summary(one, f"#{two}")
     two_bases.rests()
 
-    runs = author.repository.get_commit(author.pull(two).head.sha).get_check_runs()
+    runs = author.every_check(author.pull(two).head)
     publish = [run for run in runs if run.name == "porchbot/publish"]
     assert {run.conclusion for run in publish} == {None}
     assert not author.pull(one).merged
@@ -394,7 +387,7 @@ def test_one_head_proposed_to_two_bases_passes_at_neither_until_it_may_at_both(
     approver.says(two, "/approve")
     author.waits_for_tag("net/edge/v2")
     two_bases.rests()
-    merged = {author.pull(number).merge_commit_sha for number in (one, two)}
+    merged = {author.pull(number).merge_commit for number in (one, two)}
     assert set(tagged(two_bases, "net/edge").values()) == merged
 
 
@@ -403,16 +396,13 @@ def test_a_base_without_packages_does_not_hold_up_the_other(play: World) -> None
     author, approver = play.author, play.approver
     play.owner.pushes("elsewhere", {"words.md": "Nothing is published here.\n"})
     author.pushes("topic", extra("net/edge", "a"))
-    one, two = (
-        author.repository.create_pull(base=base, head="topic", title=base, body="").number
-        for base in ("main", "elsewhere")
-    )
+    one, two = (author.opens("topic", base, base=base).number for base in ("main", "elsewhere"))
     author.waits_for_check(one, "porchbot/validate", "success")
     play.rests()
 
     approver.says(one, "/approve")
 
-    assert author.waits_for_tag("net/edge/v1") == author.pull(one).merge_commit_sha
+    assert author.waits_for_tag("net/edge/v1") == author.pull(one).merge_commit
     assert not author.pull(two).merged
 
 
@@ -434,13 +424,12 @@ def test_a_merge_that_the_forge_refuses_is_shown_and_not_tried_again(play: World
 
     assert "then comment `/check`" in summary
     publish = author.waits_for_check(number, "porchbot/publish", None)
-    assert publish.status == "in_progress"
-    assert reason in publish.output.title
+    assert reason in publish.title
     assert merges(play) == [405]
     assert not author.pull(number).merged
 
     author.says(number, "/check")
-    assert author.waits_for_tag("net/core/v1") == author.pull(number).merge_commit_sha
+    assert author.waits_for_tag("net/core/v1") == author.pull(number).merge_commit
     assert merges(play) == [405, 200]
 
 
@@ -474,15 +463,15 @@ def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: Wo
     author.waits_for_summary(number, "1 check is expected")
     play.rests()
     assert merges(play) == [405]
-    commit = play.owner.repository.get_commit(author.pull(number).head.sha)
-    commit.create_status("pending", context="somebody's scan")
+    head = author.pull(number).head
+    play.owner.reports(head, "somebody's scan", "pending")
     play.rests()
     assert merges(play) == [405]
     play.forge.faults.fail(MERGE, 405, refused, caller=BOT)
-    commit.create_status("failure", context="somebody's scan")
+    play.owner.reports(head, "somebody's scan", "failure")
     wait_for("the second try", lambda: len(merges(play)) == 2 or None)
     play.rests()
-    commit.create_status("success", context="somebody's scan")
+    play.owner.reports(head, "somebody's scan")
     author.waits_for_tag("net/core/v1")
 
     assert merges(play) == [405, 405, 200]
@@ -515,7 +504,7 @@ def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: RealWorld) -> None:
     target = author.waits_for_tag("net/core/v1")
     play.rests()
 
-    assert target == author.pull(number).merge_commit_sha
+    assert target == author.pull(number).merge_commit
     assert tagged(play, "net/core") == {"net/core/v1": target}
     assert merges(play) == [502]
 
@@ -533,10 +522,10 @@ def test_a_required_check_of_others_is_waited_for(play: World) -> None:
     assert "whatever reports `security-scan`" in summary
     assert merges(play) == []
 
-    commit = play.owner.repository.get_commit(author.pull(number).head.sha)
-    commit.create_status("pending", context="security-scan")
+    head = author.pull(number).head
+    play.owner.reports(head, "security-scan", "pending")
     author.waits_for_summary(number, "still running")
-    commit.create_status("success", context="security-scan")
+    play.owner.reports(head, "security-scan")
     author.waits_for_tag("net/core/v1")
     assert merges(play) == [200]
 
@@ -564,9 +553,7 @@ def test_one_that_cannot_be_published_keeps_no_other_from_it(play: RealWorld) ->
 
 def read(person: Person, path: str, ref: str) -> str:
     """A file as it stands at a ref."""
-    found = person.repository.get_contents(path, ref=ref)
-    assert not isinstance(found, list)
-    return found.decoded_content.decode()
+    return person.reads(path, ref)
 
 
 def ignore(_: object) -> None:

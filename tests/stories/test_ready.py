@@ -25,7 +25,7 @@ def test_who_may_not_propose_may_not_by_a_button_either(staged: Staging) -> None
         play.approver.says(number, "/approve")
 
         for times in (1, 2):
-            play.author.pull(number).mark_ready_for_review()
+            play.author.makes_ready(number)
             wait_for("the draft", lambda: play.author.pull(number).draft or None)
             play.rests()
             assert [NOTICE in text for text in _told(play, number)] == [True] * times
@@ -50,7 +50,7 @@ def test_who_may_propose_may_press(staged: Staging, config: str, who: str) -> No
         play.author.pushes(BRANCH, package("net/core"))
         number = play.author.pull_of(BRANCH).number
         presser = {"author": play.author, "approver": play.approver}[who]
-        presser.pull(number).mark_ready_for_review()
+        presser.makes_ready(number)
         play.approver.says(number, "/approve")
         play.author.waits_for_tag("net/core/v1")
         assert _told(play, number) == []

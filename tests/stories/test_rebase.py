@@ -58,7 +58,7 @@ def test_the_second_of_two_proposals_is_brought_up_to_date_and_published(play: W
     author.waits_for_tag("net/core/v2")
     play.rests()
     assert "comment `/rebase`" in author.summary(other)
-    before = author.pull(other).head.sha
+    before = author.pull(other).head
 
     author.says(other, "/rebase")
     author.waits_for_answer(other, "into this branch, and `net/core` merged by resource and field")
@@ -66,9 +66,8 @@ def test_the_second_of_two_proposals_is_brought_up_to_date_and_published(play: W
     author.says(other, "/rebase")
     author.waits_for_answer(other, "already up to date")
     play.rests()
-    head = author.pull(other).head.sha
-    commit = author.repository.get_git_commit(head)
-    assert [p.sha for p in commit.parents] == [before, author.tags()["net/core/v2"]]
+    head = author.pull(other).head
+    assert author.commit(head).parents == (before, author.tags()["net/core/v2"])
     assert sum("merged by resource" in text for text in author.answers(other)) == 1
 
     approver.says(other, "/approve")
@@ -94,13 +93,13 @@ def test_conflicts_are_told_field_by_field_and_nothing_is_pushed(by_itself: Worl
     play.rests()
     told = "`spec.replicas`: was `1`, here `7`, in `main` `3`"
     assert told in author.summary(other)
-    head = author.pull(other).head.sha
+    head = author.pull(other).head
 
     author.says(other, "/rebase")
     assert told in author.waits_for_answer(other, "1 conflict with `main`")
-    assert author.pull(other).head.sha == head
+    assert author.pull(other).head == head
     # What conflicts with nothing was merged unasked.
-    assert len(author.repository.get_git_commit(author.pull(merges).head.sha).parents) == 2
+    assert len(author.commit(author.pull(merges).head).parents) == 2
 
     approver.says(other, "/approve")
     author.waits_for_summary(other, "1 of 1")

@@ -20,8 +20,8 @@ def _removes(play: World, branch: str, package: str) -> int:
     return int(number)
 
 
-def _labels(play: World, number: int) -> set[str]:
-    return {label.name for label in play.author.pull(number).labels}
+def _labels(play: World, number: int) -> frozenset[str]:
+    return play.author.pull(number).labels
 
 
 def test_a_removal_takes_the_approvals_of_deletions(staged: Staging) -> None:

@@ -36,8 +36,8 @@ def twin(play: RealWorld) -> Iterator[RealWorld]:
 
 def comments(play: RealWorld, number: int) -> list[str]:
     """Each comment of the bot's."""
-    found = play.author.repository.get_issue(number).get_comments()
-    return [c.body for c in found if c.user.login == ME]
+    found = play.author.comments(number)
+    return [c.body for c in found if c.author == ME]
 
 
 def written(play: RealWorld, since: int) -> int:
@@ -48,8 +48,8 @@ def written(play: RealWorld, since: int) -> int:
 
 def runs(play: RealWorld, number: int) -> Counter[str]:
     """Names of all check runs at the head of a proposal, how often each is there."""
-    head = play.author.pull(number).head.sha
-    found = play.author.repository.get_commit(head).get_check_runs(filter="all")
+    head = play.author.pull(number).head
+    found = play.author.every_check(head)
     return Counter(run.name for run in found)
 
 
@@ -113,7 +113,7 @@ def test_two_bots_at_one_head_make_each_check_once(play: RealWorld, twin: RealWo
     taken = while_one_writes(play, RUN, lambda: max(runs(play, number).values(), default=0) > 1)
 
     head = play.author.pushes(BRANCH, {"net/core/words.md": "More.\n"})
-    wait_for("the push", lambda: play.author.pull(number).head.sha == head or None)
+    wait_for("the push", lambda: play.author.pull(number).head == head or None)
     play.author.waits_for_check(number, "porchbot/validate", "success")
     play.rests()
 

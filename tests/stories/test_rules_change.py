@@ -13,7 +13,7 @@ OPEN = CONFIG.replace("require: 1", "require: 0")
 
 def publish(play: World, number: int) -> str | None:
     """The conclusion of `porchbot/publish` at a proposal's head."""
-    checks = play.author.checks(play.author.pull(number).head.sha)
+    checks = play.author.checks(play.author.pull(number).head)
     run = checks.get("porchbot/publish")
     return run.conclusion if run else "missing"
 
@@ -22,7 +22,7 @@ def proposes(play: World, branch: str, text: str, **more: str) -> int:
     """A pull request that changes the configuration; waits for the bot's summary."""
     author = play.author
     author.pushes(branch, {".porchbot.yaml": text, **more})
-    made = author.repository.create_pull(base="main", head=branch, title="Rules", body="")
+    made = author.opens(branch, "Rules")
     return made.number
 
 
@@ -51,7 +51,7 @@ def test_a_change_of_the_rules_waits_for_approval_under_the_rules_of_the_base(
     play.rests()
     assert not play.author.pull(number).merged
 
-    play.owner.pull(number).merge()
+    play.owner.merges(number)
     play.rests()
     assert not any("this merge changed the rules" in text for text in play.author.answers(number))
 
@@ -69,7 +69,7 @@ def test_a_push_after_the_approval_of_rules_takes_it_back(play: World) -> None:
     play.rests()
     assert publish(play, number) is None
 
-    play.author.pull(number).merge()  # nothing requires the check here
+    play.author.merges(number)  # nothing requires the check here
     play.rests()
     told = [text for text in play.author.answers(number) if "this merge changed the rules" in text]
     assert ["not counted: `approver`: what is merged along with" in text for text in told] == [True]
@@ -103,7 +103,7 @@ def test_a_link_in_the_place_of_the_rules_is_broken_and_an_administrator_repairs
     (clone / ".porchbot.yaml").symlink_to("elsewhere.yaml")
     play.owner.commits(clone, "main", "Link the rules")
     play.author.pushes("topic", package("net/core"))
-    made = play.author.repository.create_pull(base="main", head="topic", title="x", body="")
+    made = play.author.opens("topic", "x")
     number = made.number
     play.approver.says(number, "/approve")
     play.author.waits_for_summary(number, "it is not a regular file")
@@ -114,7 +114,7 @@ def test_a_link_in_the_place_of_the_rules_is_broken_and_an_administrator_repairs
     (clone / ".porchbot.yaml").unlink()
     (clone / ".porchbot.yaml").write_text(CONFIG)
     play.author.commits(clone, "repair", "Repair the rules")
-    repair = play.author.repository.create_pull(base="main", head="repair", title="x", body="")
+    repair = play.author.opens("repair", "x")
     play.author.waits_for_summary(repair.number, "rules approved")
     asked = play.approver.says(repair.number, "/approve")
     play.author.waits_for_answer(repair.number, "admin access", after=asked)
@@ -125,25 +125,23 @@ def test_a_link_in_the_place_of_the_rules_is_broken_and_an_administrator_repairs
 def test_the_check_of_the_rules_says_whose_verdict_they_would_change(play: World) -> None:
     """Fails when people find out after the merge: every open proposal asks for another approval."""
     waiting = play.proposes("drafts/net/core/first", package("net/core"))
-    same = play.author.repository.create_pull(
-        base="main", head=_elsewhere(play), title="Words", body=""
-    )
+    same = play.author.opens(_elsewhere(play), "Words")
     play.rests()
     stricter = CONFIG.replace("require: 1", "require: 2")
     play.author.pushes("stricter", {".porchbot.yaml": stricter})
-    pull = play.author.repository.create_pull(base="main", head="stricter", title="Two", body="")
+    pull = play.author.opens("stricter", "Two")
 
     run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
 
-    assert run.output.title == "Valid; 1 open proposal would be affected"
+    assert run.title == "Valid; 1 open proposal would be affected"
     line = (
         f"- #{waiting} (net/core v1): waits for approved by 0 of 1 → waits for approved by 0 of 2"
     )
-    assert line in run.output.summary
-    assert f"#{same.number}" not in run.output.summary
-    assert "1 open proposal would not be affected" in run.output.summary
+    assert line in run.text
+    assert f"#{same.number}" not in run.text
+    assert "1 open proposal would not be affected" in run.text
     play.rests()
-    names = {run.name for run in play.author.checks(play.author.pull(waiting).head.sha).values()}
+    names = {run.name for run in play.author.checks(play.author.pull(waiting).head).values()}
     assert "porchbot/config" not in names
 
 
@@ -155,16 +153,14 @@ def test_no_function_runs_by_rules_that_nobody_approved(play: World) -> None:
     waiting = play.proposes("drafts/net/core/first", package("net/core"))
     changed = CONFIG.replace("owner: network", "owner: mine").replace("require: 1", "require: 2")
     play.author.pushes("theirs", {".porchbot.yaml": changed + "functions: {allow: [evil/*]}\n"})
-    pull = play.author.repository.create_pull(base="main", head="theirs", title="Mine", body="")
+    pull = play.author.opens("theirs", "Mine")
 
     run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
 
     line = f"- #{waiting} (net/core v1): waits for approved by 0 of 1 →"
-    assert f"{line} waits for approved by 0 of 2\n" in run.output.summary
-    assert "It would also run `set-labels:v0.2`, no longer run `set-labels:v0.2`" in (
-        run.output.summary
-    )
-    assert "porchbot check --rules" in run.output.summary
+    assert f"{line} waits for approved by 0 of 2\n" in run.text
+    assert "It would also run `set-labels:v0.2`, no longer run `set-labels:v0.2`" in (run.text)
+    assert "porchbot check --rules" in run.text
 
 
 def test_a_change_of_the_rules_tells_nobody_who_is_in_a_team(play: World) -> None:
@@ -181,13 +177,13 @@ def test_a_change_of_the_rules_tells_nobody_who_is_in_a_team(play: World) -> Non
     play.rests()
     theirs = CONFIG.replace("role:maintain", "team:incidents")
     play.author.pushes("theirs", {".porchbot.yaml": theirs})
-    pull = play.author.repository.create_pull(base="main", head="theirs", title="Who?", body="")
+    pull = play.author.opens("theirs", "Who?")
 
     run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
 
-    assert "approved by 0 of 1" in run.output.summary
+    assert "approved by 0 of 1" in run.text
     assert "(counting nobody of `team:incidents`: the rules that hold now do not name it)" in (
-        run.output.summary
+        run.text
     )
     asked = play.forge.faults.calls("porchbot[bot]")
     assert not [call for call in asked if "/teams/" in call.path]
@@ -202,13 +198,13 @@ def test_the_check_of_the_rules_fails_at_the_line(play: World) -> None:
     """Fails when broken rules show in the check of a package, or at no line."""
     broken = CONFIG.replace("require: 1", "require: many")
     play.author.pushes("broken", {".porchbot.yaml": broken})
-    pull = play.author.repository.create_pull(base="main", head="broken", title="Bad", body="")
+    pull = play.author.opens("broken", "Bad")
 
     run = play.author.waits_for_check(pull.number, "porchbot/config", "failure")
 
-    (note,) = run.get_annotations()
+    (note,) = play.author.remarks(pull.number, run.name)
     assert note.path == ".porchbot.yaml"
-    assert "require: many" in broken.splitlines()[note.start_line - 1]
+    assert "require: many" in broken.splitlines()[note.line - 1]
 
 
 @pytest.mark.real_parts
@@ -222,10 +218,8 @@ def test_the_rules_of_a_stranger_judge_nobody_elses_proposal(play: RealWorld) ->
     url = play.forge.clone_url("outsider", "blueprints")
     stricter = CONFIG.replace("require: 1", "require: 2")
     play.outsider.pushes("stricter", {".porchbot.yaml": stricter}, url=url)
-    pull = play.outsider.repository.create_pull(
-        base="main", head="outsider:stricter", title="Two", body=""
-    )
+    pull = play.outsider.opens("outsider:stricter", "Two")
 
     run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
 
-    assert "judged" not in f"{run.output.title}{run.output.summary}"
+    assert "judged" not in f"{run.title}{run.text}"

@@ -10,7 +10,7 @@ from tests.stories.world import World
 
 def publish_runs(stage: World, sha: str) -> list[str | None]:
     """The conclusions of `porchbot/publish` at a commit, newest first."""
-    runs = stage.author.repository.get_commit(sha).get_check_runs()
+    runs = stage.author.every_check(sha)
     return [run.conclusion for run in runs if run.name == "porchbot/publish"]
 
 
@@ -19,8 +19,8 @@ def test_two_head_branches_at_one_commit_are_judged_together(two_bases: World) -
     author, approver = two_bases.author, two_bases.approver
     sha = author.pushes("topic", extra("net/edge", "a"))
     author.points("twin", sha)
-    one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
-    two = author.repository.create_pull(base="release", head="twin", title="two", body="").number
+    one = author.opens("topic", "one").number
+    two = author.opens("twin", "two", base="release").number
     author.waits_for_summary(two, "is proposed")
     two_bases.rests()
 
@@ -31,7 +31,7 @@ def test_two_head_branches_at_one_commit_are_judged_together(two_bases: World) -
     assert publish_runs(two_bases, sha)[0] is None
     assert not author.pull(one).merged
 
-    author.pull(two).edit(state="closed")
+    author.closes(two)
     author.waits_for_tag("net/edge/v1")
     assert author.pull(one).merged
 
@@ -43,10 +43,10 @@ def test_a_proposal_that_the_index_has_lost_is_asked_for_before_a_merge(
     """Fails when the database alone says who shares a commit."""
     author, approver = two_bases.author, two_bases.approver
     author.points("twin", author.pushes("topic", extra("net/edge", "a")))
-    two = author.repository.create_pull(base="release", head="twin", title="two", body="").number
+    two = author.opens("twin", "two", base="release").number
     author.waits_for_summary(two, "is proposed")
     two_bases.rests()
-    one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
+    one = author.opens("topic", "one").number
     author.waits_for_summary(one, "is proposed")
     two_bases.rests()
     two_bases.database("DELETE FROM open_proposal RETURNING proposal")
@@ -63,11 +63,11 @@ def test_thirty_closed_ones_hide_no_open_one(two_bases: World) -> None:
     author, approver = two_bases.author, two_bases.approver
     two_bases.stop_bot()
     sha = author.pushes("topic", extra("net/edge", "a"))
-    two = author.repository.create_pull(base="release", head="topic", title="two", body="").number
+    two = author.opens("topic", "two", base="release").number
     for _ in range(31):
-        pull = author.repository.create_pull(base="main", head="topic", title="more", body="")
-        pull.edit(state="closed")
-    one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
+        pull = author.opens("topic", "more")
+        author.closes(pull.number)
+    one = author.opens("topic", "one").number
     two_bases.start_bot()
     author.waits_for_summary(one, "is proposed")
     author.waits_for_summary(two, "is proposed")
@@ -85,8 +85,8 @@ def test_who_shares_a_commit_ceases_to_when_the_branch_moves(two_bases: World) -
     """Fails when nobody tells the other branch: it would wait for the next sweep."""
     author, approver = two_bases.author, two_bases.approver
     author.points("twin", author.pushes("topic", extra("net/edge", "a")))
-    one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
-    two = author.repository.create_pull(base="release", head="twin", title="two", body="").number
+    one = author.opens("topic", "one").number
+    two = author.opens("twin", "two", base="release").number
     author.waits_for_summary(two, "is proposed")
     two_bases.rests()
     approver.says(one, "/approve")
@@ -107,9 +107,8 @@ def test_a_crowd_at_one_commit_waits_until_it_is_gone(two_bases: World) -> None:
     twins = [f"twin{n}" for n in range(6)]
     for twin in twins:
         author.points(twin, sha)
-    open_ = author.repository.create_pull
-    one = open_(base="main", head="topic", title="one", body="").number
-    others = [open_(base="release", head=twin, title=twin, body="").number for twin in twins]
+    one = author.opens("topic", "one").number
+    others = [author.opens(twin, twin, base="release").number for twin in twins]
     two_bases.start_bot()
     author.waits_for_summary(one, "More than 5 other proposals share this commit")
     approver.says(one, "/approve")
@@ -120,6 +119,6 @@ def test_a_crowd_at_one_commit_waits_until_it_is_gone(two_bases: World) -> None:
     assert not author.pull(one).merged
 
     for number in others:
-        author.pull(number).edit(state="closed")
+        author.closes(number)
     author.waits_for_tag("net/edge/v1")
     assert author.pull(one).merged

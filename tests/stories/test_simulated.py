@@ -68,6 +68,6 @@ def test_webhooks_of_a_bot_that_is_away_are_in_the_forges_log(rendering: Renderi
         world.author.pushes(BRANCH, package("net/core"))
         world.rests()
         assert [hook.event for hook in world.failed_webhooks()] == ["push", "check_suite"]
-        assert world.author.repository.get_pulls().totalCount == 0
+        assert len(world.author.pulls()) == 0
         world.start_bot()
         assert world.author.pull_of(BRANCH).draft

@@ -14,8 +14,8 @@ def test_what_could_not_be_rendered_is_not_called_rendered(play: World) -> None:
     play.author.pushes(BRANCH, files)
     number = play.author.pull_of(BRANCH).number
     run = play.author.waits_for_check(number, "porchbot/render", "failure")
-    assert run.output.title == "`net/core` could not be rendered"
-    assert 'failed to open functionConfig from path "lost.yaml"' in run.output.summary
+    assert run.title == "`net/core` could not be rendered"
+    assert 'failed to open functionConfig from path "lost.yaml"' in run.text
     play.author.waits_for_summary(number, "❌ **rendered**: `net/core` could not be rendered")
 
     play.author.pushes(BRANCH, package("net/core"))
@@ -35,9 +35,9 @@ def test_a_title_alone_tells_what_is_missing(play: World) -> None:
     number = play.proposes(BRANCH, package("net/core"))
 
     def titled() -> bool | None:
-        run = play.author.checks(play.author.pull(number).head.sha).get("porchbot/publish")
+        run = play.author.checks(play.author.pull(number).head).get("porchbot/publish")
         return (
-            run is not None and run.output.title == "net/core v1 is waiting: approved by 0 of 1"
+            run is not None and run.title == "net/core v1 is waiting: approved by 0 of 1"
         ) or None
 
     wait_for("the title of porchbot/publish", titled)

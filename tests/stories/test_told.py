@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.test_main import BAD
 from tests.stories.world import World, package, resized
@@ -20,15 +21,15 @@ pipeline:
 
     run = play.author.waits_for_check(number, "porchbot/validate", "failure")
 
-    (note,) = run.get_annotations()
-    assert (note.path, note.start_line) == ("net/core/Kptfile", 9)
-    assert note.message == (
+    (note,) = play.author.remarks(number, run.name)
+    assert (note.path, note.line) == ("net/core/Kptfile", 9)
+    assert note.text == (
         "pipeline.validators[0]: the function cannot be run here: it is not among the functions"
         " allowed here. Use a function that runs here (`porchbot fn list`), or ask the"
         " administrators of this repository, or the operator of the bot, to do this: add the line"
         " `- ghcr.io/acme/checks/ports` under `allow` in the runner's configuration."
     )
-    assert note.message.isprintable()
+    assert note.text.isprintable()
 
 
 @pytest.mark.real_parts
@@ -42,7 +43,7 @@ def test_the_author_is_named_and_told_once_of_what_others_did(play: World) -> No
 
     assert pull.title == "Add the core"
     assert "pushed by @author." in pull.body
-    assert [user.login for user in play.author.pull(number).assignees] == ["author"]
+    assert play.author.pull(number).assigned == ("author",)
 
     play.author.says(number, "/propose")
     wait_for("the proposal", lambda: not play.author.pull(number).draft or None)
@@ -71,7 +72,7 @@ def test_proposals_of_one_package_name_each_other(play: World) -> None:
     play.author.waits_for_summary(first, f"- `net/core`: v1 (first); also changed by #{second}")
     assert "also changed" not in play.author.summary(other)
 
-    play.author.pull(second).edit(state="closed")
+    play.author.closes(second)
 
     def gone() -> bool | None:
         return "also changed" not in play.author.summary(first) or None
@@ -83,8 +84,12 @@ def test_a_command_in_a_review_is_answered_once(play: World) -> None:
     """Fails when only reviews with a verdict are read: somebody's hold would be passed over."""
     number = play.proposes("drafts/net/core/w", package("net/core"))
     for _ in range(2):
-        play.approver.pull(number).create_review(body="/hold wait for me", event="COMMENT")
-    play.author.pull(number).create_review(body="A hold? I `/hold` nothing.", event="COMMENT")
+        at_github(play.approver).get_pull(number).create_review(
+            body="/hold wait for me", event="COMMENT"
+        )
+    at_github(play.author).get_pull(number).create_review(
+        body="A hold? I `/hold` nothing.", event="COMMENT"
+    )
 
     play.author.waits_for_answer(number, "@approver `/hold` in a review was ignored")
     play.sweep()

@@ -80,10 +80,10 @@ def _said(play: RealWorld, number: int, key: str) -> None:
         r"Since \d{4}-\d\d-\d\d \d\d:\d\d UTC the bot has failed to check this proposal\. It"
         r" retries automatically\. If this message stays, contact the operator"
         r" of the bot and quote `([0-9a-f]{10})`, which is in the bot's log\.",
-        run.output.summary or "",
+        run.text,
     )
-    assert run.output.title == "The bot could not check this proposal"
-    assert found, run.output.summary
+    assert run.title == "The bot could not check this proposal"
+    assert found, run.text
     assert error.endswith(f"({found[1]})"), error
 
 
@@ -92,7 +92,7 @@ def test_a_look_that_crashes_is_told_once_and_taken_back(play: RealWorld) -> Non
     leaving what was said, or a check that was green."""
     author, key = play.author, f"github:{play.repository.id}:proposal:{play.repository.id}:change/w"
     author.pushes("change/w", package("net/core"))
-    number = author.repository.create_pull(base="main", head="change/w", title="w", body="").number
+    number = author.opens("change/w", "w").number
     author.waits_for_check(number, "porchbot/validate", "success")
     play.rests()
     faults = play.forge.faults
@@ -113,7 +113,7 @@ def test_a_look_that_crashes_is_told_once_and_taken_back(play: RealWorld) -> Non
     play.wake(key)
     author.waits_for_check(number, "porchbot/validate", "success")
     play.rests()
-    assert "could not" not in author.checks(head)["porchbot/publish"].output.title
+    assert "could not" not in author.checks(head)["porchbot/publish"].title
 
     # The base's look, which publishes, breaks in the same way.
     base = f"github:{play.repository.id}:base:main"
@@ -126,5 +126,5 @@ def test_a_look_that_crashes_is_told_once_and_taken_back(play: RealWorld) -> Non
     play.wake(base)
     wait_for(
         "what was said to go",
-        lambda: "could not" not in author.checks(head)["porchbot/publish"].output.title or None,
+        lambda: "could not" not in author.checks(head)["porchbot/publish"].title or None,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lifecycle import records
+from tests.stories.github_people import at_github
 from tests.stories.people import Person, wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, CONFIGMAP, KPTFILE, World, package, resized
@@ -35,8 +36,7 @@ def not_published(world: World, number: int) -> None:
 
 def ours(world: World, number: int) -> list[str]:
     """Everything the bot wrote on a proposal, as stored."""
-    issue = world.author.repository.get_issue(number)
-    return [c.body for c in issue.get_comments() if c.user.login == ME]
+    return [each.body for each in world.author.ours(number)]
 
 
 def summary(world: World, number: int) -> str:
@@ -74,7 +74,7 @@ def test_an_edited_comment_is_no_command(play: World) -> None:
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.faults.hooks.hold()
     said = play.approver.says(number, "Looks good.")
-    play.approver.repository.get_issue(number).get_comment(said).edit("/approve")
+    play.approver.edits(number, said, "/approve")
     with play.forge.state.lock:  # forges tell whole seconds
         play.forge.state.talk.find(play.repository, said).updated_at += timedelta(seconds=5)
     play.forge.faults.hooks.release()
@@ -95,7 +95,7 @@ def test_an_old_command_that_is_edited_does_nothing_again(play: World) -> None:
     play.rests()
     before = play.author.answers(number)
 
-    play.owner.repository.get_issue(number).get_comment(said).edit("/approve")
+    play.owner.edits(number, said, "/approve")
 
     not_published(play, number)
     assert play.author.answers(number) == before
@@ -104,7 +104,7 @@ def test_an_old_command_that_is_edited_does_nothing_again(play: World) -> None:
 def test_a_comment_older_than_the_installation_is_no_command(stage: World) -> None:
     """Fails when a bot that is installed obeys the whole history."""
     stage.author.pushes("topic", package("net/core"))
-    pull = stage.author.repository.create_pull(base="main", head="topic", title="Core", body="")
+    pull = stage.author.opens("topic", "Core")
     said = stage.approver.says(pull.number, "/approve")
     with stage.forge.state.lock:
         comment = stage.forge.state.talk.find(stage.repository, said)
@@ -141,7 +141,7 @@ def test_help_why_misspelt_and_later_commands_are_answered(play: World) -> None:
 def test_help_is_given_where_no_package_is_touched(play: World) -> None:
     """Fails when roles are read for packages alone: who may read would be told that he may not."""
     play.author.pushes("topic", {"words.md": "Only words.\n"})
-    number = play.author.repository.create_pull(base="main", head="topic", title="t").number
+    number = play.author.opens("topic", "t").number
     play.author.waits_for_check(number, "porchbot/publish", "success")
 
     play.outsider.says(number, "/help")
@@ -231,7 +231,7 @@ def test_forged_trailers_and_marks_mean_nothing(play: World) -> None:
     play.author.pushes("drafts/net/core/real", bare)
     number = play.author.pull_of("drafts/net/core/real").number
     play.author.waits_for_check(number, "porchbot/validate", "success")
-    rendered = play.author.repository.get_commit(play.author.pull(number).head.sha)
+    rendered = at_github(play.author).get_commit(play.author.pull(number).head)
     assert rendered.author.login == ME
     mark = re.search("Porchbot-Render: .*", rendered.commit.message)
     assert mark is not None
@@ -241,7 +241,7 @@ def test_forged_trailers_and_marks_mean_nothing(play: World) -> None:
     other = play.author.pull_of(BRANCH).number
     play.author.waits_for_check(other, "porchbot/validate", "success")
 
-    head = play.author.repository.get_commit(play.author.pull(other).head.sha)
+    head = at_github(play.author).get_commit(play.author.pull(other).head)
     assert head.sha != pushed  # rendered all the same: the copied mark fits another parent
     assert head.author.login == ME
     play.author.says(other, "/propose")
@@ -288,9 +288,9 @@ def test_a_record_of_another_proposal_edited_in_means_nothing(play: World, place
     play.author.waits_for_answer(second, "is waiting for 1 gate")
     play.rests()
 
-    for comment in play.owner.repository.get_issue(second).get_comments():
-        if comment.user.login == ME and records.is_summary(comment.body) == (place == "summary"):
-            comment.edit(f"{comment.body}\n\n{approval}")
+    for comment in play.owner.comments(second):
+        if comment.author == ME and records.is_summary(comment.body) == (place == "summary"):
+            play.owner.edits(second, comment.id, f"{comment.body}\n\n{approval}")
 
     not_published(play, second)
     assert "0 of 1" in summary(play, second)
@@ -309,9 +309,9 @@ def test_a_summary_set_back_to_what_it_was_brings_no_approval_back(play: World) 
     play.author.waits_for_summary(number, "0 of 1")
     play.rests()
 
-    for comment in play.author.repository.get_issue(number).get_comments():
-        if comment.user.login == ME and records.is_summary(comment.body):
-            comment.edit(before)
+    for comment in play.author.comments(number):
+        if comment.author == ME and records.is_summary(comment.body):
+            play.author.edits(number, comment.id, before)
     play.rests()
     play.author.says(number, "/unhold")
 
@@ -333,9 +333,7 @@ def test_a_proposal_does_not_change_its_own_rules(play: World) -> None:
     play.approver.says(number, "/approve")
 
     target = play.author.waits_for_tag("net/core/v1")
-    text = play.author.repository.get_contents("net/core/settings.yaml", ref=target)
-    assert not isinstance(text, list)
-    assert "owner: network" in text.decoded_content.decode()
+    assert "owner: network" in play.author.reads("net/core/settings.yaml", target)
 
 
 def test_a_rebase_merge_by_hand_does_not_bring_its_own_rules(play: World) -> None:
@@ -344,7 +342,7 @@ def test_a_rebase_merge_by_hand_does_not_bring_its_own_rules(play: World) -> Non
     play.author.pushes("topic", {".porchbot.yaml": mine})
     play.author.pushes("topic", package("net/core"))
     play.author.pushes("topic", {".porchbot.yaml": f"{mine}# and a word\n"})
-    number = play.author.repository.create_pull(base="main", head="topic", title="t").number
+    number = play.author.opens("topic", "t").number
     play.author.waits_for_check(number, "porchbot/validate", "success")
     play.rests()
 
@@ -360,11 +358,11 @@ def test_a_branch_does_not_name_itself_a_place_to_publish_from(play: World) -> N
     mine = CONFIG.replace("require: 1", "require: 0") + "packages: [{branch: mine}]\n"
     play.author.pushes("mine", {".porchbot.yaml": mine})
     head = play.author.pushes("topic", package("net/core"), base="mine")
-    number = play.author.repository.create_pull(base="mine", head="topic", title="t").number
+    number = play.author.opens("topic", "t", base="mine").number
 
     # It would need approval on main, where the same commit may be proposed: it is not green here.
     run = play.author.waits_for_check(number, "porchbot/publish", None)
-    assert run.output.title == "Not checked: packages are published from main, not from mine"
+    assert run.title == "Not checked: packages are published from main, not from mine"
     not_published(play, number)
     assert set(play.author.checks(head)) == {"porchbot/publish"}  # no package is touched
 
@@ -373,19 +371,19 @@ def test_a_proposal_that_breaks_the_configuration_fails_at_the_line(play: World)
     """Fails when configuration is only judged once it is on main, where it stops everything."""
     broken = CONFIG.replace("require: 1", "require: many")
     play.author.pushes("topic", {".porchbot.yaml": broken})
-    pull = play.author.repository.create_pull(base="main", head="topic", title="Rules", body="")
+    pull = play.author.opens("topic", "Rules")
 
     run = play.author.waits_for_check(pull.number, "porchbot/publish", "failure")
 
-    assert run.output.title == "This change would break the configuration"
+    assert run.title == "This change would break the configuration"
     line = broken.split("\n").index('  approve: {require: many, from: ["role:maintain"]}') + 1
-    (note,) = run.get_annotations()
-    assert (note.path, note.start_line, note.annotation_level) == (
+    (note,) = play.author.remarks(pull.number, run.name)
+    assert (note.path, note.line, note.level) == (
         ".porchbot.yaml",
         line,
         "failure",
     )
-    assert "'many' is not a whole number" in note.message
+    assert "'many' is not a whole number" in note.text
     play.author.pushes("topic", {".porchbot.yaml": CONFIG + "render: check\n"})
     play.author.waits_for_check(pull.number, "porchbot/publish", None)
     play.rests()
@@ -406,8 +404,8 @@ def test_broken_configuration_on_main_fails_closed_and_shows(play: World) -> Non
         play.owner.pushes("main", {".porchbot.yaml": broken})
         play.author.waits_for_summary(number, said)
         run = play.author.waits_for_check(number, "porchbot/publish", "failure")
-        assert run.output.title == "The configuration of the base branch cannot be read"
-        assert said in run.output.summary
+        assert run.title == "The configuration of the base branch cannot be read"
+        assert said in run.text
     play.approver.says(number, "/approve")
     play.author.waits_for_answer(number, "`.porchbot.yaml` on the base branch has 1 problem")
     play.author.waits_for_summary(number, "`.porchbot.yaml:")
@@ -442,19 +440,17 @@ def test_a_fork_is_checked_never_pushed_to_and_publishable(play: RealWorld) -> N
     head = play.outsider.pushes(
         "drafts/net/core/mine", {**package("net/core"), "net/core/settings.yaml": bare}, url=url
     )
-    pull = play.outsider.repository.create_pull(
-        base="main", head="outsider:drafts/net/core/mine", title="From outside", body=""
-    )
+    pull = play.outsider.opens("outsider:drafts/net/core/mine", "From outside")
     run = play.author.waits_for_check(pull.number, "porchbot/render", "failure")
 
-    assert run.output.title == "1 file of net/core not rendered".replace("net/core", "`net/core`")
-    assert "kpt fn render net/core" in run.output.summary
-    assert "kpt fn eval net/core --image set-labels:v0.2 -- owner=network" in run.output.summary
-    assert "net/core/settings.yaml" in run.output.summary
+    assert run.title == "1 file of net/core not rendered".replace("net/core", "`net/core`")
+    assert "kpt fn render net/core" in run.text
+    assert "kpt fn eval net/core --image set-labels:v0.2 -- owner=network" in run.text
+    assert "net/core/settings.yaml" in run.text
     play.author.says(pull.number, "/render")
     assert "fork" in play.author.waits_for_answer(pull.number, "@author")
     play.rests()
-    assert play.author.pull(pull.number).head.sha == head
+    assert play.author.pull(pull.number).head == head
 
     play.outsider.pushes(
         "drafts/net/core/mine",
@@ -471,7 +467,7 @@ def test_a_fork_is_checked_never_pushed_to_and_publishable(play: RealWorld) -> N
     assert play.author.tags() == {}
     play.owner.says(pull.number, "/approve")
     target = play.author.waits_for_tag("net/core/v1")
-    assert target == play.author.pull(pull.number).merge_commit_sha
+    assert target == play.author.pull(pull.number).merge_commit
     pushes = play.forge.faults.calls(ME, kind="git")
     assert not [c for c in pushes if "outsider" in c.path]
 
@@ -481,9 +477,7 @@ def test_the_author_of_a_fork_does_not_approve_himself(play: World) -> None:
     play.forge.state.add_member(play.repository, "outsider", "maintain")
     url = fork(play)
     play.outsider.pushes("mine", package("net/core"), url=url)
-    pull = play.outsider.repository.create_pull(
-        base="main", head="outsider:mine", title="From outside", body=""
-    )
+    pull = play.outsider.opens("outsider:mine", "From outside")
     play.author.waits_for_check(pull.number, "porchbot/validate", "success")
     play.rests()
 
@@ -502,14 +496,14 @@ def test_check_mode_shows_the_difference_and_render_commits(play: World) -> None
     number = play.author.pull_of(BRANCH).number
     run = play.author.waits_for_check(number, "porchbot/render", "failure")
     play.rests()
-    assert play.author.pull(number).head.sha == head
-    assert "metadata.labels" in run.output.summary  # what differs, not only where
-    assert "owner: network" in run.output.summary or "network" in run.output.summary
+    assert play.author.pull(number).head == head
+    assert "metadata.labels" in run.text  # what differs, not only where
+    assert "owner: network" in run.text or "network" in run.text
 
     play.author.says(number, "/render")
 
     play.author.waits_for_check(number, "porchbot/render", "success")
-    rendered = play.author.repository.get_commit(play.author.pull(number).head.sha)
+    rendered = at_github(play.author).get_commit(play.author.pull(number).head)
     assert rendered.author.login == ME
     assert [p.sha for p in rendered.parents] == [head]
 
@@ -524,9 +518,9 @@ def test_a_folder_named_like_a_revision_is_refused(play: World) -> None:
 
     run = play.author.waits_for_check(number, "porchbot/validate", "failure")
 
-    assert "Rename the folder" in run.output.summary
+    assert "Rename the folder" in run.text
     assert ("net/v5/Kptfile", "failure") in [
-        (n.path, n.annotation_level) for n in run.get_annotations()
+        (n.path, n.level) for n in play.author.remarks(number, run.name)
     ]
     play.author.says(number, "/propose")
     play.approver.says(number, "/approve")
@@ -543,8 +537,8 @@ def test_an_image_that_the_runner_lacks_blocks_and_is_named(play: World) -> None
 
     run = play.author.waits_for_check(number, "porchbot/validate", "failure")
 
-    assert "ghcr.io/corp/secret-sauce:v9" in run.output.summary
-    assert "net/core/Kptfile" in [n.path for n in run.get_annotations()]
+    assert "ghcr.io/corp/secret-sauce:v9" in run.text
+    assert "net/core/Kptfile" in [n.path for n in play.author.remarks(number, run.name)]
     play.author.says(number, "/propose")
     wait_for("the proposal", lambda: not play.author.pull(number).draft or None)
     play.rests()
@@ -635,16 +629,17 @@ def test_no_secret_is_said_or_logged(stage: RealWorld, tmp_path: Path) -> None:
         BRANCH, {"net/core/login.yaml": SECRET_FILE.replace('"hunter2-VALUE"', "918273645")}
     )
     wrong = play.author.waits_for_check(number, "porchbot/validate", "failure")
-    notes = [(n.path, n.start_line) for n in wrong.get_annotations()]
+    remarks = play.author.remarks(number, wrong.name)
+    notes = [(n.path, n.line) for n in remarks]
     assert ("net/core/login.yaml", 7) in notes
-    said = [n.message for n in wrong.get_annotations()] + [wrong.output.summary]
+    said = [n.text for n in remarks] + [wrong.text]
     said += ours(play, number)
     play.author.pushes(BRANCH, {"net/core/login.yaml": SECRET_FILE.replace("VALUE", "OTHER")})
     play.author.waits_for_check(number, "porchbot/validate", "success")
     play.rests()
     said += ours(play, number)
-    for run in play.author.checks(play.author.pull(number).head.sha).values():
-        said += [run.output.title, run.output.summary]
+    for run in play.author.checks(play.author.pull(number).head).values():
+        said += [run.title, run.text]
     play.forge.faults.fail("POST /graphql", 502, caller=ME)
     play.approver.says(number, "/approve")
     play.author.waits_for_tag("net/core/v1")

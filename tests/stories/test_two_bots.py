@@ -58,7 +58,7 @@ def looks(bot: RealWorld) -> None:
 def summaries(play: RealWorld, number: int) -> dict[str, Any]:
     """The summaries under a proposal, by the names of the bots in their markers."""
     found: dict[str, Any] = {}
-    for comment in play.author.repository.get_issue(number).get_comments():
+    for comment in play.author.comments(number):
         for name in ("porchbot", "staging"):
             if records.is_summary(comment.body, name):
                 assert name not in found, f"{name} has two"
@@ -82,9 +82,7 @@ def test_two_bots_of_one_app_leave_each_others_comments_and_checks(
     assert before.keys() == {"porchbot", "staging"}
 
     # A person edits what staging wrote: production leaves that, and staging puts it right.
-    play.approver.repository.get_issue(number).get_comment(before["staging"].id).edit(
-        before["staging"].body + "\n\nAll is well."
-    )
+    play.approver.edits(number, before["staging"].id, before["staging"].body + "\n\nAll is well.")
     looks(play)
     assert summaries(play, number)["staging"].body.endswith("All is well.")
     assert "edited" not in summaries(play, number)["porchbot"].body
@@ -93,8 +91,7 @@ def test_two_bots_of_one_app_leave_each_others_comments_and_checks(
     assert "All is well." not in after["staging"].body
     assert "edited by somebody else" in after["staging"].body
 
-    commit = play.author.repository.get_commit(play.author.pull(number).head.sha)
-    runs = [run.name for run in commit.get_check_runs(filter="all")]
+    runs = [run.name for run in play.author.every_check(play.author.pull(number).head)]
     assert sorted(name for name in runs if "publish" in name) == [OWN, OTHER]
     assert len(runs) == len(set(runs))
 
@@ -135,8 +132,8 @@ def test_a_bot_of_another_app_only_observes_by_its_own_setting(
     play.rests()
     looks(staging)
     assert summaries(play, number).keys() == {"porchbot"}
-    commit = play.author.repository.get_commit(play.author.pull(number).head.sha)
-    runs = {run.name: run.conclusion for run in commit.get_check_runs()}
+    shown = play.author.checks(play.author.pull(number).head)
+    runs = {run.name: run.conclusion for run in shown.values()}
     assert runs[OTHER] == "neutral"
     assert runs[OWN] is None
 

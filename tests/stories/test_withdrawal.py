@@ -27,7 +27,7 @@ def publishes(play: World, size: int = 1) -> None:
 def lists(play: World, text: str, branch: str = "people/ledger", **more: str | None) -> int:
     """Propose a change of the ledger by hand; its number."""
     play.author.pushes(branch, {LEDGER: text, **more}, message="Withdraw it")
-    pull = play.author.repository.create_pull(base="main", head=branch, title="t", body="")
+    pull = play.author.opens(branch, "t")
     play.rests()
     return int(pull.number)
 
@@ -44,9 +44,7 @@ def test_an_entry_by_hand_takes_the_approvals_of_a_deletion(staged: Staging) -> 
         play.author.waits_for_summary(number, "1 of 2")
         play.rests()
         assert not play.author.pull(number).merged
-        assert {label.name for label in play.author.pull(number).labels} == {
-            "porchbot: deletion proposed"
-        }
+        assert play.author.pull(number).labels == {"porchbot: deletion proposed"}
 
         play.owner.says(number, "/approve")
         wait_for("the tag's end", lambda: play.author.tags() == {} or None)
@@ -86,9 +84,9 @@ def test_a_tag_that_moved_stays(play: World) -> None:
     """The short-cut deletes by name: the tag that somebody put there goes unseen."""
     publishes(play)
     number = lists(play, WITHDRAWN)
-    main = play.author.repository.get_branch("main").commit.sha
-    play.owner.repository.get_git_ref("tags/net/core/v1").delete()
-    play.owner.repository.create_git_ref("refs/tags/net/core/v1", main)
+    main = play.author.branches()["main"]
+    play.owner.deletes("tags/net/core/v1")
+    play.owner.makes_ref("tags/net/core/v1", main)
     play.rests()
     seconds_pass(play.forge, 1)
     play.approver.says(number, "/approve")
@@ -121,8 +119,8 @@ def test_delete_opens_a_pull_request_on_the_ledger(play: World) -> None:
     play.rests()
     assert not pull.draft
     assert pull.title == "Withdraw net/core v1"
-    assert play.author.repository.get_pulls(state="all").totalCount == 4
-    made = play.author.reads(LEDGER, pull.head.ref)
+    assert len(play.author.pulls(every=True)) == 4
+    made = play.author.reads(LEDGER, pull.head_ref)
     assert "state: withdrawn" in made
     assert "reason: it was broken" in made
     play.approver.says(pull.number, "/approve")
@@ -134,7 +132,7 @@ def test_delete_opens_a_pull_request_on_the_ledger(play: World) -> None:
     play.rests()
     assert set(play.author.tags()) == {"net/core/v2"}
     assert "reason: it was broken" in play.author.reads(LEDGER)
-    branches = {branch.name for branch in play.author.repository.get_branches()}
+    branches = play.author.branches()
     assert "deletionProposed/net/core/v1" not in branches
 
 
@@ -200,7 +198,7 @@ def test_a_tag_that_comes_back_is_reported(play: World) -> None:
     assert "Published net/core v1" in play.author.summary(1)
     assert "(withdrawn)" in play.author.summary(1)
 
-    play.owner.repository.create_git_ref("refs/tags/net/core/v1", commit)
+    play.owner.makes_ref("tags/net/core/v1", commit)
     play.sweep()
     play.author.waits_for_summary(1, "back, although the revision was withdrawn")
 
@@ -268,7 +266,7 @@ def test_a_kill_between_branch_and_pull_request_opens_one(play: World) -> None:
     publishes(play)
     number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
     play.stop_bot()
-    made = play.author.repository.get_branch("main").commit.sha
+    made = play.author.branches()["main"]
     play.owner.points("deletionProposed/net/core/v1", made)  # as Porch proposes deletions
     play.approver.says(number, "/delete net/core@v1")
     play.start_bot()
@@ -276,7 +274,7 @@ def test_a_kill_between_branch_and_pull_request_opens_one(play: World) -> None:
     play.author.waits_for_answer(number, f"#{pull.number} withdraws")
     play.approver.says(number, "/delete net/core@v1 again")
     play.rests()
-    assert play.author.repository.get_pulls(state="all").totalCount == 3
+    assert len(play.author.pulls(every=True)) == 3
 
 
 def test_a_branch_of_somebody_else_is_left_alone(play: World) -> None:
@@ -287,23 +285,19 @@ def test_a_branch_of_somebody_else_is_left_alone(play: World) -> None:
     number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
     play.approver.says(number, "/delete net/core@v1")
     play.author.waits_for_answer(number, "holds commits that the bot did not make")
-    assert play.author.repository.get_branch(branch).commit.sha == mine
+    assert play.author.branches()[branch] == mine
 
 
 def test_a_number_of_another_branch_is_not_given_again(staged: Staging) -> None:
     """The short-cut reads the ledger of the base: without the database v1 is free on a release."""
     with staged(CONFIG + "packages: [{directory: .}, {directory: ., branch: release-1}]\n") as play:
-        play.owner.repository.create_git_ref(
-            "refs/heads/release-1", play.owner.repository.get_branch("main").commit.sha
-        )
+        play.owner.makes_ref("heads/release-1", play.owner.branches()["main"])
         play.owner.pushes("main", {LEDGER: WITHDRAWN})
         play.start_bot()
         play.rests()
         seconds_pass(play.forge, 1)
         play.author.pushes("people/w", package("net/core"), base="release-1")
-        pull = play.author.repository.create_pull(
-            base="release-1", head="people/w", title="t", body=""
-        )
+        pull = play.author.opens("people/w", "t", base="release-1")
         play.rests()
         play.approver.says(pull.number, "/approve")
         play.author.waits_for_tag("net/core/v2")
@@ -317,9 +311,7 @@ def test_the_dashboard_tells_what_is_not_to_be_used(stage: World) -> None:
     publishes(play)
     publishes(play, 2)
     publishes(play, 3)
-    play.owner.points(
-        "deletionProposed/net/core/v2", play.author.repository.get_branch("main").commit.sha
-    )
+    play.owner.points("deletionProposed/net/core/v2", play.author.branches()["main"])
     text = WITHDRAWN.replace("1:", "3:") + "  1: {state: deprecated, reason: use v2}\n"
     number = lists(play, text)
     play.approver.says(number, "/approve")
