@@ -1,0 +1,59 @@
+"""Carries python-gitlab's requests to the sandbox's GitLab API in process, without HTTP."""
+
+import io
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import requests
+from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
+
+Answers = Callable[[str, str, Mapping[str, str], bytes], tuple[int, list[tuple[str, str]], bytes]]
+"""As `GitLabApi.answer`: method, address, headers and body to status, headers and body."""
+
+
+class InProcess(BaseAdapter):
+    """A transport of `requests` that calls an API's handlers.
+
+    Args:
+        answers: The API.
+        changing: Entered around every request that may change something.
+    """
+
+    def __init__(
+        self,
+        answers: Answers,
+        changing: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        super().__init__()
+        self._answers = answers
+        self._changing = changing
+
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+        """Answer a request."""
+        body: Any = request.body or b""
+        raw = body.encode() if isinstance(body, str) else body
+        method, told = str(request.method), {k: str(v) for k, v in request.headers.items()}
+        with nullcontext() if method == "GET" else self._changing():
+            status, headers, sent = self._answers(method, request.path_url, told, raw)
+        answer = requests.Response()
+        answer.status_code, answer.headers = status, CaseInsensitiveDict(headers)
+        answer.raw, answer._content = io.BytesIO(sent), sent
+        answer.encoding, answer.request = "utf-8", request
+        answer.url = str(request.url)
+        return answer
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def session(
+    answers: Answers, changing: Callable[[], AbstractContextManager[object]] = nullcontext
+) -> requests.Session:
+    """A session whose requests stay in this process; see `InProcess`."""
+    made = requests.Session()
+    made.trust_env = False
+    made.mount("http://", InProcess(answers, changing))
+    made.mount("https://", InProcess(answers, changing))
+    return made
