@@ -224,7 +224,7 @@ def _check(run: CheckRun) -> Check:
         name=run.name,
         conclusion=run.conclusion,
         title=run.output.title or "",
-        text=f"{run.output.summary or ''}\n{run.output.text or ''}",
+        text="\n".join(part for part in (run.output.summary, run.output.text) if part),
         id=run.id,
         head=run.head_sha,
         mark=run.external_id or "",
