@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from bot.sandbox.gitlab.rules import following
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules.context import Context
 
@@ -13,6 +15,7 @@ _MOST_TOLD = 3  # `push_event_hooks_limit`: refs that one push may change and st
 def adopt(state: Context) -> None:
     """Let a forge's shared rules follow GitLab's conventions."""
     state.announced = _few
+    state.branch_listeners[:] = [partial(following.branch_moved, state)]
     state.pull_ref = "refs/merge-requests/{}/head"
 
 

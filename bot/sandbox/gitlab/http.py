@@ -17,7 +17,21 @@ from bot.sandbox.api import Api, ApiResponse, Asked, Exchange, Links
 from bot.sandbox.asgi import Receive, Scope, Send
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import Faults, Plan
-from bot.sandbox.gitlab import conventions, levels, projects, users
+from bot.sandbox.gitlab import (
+    approvals,
+    conventions,
+    conversation_events,
+    issues,
+    levels,
+    merge_request_parts,
+    merge_requests,
+    notes,
+    projects,
+    release_json,
+    releases,
+    statuses,
+    users,
+)
 from bot.sandbox.gitlab.deliveries import Deliveries
 from bot.sandbox.gitlab.errors import (
     GitLabRefusedError,
@@ -35,8 +49,20 @@ from bot.sandbox.rules.rate_limits import Throttle
 from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.sending import Hooks
 
-OPERATIONS = (projects, users)
-"""The modules with the operations of the API (reading them makes the operations known)."""
+OPERATIONS = (
+    approvals,
+    conversation_events,
+    issues,
+    merge_request_parts,
+    merge_requests,
+    notes,
+    projects,
+    release_json,
+    releases,
+    statuses,
+    users,
+)
+"""Modules with operations of the API and payloads: reading them makes these known."""
 
 _API = "/api/v4"
 _READING = ("api", "read_api")

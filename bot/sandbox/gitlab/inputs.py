@@ -97,9 +97,19 @@ class Inputs:
         value = self._given.get(name)
         if value is None or value == "":
             return None
+        if isinstance(value, str):
+            value = value.lower()  # python-gitlab writes `True` into an address
         if isinstance(value, list | dict) or value not in (*_YES, *_NO):
             raise _invalid(name)
         return value in _YES
+
+    def decimal(self, name: str) -> float | None:
+        """A number that need not be whole."""
+        text = self.text(name)
+        try:
+            return None if text is None else float(text)
+        except ValueError:
+            raise _invalid(name) from None
 
     def choice(self, name: str, known: Collection[str]) -> str | None:
         """One of some words."""

@@ -116,6 +116,10 @@ class ApiRequest:
         """What the caller may do in the project as a member."""
         return levels.level(self.state, self.project, self.caller.user)
 
+    def reads_code(self, repo: Repository) -> bool:
+        """Whether the caller may read a project's code and merge requests."""
+        return levels.reads_code(self.state, repo, self.caller.user)
+
     def need(self, level: Level) -> None:
         """Refuse a caller with a lesser level in the project; 403."""
         if self.level < level:

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from enum import IntEnum
 
 from bot.sandbox.records.accounts import Role, User
+from bot.sandbox.records.pipelines import Deployment, Environment, Pipeline
 
 FREE, PREMIUM, ULTIMATE = "free", "premium", "ultimate"
 TIERS = (FREE, PREMIUM, ULTIMATE)
@@ -159,6 +160,7 @@ class Project:
     Attributes:
         settings: What `PUT /projects/:id` changed, by the names of the API.
         deploy_keys: Keys that are enabled, by number, and whether each may push.
+        last_merge_request: The newest number of a merge request; issues have their own.
         tier: Edition; None for the instance's.
     """
 
@@ -167,6 +169,10 @@ class Project:
     protected_tags: dict[str, ProtectedRef] = field(default_factory=dict)
     deploy_keys: dict[int, bool] = field(default_factory=dict)
     hooks: dict[int, WebHook] = field(default_factory=dict)
+    pipelines: dict[int, Pipeline] = field(default_factory=dict)
+    deployments: dict[int, Deployment] = field(default_factory=dict)
+    environments: dict[int, Environment] = field(default_factory=dict)
+    last_merge_request: int = 0
     tier: str | None = None
 
 

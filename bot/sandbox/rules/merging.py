@@ -39,7 +39,7 @@ class PlannedMerge:
         body = pull.title if self.message is None else self.message
         return self._git().write_commit(
             NewCommit(
-                tree=self._tree(),
+                tree=self.tree(),
                 parents=(self.base, pull.head_sha),
                 message=_text(title, body),
                 author=self.state.person(self.user),
@@ -53,7 +53,7 @@ class PlannedMerge:
         title = self.title or f"{self.pull.title} (#{self.pull.number})"
         return self._git().write_commit(
             NewCommit(
-                tree=self._tree(),
+                tree=self.tree(),
                 parents=(self.base,),
                 message=_text(title, listed if self.message is None else self.message),
                 author=self.state.person(self.pull.user),
@@ -98,7 +98,8 @@ class PlannedMerge:
             raise RefusedError(405, "This branch can't be rebased")
         return tree
 
-    def _tree(self) -> str:
+    def tree(self) -> str:
+        """Tree of the merge; GitError where it conflicts."""
         tree = self._git().merge_tree(self.base, self.pull.head_sha)
         if tree is None:
             raise GitError("merge was tried though it conflicts")
