@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from lifecycle import names
-from lifecycle.identity import FORGES, GITHUB, MOST, RepositoryId
+from lifecycle.identity import GITHUB, MOST, RepositoryId, is_forge
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,11 @@ OfApp = InstallationsKey | InstallationKey | SweepKey
 Key = InRepository | OfApp
 
 
+def forge_of(key: Key) -> str:
+    """The forge that a key is of."""
+    return key.forge if isinstance(key, OfApp) else key.repository.forge
+
+
 def place_of(key: str) -> str:
     """Where a key takes its turns, from its text: its repository, or what is asked of the App."""
     return ":".join(key.split(":", 2)[:2])
@@ -182,27 +187,29 @@ def parse(text: str) -> Key:
     first, _, _ = text.partition(":")
     # Without a forge it is from before there was a second one.
     spelled = f"{GITHUB}:{text}" if first.isdigit() else text
+    if not is_forge(spelled.partition(":")[0]):
+        raise _not_a_key(text)
     match spelled.split(":", 4):
-        case [forge, "app", "installations"] if forge in FORGES:
+        case [forge, "app", "installations"]:
             return InstallationsKey(forge)
-        case [forge, "app", "installation", number] if forge in FORGES:
+        case [forge, "app", "installation", number]:
             return InstallationKey(_number(text, number), forge)
-        case [forge, "app", "sweep", sweep] if forge in FORGES and sweep in set(Sweep):
+        case [forge, "app", "sweep", sweep] if sweep in set(Sweep):
             return SweepKey(Sweep(sweep), forge)
-        case [forge, repository, "proposal", head, branch] if forge in FORGES and branch:
+        case [forge, repository, "proposal", head, branch] if branch:
             here = RepositoryId(forge, _number(text, repository))
             return ProposalKey(here, _number(text, head), branch)
-        case [forge, repository, "pull", number] if forge in FORGES:
+        case [forge, repository, "pull", number]:
             return PullKey(RepositoryId(forge, _number(text, repository)), _number(text, number))
-        case [forge, repository, "commit", sha] if forge in FORGES and sha:
+        case [forge, repository, "commit", sha] if sha:
             return CommitKey(RepositoryId(forge, _number(text, repository)), sha)
-        case [forge, repository, "base", *rest] if forge in FORGES and any(rest):
+        case [forge, repository, "base", *rest] if any(rest):
             return BaseKey(RepositoryId(forge, _number(text, repository)), ":".join(rest))
-        case [forge, repository, "group", *rest] if forge in FORGES and any(rest):
+        case [forge, repository, "group", *rest] if any(rest):
             return GroupKey(RepositoryId(forge, _number(text, repository)), ":".join(rest))
-        case [forge, repository, "repository"] if forge in FORGES:
+        case [forge, repository, "repository"]:
             return RepositoryKey(RepositoryId(forge, _number(text, repository)))
-        case [forge, repository, "dashboard"] if forge in FORGES:
+        case [forge, repository, "dashboard"]:
             return DashboardKey(RepositoryId(forge, _number(text, repository)))
         case _:
             raise _not_a_key(text)

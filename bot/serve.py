@@ -5,7 +5,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,8 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot import keys, logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.connecting import connected
-from bot.forges.github.deliveries import GitHubWebhooks
+from bot.connecting import Connection, everywhere
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Forges
 from bot.git.mirror import DiskMirrors, own_folder
 from bot.git.port import Mirrors
@@ -24,10 +23,10 @@ from bot.git.process import check_version
 from bot.http import web
 from bot.http.ready import Readiness, ReadinessCheck
 from bot.http.server import listening
-from bot.http.webhooks import WebhookSource
 from bot.loop import heartbeat
 from bot.loop.controller import Controller
 from bot.loop.intervals import Intervals
+from bot.loop.routed import Controllers
 from bot.loop.work import Worker
 from bot.own_runner import OwnRunner, own_runner
 from bot.render.port import Renderer
@@ -38,6 +37,7 @@ from bot.render.workers.pool import Workers
 from bot.render.workers.room import usual
 from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
+from bot.store import addresses
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.hints import NOTHING, START, Hint
@@ -50,7 +50,6 @@ from fnrunner.contract.errors import CertificateError
 from fnrunner.contract.run import Runner
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
-from lifecycle.identity import GITHUB
 
 log = structlog.get_logger()
 
@@ -113,7 +112,7 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
         return 1
     logs.configure(_secrets(settings), settings.log_form)
     try:
-        trust.use(settings.github_ca)
+        trust.use_all(settings.authorities, settings.state / "authorities.pem")
         with (
             tracing.configured(os.environ),
             asyncio.Runner(loop_factory=_loop()) as runner,
@@ -143,6 +142,7 @@ def _secrets(settings: Settings) -> list[str]:
         settings.status_token,
         settings.github_token,
         *settings.hidden,
+        *(secret for each in settings.gitlabs for secret in each.secrets),
     ]
 
 
@@ -214,33 +214,49 @@ async def running(
             loops.append(group.create_task(postgres.watch()))
             url = postgres.url
         store = await stack.enter_async_context(PostgresStore(url))
-        forges = connected(settings, stack.callback, store.budgets)
+        await addresses.settle(
+            url,
+            {each.name: each.url for each in settings.gitlabs},
+            {each.url: each.moved_from for each in settings.gitlabs},
+        )
+        served = everywhere(settings, stack.callback, store.budgets)
         checks = {"database": ReadinessCheck(store.check, 1)}
         if parts.work:
-            checks["forge"] = ReadinessCheck(forges.check, 30, needed=False)
+            for forge, each in served.items():
+                called = "forge" if len(served) == 1 else f"forge {forge}"
+                checks[called] = ReadinessCheck(each.forges.check, 30, needed=False)
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
             made = maker(runner) if maker else _workers(stack, runner, clock, offload)
             renderer = _renderer(stack, made, runner, store, clock, offload)
-            controller = _controller(settings, forges, mirrors, renderer, store, clock, offload)
+            controller = Controllers(
+                {
+                    forge: _controller(settings, each, mirrors, renderer, store, clock, offload)
+                    for forge, each in served.items()
+                }
+            )
             worker = Worker(store, controller.work, name, clock=clock)
             checks["worker"] = ReadinessCheck(worker.check, 1)
             loops += [
                 group.create_task(worker.run(settings.workers)),
-                group.create_task(_sweep(store, mirrors, settings.sweep_interval, clock, offload)),
+                group.create_task(
+                    _sweep(store, served, mirrors, settings.sweep_interval, clock, offload)
+                ),
                 group.create_task(runner.watch(_back(controller), own)),
             ]
-            if settings.github_token:
-                loops.append(group.create_task(_tell_what_is_missing(forges)))
+            loops += [
+                group.create_task(_tell_what_is_missing(each.forges))
+                for each in served.values()
+                if each.lacks
+            ]
         said = ", ".join(
             part for part, runs in {"web": parts.web, "work": parts.work}.items() if runs
         )
         loops.append(group.create_task(heartbeat.beat(store.replicas, name, said, clock=clock)))
         readiness = Readiness(checks)
-        reader = GitHubWebhooks(settings.webhook_secrets, presses=not settings.github_token)
-        hooks = WebhookSource(reader, forges.identity)
-        application = web.app(settings, store, readiness, [hooks] if parts.web else [])
+        hooks = [each.hooks for each in served.values()] if parts.web else []
+        application = web.app(settings, store, readiness, hooks)
         try:
             async with AsyncExitStack() as listens:
                 if parts.listen:
@@ -309,7 +325,7 @@ def _renderer(
 
 def _controller(
     settings: Settings,
-    forges: Forges,
+    served: Connection,
     mirrors: Mirrors,
     renderer: Renderer,
     store: Store,
@@ -317,14 +333,14 @@ def _controller(
     offload: Offload,
 ) -> Controller:
     return Controller(
-        forges,
+        served.forges,
         mirrors,
         renderer,
         store,
-        settings.record_keys,
+        served.record_keys,
         settings.instance,
         version=version("porchbot"),
-        webhook_url=settings.webhook_url,
+        webhook_url=served.webhook_url,
         onboards=settings.onboarding,
         observes=settings.observes,
         signs=settings.signing_key,
@@ -334,7 +350,7 @@ def _controller(
     )
 
 
-def _back(controller: Controller) -> Callable[[], Awaitable[bool]]:
+def _back(controller: Controller | Controllers) -> Callable[[], Awaitable[bool]]:
     """What to do when the runner is back: nobody waits for the end of a pause any more."""
 
     async def wake() -> bool:
@@ -349,7 +365,12 @@ def _back(controller: Controller) -> Callable[[], Awaitable[bool]]:
 
 
 async def _sweep(
-    store: Store, mirrors: Mirrors, interval: float, clock: Clock, offload: Offload
+    store: Store,
+    forges: Collection[str],
+    mirrors: Mirrors,
+    interval: float,
+    clock: Clock,
+    offload: Offload,
 ) -> None:
     """Begin the sweeps, and tidy up from time to time.
 
@@ -360,7 +381,7 @@ async def _sweep(
     while True:
         try:
             sweeps: dict[keys.Key, Hint] = {
-                keys.SweepKey(each, GITHUB): hint for each in keys.Sweep
+                keys.SweepKey(each, forge): hint for forge in forges for each in keys.Sweep
             }
             await store.queue.wake_all(sweeps, after=after)
             hint, after = NOTHING, interval

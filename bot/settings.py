@@ -1,5 +1,7 @@
 """The operator's settings, read once from environment variables.
 
+Longer than 400 lines: one reading of one environment, every problem of which is told at once.
+
 A setting exists only where two operators need different values; anything else is a constant beside
 the code that uses it. Secrets never show in `repr`.
 """
@@ -10,13 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bot import apps, vault
+from bot import apps, gitlabs, vault
 from bot.apps import GITHUB_TOKEN, SIGNING_KEY, KnownApp
+from bot.gitlabs import GitLabInstance
 from bot.logs import Form
 from bot.signing.ssh import KeyUnusableError, PublicKey, SigningKey, read_public
 from bot.variables import GITHUB_API, HOST, INSTANCE, PORT, SWEEP_SECONDS, WORKERS
 from bot.vault import Vault, VaultError
 from lifecycle import records
+from lifecycle.identity import GITHUB
 
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 """Part of names of checks, of addresses and of marks: no brackets, spaces or separators."""
@@ -43,7 +47,9 @@ class Settings:
         private_key: PEM, given itself or as a file.
         older_keys: PEM: records that these keys signed still count (docs/design.md, "Records and
             events").
-        webhook_secrets: Several, for rotation; at least one.
+        github: Whether GitHub is served; not where the settings name a GitLab only.
+        gitlabs: The GitLabs that are served.
+        webhook_secrets: Of GitHub: several, for rotation; at least one where it is served.
         port: 0 takes a free one.
         state: Below XDG_STATE_HOME, never in a shared temporary folder, where others could have
             made it first. Everything in it can be made again, the secret store excepted.
@@ -69,6 +75,8 @@ class Settings:
     older_apps: tuple[KnownApp, ...] = ()
     older_keys: tuple[str, ...] = field(default=(), repr=False)
     webhook_secrets: tuple[bytes, ...] = field(repr=False)
+    github: bool = True
+    gitlabs: tuple[GitLabInstance, ...] = ()
     github_api_url: str = GITHUB_API
     github_ca: str = ""
     runner_address: str = ""
@@ -95,6 +103,12 @@ class Settings:
         return tuple(key for key in (self.private_key, *self.older_keys) if key)
 
     @property
+    def authorities(self) -> tuple[str, ...]:
+        """The file of certificate authorities of each forge that is served."""
+        mine = (self.github_ca,) if self.github else ()
+        return (*mine, *(each.ca for each in self.gitlabs))
+
+    @property
     def own_name(self) -> str:
         """What tells this bot from another one of the same App; "" without a name of its own."""
         return "" if self.instance == INSTANCE else self.instance
@@ -106,6 +120,12 @@ class Settings:
         apps_own = [records.derive_key(key.encode()) for key in self.private_keys]
         found = [*own, *apps_own] if self.github_token else [*apps_own, *own]
         return [records.key_of(key, self.own_name) for key in found]
+
+    def record_keys_at(self, forge: str) -> list[bytes]:
+        """The same for one forge: an App signs with its key at GitHub alone."""
+        if forge == GITHUB:
+            return self.record_keys
+        return [records.key_of(self.own_record_key, self.own_name)]
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
@@ -119,6 +139,8 @@ class Settings:
         signing_key, public_keys = read.signing()
         settings = cls(
             database_url=environ.get("DATABASE_URL", ""),
+            github=read.github,
+            gitlabs=read.gitlabs,
             host=host,
             port=port,
             github_token=read.token,
@@ -180,6 +202,21 @@ class _Reading:
             except VaultError as error:
                 self.problems.append(str(error))
         self.token = self._token()
+        known = () if self._vault is None else self._known_gitlabs(self._vault)
+        self.gitlabs = gitlabs.configured(environ, known, self.problems)
+        self.github = not self.gitlabs or bool(self.token or self.apps or self._names_github())
+
+    def _known_gitlabs(self, store: Vault) -> tuple[GitLabInstance, ...]:
+        try:
+            return gitlabs.stored(store)
+        except VaultError as error:
+            self.problems.append(str(error))
+            return ()
+
+    def _names_github(self) -> bool:
+        """Whether any variable of GitHub's is set: then all that it needs has to be."""
+        names = ("APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_FILE")
+        return any(self._environ.get(f"PORCHBOT_GITHUB_{name}", "").strip() for name in names)
 
     def _token(self) -> str:
         """A machine user's token; "" where the bot is an App."""
@@ -202,7 +239,7 @@ class _Reading:
         try:
             master = vault.master_key(self._environ, state_folder(self._environ))
         except VaultError as error:
-            if not self.token:
+            if not self.token and not self.gitlabs:
                 return b""  # an App signs with its own key, and needs none
             self.problems.append(f"The bot needs a master key to sign its records. {error}")
             return b""
@@ -219,12 +256,13 @@ class _Reading:
 
     def app_id(self) -> str:
         """The App's number or client id: the variable's, or that of the newest App we know."""
-        if self.token:
+        if self.token or not self.github:
             return ""
         if self.apps and not self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip():
             return str(self.apps[0].id)
         return self.needed(
-            "PORCHBOT_GITHUB_APP_ID", "Set it to the App ID, or run `porchbot setup`"
+            "PORCHBOT_GITHUB_APP_ID",
+            "Set it to the App ID, or run `porchbot setup`, or for GitLab `porchbot setup gitlab`",
         )
 
     def _stored(self, name: str) -> str:
@@ -244,7 +282,7 @@ class _Reading:
 
     def key(self) -> str:
         """The App's private key."""
-        if self.token:
+        if self.token or not self.github:
             return ""
         if text := self._environ.get("PORCHBOT_GITHUB_PRIVATE_KEY", ""):
             return self._pem("PORCHBOT_GITHUB_PRIVATE_KEY", text)
@@ -283,7 +321,7 @@ class _Reading:
         given += self._stored(apps.WEBHOOK_SECRETS).splitlines()
         given += [each.webhook_secret for each in self.apps]
         found = tuple(dict.fromkeys(s.strip().encode() for s in given if s.strip()))
-        if not found:
+        if not found and self.github:
             self.problems.append(f"{name} is not set. Set it to the App's webhook secret.")
         return found
 

@@ -47,6 +47,30 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "PORCHBOT_GITHUB_API_URL": ("address of GitHub's API", GITHUB_API),
     "PORCHBOT_GITHUB_CA": ("certificate authorities for GitHub, PEM file", "the system's"),
+    "PORCHBOT_GITLAB_URL": ("address of a GitLab, such as https://gitlab.com", "none is served"),
+    "PORCHBOT_GITLAB_TOKEN": ("token of the bot there", "that of `porchbot setup gitlab`"),
+    "PORCHBOT_GITLAB_TOKEN_FILE": ("file with it", "none"),
+    "PORCHBOT_GITLAB_WEBHOOK_SECRETS": (
+        "secret tokens of its webhooks, separated by commas",
+        "that of `porchbot setup gitlab`",
+    ),
+    "PORCHBOT_GITLAB_WEBHOOK_SECRETS_FILE": ("file with them, one per line", "none"),
+    "PORCHBOT_GITLAB_SIGNING_TOKENS": (
+        "signing tokens of its webhooks, separated by commas",
+        "that of `porchbot setup gitlab`",
+    ),
+    "PORCHBOT_GITLAB_SIGNING_TOKENS_FILE": ("file with them, one per line", "none"),
+    "PORCHBOT_GITLAB_CA": ("certificate authorities for that GitLab, PEM file", "the system's"),
+    "PORCHBOT_GITLAB_WEBHOOK_URL": (
+        "webhook address that `porchbot doctor` expects there",
+        "that of `porchbot setup gitlab`",
+    ),
+    "PORCHBOT_GITLAB_MOVED_FROM": ("address that it had before, if it has moved", "none"),
+    "PORCHBOT_GITLAB_NAMES": (
+        "names of several GitLabs, separated by commas: the variables above are then"
+        " such as GITLAB_<NAME>_URL and so on, the name in capitals and - written _",
+        "one, named gitlab",
+    ),
     "PORCHBOT_LISTEN": ("address to receive webhooks on, host:port", f"{HOST}:{PORT}"),
     "DATABASE_URL": ("PostgreSQL connection string (libpq)", "an embedded server"),
     "PORCHBOT_STATE": ("folder for mirrors and the embedded database", "~/.local/state/porchbot"),

@@ -11,14 +11,21 @@ from dataclasses import dataclass
 GITHUB = "github"
 """The forge that a bare number means."""
 
-FORGES = frozenset({GITHUB, "gitlab"})
-"""Forges that have a name; which of them are served is for the adapters to say."""
+NAME = r"[a-z][a-z0-9-]{0,30}"
+"""How forges are named. An instance of one has the name that the operator's settings give it; which
+of them are served is for the adapters to say."""
 
 MOST = 2**63
 """Numbers are below: the database holds no more, and no forge counts so far."""
 
 
-_SPELLED = re.compile(r"([a-z]+):(0|[1-9][0-9]{0,18})", re.ASCII)
+_NAME = re.compile(NAME, re.ASCII)
+_SPELLED = re.compile(rf"({NAME}):(0|[1-9][0-9]{{0,18}})", re.ASCII)
+
+
+def is_forge(name: str) -> bool:
+    """Whether a forge may be named so."""
+    return _NAME.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,7 +33,7 @@ class RepositoryId:
     """A repository at a forge.
 
     Attributes:
-        forge: One of `FORGES`.
+        forge: Its name; see `is_forge`.
         number: The forge's number, which stays through renames.
     """
 
@@ -50,6 +57,6 @@ def read(spelled: object) -> RepositoryId | None:
     if type(spelled) is int:
         return RepositoryId(GITHUB, spelled)
     found = _SPELLED.fullmatch(spelled) if isinstance(spelled, str) else None
-    if found is None or found[1] not in FORGES or int(found[2]) >= MOST:
+    if found is None or int(found[2]) >= MOST:
         return None
     return RepositoryId(found[1], int(found[2]))

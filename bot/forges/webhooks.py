@@ -90,7 +90,7 @@ class WebhookReader(Protocol):
 
     @property
     def forge(self) -> str:
-        """Which forge: the first part of each `RepositoryId`, and the last of the address."""
+        """Which forge: the first part of each `RepositoryId`."""
 
     def read_headers(self, headers: Mapping[str, str]) -> Signature:
         """Refuse what is no delivery before anything of its body is read.

@@ -104,11 +104,16 @@ def app(
     bodies, other = Bodies(limits), Endpoints(store, readiness, signers_of(settings))
     status = StatusPages(settings.status_token, store, readiness, clock)
     hooks = [
-        (each.reader.forge, WebhookEndpoint(each, store, bodies, clock=clock)) for each in sources
+        (each.places or (each.reader.forge,), WebhookEndpoint(each, store, bodies, clock=clock))
+        for each in sources
     ]
     return Starlette(
         routes=[
-            *(Route(f"/webhooks/{forge}", hook.take, methods=["POST"]) for forge, hook in hooks),
+            *(
+                Route(f"/webhooks/{place}", hook.take, methods=["POST"])
+                for places, hook in hooks
+                for place in places
+            ),
             Route("/healthz", other.healthz),
             Route("/readyz", other.readyz),
             Route("/metrics", other.metrics),

@@ -68,15 +68,17 @@ BUFFERED = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class WebhookSource:
-    """A forge whose webhooks are taken, at `/webhooks/` and its name.
+    """A forge whose webhooks are taken.
 
     Attributes:
         reader: Reads its deliveries.
         identity: Asks it for our own login.
+        places: Where below `/webhooks/`; none for its name alone.
     """
 
     reader: WebhookReader
     identity: Callable[[], Awaitable[BotIdentity]]
+    places: tuple[str, ...] = ()
 
 
 class WebhookEndpoint:

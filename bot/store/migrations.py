@@ -477,6 +477,11 @@ DASHBOARDS = """
 ALTER TABLE adoption ADD COLUMN dashboard bigint;
 """
 
+FORGE_ADDRESSES = """
+-- Where each forge is that the settings name: a name stays with its instance.
+CREATE TABLE forge_address (forge text PRIMARY KEY, address text NOT NULL UNIQUE);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -505,6 +510,7 @@ STEPS: tuple[str, ...] = (
     FAILING,
     BUDGET_WINDOWS,
     DASHBOARDS,
+    FORGE_ADDRESSES,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -26,7 +26,7 @@ from tests.ids import on_github
 
 NUMBERS = st.integers(min_value=0, max_value=2**63 - 1)
 BRANCHES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1)
-FORGES = st.sampled_from(["github", "gitlab"])
+FORGES = st.sampled_from(["github", "gitlab", "gitlab-eu2"])
 REPOSITORIES = st.builds(RepositoryId, FORGES, NUMBERS)
 KEYS: st.SearchStrategy[Key] = st.one_of(
     st.builds(ProposalKey, REPOSITORIES, NUMBERS, BRANCHES),
@@ -86,7 +86,7 @@ def test_spelling(text: str, key: Key) -> None:
     [
         "",
         "github",
-        "elsewhere:1:pull:2",
+        "Elsewhere:1:pull:2",
         "01:pull:2",
         "٢:pull:2",
         "github:x:pull:2",

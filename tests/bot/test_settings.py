@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot import apps
+from bot import apps, gitlabs
 from bot.apps import KnownApp
 from bot.cli.root import main
 from bot.settings import Settings, SettingsError
@@ -280,6 +280,7 @@ def test_every_setting_stands_in_the_help_and_no_other() -> None:
     # These have no text of their own there.
     files = ("GITHUB_TOKEN", "MASTER_KEY", "STATUS_TOKEN", "WEBHOOK_SECRETS")
     read |= {f"PORCHBOT_{what}_FILE" for what in files}
+    read |= {gitlabs.NAMES, *(f"PORCHBOT_GITLAB_{kind}" for kind in gitlabs.GIVEN)}
     shown = CliRunner().invoke(main, ["serve", "--help"]).output
 
     assert set(NAME.findall(shown)) == read == set(VARIABLES)

@@ -119,7 +119,7 @@ class Replica:
         self._context.run(OWNER.set, self.owner)
         self._loops = [
             self.start(self.worker.run(workers)),
-            self.start(_sweep(self.store, mirrors, SWEEP, self.clock, gate.offload)),
+            self.start(_sweep(self.store, ["github"], mirrors, SWEEP, self.clock, gate.offload)),
         ]
 
     def start(self, work: Coroutine[Any, Any, object]) -> "asyncio.Task[Any]":

@@ -1,0 +1,295 @@
+"""The GitLab instances that the bot serves: of the environment, and of the secret store.
+
+What `porchbot setup gitlab` stores is read by the settings, as Apps are. An instance that the
+environment names takes the place of the stored one of that name. Its name is the first part of
+every key and record of it, so two instances never share one, and a name stays with its instance.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from bot.vault import Vault, VaultError
+from lifecycle.identity import GITHUB, is_forge
+
+STORED: Final = "gitlab.instances"
+"""Name of the entry in the secret store."""
+
+FIRST: Final = "gitlab"
+"""Name of an instance that nobody named."""
+
+NAMES: Final = "PORCHBOT_GITLAB_NAMES"
+
+_KINDS: Final = ("URL", "TOKEN", "TOKEN_FILE", "WEBHOOK_SECRETS", "WEBHOOK_SECRETS_FILE")
+GIVEN: Final = (
+    *_KINDS,
+    "SIGNING_TOKENS",
+    "SIGNING_TOKENS_FILE",
+    "CA",
+    "WEBHOOK_URL",
+    "MOVED_FROM",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitLabInstance:
+    """One GitLab, with the bot's secrets there.
+
+    Attributes:
+        name: The forge's name in keys, records and addresses.
+        url: Where it is, such as "https://gitlab.com".
+        token: The bot's: of a service account, a project or group, or a machine user.
+        webhook_secrets: What `X-Gitlab-Token` may be; newest first.
+        signing_tokens: What signs deliveries of GitLab versions that sign; newest first.
+        ca: PEM file of certificate authorities; "" for the system's.
+        webhook_url: Where its webhooks are to go; "" where nobody said.
+        moved_from: Where the same instance was before; "" where it has not moved.
+        stored: The token is in the secret store, where it can be replaced before it expires.
+    """
+
+    name: str
+    url: str
+    token: str = field(repr=False)
+    webhook_secrets: tuple[str, ...] = field(repr=False)
+    signing_tokens: tuple[str, ...] = field(default=(), repr=False)
+    ca: str = ""
+    webhook_url: str = ""
+    moved_from: str = ""
+    stored: bool = False
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must never be logged."""
+        return (self.token, *self.webhook_secrets, *self.signing_tokens)
+
+
+def stored(vault: Vault) -> tuple[GitLabInstance, ...]:
+    """The instances of the secret store, in the order in which they were set up.
+
+    Raises:
+        VaultError: They cannot be read.
+    """
+    return _parsed(vault, vault.get(STORED))
+
+
+def keep(vault: Vault, instance: GitLabInstance) -> None:
+    """Store an instance, in place of the one of its name."""
+
+    def changed(text: str) -> str:
+        others = [each for each in _parsed(vault, text) if each.name != instance.name]
+        return _written([*others, instance])
+
+    vault.change(STORED, changed)
+
+
+def forget(vault: Vault, name: str) -> bool:
+    """Remove an instance from the secret store; tells whether it was there."""
+    known = name in {each.name for each in stored(vault)}
+    vault.change(STORED, lambda text: _written([e for e in _parsed(vault, text) if e.name != name]))
+    return known
+
+
+def rotate(vault: Vault, name: str, exchange: Callable[[str], str]) -> str:
+    """Exchange the token of a stored instance; nobody else does so at the same time.
+
+    GitLab revokes the whole family of a token that is exchanged a second time: only the token that
+    the store has now is handed on, while the store is locked.
+
+    Args:
+        vault: The secret store.
+        name: Of the instance.
+        exchange: Is given the token, and returns the one that takes its place; the same to keep it.
+
+    Returns:
+        The token that the store has now.
+
+    Raises:
+        VaultError: The store cannot be read or written, or has no such instance.
+
+    Source:
+        https://docs.gitlab.com/api/personal_access_tokens/#automatic-reuse-detection
+    """
+    token = ""
+
+    def changed(text: str) -> str:
+        nonlocal token
+        known = _parsed(vault, text)
+        if name not in {each.name for each in known}:
+            raise VaultError(
+                f"{vault.file}: it has no GitLab named {name}. Run `porchbot setup gitlab` again."
+            )
+        found: list[GitLabInstance] = []
+        for each in known:
+            if each.name == name:
+                token = exchange(each.token)
+                found.append(replace(each, token=token))
+            else:
+                found.append(each)
+        return _written(found)
+
+    vault.change(STORED, changed)
+    return token
+
+
+def _parsed(vault: Vault, text: str) -> tuple[GitLabInstance, ...]:
+    try:
+        rows: list[dict[str, Any]] = json.loads(text) if text else []
+        return tuple(_read(row) for row in rows)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise VaultError(
+            f"{vault.file}: the entry {STORED} is of another version. Run `porchbot setup gitlab`"
+            " again."
+        ) from error
+
+
+def _read(row: Mapping[str, Any]) -> GitLabInstance:
+    lists = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
+    values: dict[str, Any] = {**row, **lists, "stored": True}
+    return GitLabInstance(**values)
+
+
+def _written(instances: Sequence[GitLabInstance]) -> str:
+    rows = [asdict(each) for each in instances]
+    for row in rows:
+        del row["stored"]
+    return json.dumps(rows) if rows else ""
+
+
+def configured(
+    environ: Mapping[str, str], known: Sequence[GitLabInstance], problems: list[str]
+) -> tuple[GitLabInstance, ...]:
+    """The instances of the environment, then those of the secret store.
+
+    Args:
+        environ: The environment.
+        known: Those of the secret store.
+        problems: Is given what is wrong, each as a sentence with what to do.
+
+    Returns:
+        Sorted by name; none of those that cannot be used.
+    """
+    found = {each.name: each for each in known}
+    for name, prefix in _named(environ, problems).items():
+        mine = _Variables(environ, prefix, problems)
+        if (instance := mine.instance(name, found.get(name))) is not None:
+            found[name] = instance
+    places: dict[str, str] = {}
+    for each in found.values():
+        other = places.setdefault(each.url, each.name)
+        if other != each.name:
+            problems.append(
+                f"The GitLabs {other} and {each.name} have the same address, {each.url}. Keep one"
+                " of them: two would both serve its projects."
+            )
+    return tuple(found[name] for name in sorted(found))
+
+
+def _named(environ: Mapping[str, str], problems: list[str]) -> dict[str, str]:
+    """Names of instances to the beginnings of their variables."""
+    names = [word.strip() for word in environ.get(NAMES, "").split(",") if word.strip()]
+    alone = sorted(f"PORCHBOT_GITLAB_{kind}" for kind in GIVEN)
+    given = [each for each in alone if environ.get(each, "").strip()]
+    if not names:
+        return {FIRST: "PORCHBOT_GITLAB_"} if given else {}
+    found: dict[str, str] = {}
+    for name in names:
+        if problem := unusable(name):
+            problems.append(f"{NAMES}: {problem}")
+        else:
+            found[name] = f"PORCHBOT_GITLAB_{name.upper().replace('-', '_')}_"
+    mine = {f"{prefix}{kind}" for prefix in found.values() for kind in GIVEN}
+    if others := [each for each in given if each not in mine]:
+        problems.append(
+            f"{NAMES} and {others[0]} are both set. Put the name of the instance into the variable,"
+            f" such as PORCHBOT_GITLAB_{names[0].upper().replace('-', '_')}_URL."
+        )
+    if len(set(found.values())) != len(found):
+        problems.append(f"{NAMES} has two names whose variables are the same. Rename one of them.")
+    return found
+
+
+def unusable(name: str) -> str:
+    """Why an instance cannot be named so; "" where it can."""
+    if is_forge(name) and name != GITHUB:
+        return ""
+    return (
+        f"an instance cannot be named {name!r}. Give up to 31 small letters, digits and '-',"
+        f" beginning with a letter, and not {GITHUB!r}."
+    )
+
+
+class _Variables:
+    """The variables of one instance."""
+
+    def __init__(self, environ: Mapping[str, str], prefix: str, problems: list[str]) -> None:
+        self._environ = environ
+        self._prefix = prefix
+        self._problems = problems
+
+    def instance(self, name: str, known: GitLabInstance | None) -> GitLabInstance | None:
+        """The instance; what no variable says is as the store has it.
+
+        A token and secrets of the store go to no other address than theirs.
+        """
+        url = (self._value("URL") or (known.url if known else "")).rstrip("/")
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            self._problems.append(
+                f"{self._prefix}URL is {url!r}. Give the address of the GitLab, such as"
+                " https://gitlab.com."
+                if url
+                else f"{self._prefix}URL is not set. Set it to the address of the GitLab, such as"
+                " https://gitlab.com."
+            )
+            return None
+        kept = known if known and known.url == url else None
+        token = self._secret("TOKEN").strip()
+        secrets = self._several("WEBHOOK_SECRETS") or (kept.webhook_secrets if kept else ())
+        signing = self._several("SIGNING_TOKENS") or (kept.signing_tokens if kept else ())
+        if not token and not kept:
+            self._problems.append(
+                f"{self._prefix}TOKEN is not set. Set it to the bot's token at {url}, or run"
+                " `porchbot setup gitlab`."
+            )
+        if not secrets and not signing:
+            self._problems.append(
+                f"{self._prefix}WEBHOOK_SECRETS is not set. Set it to the secret token of the"
+                f" webhooks at {url}, or run `porchbot setup gitlab`."
+            )
+        return GitLabInstance(
+            name=name,
+            url=url,
+            token=token or (kept.token if kept else ""),
+            webhook_secrets=secrets,
+            signing_tokens=signing,
+            ca=self._value("CA") or (kept.ca if kept else ""),
+            webhook_url=self._value("WEBHOOK_URL") or (kept.webhook_url if kept else ""),
+            moved_from=self._value("MOVED_FROM").rstrip("/"),
+            stored=not token and kept is not None,
+        )
+
+    def _value(self, kind: str) -> str:
+        return self._environ.get(f"{self._prefix}{kind}", "").strip()
+
+    def _several(self, kind: str) -> tuple[str, ...]:
+        """Separated by commas; a line each in a file."""
+        text = self._secret(kind)
+        words = text.splitlines() if self._value(f"{kind}_FILE") else text.split(",")
+        return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+
+    def _secret(self, kind: str) -> str:
+        """A variable, or the file that another names."""
+        path = self._value(f"{kind}_FILE")
+        if not path:
+            return self._environ.get(f"{self._prefix}{kind}", "")
+        try:
+            return Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            self._problems.append(
+                f"{self._prefix}{kind}_FILE: cannot read {path} ({error}). Name a file that the"
+                " bot can read."
+            )
+            return ""
