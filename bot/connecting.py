@@ -13,6 +13,7 @@ from bot.forges.github.forges import GitHubForges
 from bot.forges.github.several import SeveralForges
 from bot.forges.github.user import UserClients
 from bot.forges.github.users import UserForges
+from bot.forges.gitlab.renewing import RenewedToken
 from bot.forges.port import Forges
 from bot.http.webhooks import WebhookSource
 from bot.settings import Settings
@@ -56,11 +57,16 @@ def everywhere(
         found[GITHUB] = Connection(
             forges=forges,
             hooks=WebhookSource(reader, forges.identity),
-            record_keys=settings.record_keys,
+            record_keys=settings.record_keys_at(GITHUB),
             webhook_url=settings.webhook_url,
             lacks=bool(settings.github_token),
         )
     return found
+
+
+def tokens(settings: Settings) -> dict[str, RenewedToken]:
+    """The bot's token at each GitLab, by the name of the instance."""
+    return {each.name: RenewedToken(each, settings.vault) for each in settings.gitlabs}
 
 
 def connected(

@@ -15,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot import keys, logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.connecting import Connection, everywhere
+from bot.connecting import Connection, everywhere, tokens
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Forges
 from bot.git.mirror import DiskMirrors, own_folder
 from bot.git.port import Mirrors
@@ -245,6 +245,7 @@ async def running(
                 ),
                 group.create_task(runner.watch(_back(controller), own)),
             ]
+            loops += [group.create_task(each.keep()) for each in tokens(settings).values()]
             loops += [
                 group.create_task(_tell_what_is_missing(each.forges))
                 for each in served.values()

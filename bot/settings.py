@@ -49,6 +49,7 @@ class Settings:
             events").
         github: Whether GitHub is served; not where the settings name a GitLab only.
         gitlabs: The GitLabs that are served.
+        vault: The secret store; None where there is none.
         webhook_secrets: Of GitHub: several, for rotation; at least one where it is served.
         port: 0 takes a free one.
         state: Below XDG_STATE_HOME, never in a shared temporary folder, where others could have
@@ -75,6 +76,7 @@ class Settings:
     older_apps: tuple[KnownApp, ...] = ()
     older_keys: tuple[str, ...] = field(default=(), repr=False)
     webhook_secrets: tuple[bytes, ...] = field(repr=False)
+    vault: Vault | None = field(default=None, repr=False, compare=False)
     github: bool = True
     gitlabs: tuple[GitLabInstance, ...] = ()
     github_api_url: str = GITHUB_API
@@ -139,6 +141,7 @@ class Settings:
         signing_key, public_keys = read.signing()
         settings = cls(
             database_url=environ.get("DATABASE_URL", ""),
+            vault=read.vault,
             github=read.github,
             gitlabs=read.gitlabs,
             host=host,
@@ -192,17 +195,17 @@ class _Reading:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self.problems: list[str] = []
-        self._vault: Vault | None = None
+        self.vault: Vault | None = None
         self.apps: tuple[KnownApp, ...] = ()
         folder = state_folder(environ)
         if vault.secrets_file(environ, folder).exists():
             try:
-                self._vault = vault.open_vault(environ, folder)
-                self.apps = apps.read(self._vault)
+                self.vault = vault.open_vault(environ, folder)
+                self.apps = apps.read(self.vault)
             except VaultError as error:
                 self.problems.append(str(error))
         self.token = self._token()
-        known = () if self._vault is None else self._known_gitlabs(self._vault)
+        known = () if self.vault is None else self._known_gitlabs(self.vault)
         self.gitlabs = gitlabs.configured(environ, known, self.problems)
         self.github = not self.gitlabs or bool(self.token or self.apps or self._names_github())
 
@@ -268,7 +271,7 @@ class _Reading:
     def _stored(self, name: str) -> str:
         """A secret of the store; "" where there is none."""
         try:
-            return self._vault.get(name) if self._vault else ""
+            return self.vault.get(name) if self.vault else ""
         except VaultError as error:
             self.problems.append(str(error))
             return ""
