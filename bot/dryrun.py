@@ -22,7 +22,7 @@ from bot.loop import branches
 from bot.render.port import Renderer
 from bot.store.nothing import NoClaims, NoDashboards, NoIndex
 from bot.store.values import Adoption
-from lifecycle import checks, observing
+from lifecycle import checks, observing, wording
 from lifecycle.actions import Action, Keep, SetCheck
 from lifecycle.assess import Assessed
 from lifecycle.decide import decide, judged_by_head
@@ -31,6 +31,7 @@ from lifecycle.facts.checks import PUBLISH, Conclusion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.judgement import Judgement
+from lifecycle.terms import Terms
 
 TRIES: Final = 4
 """Looks, where the forge says two things at once."""
@@ -60,6 +61,7 @@ class DryRun:
         shown: The checks at its head, as the bot would have them.
         actions: What it would do next, in order.
         answer: What it comes to.
+        terms: How the forge is spoken to and of.
     """
 
     proposal: Proposal
@@ -67,6 +69,7 @@ class DryRun:
     shown: Sequence[SetCheck]
     actions: Sequence[Action]
     answer: Answer
+    terms: Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,11 +204,12 @@ def judged(facts: Facts, number: int) -> DryRun:
     shown = checks.wanted(replace(facts, checks={}, rerun=False), there)
     return DryRun(
         proposal=one.proposal,
-        judgement=one.judgement,
-        shown=shown,
+        judgement=replace(one.judgement, gates=wording.gates(one.judgement.gates, facts.terms)),
+        shown=[wording.check(each, facts.terms) for each in shown],
         # What the database lacks is that there is none here.
         actions=[action for action in decide(facts) if not isinstance(action, Keep)],
         answer=_answer(facts, one, shown),
+        terms=facts.terms,
     )
 
 

@@ -11,6 +11,7 @@ from lifecycle.events import Answered
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.observing import observed
+from lifecycle.wording import words
 
 
 def decide(facts: Facts) -> list[Action]:
@@ -19,11 +20,12 @@ def decide(facts: Facts) -> list[Action]:
     Args:
         facts: Of the issue, as its only "proposal".
     """
-    return [
+    actions = [
         action
         for issue in facts.proposals
         for action in (_pass_over(issue) if observed(issue) else _decide(facts, issue))
     ]
+    return words(actions, facts.terms)
 
 
 def _pass_over(issue: Proposal) -> list[Action]:

@@ -31,6 +31,7 @@ from lifecycle import (
     releases,
     timing,
     upkeep,
+    wording,
 )
 from lifecycle.actions import (
     Action,
@@ -64,6 +65,7 @@ from lifecycle.names import Sha
 from lifecycle.notices import notices
 from lifecycle.policy import MergeMethod, Policy, RenderMode, UpdateMode
 from lifecycle.records import trailer
+from lifecycle.terms import kept
 
 MOST_SUGGESTIONS, MOST_REVIEWS = 20, 3
 """Suggestions of one review, and reviews with suggestions under one proposal."""
@@ -94,6 +96,12 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
         facts: One head branch with every pull request that proposes it.
         publishing: This is the base branch's own look: merging and tagging are allowed.
     """
+    found = _conclude(facts, publishing=publishing)
+    waits = {number: wording.gates(gates, facts.terms) for number, gates in found.waits.items()}
+    return Decision(wording.words(found.actions, facts.terms), waits)
+
+
+def _conclude(facts: Facts, *, publishing: bool) -> Decision:
     if facts.pending:
         begun = [] if observing.only(facts) else list(checks.begun(facts))
         seen = [] if observing.only(facts) else answers.seen(observing.without(facts))
@@ -507,7 +515,7 @@ def _say(facts: Facts, one: Assessed) -> list[Action]:
     body = upkeep.cut(summary.summary(facts, p, one.judgement, one.memory, told), record)
     said = memory.summary_of(p)
     same = said is not None and not said.altered and record in [dict(r) for r in said.records]
-    if said is not None and same and said.body == body:
+    if said is not None and same and said.body == facts.terms.said(body):
         return []
     return [Say(p.place.number, said.id if said else None, body, record)]
 
@@ -523,6 +531,6 @@ def _remember(facts: Facts, judged: Iterable[Assessed]) -> list[Action]:
         if said is None or said.altered:
             actions += _say(facts, one)
         elif record not in [dict(r) for r in said.records]:
-            body = upkeep.cut(said.body, record)
+            body = kept(upkeep.cut(said.body, record))
             actions.append(Say(one.proposal.place.number, said.id, body, record))
     return actions

@@ -10,7 +10,7 @@ them by the check of the last one alone.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from lifecycle import checks, contents
+from lifecycle import checks, contents, wording
 from lifecycle.actions import SetCheck
 from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
@@ -77,6 +77,10 @@ def decide(facts: Facts, group: Group) -> list[SetCheck]:
         facts: Of the group's branch: its head, and the checks there.
         group: What it is.
     """
+    return [wording.check(each, facts.terms) for each in _decide(facts, group)]
+
+
+def _decide(facts: Facts, group: Group) -> list[SetCheck]:
     if group.policy.observe:
         # As at the heads: a queue that requires the checks waits for them here.
         bare = replace(facts, checks={}, rerun=False)

@@ -298,14 +298,19 @@ def clash(ref: str, refs: Iterable[str]) -> Ref | None:
     return min((Ref(r) for r in found), default=None)
 
 
-_MERGED = re.compile(r"Merge pull request #([1-9][0-9]{0,9}) |.*\(#([1-9][0-9]{0,9})\)$", re.ASCII)
+_MERGED = re.compile(
+    r"\A(?:Merge pull request #|[^\n]*\([#!](?=[0-9]+\)[ \t\r]*$))([1-9][0-9]{0,9})\b"
+    r"|^See merge request [^\s!]*!([1-9][0-9]{0,9})\s*\Z",
+    re.ASCII | re.MULTILINE,
+)
 
 
 def proposal_of(message: str) -> str | None:
     """Read from a merge commit which proposal it merged, such as "#12"; None when it says none.
 
-    It reads the first lines that GitHub and we write. Anybody can write one: for telling people
-    only.
+    It reads the lines that forges and we write. Anybody can write one: for telling people only.
+
+    Source: https://docs.gitlab.com/user/project/merge_requests/commit_templates/
     """
-    found = _MERGED.match(message.partition("\n")[0].rstrip())
+    found = _MERGED.search(message)
     return f"#{found[1] or found[2]}" if found else None

@@ -20,6 +20,7 @@ from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
 from lifecycle.messages.answers import ALTERED_ANSWER
 from lifecycle.records import JSON
+from lifecycle.terms import kept
 
 TOLD_WITHIN = timedelta(minutes=1)
 """How long after a comment the database may still be told of it, by whoever wrote it."""
@@ -61,14 +62,15 @@ def mend(
     for number in proposal.talk.missing:
         lost = proposal.talk.written[number]
         if lost.body and lost.record not in shown:
-            actions.append(Reply(proposal.place.number, lost.body, lost.record))
+            actions.append(Reply(proposal.place.number, kept(lost.body), lost.record))
     summary = memory.summary_of(proposal)
     for answer in proposal.talk.answers:
         if answer.altered and answer is not summary:
             ours = proposal.talk.written.get(answer.id)
             if ours is None or not ours.body:
                 ours = _unknown(answer, proposal, repository_id)
-            actions.append(Restore(proposal.place.number, answer.id, ours.body, ours.record))
+            body = kept(ours.body)
+            actions.append(Restore(proposal.place.number, answer.id, body, ours.record))
     return actions
 
 

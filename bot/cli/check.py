@@ -38,6 +38,7 @@ from lifecycle.messages.checks import BOT_RENDERS, render_commands
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import number, plain
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
+from lifecycle.terms import AS_WRITTEN
 
 _PROPOSAL = re.compile(
     r"#?[1-9]\d*|[\w.-]+/[\w.-]+#[1-9]\d*|https?://\S+/pull/[1-9]\d*\S*", re.ASCII
@@ -268,7 +269,9 @@ def _unrendered(unrendered: Sequence[Verdict], policy: Policy, *, pushed: bool) 
         yield BOT_RENDERS
         return
     yield "Render and commit:"
-    yield from (f"  {line}" for line in render_commands(unrendered, policy, "porchbot"))
+    yield from (
+        f"  {AS_WRITTEN.said(line)}" for line in render_commands(unrendered, policy, "porchbot")
+    )
 
 
 def _tell(name: str, shown: CheckContent, *, blocks: bool) -> bool:

@@ -154,8 +154,9 @@ def _workers(stack: AsyncExitStack, runner: Runner) -> WorkerMaker:
 def _lines(wanted: Reference, found: DryRun, tried: Path | None) -> Iterator[str]:
     """The verdict as a tree, the checks, and what the bot would do."""
     p = found.proposal
-    what = f", {revisions(p)}" if p.content.touched else ""
-    yield f"{wanted.name}#{wanted.number}: {terminal.line(p.place.title)}{terminal.line(what)}"
+    what = f", {found.terms.said(revisions(p))}" if p.content.touched else ""
+    which = f"{wanted.name}{found.terms.sigil}{wanted.number}"
+    yield f"{which}: {terminal.line(p.place.title)}{terminal.line(what)}"
     if tried:
         yield f"Evaluated with {tried} instead of .porchbot.yaml."
     if observes(found):
@@ -168,7 +169,7 @@ def _lines(wanted: Reference, found: DryRun, tried: Path | None) -> Iterator[str
         yield f"check {check.name}: {check.conclusion or 'in progress'}: {title}"
     yield "The bot would:" if found.actions else "The bot would do nothing."
     for action in found.actions:
-        yield f"  {terminal.line(phrase(action))}"
+        yield f"  {terminal.line(phrase(action, found.terms))}"
 
 
 def _gate(gate: Gate) -> Iterator[str]:
@@ -217,7 +218,7 @@ def _as_json(wanted: Reference, found: DryRun, tried: Path | None) -> dict[str, 
             }
             for check in found.shown
         ],
-        "next": [{"action": a.KIND.name, "text": phrase(a)} for a in found.actions],
+        "next": [{"action": a.KIND.name, "text": phrase(a, found.terms)} for a in found.actions],
     }
 
 

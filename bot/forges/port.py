@@ -31,6 +31,7 @@ from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
+from lifecycle.terms import Terms
 
 
 class ForgeBusyError(Exception):
@@ -395,6 +396,10 @@ class Forge(Protocol):
     @property
     def checks_hold_text(self) -> bool:
         """Whether a check holds text, annotations and buttons; else the summary tells the text."""
+
+    @property
+    def terms(self) -> Terms:
+        """How this forge is spoken to and of; always the same."""
 
     async def git_credentials(self) -> str:
         """User and password for git over HTTP, with a colon between, as the forge wants them.

@@ -397,6 +397,7 @@ class Looker:
             push_refused=refused,
             watched=merged and await self.offload(reader.observes_now),
             line_checks=not self.forge.checks_hold_text,
+            terms=self.forge.terms,
             freezes=frozen,
             freezes_unread=unread,
         )

@@ -96,6 +96,7 @@ class DashboardLooker:
             proposals=(await looker.people.asking(found),),
             freezes=frozen,
             freezes_unread=unread,
+            terms=looker.forge.terms,
         )
         seen, nothing = frozenset(comment.id for comment in comments), frozenset[int]()
         return Looked(facts, read, seen, nothing, {}, {}, nothing)

@@ -135,6 +135,7 @@ class GroupLooker:
             default_ref=default,
             checks={run.name: run for run in runs if run.ours},
             rerun=rerun,
+            terms=self._forge.terms,
         )
         nothing = frozenset[int]()
         several = any(part.commits > 1 for part in parts)

@@ -92,7 +92,8 @@ class DashboardHandler:
         overview = replace(await self._overview(served), frozen=standing)
         if frozen or not overview.empty or await served.dashboard.find() is not None:
             text = texts.dashboard(overview, served.dashboard.room(frozen, now))
-            await served.dashboard.write(texts.TITLE, text, frozen, now)
+            told = served.forge.terms.said(text)
+            await served.dashboard.write(texts.TITLE, told, frozen, now)
 
     async def _overview(self, served: ServedRepository) -> Overview:
         me, store = served.id, self._store

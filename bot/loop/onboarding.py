@@ -90,7 +90,7 @@ class Onboarding:
             head_ref=BRANCH,
             base_ref=what.default_ref,
             title=texts.TITLE,
-            body=texts.body(what, app),
+            body=served.forge.terms.said(texts.body(what, app)),
             draft=False,
         )
         number = await served.forge.open_proposal(wanted)

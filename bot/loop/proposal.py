@@ -166,7 +166,8 @@ class ProposalReconciler:
         await tell(self._store.queue, self._served.repository)
         asked = [action for action in actions if isinstance(action, AskPublish)]
         if outcome is ActionOutcome.DONE and asked:
-            in_line = {each.number: (waits.in_line(each.base_ref),) for each in asked}
+            terms = self._served.forge.terms
+            in_line = {each.number: (waits.in_line(each.base_ref, terms),) for each in asked}
             await self._keep_waits({**self._waits, **in_line}, looked.facts)
             return await self._hint_shown(looked)  # the base's look wakes this key when it is done
         return outcome

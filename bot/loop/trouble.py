@@ -15,7 +15,7 @@ from bot.loop import branches
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.store.port import Store
-from lifecycle import checks
+from lifecycle import checks, wording
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import PUBLISH, CheckRun
 from lifecycle.identity import RepositoryId
@@ -116,7 +116,7 @@ class Trouble:
             runs = [r for r in await served.forge.checks(pull.head) if r.ours and r.name == PUBLISH]
             check = shown(pull.head, runs[0] if runs else None)
             if check is not None and await self._may_make(key.repository, check):
-                await served.forge.set_check(check)
+                await served.forge.set_check(wording.check(check, served.forge.terms))
                 told.append(pull.number)
         return told
 

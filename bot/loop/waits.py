@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from bot.store.values import Wait
 from lifecycle.judgement import Gate
 from lifecycle.messages import gates as gate_texts
+from lifecycle.terms import Terms
 
 REASONS = frozenset(
     {"approved", "asked", "branch reviews", "check", "configuration", "freeze", "fresh approval"}
@@ -32,13 +33,13 @@ def of_gates(gates: Iterable[Gate]) -> tuple[Wait, ...]:
     )
 
 
-def in_line(base: str) -> Wait:
+def in_line(base: str, terms: Terms) -> Wait:
     """Return the wait of a proposal whose gates hold."""
     return Wait(
         gate="publishing",
         reason="publishing",
-        actual=gate_texts.in_line(base),
-        wanted=gate_texts.IN_LINE_WANTED,
+        actual=terms.said(gate_texts.in_line(base)),
+        wanted=terms.said(gate_texts.IN_LINE_WANTED),
         who="porchbot",
     )
 

@@ -14,6 +14,7 @@ from lifecycle.facts.verdicts import Verdict
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.terms import AS_WRITTEN, Terms
 
 MOST_SHARED = 5
 """Other proposals of one commit that a look reads; anybody who can read can open many."""
@@ -62,6 +63,7 @@ class Facts:
         watched: The default branch says now that the bot only observes, whatever judged what was
             merged before.
         line_checks: A check shows one line and no more, so that the summary has its text.
+        terms: How the forge is spoken to and of.
         freezes: What was frozen and thawed in the repository, as the database remembers it.
         freezes_unread: Why more may be frozen: the dashboard issue, which tells as well, could not
             be read since the bot was started; "" where it was.
@@ -89,6 +91,7 @@ class Facts:
     push_refused: PushRefusal | None = None
     watched: bool = False
     line_checks: bool = False
+    terms: Terms = AS_WRITTEN
     freezes: Log = frozenset()
     freezes_unread: str = ""
 

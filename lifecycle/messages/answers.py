@@ -20,6 +20,7 @@ from lifecycle.messages.markdown import (
     quote,
     revisions,
     some,
+    typed,
 )
 from lifecycle.policy import AccessRule, BrokenPolicy, Policy
 from lifecycle.rights import Refused, Unsure, Verdict
@@ -146,7 +147,7 @@ def approved_too_early(why: "Fallen") -> str:
 
 def wrong_stage(command: str, stage: Stage) -> str:
     """A command, named by its word, that means nothing at this stage."""
-    word = code(f"/{command}")
+    word = typed(f"{command}")
     match stage:
         case Stage.DRAFT:
             return f"{word} is for proposals, and this is a draft. Comment `/propose` first."
@@ -168,9 +169,9 @@ def wrong_stage(command: str, stage: Stage) -> str:
 
 def on_dashboard(command: str, words: Sequence[str]) -> str:
     """A command about a pull request, on the dashboard issue."""
-    there = some(code(f"/{word}") for word in words)
+    there = some(typed(f"{word}") for word in words)
     return (
-        f"{code(f'/{command}')} refused: it is for a pull request, and this is the dashboard."
+        f"{typed(f'{command}')} refused: it is for a pull request, and this is the dashboard."
         f" Comment it on the pull request. Here you can use {there}."
     )
 
@@ -192,7 +193,7 @@ def button_of_several(numbers: Iterable[int]) -> str:
 def of_published(word: str, head_ref: str) -> str:
     """A command that pushes, where packages are published from the branch itself."""
     return (
-        f"{code(word)} refused: packages are published from {code(head_ref)}, and the bot changes"
+        f"{typed(word)} refused: packages are published from {code(head_ref)}, and the bot changes"
         " such a branch only through pull requests. Make the changes on a separate branch and"
         " propose them from there."
     )
@@ -200,7 +201,7 @@ def of_published(word: str, head_ref: str) -> str:
 
 def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
     """Somebody without the right, and who has it."""
-    word = code(f"/{command}")
+    word = typed(f"{command}")
     if refused.is_author and isinstance(proposal.rules.policy, Policy):
         rule = AccessRule(sources=refused.sources)
         who = rights.somebody(rule, None, sorted(proposal.people.authors))
@@ -217,7 +218,7 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
 def access_unsure(command: str, found: Unsure) -> str:
     """Nobody can tell whether somebody has the right: nothing was done."""
     return (
-        f"{code(f'/{command}')} was not carried out, because the bot cannot tell whether you"
+        f"{typed(f'{command}')} was not carried out, because the bot cannot tell whether you"
         " are allowed to:"
         f" {rights.unsure(found)}. Comment again once that is fixed."
     )

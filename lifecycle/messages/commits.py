@@ -13,6 +13,7 @@ from lifecycle.messages.markdown import (
     plain_line,
     revisions,
 )
+from lifecycle.terms import kept
 
 
 def proposal_title(subjects: Sequence[str], packages: Sequence[str], head_ref: str) -> str:
@@ -46,13 +47,13 @@ def proposal_body(packages: Sequence[str], pusher: str) -> str:
 def render_commit(packages: Sequence[str], trailers: Sequence[str]) -> str:
     """Message of a render commit."""
     shown = ", ".join(committed(p) or "root package" for p in packages)
-    return f"Render {shown}"[:200] + "\n\n" + "\n".join(trailers)
+    return f"Render {shown}"[:200] + "\n\n" + kept("\n".join(trailers))
 
 
 def update_commit(base_ref: str, head_ref: str, trailers: Sequence[str]) -> str:
     """Message of a merge commit that brings a proposal up to date."""
     title = f"Merge {committed(base_ref)} into {committed(head_ref)}"[:200]
-    return "\n\n".join([title, "\n".join(trailers)]).rstrip()
+    return "\n\n".join([title, kept("\n".join(trailers))]).rstrip()
 
 
 def merge_title(proposal: Proposal) -> str:
@@ -76,7 +77,7 @@ def merge_message(proposal: Proposal, approvers: Sequence[str], trailers: Sequen
     approved = f"Approved by: {', '.join(approvers)}\n" if approvers else ""
     # With words of ours before it: alone on its line a title could be a trailer.
     title = f"Title: {committed(proposal.place.title)}"
-    return f"{title}\n{approved}\n" + "\n".join(trailers)
+    return f"{title}\n{approved}\n" + kept("\n".join(trailers))
 
 
 def tag_message(

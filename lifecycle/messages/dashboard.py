@@ -18,7 +18,8 @@ from lifecycle.facts.overview import (
     Overview,
 )
 from lifecycle.messages import timing
-from lifecycle.messages.markdown import code, label, name, number, quote, some
+from lifecycle.messages.markdown import code, label, name, number, quote, some, typed
+from lifecycle.terms import kept
 
 TITLE = "Packages of this repository"
 
@@ -122,7 +123,8 @@ def _waits(waits: Sequence[ListedWait]) -> str:
 
 
 def _wait(wait: ListedWait) -> str:
-    detail = f" ({wait.actual})" if len(wait.actual) <= LONGEST_WAIT else ""
+    # Said already, when it was kept.
+    detail = f" ({kept(wait.actual)})" if len(wait.actual) <= LONGEST_WAIT else ""
     return f"**{label(wait.gate)}**{' '.join(detail.splitlines())}"
 
 
@@ -146,4 +148,4 @@ def _package(package: ListedPackage) -> str:
 def _deletion(revision: str) -> str:
     package, _, last = revision.rpartition("/")
     target = f"{package}@{last}" if package else f".@{last}"
-    return f"{code(revision)}, with Porch. Comment {code(f'/delete {target}')} on a pull request"
+    return f"{code(revision)}, with Porch. Comment {typed(f'delete {target}')} on a pull request"

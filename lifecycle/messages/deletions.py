@@ -18,6 +18,7 @@ from lifecycle.messages.markdown import (
     one_line,
     person,
     quote,
+    typed,
 )
 
 NO_REASON = "no reason given"
@@ -29,14 +30,14 @@ def which(word: str, packages: Sequence[str]) -> str:
     what = "none" if not packages else f"{len(packages)}: {names(packages)}"
     return (
         f"{_refused(word)}: the command names no package, and this pull request is about {what}."
-        f" Write {code(f'/{word} <package>@v<N>')}."
+        f" Write {typed(f'{word} <package>@v<N>')}."
     )
 
 
 def whole_package(word: str) -> str:
     """The answer where a package is named, and no revision."""
     return (
-        f"{_refused(word)}: it takes a revision. Write {code(f'/{word} <package>@v<N>')}. To remove"
+        f"{_refused(word)}: it takes a revision. Write {typed(f'{word} <package>@v<N>')}. To remove"
         " a package, open a pull request that removes its folder; `/delete` there withdraws its"
         " revisions as well."
     )
@@ -78,7 +79,7 @@ def too_many(word: str, most: int) -> str:
     """The answer where comments name more revisions than one look reads."""
     return (
         f"{_refused(word)}: at most {most} revisions are looked up at a time. Comment"
-        f" {code(f'/{word}')} again for the others."
+        f" {typed(f'{word}')} again for the others."
     )
 
 
@@ -170,4 +171,4 @@ def body(state: RevisionState, entry: LedgerEntry, asker: str, where: int) -> st
 
 
 def _refused(word: str) -> str:
-    return f"{code(f'/{word}')} refused"
+    return f"{typed(f'{word}')} refused"

@@ -30,15 +30,20 @@ from lifecycle.actions import (
     Tag,
 )
 from lifecycle.messages.markdown import number, one_line, plain
+from lifecycle.terms import AS_WRITTEN, Terms, kept
 
 
-def phrase(action: Action) -> str:
-    """What an action does, as an order without a full stop; plain text."""
+def phrase(action: Action, terms: Terms = AS_WRITTEN) -> str:
+    """What an action does, as an order without a full stop; plain text in the forge's terms."""
+    return terms.said(_phrase(action))
+
+
+def _phrase(action: Action) -> str:
     match action:
         case PushRender() | PushUpdate() | PushLedger() | OpenProposal() | DeleteBranch():
             return _on_branch(action)
         case SetCheck(name=name, title=title, conclusion=ends):
-            return f"show the check {name} ({ends or 'in progress'}): {plain(title)}"
+            return f"show the check {name} ({ends or 'in progress'}): {kept(plain(title))}"
         case Say(comment=None):
             return "write the summary comment"
         case Say():
@@ -74,7 +79,7 @@ def _on_branch(
         case PushLedger(head_ref=ref, path=path):
             return f"commit {path} to {ref}"
         case OpenProposal(head_ref=ref, title=title, draft=draft):
-            return f"open a {'draft ' if draft else ''}pull request for {ref}: {title}"
+            return f"open a {'draft ' if draft else ''}pull request for {ref}: {kept(title)}"
         case DeleteBranch(head_ref=ref):
             return f"delete the branch {ref}"
         case _:
@@ -115,4 +120,4 @@ def _publishing(action: AskPublish | Merge | Dequeue | Tag | DeleteTag | MakeRel
 
 def _first_line(text: str) -> str:
     first = next((line for line in text.splitlines() if line.strip()), "")
-    return plain(one_line(first))
+    return one_line(plain(first))

@@ -1,7 +1,8 @@
 """Pieces of Markdown: text of packages and people made harmless, names, counts and limited lists.
 
 Text that comes from packages or people goes through `code` or `quote`, so that it neither mentions,
-links, closes issues nor breaks out of its place (threat 22).
+links, closes issues nor breaks out of its place (threat 22); and none of it is taken for our words,
+which read otherwise on another forge (`lifecycle.terms`). A command of ours goes through `typed`.
 """
 
 import re
@@ -13,6 +14,7 @@ from lifecycle import spelling
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.ledger import LedgerChange, ListedState
+from lifecycle.terms import KEEP, kept
 
 MOST_LISTED = 30
 """Rows of one list in a comment or check; the rest is counted. Keeps a summary far below
@@ -123,9 +125,19 @@ def people(logins: Iterable[str]) -> str:
     return ", ".join(person(login) for login in sorted(logins))
 
 
+def typed(text: str) -> str:
+    """A command of ours, with its arguments, as people write it."""
+    return _span(f"/{one_line(text)}")
+
+
 def code(text: str) -> str:
     """Any text as a code span that it cannot break out of."""
     line = one_line(text)
+    # Behind a backtick any slash would be that of a command.
+    return _span(f"/{KEEP}{line[1:]}" if line.startswith("/") and KEEP not in line[:2] else line)
+
+
+def _span(line: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", line)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
@@ -134,6 +146,7 @@ def code(text: str) -> str:
 
 def fenced(text: str, kind: str = "") -> str:
     """Lines of any text as a block of code that they cannot end."""
+    text = kept(text)
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     end = "" if text.endswith("\n") or not text else "\n"
@@ -150,10 +163,10 @@ def quote(text: str) -> str:
 
     It is never put at the start of a line, where a "/" would make it a command to other bots.
     """
-    line = one_line(text)[:1000]
+    line = _line(text)[:1000]
     line = re.sub(r"([\\`*_{}\[\]<>|~&])", r"\\\1", line)
     # An empty comment stops mentions and issue links, and leaves nothing in what people copy.
-    return re.sub(r"(@|#|\bGH-)(?=\w)", r"\1<!-- -->", line, flags=re.IGNORECASE)
+    return kept(re.sub(r"(@|#|\bGH-)(?=\w)", r"\1<!-- -->", line, flags=re.IGNORECASE))
 
 
 def committed(text: str) -> str:
@@ -162,18 +175,22 @@ def committed(text: str) -> str:
     Forges close issues that a commit on the default branch names behind a word like "fixes", and
     link people and issues; a space between keeps it readable and ends that.
     """
-    line = re.sub(r"https?://", "", one_line(text), flags=re.IGNORECASE)
-    return re.sub(r"([@#!]|\bGH-)(?=\w)", r"\1 ", line, flags=re.IGNORECASE)
+    line = re.sub(r"https?://", "", _line(text), flags=re.IGNORECASE)
+    return kept(re.sub(r"([@#!]|\bGH-)(?=\w)", r"\1 ", line, flags=re.IGNORECASE))
 
 
 def one_line(text: str) -> str:
     """Text of others on one line, what cannot be seen in it spelled out."""
+    return kept(_line(text))
+
+
+def _line(text: str) -> str:
     return spelling.shown(_joined(text))
 
 
 def _joined(text: str) -> str:
     # Names of files need not be UTF-8; what stands for their bytes can be sent nowhere.
-    return " ".join(text.encode("utf-8", "replace").decode().split())
+    return " ".join(text.replace(KEEP, "").encode("utf-8", "replace").decode().split())
 
 
 def plain_line(text: str) -> str:
@@ -182,12 +199,17 @@ def plain_line(text: str) -> str:
     A title is no Markdown: nothing in it can be escaped.
     """
     line = spelling.shown("".join(char for char in _joined(text) if char.isprintable()))
-    return re.sub(r"(?<!\w)@(?=\w)", "", line).removeprefix("kpt:").strip()
+    return kept(re.sub(r"(?<!\w)@(?=\w)", "", line).removeprefix("kpt:").strip())
 
 
 def plain(markdown: str) -> str:
     """Titles of check runs are plain text."""
-    return markdown.replace("<!-- -->", "").replace("`", "").replace("\\", "")
+    return (
+        re.sub(r"#<!-- -->(?=\d)", f"#{KEEP}", markdown)
+        .replace("<!-- -->", "")
+        .replace("`", "")
+        .replace("\\", "")
+    )
 
 
 def number(count: int, noun: str) -> str:

@@ -15,6 +15,7 @@ from lifecycle.messages.markdown import (
     person,
     quote,
     revisions,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def commands_in_review(found: Iterable[str]) -> str:
     Args:
         found: The words of these commands.
     """
-    words = " and ".join(code(f"/{word}") for word in found)
+    words = " and ".join(typed(f"{word}") for word in found)
     return (
         f"{words} in a review was ignored: commands are"
         " read only in conversation comments. Post it there, at the start of a line."

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, tzinfo
 
 from lifecycle.events import Frozen, Overridden
 from lifecycle.facts.checks import Outside
-from lifecycle.messages.markdown import code, name, person, quote, some
+from lifecycle.messages.markdown import code, name, person, quote, some, typed
 from lifecycle.windows import Window, WindowKind
 
 OPEN = "no window prevents publishing now"
@@ -101,7 +101,7 @@ def overridden(exceptions: Iterable[Overridden], past: str) -> str:
 def freeze_done(freeze: Frozen) -> str:
     """The answer to `/freeze`."""
     until = f" until {moment(freeze.until)}" if freeze.until else ""
-    ends = code(f"/thaw {freeze.path}/" if freeze.path else "/thaw")
+    ends = typed(f"thaw {freeze.path}/" if freeze.path else "thaw")
     return (
         f"{_place([freeze.path])} is frozen{until}: {quote(freeze.reason)}. The bot merges and"
         " tags nothing in it"
@@ -125,8 +125,8 @@ def frozen_twice(path: str) -> str:
 
 def nothing_there(path: str, reason: str, nearest: Sequence[str]) -> str:
     """The answer to `/freeze` of a folder without packages."""
-    near = some(code(f"/freeze {folder}/ …") for folder in nearest)
-    everything = code(f"/freeze . {path} {reason}")
+    near = some(typed(f"freeze {folder}/ …") for folder in nearest)
+    everything = typed(f"freeze . {path} {reason}")
     return (
         f"`/freeze` refused: there is no package in or above {code(path)}, so nothing is frozen."
         f" Name a folder with packages, such as {near}, or freeze everything: {everything}."
@@ -185,5 +185,5 @@ def outside_who(check: Outside, spelled: str) -> str:
     who = f"the App {code(check.app)}" if check.app else f"whatever reports {code(check.name)}"
     return (
         f"{who}. To publish without it, an approver can comment"
-        f" {code(f'/override {spelled} <reason>')}"
+        f" {typed(f'override {spelled} <reason>')}"
     )

@@ -254,6 +254,11 @@ MERGES: dict[str, tuple[str, str | None]] = {
     "GitHub's merge commit": ("Merge pull request #12 from acme/topic\n\nTitle", "#12"),
     "a squashed one": ("Add peers (#12)\n\n* first", "#12"),
     "ours": ("Publish net/core v5 (#12)", "#12"),
+    "ours on GitLab": ("Publish net/core v5 (!12)", "#12"),
+    "GitLab's merge commit": (
+        "Merge branch 'topic' into 'main'\n\nAdd peers\n\nSee merge request acme/x!12",
+        "#12",
+    ),
     "CRLF": ("Add peers (#12)\r\n\r\nmore", "#12"),
     "a number elsewhere": ("Fix #12 at last", None),
     "in the second line": ("Fix\nAdd (#12)", None),

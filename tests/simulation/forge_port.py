@@ -34,6 +34,7 @@ from bot.sandbox.rules.accounts import Caller
 from bot.sandbox.rules.permissions import NEEDS
 from bot.store.hints import Hint
 from lifecycle.identity import GITHUB, RepositoryId
+from lifecycle.terms import AS_WRITTEN
 from tests.simulation.forge_asking import REPO
 from tests.simulation.forge_branches import Branches
 from tests.simulation.forge_calls import Fault, ForgeCall, answer_of
@@ -329,6 +330,7 @@ class SimulatedRepository(Proposals, Issues, CheckRuns, Branches):
     """One repository for one bot; implements `bot.forges.port.Forge`."""
 
     checks_hold_text = True
+    terms = AS_WRITTEN
 
     async def git_credentials(self) -> str:
         return f"x-access-token:{await self._forges.token(self._repository.installation)}"

@@ -17,6 +17,7 @@ from lifecycle.messages.checks import button as button_texts
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import CUT
 from lifecycle.names import Sha
+from lifecycle.terms import AS_WRITTEN
 
 ANNOTATIONS = 50
 """Annotations that one request may carry (docs/design.md, "GitHub: checks and statuses")."""
@@ -67,6 +68,7 @@ class CheckRuns(Calls):
     """Checks of one repository."""
 
     checks_hold_text = True
+    terms = AS_WRITTEN
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest check run of each name and App."""

@@ -21,7 +21,7 @@ def rebase(
     if not facts.same_repository:
         return response.refuse(texts.of_fork(base_ref))
     if not facts.may_push:
-        return response.refuse(answers.of_published("/rebase", facts.head_ref))
+        return response.refuse(answers.of_published("rebase", facts.head_ref))
     refused = facts.push_refused
     if refused and refused.asked >= asked:
         return response.refuse(texts.refused(refused, base_ref))

@@ -24,7 +24,7 @@ def render(
     if not request.facts.same_repository:
         return response.refuse(texts.RENDER_OF_FORK)
     if not request.facts.may_push:
-        return response.refuse(texts.of_published("/render", request.facts.head_ref))
+        return response.refuse(texts.of_published("render", request.facts.head_ref))
     refused, asked = request.facts.push_refused, request.asked
     if refused and refused.asked >= asked:
         return response.refuse(texts.render_refused(refused))

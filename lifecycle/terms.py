@@ -1,0 +1,86 @@
+"""The terms of a forge: how commands are written there, and what it calls a proposal.
+
+Messages are written once, in GitHub's terms. `Terms.said` puts a whole text into those of a forge
+right before it leaves (ADR 45), so no message has to know where it is read. What others wrote must
+stay as it is: whatever puts their text into one of ours (`lifecycle.messages.markdown`) marks in it
+what a forge's terms would change, and `said` takes these marks out.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+KEEP: Final = "\ufdd0"
+"""Marks text of others that is no word of ours. Unicode keeps this character for use within a
+program: it never stands in a text that is exchanged."""
+
+_COMMAND = r"(?P<command>`/(?=[a-z])|(?:(?<=^)|(?<=[\s(;,:]))/(?=[a-z][a-z-]+(?![\w/-]|\.\w)))"
+_OURS = re.compile(
+    r"(?<=\()(?:\.\.|/[\w./-]+)/pull/(?P<number>\d+)(?P<link>/files)?(?=\))|"
+    rf"(?P<noun>[Pp]ull(?= requests?\b))|(?P<forge>\bGitHub\b)|(?P<sigil>#(?=\d))|{_COMMAND}",
+    re.MULTILINE,
+)
+
+
+def kept(text: str) -> str:
+    """Return text of others, or of ours that was said already, so that `Terms.said` leaves it."""
+    return _OURS.sub(lambda found: found[0][0] + KEEP + found[0][1:], text)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How one forge is spoken to and of.
+
+    Attributes:
+        forge: Its name.
+        noun: First word of what a proposal is there: "pull" request, "merge" request.
+        sigil: Stands before the number of a proposal.
+        command: Stands before the word of a command.
+        proposals: Address of the proposals of this repository, before a slash and a number.
+        changes: Comes after that for what one changes.
+        phrases: Whole phrases of ours to what they are there; a longer one comes first.
+    """
+
+    forge: str = "GitHub"
+    noun: str = "pull"
+    sigil: str = "#"
+    command: str = "/"
+    proposals: str = "../pull"
+    changes: str = "/files"
+    phrases: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def said(self, text: str) -> str:
+        """Return a text of ours in these terms. Once said, a text is not to be said again."""
+        if self != AS_WRITTEN:
+            if self.phrases:
+                text = self._phrases.sub(lambda found: self.phrases[found[0]], text)
+            text = _OURS.sub(self._replace, text)
+        return text.replace(KEEP, "")
+
+    def every(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return several texts in these terms."""
+        return tuple(map(self.said, texts))
+
+    @cached_property
+    def _phrases(self) -> re.Pattern[str]:
+        longest = sorted(self.phrases, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest)))
+
+    def _replace(self, found: re.Match[str]) -> str:
+        match found.lastgroup:
+            case "number" | "link":
+                return f"{self.proposals}/{found['number']}{self.changes if found['link'] else ''}"
+            case "noun":
+                return self.noun.capitalize() if found[0][0] == "P" else self.noun
+            case "forge":
+                return self.forge
+            case "sigil":
+                return self.sigil
+            case _:
+                return found[0].replace("/", self.command)
+
+
+AS_WRITTEN: Final = Terms()
+"""The terms that messages are written in."""
