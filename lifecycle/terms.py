@@ -22,11 +22,17 @@ _OURS = re.compile(
     rf"(?P<noun>[Pp]ull(?= requests?\b))|(?P<forge>\bGitHub\b)|(?P<sigil>#(?=\d))|{_COMMAND}",
     re.MULTILINE,
 )
+_SHORT = re.compile(r"\b(?:the App|base branch|merge queue|[Aa]n administrator)\b")
+"""Phrases of ours that others may well write; nobody writes the longer ones."""
 
 
 def kept(text: str) -> str:
     """Return text of others, or of ours that was said already, so that `Terms.said` leaves it."""
-    return _OURS.sub(lambda found: found[0][0] + KEEP + found[0][1:], text)
+    return _SHORT.sub(_keep, _OURS.sub(_keep, text))
+
+
+def _keep(found: re.Match[str]) -> str:
+    return found[0][0] + KEEP + found[0][1:]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from lifecycle.messages.markdown import (
     number,
     one_line,
     person,
+    place,
     quote,
     typed,
 )
@@ -151,9 +152,9 @@ def body(state: RevisionState, entry: LedgerEntry, asker: str, where: int) -> st
         state: The revision.
         entry: What the ledger is to say of it.
         asker: Login of whoever asked.
-        where: Number of the pull request where they did.
+        where: Number of the pull request, or of the issue, where they did.
     """
-    asked = f"{person(asker)} asked for it in #{where}: {quote(entry.reason)}"
+    asked = f"{person(asker)} asked for it in {place(where)}: {quote(entry.reason)}"
     if entry.state is ListedState.DEPRECATED:
         return (
             f"{code(state.name)} is deprecated once this is approved and merged. Its tag stays.\n\n"

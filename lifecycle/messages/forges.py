@@ -56,6 +56,9 @@ GITLAB_PHRASES: Final[Mapping[str, str]] = {
         " out of what is protected, or turn off *Pipelines must succeed* for as long as it takes"
         " to merge this."
     ),
+    "or the bot removed from the rule's bypass list, so that GitHub says what is missing": (
+        "or the bot taken off those who may go around it, so that GitLab says what is missing"
+    ),
     # Tags.
     "*Settings → Rules → Rulesets*, the bot's App in the bypass list of each ruleset that restricts"
     " deletions of these tags": (

@@ -120,6 +120,11 @@ def person(login: str) -> str:
     return code(login)
 
 
+def place(number: int) -> str:
+    """A proposal or, below zero, an issue of a forge that counts these apart."""
+    return f"#{number}" if number >= 0 else kept(f"#{-number}")
+
+
 def people(logins: Iterable[str]) -> str:
     """Several people, sorted, without notifying them."""
     return ", ".join(person(login) for login in sorted(logins))
@@ -204,12 +209,9 @@ def plain_line(text: str) -> str:
 
 def plain(markdown: str) -> str:
     """Titles of check runs are plain text."""
-    return (
-        re.sub(r"#<!-- -->(?=\d)", f"#{KEEP}", markdown)
-        .replace("<!-- -->", "")
-        .replace("`", "")
-        .replace("\\", "")
-    )
+    # Text of others stays theirs without its escapes.
+    bare = re.sub(r"(?<=#)<!-- -->(?=\d)|\\(?=[/ ])", KEEP, markdown)
+    return bare.replace("<!-- -->", "").replace("`", "").replace("\\", "")
 
 
 def number(count: int, noun: str) -> str:
