@@ -77,6 +77,10 @@ class Hooks(Generic[MadeT_co]):
         """Send a delivery once more, as people do by a button: the same GUID and bytes."""
         self._enqueue(sent.delivery, again=True)
 
+    def send_now(self, delivery: OutgoingHook, *, again: bool = False) -> SentHook:
+        """Send a delivery while the caller waits, past faults and the row."""
+        return _post(delivery, self._state, self.log, self.answered, again=again)
+
     def sent(self) -> list[SentHook]:
         """Deliveries that went out, oldest first."""
         return list(self.log)
@@ -146,38 +150,52 @@ class _Sender:
     def _run(self) -> None:
         while (waiting := self._queue.get()) is not None:
             delivery, again = waiting
-            began = time.monotonic()
-            status, answer = self._send(delivery)
-            with self._state.lock:
-                sent = SentHook(
-                    id=self._state.next_id(),
-                    delivery=delivery,
-                    status=status,
-                    seconds=time.monotonic() - began,
-                    at=self._state.now(),
-                    again=again,
-                    answer=answer,
-                )
-                self._log.append(sent)
-                for told in self._answered:
-                    told(sent)
+            _post(delivery, self._state, self._log, self._answered, again=again)
             self._queue.task_done()
 
-    def _send(self, delivery: OutgoingHook) -> tuple[int, str]:
-        parts = urlsplit(delivery.url)
-        path = parts.path + (f"?{parts.query}" if parts.query else "")
-        # A connection for each: one kept open may be dead, and a second try would be a
-        # delivery that no forge makes.
-        try:
-            connection = http.client.HTTPConnection(parts.netloc, timeout=_TIMEOUT)
-        except http.client.InvalidURL:
-            return 0, ""
-        try:
-            connection.request("POST", path or "/", delivery.body, delivery.headers)
-            answer = connection.getresponse()
-            text = answer.read(_MOST_KEPT).decode(errors="replace")
-        except (OSError, http.client.HTTPException):
-            return 0, ""
-        finally:
-            connection.close()
-        return answer.status, text
+
+def _post(
+    delivery: OutgoingHook,
+    state: ForgeState,
+    log: list[SentHook],
+    answered: list[Callable[[SentHook], None]],
+    *,
+    again: bool,
+) -> SentHook:
+    """Send a delivery, write it into the log and tell of it."""
+    began = time.monotonic()
+    status, answer = _answer(delivery)
+    with state.lock:
+        sent = SentHook(
+            id=state.next_id(),
+            delivery=delivery,
+            status=status,
+            seconds=time.monotonic() - began,
+            at=state.now(),
+            again=again,
+            answer=answer,
+        )
+        log.append(sent)
+        for told in answered:
+            told(sent)
+    return sent
+
+
+def _answer(delivery: OutgoingHook) -> tuple[int, str]:
+    parts = urlsplit(delivery.url)
+    path = parts.path + (f"?{parts.query}" if parts.query else "")
+    # A connection for each: one kept open may be dead, and a second try would be a
+    # delivery that no forge makes.
+    try:
+        connection = http.client.HTTPConnection(parts.netloc, timeout=_TIMEOUT)
+    except http.client.InvalidURL:
+        return 0, ""
+    try:
+        connection.request("POST", path or "/", delivery.body, delivery.headers)
+        answer = connection.getresponse()
+        text = answer.read(_MOST_KEPT).decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return 0, ""
+    finally:
+        connection.close()
+    return answer.status, text

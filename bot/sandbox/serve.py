@@ -128,6 +128,12 @@ class SandboxForge:
         who = f"{login}:{token}@" if login else ""
         return f"{scheme}://{who}{host}/{owner}/{name}.git"
 
+    def answer(
+        self, method: str, address: str, headers: Mapping[str, str], raw: bytes
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        """Answer one request of the API within this process, served or not; see `Api.answer`."""
+        return self._api.answer(method, address, headers, raw)
+
     def token(self, login: str) -> str:
         """Mint a personal access token of a user, with every right; it holds until the end."""
         return (

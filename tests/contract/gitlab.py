@@ -80,6 +80,18 @@ NEWER: frozenset[str] = frozenset(
         "trailers",
         "protected",
         "bot",
+        # https://docs.gitlab.com/api/protected_tags/, /api/tags/
+        "created_at",
+        "deploy_key_id",
+        # https://docs.gitlab.com/api/commits/, /api/repositories/: examples of clients are older
+        "authored_date",
+        "collapsed",
+        "committed_date",
+        "compare_same_ref",
+        "compare_timeout",
+        "generated_file",
+        "too_large",
+        "web_url",
         # https://docs.gitlab.com/api/merge_request_approvals/
         "approved_at",
         # https://docs.gitlab.com/api/discussions/#create-a-new-merge-request-thread
@@ -118,6 +130,12 @@ ABSENT: Json = {}
 
 OTHERWISE: tuple[tuple[str, str, Json], ...] = (
     # https://docs.gitlab.com/api/discussions/: on a line of the new side, `old_line` is null.
+    # https://docs.gitlab.com/api/tags/ and /api/commits/: a tag without a release, a commit
+    # without pipelines.
+    ("protected_tag", "create_access_levels", {"type": "array"}),
+    ("tag", "release", {"type": ["object", "null"]}),
+    ("commit", "last_pipeline", {"type": ["object", "null"]}),
+    ("commit", "status", {"type": ["string", "null"]}),
     ("note", "position/old_line", {"type": ["integer", "null"]}),
     ("note", "position/new_line", {"type": ["integer", "null"]}),
     ("note", "position/line_range", {}),

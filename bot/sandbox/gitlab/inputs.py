@@ -16,8 +16,10 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.fields import moment, parsed
 from bot.sandbox.gitlab.errors import bad_parameter, bad_request
 
-_YES = (True, "true", "t", "1", 1, "yes", "on")
-_NO = (False, "false", "f", "0", 0, "no", "off")
+_FLAGS = {
+    **dict.fromkeys(("true", "t", "1", "yes", "y", "on"), True),
+    **dict.fromkeys(("false", "f", "0", "no", "n", "off"), False),
+}
 _LARGEST = 2**31 - 1
 
 
@@ -97,11 +99,10 @@ class Inputs:
         value = self._given.get(name)
         if value is None or value == "":
             return None
-        if isinstance(value, str):
-            value = value.lower()  # python-gitlab writes `True` into an address
-        if isinstance(value, list | dict) or value not in (*_YES, *_NO):
+        known = _FLAGS.get(str(value).lower())
+        if known is None:
             raise _invalid(name)
-        return value in _YES
+        return known
 
     def decimal(self, name: str) -> float | None:
         """A number that need not be whole."""

@@ -123,23 +123,6 @@ def files(state: Context, mr: MergeRequest) -> tuple[FileDiff, ...]:
     return state.git(mr.repo).diff(version.base_sha, version.head_sha)
 
 
-def diff(file: FileDiff) -> Json:
-    """Entity `Diff`: a file that differs."""
-    return {
-        "diff": file.patch or "",
-        "collapsed": False,
-        "too_large": False,
-        "new_path": file.path,
-        "old_path": file.old_path or file.path,
-        "a_mode": "0" if file.status == "added" else "100644",
-        "b_mode": "0" if file.status == "removed" else "100644",
-        "new_file": file.status == "added",
-        "renamed_file": file.status == "renamed",
-        "deleted_file": file.status == "removed",
-        "generated_file": False,
-    }
-
-
 def version(mr: MergeRequest, made: Version) -> Json:
     """Entity `MergeRequestDiff`."""
     return {

@@ -43,7 +43,10 @@ def get_version(request: ApiRequest) -> ApiResponse:
     if made is None:
         raise missing("Merge Request Diff")
     files = request.state.git(mr.repo).diff(made.base_sha, made.head_sha)
-    body = more.version(mr, made) | {"commits": [], "diffs": [more.diff(file) for file in files]}
+    body = more.version(mr, made) | {
+        "commits": [],
+        "diffs": [commit_json.diff(file) for file in files],
+    }
     return ApiResponse(body=body)
 
 
@@ -58,7 +61,7 @@ def list_commits(request: ApiRequest) -> ApiResponse:
 @route("GET", f"{_MR}/diffs", CODE)
 def list_diffs(request: ApiRequest) -> ApiResponse:
     """Files that a merge request changes."""
-    return page(request, more.files(request.state, at(request)), more.diff)
+    return page(request, more.files(request.state, at(request)), commit_json.diff)
 
 
 @route("GET", f"{_MR}/changes", CODE)
@@ -66,7 +69,7 @@ def get_changes(request: ApiRequest) -> ApiResponse:
     """A merge request with the files that it changes."""
     mr = at(request)
     body = more.whole(request.state, request.links, mr, request.caller.user)
-    files = [more.diff(file) for file in more.files(request.state, mr)]
+    files = [commit_json.diff(file) for file in more.files(request.state, mr)]
     return ApiResponse(body=body | {"changes": files, "overflow": False})
 
 

@@ -59,6 +59,14 @@ def may_merge(state: Context, repo: Repository, branch: str, user: User | None) 
     )
 
 
+def may_create_tag(state: Context, repo: Repository, tag: str, user: User | None) -> bool:
+    """Whether an account may make a tag of a name, protected or not."""
+    rules = tag_rules(repo, tag)
+    if not rules:
+        return levels.level(state, repo, user) >= Level.DEVELOPER
+    return any(_allowed(state, repo, rule.push, user) for rule in rules)
+
+
 def refusal(
     state: Context,
     repo: Repository,
@@ -139,7 +147,7 @@ def _tag_refusal(
         return "" if web else "You can only delete protected tags using the web interface."
     if not change.creates:
         return "Protected tags cannot be updated."
-    if any(_allowed(state, repo, rule.push, user) for rule in rules):
+    if may_create_tag(state, repo, refnames.tag_name(change.ref), user):
         return ""
     return "You are not allowed to create this tag as it is protected."
 

@@ -197,6 +197,8 @@ def page(
     items: Sequence[Any],
     shown: Callable[[Any], Any] = lambda item: item,
     defaults: Mapping[str, str] | None = None,
+    *,
+    counted: bool = True,
 ) -> ApiResponse:
     """One page of a list by numbers, with the headers that GitLab sends even for one page.
 
@@ -205,13 +207,14 @@ def page(
         items: The whole list; only what the page needs is read.
         shown: Makes the JSON of an item.
         defaults: Parameters that the links repeat although nobody named them.
+        counted: Whether the headers say how many there are; GitLab does up to 10,000.
 
     Source: https://docs.gitlab.com/api/rest/#pagination
     """
     size, number = _size(request), _positive(request, "page", 1)
     last = max(1, -(-len(items) // size))
     part = [shown(item) for item in items[(number - 1) * size : number * size]]
-    counted = len(items) <= _MOST_COUNTED
+    counted = counted and len(items) <= _MOST_COUNTED
     places = [("next", number + 1)] if number < last else []
     places += [("prev", number - 1)] if 1 < number <= last else []
     places += [("first", 1)]
@@ -229,6 +232,11 @@ def page(
     if counted:
         headers |= {"X-Total": str(len(items)), "X-Total-Pages": str(last)}
     return ApiResponse(body=part, headers=headers)
+
+
+def last_shown(request: ApiRequest) -> int:
+    """How many items there are up to the end of the page that is asked for."""
+    return _size(request) * _positive(request, "page", 1)
 
 
 def keyset(

@@ -34,7 +34,7 @@ def create(state: ForgeState, repo: Repository, ref: str, sha: str, caller: Call
         raise plain("Object does not exist")
     if any(str(folder) in repo.refs for folder in PurePosixPath(ref).parents):
         raise plain("Reference already exists")  # a name cannot be a folder of names too
-    if not _well_formed(ref) or refused_name(ref):
+    if not well_formed(ref) or refused_name(ref):
         raise invalid("Reference", "ref")
     _check(state, repo, RefChange(ref=ref, before=ZERO, after=sha), caller)
     try:
@@ -95,7 +95,7 @@ def refused_name(ref: str) -> str:
     return ""
 
 
-def _well_formed(ref: str) -> bool:
+def well_formed(ref: str) -> bool:
     """Whether a ref obeys `git check-ref-format`."""
     parts = ref.split("/")
     return not _MALFORMED.search(ref) and not any(

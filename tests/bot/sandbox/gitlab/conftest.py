@@ -15,6 +15,8 @@ from bot.sandbox.records.gitlab import WebHook
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
+from tests.bot.sandbox.conftest import Clock
+from tests.bot.sandbox.gitlab.lab import PEOPLE, Lab
 from tests.contract.watch import watched
 
 EVENTS = {
@@ -115,6 +117,24 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
         forge.webhook_observers.append(lambda event, _, body: made.told.append((event, body)))
         with watched(forge, "gitlab"):
             yield made
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    """One project `owner/catalog` with a file on `main`."""
+    clock = Clock()
+    forge = SandboxForge(tmp_path / "forge", dialect="gitlab", clock=clock)
+    state = forge.state
+    for login in ("owner", *PEOPLE, "outsider"):
+        state.add_user(login)
+    repo = state.add_repository("owner", "catalog")
+    for login, role in PEOPLE.items():
+        state.add_member(repo, login, role)
+    made = Lab(forge, repo, clock)
+    made.commit("main", {"net/values.yaml": "a: 1\n", "README.md": "Hello\n"})
+    with watched(forge, dialect="gitlab"):
+        yield made
+    forge.stop()
 
 
 def refusal(call: Callable[[], object]) -> tuple[int | None, object]:

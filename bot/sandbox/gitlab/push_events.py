@@ -1,0 +1,108 @@
+"""Payloads of pushes: `Push Hook` for branches, `Tag Push Hook` for tags.
+
+Source: https://docs.gitlab.com/user/project/integrations/webhook_events/#push-events
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.sandbox import refnames
+from bot.sandbox.api import Links
+from bot.sandbox.git import history
+from bot.sandbox.git.objects import Commit
+from bot.sandbox.git.protocol import Git
+from bot.sandbox.gitlab import json as basic
+from bot.sandbox.gitlab import protection
+from bot.sandbox.gitlab.deliveries import Told, payload
+from bot.sandbox.gitlab.json import Json
+from bot.sandbox.records.accounts import User
+from bot.sandbox.records.memory import Happening
+from bot.sandbox.records.refs import ZERO, RefChange
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.state import ForgeState
+
+MOST_COMMITS = 20
+"""So many of the newest commits are in a payload."""
+
+
+@payload("push")
+def pushed(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+    """What one changed ref is told as; refs of other kinds are not told."""
+    change: RefChange = happening.extra["change"]
+    repo = happening.repo
+    if repo is None or not (refnames.is_branch(change.ref) or refnames.is_tag(change.ref)):
+        return
+    yield told(state, links, repo, change, happening.sender)
+
+
+def told(state: ForgeState, links: Links, repo: Repository, change: RefChange, actor: User) -> Told:
+    """The payload of one changed branch or tag."""
+    git, tags = state.git(repo), refnames.is_tag(change.ref)
+    shas = [] if tags or change.deletes else _new_commits(git, repo, change)
+    newest = shas[-MOST_COMMITS:]
+    kind = "tag_push" if tags else "push"
+    rules = protection.tag_rules if tags else protection.branch_rules
+    name = refnames.tag_name(change.ref) if tags else refnames.branch_name(change.ref)
+    message = None
+    if tags and not change.deletes and git.kind(change.after) == "tag":
+        message = git.tag(change.after).message.removesuffix("\n")
+    body: Json = {
+        "object_kind": kind,
+        "event_name": kind,
+        "before": change.before,
+        "after": change.after,
+        "ref": change.ref,
+        "ref_protected": bool(rules(repo, name)),
+        "checkout_sha": None if change.deletes else state.peel(repo, change.after),
+        "message": message,
+        "user_id": actor.id,
+        "user_name": actor.name,
+        "user_username": actor.login,
+        "user_email": "",
+        "user_avatar": basic.avatar(links, actor),
+        "project_id": repo.id,
+        "project": basic.hook_project(state, links, repo),
+        "commits": [_commit(git, links, repo, git.commit(sha)) for sha in newest],
+        "total_commits_count": len(shas),
+        "push_options": {},
+        "repository": basic.hook_repository(links, repo),
+    }
+    return Told(
+        event="Tag Push Hook" if tags else "Push Hook",
+        flag=f"{kind}_events",
+        body=body,
+        branch="" if tags else name,
+        system=True,
+    )
+
+
+def _new_commits(git: Git, repo: Repository, change: RefChange) -> list[str]:
+    """Commits that a push brought to a branch, oldest first; a new branch's, its own."""
+    base: str | None = change.before
+    if change.before == ZERO:
+        base = repo.branch(repo.default_branch)
+        if change.ref == refnames.branch_ref(repo.default_branch):
+            base = None
+    if base is None:
+        return list(history.ancestors(git, change.after))[::-1]
+    if git.kind(base) != "commit":
+        return [change.after]
+    return history.commits_between(git, base, change.after)
+
+
+def _commit(git: Git, links: Links, repo: Repository, made: Commit) -> Json:
+    parent = made.parents[0] if made.parents else None
+    files = git.diff(parent, made.sha)
+    paths: dict[str, list[str]] = {"added": [], "modified": [], "removed": []}
+    for file in files:
+        paths.get(file.status, paths["modified"]).append(file.path)
+    return {
+        "id": made.sha,
+        "message": made.message,
+        "title": made.subject,
+        "timestamp": made.committer.when.isoformat(),
+        "url": f"{basic.project_html(links, repo)}/-/commit/{made.sha}",
+        "author": {"name": made.author.name, "email": made.author.email},
+        **paths,
+    }
