@@ -1,4 +1,4 @@
-"""People of the stories at the sandbox's GitLab: whatever they do and see, its answers keep to it."""
+"""People of the stories at the sandbox's GitLab, whose answers are held against GitLab's."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,7 +126,7 @@ def test_who_may_not_is_refused_and_nothing_changes(people: dict[str, GitLabPers
 
     with pytest.raises(gitlab.exceptions.GitlabError, match="403"):
         author.edits(number, said, "Yours")
-    with pytest.raises(gitlab.exceptions.GitlabError, match="405|422"):
+    with pytest.raises(gitlab.exceptions.GitlabError, match=r"405|422"):
         people["approver"].merges(number)
     with pytest.raises(gitlab.exceptions.GitlabCreateError, match="409"):
         author.opens("topic")
