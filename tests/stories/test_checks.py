@@ -116,6 +116,7 @@ def test_hundreds_of_findings_stand_at_their_lines_and_the_worst_come_first(play
 BARE = CONFIGMAP.replace("NAME", "core").replace("  labels:\n    owner: network\n", "")
 
 
+@pytest.mark.only_github("reviews that hold remarks")
 def test_where_the_bot_does_not_push_the_rendering_can_be_copied_and_clicked(
     play: World, tmp_path: Path
 ) -> None:
@@ -180,6 +181,7 @@ def presses(world: World, number: int, check: str, button: str, who: str = "auth
         state.checks.press(run, state.user(who), button)
 
 
+@pytest.mark.only_github("buttons of checks")
 def test_buttons_do_what_their_commands_do(play: World) -> None:
     """Fails when every button is taken for Re-run, or its answer names nobody."""
     play.owner.pushes("main", {".porchbot.yaml": CONFIG + "render: check\n"})
@@ -205,6 +207,7 @@ def test_buttons_do_what_their_commands_do(play: World) -> None:
     assert play.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.only_github("buttons of checks")
 def test_who_had_the_bot_render_by_a_button_is_an_author(play: World) -> None:
     """Fails when the push is put down to the bot alone: who asked for it approves it as well."""
     play.owner.pushes("main", {".porchbot.yaml": CONFIG + "render: check\n"})
@@ -224,6 +227,7 @@ def test_who_had_the_bot_render_by_a_button_is_an_author(play: World) -> None:
     assert "authors cannot approve" in play.author.waits_for_answer(number, "@approver")
 
 
+@pytest.mark.only_github("buttons of checks")
 def test_a_button_takes_the_right_of_who_pressed_it(play: World) -> None:
     """Fails when the bot's own right suffices: whoever sees a check would have its command."""
     play.author.pushes(BRANCH, package("net/core"))
@@ -241,6 +245,7 @@ def test_a_button_takes_the_right_of_who_pressed_it(play: World) -> None:
     assert len(play.author.answers(number)) == 1
 
 
+@pytest.mark.only_github("buttons of checks")
 def test_a_button_of_a_commit_that_is_proposed_twice_asks_which_is_meant(play: World) -> None:
     """Fails when the first pull request is taken: the button does not say which."""
     play.owner.pushes("release", {})

@@ -70,6 +70,7 @@ def test_the_organisations_defaults_judge_and_a_stray_commit_does_not(staged: St
         assert stage.author.tags() == {}
 
 
+@pytest.mark.only_github("merge queues")
 def test_a_merge_queue_judges_by_what_the_organisation_keeps(staged: Staging) -> None:
     """The short-cut reads rules for groups in a way of its own: what they extend is never there."""
     with staged("version: 1\n") as stage:

@@ -43,6 +43,7 @@ def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: World) ->
     author.waits_for_check(pull.number, "porchbot/render", "success")
 
 
+@pytest.mark.only_github("commits that the forge signs")
 def test_where_commits_have_to_be_signed_the_forge_makes_ours(play: World) -> None:
     """The short-cut pushes: nobody holds a key that the forge knows, and nothing is rendered."""
     play.forge.state.rules.add(
@@ -74,6 +75,7 @@ def test_a_branch_that_may_not_be_deleted_is_left_and_said(play: World) -> None:
     play.rests()
 
 
+@pytest.mark.only_github("required checks by name")
 def test_required_checks_of_classic_protection_and_of_rulesets_are_waited_for(play: World) -> None:
     """Fails when one of the two is read: each answer of the forge holds its own only."""
     play.forge.state.protect(play.repository, "main", [("classic-scan", None)])

@@ -6,7 +6,7 @@ from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import package
 
-pytestmark = pytest.mark.real_parts
+pytestmark = [pytest.mark.real_parts, pytest.mark.only_github("drafts that a plan lacks")]
 BRANCH = "drafts/net/core/w"
 
 

@@ -10,7 +10,7 @@ from tests.stories.real import RealWorld
 from tests.stories.test_main import BAD
 from tests.stories.world import CONFIG, SECRET, Staging, package, seconds_pass
 
-pytestmark = pytest.mark.real_parts
+pytestmark = [pytest.mark.real_parts, pytest.mark.only_github("a machine user at GitHub")]
 
 ROBOT = "robot"
 

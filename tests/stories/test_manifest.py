@@ -14,7 +14,7 @@ from tests.stories.real import RealWorld
 from tests.stories.test_main import BAD
 from tests.stories.world import CONFIG, MANIFEST, package
 
-pytestmark = pytest.mark.real_parts
+pytestmark = [pytest.mark.real_parts, pytest.mark.only_github("permissions of an App")]
 
 GIT_NEEDS = {"git-upload-pack": "contents=read", "git-receive-pack": "contents=write"}
 

@@ -14,6 +14,8 @@ from tests.stories.test_access import organize, ruled
 from tests.stories.test_manifest import less
 from tests.stories.world import MANIFEST, package
 
+pytestmark = pytest.mark.only_github("permissions of an App")
+
 PERMISSIONS: Mapping[str, str] = MANIFEST["default_permissions"]
 BRANCH = "drafts/net/core/w"
 PATIENCE = 600.0

@@ -18,6 +18,8 @@ from tests.stories.world import (
     seconds_pass,
 )
 
+pytestmark = pytest.mark.only_github("merge queues")
+
 
 @pytest.fixture
 def queue(play: World) -> World:

@@ -80,6 +80,7 @@ def test_proposals_of_one_package_name_each_other(play: World) -> None:
     wait_for("the first to stand alone again", gone)
 
 
+@pytest.mark.only_github("reviews that hold remarks")
 def test_a_command_in_a_review_is_answered_once(play: World) -> None:
     """Fails when only reviews with a verdict are read: somebody's hold would be passed over."""
     number = play.proposes("drafts/net/core/w", package("net/core"))

@@ -336,6 +336,7 @@ def test_a_proposal_does_not_change_its_own_rules(play: World) -> None:
     assert "owner: network" in play.author.reads("net/core/settings.yaml", target)
 
 
+@pytest.mark.only_github("methods of one merge")
 def test_a_rebase_merge_by_hand_does_not_bring_its_own_rules(play: World) -> None:
     """Fails when the last commit's parent is taken for the base: it is the proposal's own."""
     mine = CONFIG.replace("require: 1", "require: 0")

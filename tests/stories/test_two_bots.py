@@ -66,6 +66,7 @@ def summaries(play: RealWorld, number: int) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.only_github("permissions of an App")
 def test_two_bots_of_one_app_leave_each_others_comments_and_checks(
     play: RealWorld, twin: Twin
 ) -> None:
@@ -107,6 +108,7 @@ def test_two_bots_of_one_app_leave_each_others_comments_and_checks(
     )
 
 
+@pytest.mark.only_github("permissions of an App")
 def test_a_bot_of_another_app_only_observes_by_its_own_setting(
     play: RealWorld, twin: Twin, tmp_path: Path
 ) -> None:

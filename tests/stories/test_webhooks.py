@@ -203,6 +203,7 @@ def test_old_answers_after_a_webhook_make_nothing_twice(play: RealWorld) -> None
     assert list(play.author.tags()) == ["net/core/v1"]
 
 
+@pytest.mark.only_github("one page of answers by GraphQL")
 @pytest.mark.parametrize("calls", ["GET *", "POST /graphql"], ids=["REST", "GraphQL"])
 @pytest.mark.real_parts
 def test_a_frozen_forge_is_believed_again_once_it_thaws(play: RealWorld, calls: str) -> None:
@@ -363,6 +364,7 @@ def _rerun(world: World, number: int, *, suite: bool) -> None:
             state.checks.rerequest(run, who)
 
 
+@pytest.mark.only_github("buttons of checks")
 @pytest.mark.parametrize("suite", [False, True], ids=["one check", "the suite"])
 def test_re_run_makes_new_runs(play: World, suite: bool) -> None:
     """Fails when a completed run is updated: a completed check run cannot go back."""
@@ -468,6 +470,7 @@ def test_a_request_for_changes_ends_with_that_persons_approval(play: World) -> N
     assert play.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.only_github("approvals that others dismiss")
 def test_a_dismissed_approval_counts_no_more(play: World) -> None:
     """Fails when an approval is remembered from its event."""
     number = play.proposes(BRANCH, package("net/core"))
