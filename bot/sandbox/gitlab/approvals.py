@@ -38,7 +38,7 @@ def get_settings(request: ApiRequest) -> ApiResponse:
 def set_settings(request: ApiRequest) -> ApiResponse:
     """Change how approvals are dealt with; Premium."""
     _settings(request)
-    given, kept = request.input, request.project.gitlab.settings
+    given, kept = request.input, request.project.gitlab.approvals
     for name in _SETTINGS:
         if name in given:
             kept[name] = given.number(name) if name in _NUMBERS else given.flag(name)
@@ -48,7 +48,7 @@ def set_settings(request: ApiRequest) -> ApiResponse:
 def _settings(request: ApiRequest) -> dict[str, object]:
     if not levels.has_tier(request.state, request.project):
         raise missing()
-    kept = request.project.gitlab.settings
+    kept = request.project.gitlab.approvals
     return {name: kept.get(name, default) for name, default in _SETTINGS.items()}
 
 

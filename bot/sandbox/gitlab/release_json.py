@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import escape
 
 from bot.sandbox import refnames
 from bot.sandbox.api import Links
@@ -27,6 +28,7 @@ def release(state: Context, links: Links, repo: Repository, found: Release) -> J
         "tag_name": found.tag,
         "name": found.name,
         "description": found.body,
+        "description_html": f'<p dir="auto">{escape(found.body or "")}</p>',
         "created_at": stamp(found.created_at),
         "released_at": stamp_or_none(found.published_at),
         "upcoming_release": False,

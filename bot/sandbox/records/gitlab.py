@@ -159,12 +159,14 @@ class Project:
 
     Attributes:
         settings: What `PUT /projects/:id` changed, by the names of the API.
+        approvals: What `POST /projects/:id/approvals` changed.
         deploy_keys: Keys that are enabled, by number, and whether each may push.
         last_merge_request: The newest number of a merge request; issues have their own.
         tier: Edition; None for the instance's.
     """
 
     settings: dict[str, object] = field(default_factory=dict)
+    approvals: dict[str, object] = field(default_factory=dict)
     protected_branches: dict[str, ProtectedRef] = field(default_factory=dict)
     protected_tags: dict[str, ProtectedRef] = field(default_factory=dict)
     deploy_keys: dict[int, bool] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import conflict, missing, unauthorized
-from bot.sandbox.gitlab.rules import settings, threads
+from bot.sandbox.gitlab.rules import threads
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import Level
 from bot.sandbox.records.merge_requests import Approval, MergeRequest, ReviewState
@@ -21,7 +21,7 @@ def can_approve(state: Context, mr: MergeRequest, user: User) -> bool:
     if mr.state != "open" or mr.approved_by(user):
         return False
     own = mr.user is user
-    allowed = settings.flag(mr.repo, "merge_requests_author_approval")
+    allowed = bool(mr.repo.gitlab.approvals.get("merge_requests_author_approval"))
     if own and not allowed and levels.has_tier(state, mr.repo):
         return False
     return own or levels.level(state, mr.repo, user) >= Level.DEVELOPER
@@ -89,7 +89,8 @@ def reset(state: Context, mr: MergeRequest, user: User) -> None:
 
 def pushed(state: Context, mr: MergeRequest, user: User) -> None:
     """Begin to reset approvals after a push, where the project says so."""
-    if not levels.has_tier(state, mr.repo) or not settings.flag(mr.repo, "reset_approvals_on_push"):
+    wanted = mr.repo.gitlab.approvals.get("reset_approvals_on_push", True)
+    if not wanted or not levels.has_tier(state, mr.repo):
         return
     if state.null_reads == 0:
         reset(state, mr, user)
@@ -109,7 +110,7 @@ def required(state: Context, mr: MergeRequest) -> int:
     """How many people must approve; none without Premium."""
     if not levels.has_tier(state, mr.repo):
         return 0
-    return int(str(mr.repo.gitlab.settings.get("approvals_before_merge") or 0))
+    return int(str(mr.repo.gitlab.approvals.get("approvals_before_merge") or 0))
 
 
 def left(state: Context, mr: MergeRequest) -> int:

@@ -296,7 +296,7 @@ def test_labels_are_told_and_remembered(hub: Hub) -> None:
 def test_premium_blocks_on_approvals_and_changes_requested(hub: Hub) -> None:
     mr = hub.merge_request()
     hub.forge.state.data.gitlab.tier = PREMIUM
-    hub.set(approvals_before_merge=1)
+    hub.repo.gitlab.approvals |= {"approvals_before_merge": 1}
     assert hub.settled(1).detailed_merge_status == "not_approved"
     hub.project("ben").mergerequests.get(1).notes.create({"body": "/request_changes"})
     assert hub.settled(1).detailed_merge_status == "requested_changes"
