@@ -17,12 +17,14 @@ from bot.clock import Clock
 from bot.sandbox.api import Links
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.github.deliveries import Deliveries, Payload
+from bot.sandbox.github.door import GitHubDoor, GitHubVisitor
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.memory import Installation
 from bot.sandbox.records.refs import ActivityKind, RefChange
 from bot.sandbox.records.repository import Pull, Repository
 from bot.sandbox.refnames import is_tag
-from bot.sandbox.rules.accounts import Accounts
+from bot.sandbox.rules import pushing
+from bot.sandbox.rules.accounts import Accounts, Caller
 from bot.sandbox.rules.state import ForgeState
 from tests.memory.git import MemoryMirrors
 from tests.simulation import forge_calls, forge_hooks
@@ -140,17 +142,25 @@ class SimulatedForge:
         self.accounts.long_tokens = False
         self.deliveries: deque[OutgoingHook] = deque()
         self.failed: list[tuple[OutgoingHook, datetime]] = []
-        self._hooks = Deliveries(
-            self.state,
-            self.links,
-            send or self.deliveries.append,
-            lambda: f"{drawn.getrandbits(128):032x}",
-            payload,
-        )
+        self._payload, self._drawn = payload, drawn
+        self.door = self._speak(send or self.deliveries.append)
         self._secret = secret
         self._app: App | None = None
         self._talks: Talks | None = None
         self.read = Reading(self)
+
+    # What another forge has in its own way.
+
+    def _speak(self, send: Callable[[OutgoingHook], None]) -> pushing.Door:
+        """Begin to tell of what happens; git's door."""
+        guid = lambda: f"{self._drawn.getrandbits(128):032x}"  # noqa: E731 (short)
+        Deliveries(self.state, self.links, send, guid, self._payload)
+        return GitHubDoor(self.state, self.accounts, self.links.web)
+
+    def visit(self, user: User) -> pushing.Visitor:
+        """Somebody at git's door who needs no token."""
+        door = GitHubDoor(self.state, self.accounts, self.links.web)
+        return GitHubVisitor(door, Caller(user=user))
 
     # Setting it up.
 

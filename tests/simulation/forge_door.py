@@ -9,11 +9,10 @@ from bot.git.port import GitBusyError, GitRefusedError, Pushed, RefUpdate
 from bot.git.process import refusal
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.git import history
+from bot.sandbox.records.accounts import User
 from bot.sandbox.records.refs import ZERO, PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.rules import pushing
-from bot.sandbox.rules.accounts import Caller
-from bot.sandbox.rules.refs import acting
+from bot.sandbox.rules.pushing import Visitor
 from tests.memory.git_objects import MemoryObjects
 from tests.simulation.forge_calls import Fault, ForgeCall
 from tests.simulation.forge_git import MemoryGit
@@ -77,12 +76,14 @@ class Door:
         """
         about = tuple(u.ref for u in updates)
         fault = self._befalls("git push", "push", about, writes=True)
-        caller = self._allowed(credentials, "push", writes=True)
-        done = self.take(caller, objects, updates)
+        visitor = self._allowed(credentials, "push", writes=True)
+        done = self.take(visitor, objects, updates)
         _lost(fault, "push")
         return done
 
-    def take(self, caller: Caller, objects: MemoryObjects, updates: Sequence[RefUpdate]) -> Pushed:
+    def take(
+        self, visitor: Visitor, objects: MemoryObjects, updates: Sequence[RefUpdate]
+    ) -> Pushed:
         """Take a push of somebody who may push.
 
         Raises:
@@ -106,16 +107,14 @@ class Door:
             changes.append(RefChange(ref=str(update.ref), before=before, after=after))
         received = Brought(git.beside(MemoryObjects(fresh)))
         for change in changes:
-            verdict = pushing.judge(
-                state, self._repo, change, received, caller=caller, web=self._forge.links.web
-            )
+            verdict = visitor.judge(self._repo, change, received)
             if verdict.refused:
                 raise GitRefusedError(refusal(_told(change.ref, verdict)))
         git.objects.known.update(fresh)
         if not git.move(changes):
             return Pushed.MOVED
         with self._forge.change():
-            state.refs_changed(self._repo, changes, acting(caller))
+            state.refs_changed(self._repo, changes, acting(visitor))
         return Pushed.DONE
 
     def _befalls(
@@ -130,13 +129,13 @@ class Door:
             raise GitBusyError(f"the {verb} failed: fatal: {fault.message}")
         return fault
 
-    def _allowed(self, credentials: str, verb: str, *, writes: bool) -> Caller:
+    def _allowed(self, credentials: str, verb: str, *, writes: bool) -> Visitor:
         try:
-            caller = self._forge.accounts.caller(f"Basic {_encoded(credentials)}")
-            pushing.allow(self._forge.state, caller, self._repo, writes=writes)
+            visitor = self._forge.door.visitor(f"Basic {_encoded(credentials)}")
+            visitor.allow(self._repo, writes=writes)
         except RefusedError as refused:
             raise GitBusyError(f"the {verb} failed: remote: {refused.message}") from refused
-        return caller
+        return visitor
 
 
 class Brought:
@@ -165,6 +164,13 @@ class Brought:
         while self._git.kind(sha) == "tag":
             sha = self._git.tag(sha).target
         return sha
+
+
+def acting(visitor: Visitor) -> User:
+    """Who pushes, where pushing was allowed."""
+    if visitor.user is None:
+        raise ValueError("nobody pushes")
+    return visitor.user
 
 
 def _encoded(credentials: str) -> str:

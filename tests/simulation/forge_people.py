@@ -14,7 +14,6 @@ from bot.sandbox.git.objects import Ident, Tag
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import Comment, Pull, Repository, Review
-from bot.sandbox.rules import pushing
 from bot.sandbox.rules.accounts import Caller
 from bot.sandbox.rules.permissions import NEEDS
 from lifecycle.names import Ref
@@ -439,13 +438,13 @@ class Actor:
 
     def _move(self, refs: Mapping[str, str], repo: Repository) -> None:
         """Move refs by a push from where they are now."""
-        caller = Caller(user=self.user)
-        pushing.allow(self._state, caller, repo, writes=True)
+        visitor = self._forge.visit(self.user)
+        visitor.allow(repo, writes=True)
         updates = [
             RefUpdate(Ref(ref), repo.refs.get(ref, ""), after) for ref, after in refs.items()
         ]
         door = Door(self._forge, repo, self.login)
-        if door.take(caller, self._mine(repo).objects, updates) is not Pushed.DONE:
+        if door.take(visitor, self._mine(repo).objects, updates) is not Pushed.DONE:
             raise GitRefusedError("the refs could not be moved")
 
     def _mine(self, repo: Repository | None) -> MemoryGit:
