@@ -39,6 +39,7 @@ class Fallen(StrEnum):
     INSTALLATION = "installation"
     ADOPTION = "adoption"
     UNSEEN = "unseen"
+    UNTOLD = "untold"
     EDITED = "edited"
     UNPUBLISHED = "unpublished"
     ACCESS = "access"
@@ -124,7 +125,7 @@ def approvals_of(
                 why = Fallen.CONFIGURATION
             if why is None and not shown_unpublished(proposal, remembered, at=review.at):
                 why = Fallen.UNPUBLISHED
-            fallen[review.author.login] = why or Fallen.UNSEEN
+            fallen[review.author.login] = why or (Fallen.UNSEEN if review.head else Fallen.UNTOLD)
     facts = facts_of(proposal, policy)
     needs = tuple(met(each, standing, facts) for each in needs_of(proposal, policy, rules=rules))
     counted = {who for need in needs for who in need.counted}

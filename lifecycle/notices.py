@@ -4,7 +4,8 @@ Forges notify about comments and mentions, not about check runs, nor about a sum
 edited. So a comment is written where somebody other than the author changed how the proposal
 stands: it went out of date, or its checks fail after somebody else's push or change of the rules;
 and where a change of the rules came into force without the approvals that it needed. Whoever
-makes a draft ready and may not is told as well.
+makes a draft ready and may not is told as well, and who approves where the forge does not tell
+what was approved.
 A hidden record in each comment names the occasion, so that none is told twice.
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 
 from lifecycle import memory, readied
 from lifecycle.actions import Reply
-from lifecycle.approvals import UNPUBLISHED, approvals_of
+from lifecycle.approvals import UNPUBLISHED, approvals_of, too_early, unbound
 from lifecycle.authors import owners
 from lifecycle.commands.parse import parse
 from lifecycle.commands.table import TABLE
@@ -39,7 +40,12 @@ def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]
             text,
             memory.notice_record(occasion, proposal, facts.repository_id),
         )
-        for occasion, text in {**found, **_readied(proposal), **_in_reviews(proposal)}.items()
+        for occasion, text in {
+            **found,
+            **_readied(proposal),
+            **_in_reviews(proposal),
+            **_untold(proposal, remembered),
+        }.items()
         if occasion not in told
     ]
 
@@ -62,6 +68,21 @@ def _in_reviews(proposal: Proposal) -> dict[str, str]:
         )
         for text in proposal.talk.review_texts
         if text.at >= proposal.times.installed_at
+    }
+
+
+def _untold(proposal: Proposal, remembered: Memory) -> dict[str, str]:
+    """Who approved what the forge does not tell: asked once for each approval to give it anew."""
+    if proposal.stage is not Stage.PROPOSED or not proposal.content.approvable:
+        return {}
+    return {
+        f"untold {review.id}": texts.notice(
+            [review.author.login], texts.approval_untold(proposal.place.head)
+        )
+        for review in unbound(proposal, remembered)
+        if not review.head
+        and not review.author.bot
+        and too_early(proposal, remembered, at=review.at, review=review.id) is None
     }
 
 

@@ -182,7 +182,16 @@ class Issue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeReview:
-    """One native review, before git was asked for its trees."""
+    """One native review, before git was asked for its trees.
+
+    Attributes:
+        id: The forge's number; later reviews have higher ones.
+        author: Who reviewed.
+        state: The verdict.
+        head: The commit that was reviewed; "" where the forge does not tell. An approval of that
+            is none, and who gave it is asked to give it anew.
+        at: When it was submitted.
+    """
 
     id: int
     author: Person
@@ -396,6 +405,10 @@ class Forge(Protocol):
     @property
     def checks_hold_text(self) -> bool:
         """Whether a check holds text, annotations and buttons; else the summary tells the text."""
+
+    @property
+    def tells_objections(self) -> bool:
+        """Whether an event, or when a proposal changed last, tells that one was withdrawn."""
 
     @property
     def terms(self) -> Terms:

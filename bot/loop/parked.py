@@ -7,11 +7,14 @@ a sweep has them looked at where something changed that they may wait for.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from bot.loop.changed import is_news, is_old
-from bot.store.values import Parked, Swept
+from bot.store.values import Parked, Swept, Waiting
+
+OBJECTION = "no objection"
+"""The gate that a request for changes holds shut."""
 
 CHECKS_AGAIN = 600.0
 """Seconds after which a sweep has what waits for a check looked at again: an event may be lost."""
@@ -34,6 +37,13 @@ def asks_again(waits: Collection[str], before: Swept | None) -> bool:
     """
     checks = any(gate.startswith("check ") for gate in waits)
     return checks and before is not None and before.age > CHECKS_AGAIN
+
+
+def objected(waiting: Iterable[Waiting]) -> frozenset[int]:
+    """Numbers of the proposals that wait for a request for changes to be withdrawn."""
+    return frozenset(
+        each.number for each in waiting if any(wait.gate == OBJECTION for _, wait in each.waits)
+    )
 
 
 def to_look_at(

@@ -109,8 +109,10 @@ async def sweep(
     refused = await store.proposals.forget_push_refusals(me)  # rules change
     waits = parked.by_key(await store.waits.parked(me, timing.KINDS))
     again = {key for key in waits if parked.asks_again(waits[key], known.get(key))}
+    told = served.forge.tells_objections
+    objected = frozenset[int]() if told else parked.objected(await store.waits.of(me))
     anyhow = {key for key in seen if everything or key.ref in refused or str(key) in again} | {
-        served.key_of(p) for p in pulls if p.number in approved
+        served.key_of(p) for p in pulls if p.number in approved or p.number in objected
     }
     woken = changed.to_look_at(seen, known, anyhow, served.clock.now())
     await _wake(store, woken, BY_SWEEP)
@@ -133,7 +135,9 @@ async def sweep(
     there = [*map(str, seen), *listed, *alone]
     await store.sweeps.keep(me, states, there)
     await _look_at_lost_tags(served, store, tags)
-    return bool(approved or refused or waits) or any(each.unattended for each in seen.values())
+    return bool(approved or objected or refused or waits) or any(
+        each.unattended for each in seen.values()
+    )
 
 
 async def _look_at_closed(

@@ -100,9 +100,9 @@ class Review:
         id: The forge's number.
         author: Who reviewed.
         state: The verdict.
-        head: The commit that was reviewed.
+        head: The commit that was reviewed; "" where the forge does not tell.
         trees: Package to tree at that commit, for each touched package; None when the commit
-            is gone.
+            is gone, or not told.
         at: When it was submitted.
         beside: As in `Content`, at that commit.
         head_at: When the branch last got to that commit before the review; None when the forge

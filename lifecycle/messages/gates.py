@@ -135,6 +135,7 @@ FALLEN: Mapping[Fallen, str] = {
     Fallen.INSTALLATION: "it was given before the App was installed",
     Fallen.ADOPTION: "it was given before the bot kept a record of this proposal",
     Fallen.UNSEEN: "it was given at the same moment as a push",
+    Fallen.UNTOLD: "the forge does not tell which version it was given for",
     Fallen.EDITED: "the comment was edited afterwards",
     Fallen.UNPUBLISHED: "unpublished changes in the base branch were not shown at that time",
     Fallen.ACCESS: "this person may not approve here",

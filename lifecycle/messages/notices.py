@@ -60,6 +60,14 @@ def not_proposed(refused: "Refused") -> str:
     )
 
 
+def approval_untold(head: str) -> str:
+    """A native approval of which the forge does not tell what was approved."""
+    return (
+        "your approval does not count yet: the forge does not tell which version of this it was"
+        f" given for. Review {code(head[:10])}, and comment `/approve`."
+    )
+
+
 def commands_in_review(found: Iterable[str]) -> str:
     """Commands in a review, where they are not obeyed.
 

@@ -744,3 +744,40 @@ def test_an_approval_says_what_it_was_compared_with(words: str) -> None:
 
     assert isinstance(kept, Approval)
     assert kept.origin == OLD
+
+
+# --- approvals of what the forge does not tell ----------------------------------------------------
+
+UNTOLD = review(head=Sha(""), trees=None, head_at=None, at=NOW + timedelta(minutes=5))
+
+
+def test_an_approval_of_an_unknown_version_counts_for_nothing_and_is_asked_for_once() -> None:
+    """The short-cut takes it for one of the head that stands there now."""
+    at_rest = settled(facts(changed(SEEN, reviews=(UNTOLD,))))
+    asked = [c.body for c in at_rest.proposals[0].talk.answers if "does not count yet" in c.body]
+
+    assert why(at_rest) == Fallen.UNTOLD
+    assert decide(at_rest) == []
+    assert asked == [
+        "@approver your approval does not count yet: the forge does not tell which version of this"
+        f" it was given for. Review `{HEAD[:10]}`, and comment `/approve`."
+    ]
+
+
+def test_who_was_asked_for_it_anew_approves_by_a_comment() -> None:
+    """The short-cut lets the approval that does not count stand in the way of the one that does."""
+    asked = settled(facts(changed(SEEN, reviews=(UNTOLD,))))
+    comment = said(APPROVER, "/approve", 900, minutes=9)
+    given = replace(
+        asked, proposals=tuple(changed(p, comments=(comment,)) for p in asked.proposals)
+    )
+
+    assert why(settled(given)) == "counts"
+
+
+def test_nobody_is_asked_for_an_approval_of_what_is_a_draft_or_was_given_too_early() -> None:
+    """The short-cut asks for each that it finds, whenever the bot came."""
+    early = replace(UNTOLD, at=SEEN.times.installed_at)
+    for p in (changed(SEEN, reviews=(UNTOLD,), draft=True), changed(SEEN, reviews=(early,))):
+        answers = settled(facts(p)).proposals[0].talk.answers
+        assert [c.body for c in answers if "does not count yet" in c.body] == []

@@ -330,6 +330,7 @@ class SimulatedRepository(Proposals, Issues, CheckRuns, Branches):
     """One repository for one bot; implements `bot.forges.port.Forge`."""
 
     checks_hold_text = True
+    tells_objections = True
     terms = AS_WRITTEN
 
     async def git_credentials(self) -> str:

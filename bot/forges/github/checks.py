@@ -68,6 +68,7 @@ class CheckRuns(Calls):
     """Checks of one repository."""
 
     checks_hold_text = True
+    tells_objections = True
     terms = AS_WRITTEN
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
