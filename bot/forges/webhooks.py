@@ -4,15 +4,19 @@ Nothing of what a delivery says is believed: it wakes keys, and says what exists
 a look that sees less is known to be too early (docs/design.md, "Work").
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.forges.port import BotIdentity
-from bot.keys import Key, parse
-from bot.store.hints import Hint
+from bot.keys import BaseKey, GroupKey, Key, ProposalKey, RepositoryKey, parse
+from bot.store.hints import NOTHING, Hint
 from bot.store.values import Delivered
+from lifecycle import names
 from lifecycle.identity import RepositoryId
+
+MOST_HEADER = 100
+"""Characters of a header with an id or a kind."""
 
 MOST_TEXT = 1_000
 """Bytes of a text that is a part of a key: a ref on GitHub has at most 255."""
@@ -115,6 +119,98 @@ class WebhookReader(Protocol):
         Raises:
             WebhookError: It is no delivery (400, 415).
         """
+
+
+def short_header(headers: Mapping[str, str], name: str, forge: str) -> str:
+    """A header that must be there, of printable ASCII.
+
+    Args:
+        headers: Names in lower case.
+        name: Which.
+        forge: Whose deliveries have it, for the error: "GitHub".
+
+    Raises:
+        WebhookError: It is missing, or longer than any that a forge sends (400).
+    """
+    value = headers.get(name, "")
+    if not 0 < len(value) <= MOST_HEADER or not value.isascii() or not value.isprintable():
+        raise WebhookError(400, f"{name} is missing or no short text: not {forge}'s.")
+    return value
+
+
+def content_type(headers: Mapping[str, str], taken: Collection[str]) -> str:
+    """The content type, without its parameters.
+
+    Args:
+        headers: Names in lower case.
+        taken: Those that are read.
+
+    Raises:
+        WebhookError: It is another one (415).
+    """
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in taken:
+        raise WebhookError(415, f"The content type is {kind[:100]}. Choose application/json.")
+    return kind
+
+
+def json_object(read: Callable[[], Any]) -> dict[str, Any]:
+    """The payload of a delivery that was verified.
+
+    Args:
+        read: Reads it out of the body.
+
+    Raises:
+        WebhookError: It is no JSON object (400).
+    """
+    try:
+        payload = read()
+    except (ValueError, KeyError, RecursionError) as error:
+        raise WebhookError(400, "The body is no JSON. It was signed, so report this.") from error
+    if not isinstance(payload, dict):
+        raise WebhookError(400, "The body is no JSON object. It was signed, so report this.")
+    return payload
+
+
+def read_with(event: str, make: Callable[[], Delivery]) -> Delivery:
+    """A delivery as an adapter reads it, once it can be stored.
+
+    Raises:
+        WebhookError: A field that is read is not there, or of another kind (400): the forge marks
+            the delivery as failed, and it can be sent again once we read it.
+    """
+    try:
+        delivery = make()
+        check_storable(delivery)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        what = str(error).encode("ascii", "backslashreplace").decode()[:200]
+        raise WebhookError(
+            400,
+            f"A {event} delivery lacks a field that is needed, or has another kind there: {what}."
+            " Report this to the makers of the bot.",
+        ) from error
+    return delivery
+
+
+def wakes_of_branch(
+    repository: RepositoryId, branch: str, default_branch: str, hint: Hint
+) -> Iterator[tuple[Key, Hint]]:
+    """What a push to a branch wakes: its proposal, what it is the base of, and the whole.
+
+    Args:
+        repository: Which.
+        branch: Without `refs/heads/`.
+        default_branch: The repository's.
+        hint: What was pushed.
+    """
+    if names.group_of(branch) is not None:
+        yield GroupKey(repository, branch), hint
+        return
+    yield ProposalKey(repository, repository.number, branch), hint
+    if not branch.startswith(names.DRAFTS):
+        yield BaseKey(repository, branch), NOTHING
+    if branch == default_branch:
+        yield RepositoryKey(repository), NOTHING
 
 
 def check_storable(delivery: Delivery) -> None:

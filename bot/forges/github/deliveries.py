@@ -14,7 +14,7 @@ from bot.forges.github import events
 from bot.forges.github.fields import is_us
 from bot.forges.github.signature import WebhookSignature
 from bot.forges.port import BotIdentity
-from bot.forges.webhooks import Delivery, WebhookError, check_storable
+from bot.forges.webhooks import Delivery, content_type, json_object, read_with, short_header
 from lifecycle.identity import GITHUB
 
 KEPT_HEADERS = frozenset(
@@ -53,9 +53,7 @@ class GitHubWebhooks:
         signature = WebhookSignature(headers.get("x-hub-signature-256", ""), self._secrets)
         _header(headers, "x-github-delivery")
         _header(headers, "x-github-event")
-        kind = _content_type(headers)
-        if kind not in _CONTENT_TYPES:
-            raise WebhookError(415, f"The content type is {kind[:100]}. Choose application/json.")
+        content_type(headers, _CONTENT_TYPES)
         return signature
 
     def read_verified(
@@ -87,52 +85,32 @@ def read_verified(
     """
     guid = _header(headers, "x-github-delivery")
     event = _header(headers, "x-github-event")
-    payload = _parse(_content_type(headers), body)
-    try:
+    payload = _parse(headers, body)
+
+    def made() -> Delivery:
         delivery = _delivery(guid, event, payload, headers, me)
-        if not presses:
-            heard = delivery.wakes.items()
-            nobody = frozenset[str]()
-            wakes = {key: replace(hint, pressed=nobody, rerun=nobody) for key, hint in heard}
-            delivery = replace(delivery, wakes=wakes)
-        check_storable(delivery)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        # GitHub marks it as failed, and it can be redelivered once we read it.
-        what = str(error).encode("ascii", "backslashreplace").decode()[:200]
-        raise WebhookError(
-            400,
-            f"A {event} delivery lacks a field that is needed, or has another kind there: {what}."
-            " Report this to the makers of the bot.",
-        ) from error
-    return delivery
+        if presses:
+            return delivery
+        heard = delivery.wakes.items()
+        nobody = frozenset[str]()
+        wakes = {key: replace(hint, pressed=nobody, rerun=nobody) for key, hint in heard}
+        return replace(delivery, wakes=wakes)
 
-
-def _header(headers: Mapping[str, str], name: str) -> str:
-    value = headers.get(name, "")
-    if not 0 < len(value) <= 100 or not value.isascii() or not value.isprintable():
-        raise WebhookError(400, f"{name} is missing or no short text: not GitHub's.")
-    return value
+    return read_with(event, made)
 
 
 _FORM = "application/x-www-form-urlencoded"
 _CONTENT_TYPES = frozenset({_FORM, "application/json", ""})
 
 
-def _content_type(headers: Mapping[str, str]) -> str:
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
+def _header(headers: Mapping[str, str], name: str) -> str:
+    return short_header(headers, name, "GitHub")
 
 
-def _parse(kind: str, body: bytes) -> events.JSONObject:
-    try:
-        if kind == _FORM:
-            payload = json.loads(parse_qs(body.decode())["payload"][0])
-        else:
-            payload = json.loads(body)
-    except (ValueError, KeyError, RecursionError) as error:
-        raise WebhookError(400, "The body is no JSON. It was signed, so report this.") from error
-    if not isinstance(payload, dict):
-        raise WebhookError(400, "The body is no JSON object. It was signed, so report this.")
-    return payload
+def _parse(headers: Mapping[str, str], body: bytes) -> events.JSONObject:
+    if content_type(headers, _CONTENT_TYPES) == _FORM:
+        return json_object(lambda: json.loads(parse_qs(body.decode())["payload"][0]))
+    return json_object(lambda: json.loads(body))
 
 
 def _delivery(

@@ -25,6 +25,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from bot.forges.webhooks import wakes_of_branch
 from bot.keys import (
     BaseKey,
     CommitKey,
@@ -104,15 +105,8 @@ def _ref(payload: JSONObject) -> Wakes:
 
 
 def _branch(payload: JSONObject, branch: str, hint: Hint) -> Wakes:
-    repository = repository_id(payload)
-    if names.group_of(branch) is not None:
-        yield GroupKey(repository, branch), hint
-        return
-    yield ProposalKey(repository, repository.number, branch), hint
-    if not branch.startswith(names.DRAFTS):
-        yield BaseKey(repository, branch), NOTHING
-    if branch == payload["repository"]["default_branch"]:
-        yield RepositoryKey(repository), NOTHING
+    default = payload["repository"]["default_branch"]
+    return wakes_of_branch(repository_id(payload), branch, default, hint)
 
 
 def _pull_request(payload: JSONObject) -> Wakes:

@@ -1,0 +1,133 @@
+"""GitLab's deliveries: headers and bytes in, one verified value out. Pure.
+
+The secret is checked before anything of the body is parsed, and only fields in use are read; what
+an event wakes stands in `events`. What we caused ourselves wakes nothing, a merge excepted.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+
+from bot.clock import SYSTEM, Clock
+from bot.forges.gitlab import events
+from bot.forges.gitlab.events import Event
+from bot.forges.gitlab.signature import check_secrets, verifier
+from bot.forges.port import BotIdentity
+from bot.forges.webhooks import (
+    MOST_HEADER,
+    Delivery,
+    Signature,
+    content_type,
+    json_object,
+    read_with,
+    short_header,
+)
+from bot.keys import Key
+from bot.store.hints import Hint
+
+KEPT_HEADERS = frozenset(
+    {
+        "content-type",
+        "idempotency-key",
+        "user-agent",
+        "webhook-id",
+        "webhook-timestamp",
+        "x-gitlab-event",
+        "x-gitlab-event-uuid",
+        "x-gitlab-instance",
+        "x-gitlab-webhook-uuid",
+    }
+)
+"""Headers that are stored: an allow-list, since the secret token is one of the headers, and whoever
+sets up a webhook may add more."""
+
+_CONTENT_TYPES = frozenset({"application/json", ""})
+
+
+class GitLabWebhooks:
+    """Reads the deliveries of one instance; implements `bot.forges.webhooks.WebhookReader`.
+
+    Args:
+        forge: Name of the instance.
+        secrets: Secret tokens and signing tokens that are taken; see `signature`.
+        clock: Tells whether a signature is too old.
+
+    Raises:
+        ValueError: There is no secret, or a signing token that is none.
+    """
+
+    def __init__(self, forge: str, secrets: Sequence[bytes], *, clock: Clock = SYSTEM) -> None:
+        check_secrets(secrets)
+        self.forge = forge
+        self._secrets = tuple(secrets)
+        self._clock = clock
+
+    def read_headers(self, headers: Mapping[str, str]) -> Signature:
+        """Refuse what is no delivery before anything of its body is read."""
+        signature = verifier(headers, self._secrets, self._clock)
+        short_header(headers, "x-gitlab-event", "GitLab")
+        content_type(headers, _CONTENT_TYPES)
+        return signature
+
+    def read_verified(
+        self, headers: Mapping[str, str], body: bytes, me: BotIdentity | None = None
+    ) -> Delivery:
+        """Say what to look at again, of a delivery that was verified."""
+        return read_verified(self.forge, headers, body, me)
+
+
+def read_verified(
+    forge: str, headers: Mapping[str, str], body: bytes, me: BotIdentity | None = None
+) -> Delivery:
+    """Say what to look at again, of a delivery that was verified.
+
+    Args:
+        forge: Name of the instance.
+        headers: Request headers, names in lower case.
+        body: Request body, byte for byte as received.
+        me: Who we are; None while it is not known.
+
+    Raises:
+        WebhookError: It is no delivery (400, 415).
+    """
+    content_type(headers, _CONTENT_TYPES)
+    payload = json_object(lambda: json.loads(body))
+    event = Event(forge, delivery_id(headers, body), events.kind_of(payload), payload)
+    return read_with(event.kind or "GitLab", lambda: _delivery(event, headers, me))
+
+
+def delivery_id(headers: Mapping[str, str], body: bytes) -> str:
+    """Return what tells one delivery from the next, and is the same when it is sent again.
+
+    `Idempotency-Key`, since GitLab 17.4. Before, the event's UUID is all there is, and what one
+    event sets off has the same one: the body tells those apart.
+
+    Raises:
+        WebhookError: The key is no short text (400).
+    """
+    if headers.get("idempotency-key"):
+        return short_header(headers, "idempotency-key", "GitLab")
+    digest = hashlib.sha256(body).hexdigest()[:32]
+    uuid = headers.get("x-gitlab-event-uuid", "")
+    known = uuid.isascii() and uuid.isprintable() and 0 < len(uuid) < MOST_HEADER - len(digest)
+    return f"{uuid}-{digest}" if known else digest
+
+
+def _delivery(event: Event, headers: Mapping[str, str], me: BotIdentity | None) -> Delivery:
+    ours = event.is_by(me)
+    # What several changes of one push wake alike is wanted together.
+    wakes: dict[Key, Hint] = {}
+    for key, hint in events.own_wakes(event) if ours else events.wakes(event):
+        wakes[key] = wakes[key] | hint if key in wakes else hint
+    return Delivery(
+        id=event.guid,
+        event=event.kind,
+        action=event.action,
+        repository_id=event.repository,
+        repository=event.full_name,
+        installation_id=None,
+        sender=event.sender[1],
+        headers={name: value for name, value in headers.items() if name in KEPT_HEADERS},
+        wakes=wakes,
+        ignored="" if wakes else events.why_ignored(event, ours=ours),
+    )
