@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from bot.clock import SYSTEM, Clock
 from bot.forges.gitlab import events
 from bot.forges.gitlab.events import Event
-from bot.forges.gitlab.signature import check_secrets, verifier
+from bot.forges.gitlab.signature import Secrets
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import (
     MOST_HEADER,
@@ -49,22 +49,29 @@ class GitLabWebhooks:
 
     Args:
         forge: Name of the instance.
-        secrets: Secret tokens and signing tokens that are taken; see `signature`.
+        tokens: Secret tokens that are taken; see `Secrets`.
+        signing: Signing tokens, likewise.
         clock: Tells whether a signature is too old.
 
     Raises:
         ValueError: There is no secret, or a signing token that is none.
     """
 
-    def __init__(self, forge: str, secrets: Sequence[bytes], *, clock: Clock = SYSTEM) -> None:
-        check_secrets(secrets)
+    def __init__(
+        self,
+        forge: str,
+        tokens: Sequence[bytes],
+        signing: Sequence[bytes] = (),
+        *,
+        clock: Clock = SYSTEM,
+    ) -> None:
         self.forge = forge
-        self._secrets = tuple(secrets)
+        self._secrets = Secrets(tokens, signing)
         self._clock = clock
 
     def read_headers(self, headers: Mapping[str, str]) -> Signature:
         """Refuse what is no delivery before anything of its body is read."""
-        signature = verifier(headers, self._secrets, self._clock)
+        signature = self._secrets.verifier(headers, self._clock)
         short_header(headers, "x-gitlab-event", "GitLab")
         content_type(headers, _CONTENT_TYPES)
         return signature

@@ -1,8 +1,7 @@
 """What GitLab's webhooks show of a secret: a token as it is, or a signature of the body.
 
-A secret that begins with `whsec_` is a signing token, any other one the secret token. Who signs
-is held to the signature; a delivery without one is held to the secret token, where there is one.
-Nothing of what was sent is ever said again.
+Who signs is held to the signature; a delivery without one is held to the secret token, where there
+is one. Nothing of what was sent is ever said again.
 
 Source: https://docs.gitlab.com/user/project/integrations/webhooks/,
 https://www.standardwebhooks.com/
@@ -18,60 +17,53 @@ from datetime import timedelta
 from bot.clock import SYSTEM, Clock
 from bot.forges.webhooks import MOST_HEADER, Signature, WebhookError
 
-SIGNING = b"whsec_"
-"""What a signing token begins with."""
-
 SKEW = timedelta(minutes=5)
 """By how much the time in a signature may differ from ours; later it may be a replay."""
 
 _WHERE = "Set one secret in both the webhook and the settings of the bot"
 
 
-def verifier(
-    headers: Mapping[str, str], secrets: Sequence[bytes], clock: Clock = SYSTEM
-) -> Signature:
-    """Choose how a delivery is verified.
+class Secrets:
+    """What is set on the webhooks of an instance, several of each while one is being replaced.
 
     Args:
-        headers: Names in lower case.
-        secrets: Those set on the webhooks, several while one is being replaced; at least one.
-        clock: Tells whether a signature is too old.
+        tokens: Secret tokens.
+        signing: Signing tokens, as GitLab shows them: `whsec_` and Base64.
 
     Raises:
-        WebhookError: What has to be shown is missing, or is no such thing (401).
-        ValueError: There is no secret, or a signing token that is none.
+        ValueError: There is none, one is empty, or a signing token is no such thing.
     """
-    check_secrets(secrets)
-    keys = [_key(each) for each in secrets if each.startswith(SIGNING)]
-    tokens = [each for each in secrets if not each.startswith(SIGNING)]
-    if keys and (headers.get("webhook-signature") or not tokens):
-        return _Signed(headers, keys, clock)
-    return _Token(headers.get("x-gitlab-token", ""), tokens)
+
+    def __init__(self, tokens: Sequence[bytes], signing: Sequence[bytes] = ()) -> None:
+        if not (tokens or signing) or not all(tokens):
+            raise ValueError("a webhook needs a secret, and none may be empty")
+        self._tokens = tuple(tokens)
+        self._keys = tuple(_key(each) for each in signing)
+
+    def verifier(self, headers: Mapping[str, str], clock: Clock = SYSTEM) -> Signature:
+        """Choose how a delivery is verified.
+
+        Args:
+            headers: Names in lower case.
+            clock: Tells whether a signature is too old.
+
+        Raises:
+            WebhookError: What has to be shown is missing, or is no such thing (401).
+        """
+        if self._keys and (headers.get("webhook-signature") or not self._tokens):
+            return _Signed(headers, self._keys, clock)
+        return _Token(headers.get("x-gitlab-token", ""), self._tokens)
 
 
-def check_secrets(secrets: Sequence[bytes]) -> None:
-    """Refuse secrets by which nothing can be verified.
-
-    Raises:
-        ValueError: There is none, one is empty, or a signing token is none.
-    """
-    if not secrets or not all(secrets):
-        raise ValueError("a webhook needs a secret, and none may be empty")
-    for secret in secrets:
-        if secret.startswith(SIGNING) and not _key(secret):
-            raise ValueError("a signing token has Base64 after `whsec_`")
-
-
-def _key(secret: bytes) -> bytes:
-    """The key in a signing token.
-
-    Raises:
-        ValueError: It is no Base64.
-    """
+def _key(signing: bytes) -> bytes:
+    """The key in a signing token."""
     try:
-        return base64.b64decode(secret.removeprefix(SIGNING), validate=True)
-    except binascii.Error as error:
-        raise ValueError("a signing token has Base64 after `whsec_`") from error
+        key = base64.b64decode(signing.removeprefix(b"whsec_"), validate=True)
+    except binascii.Error:
+        key = b""
+    if not key:
+        raise ValueError("a signing token is `whsec_` and Base64, as GitLab shows it")
+    return key
 
 
 class _Token:

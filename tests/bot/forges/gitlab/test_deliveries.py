@@ -31,7 +31,7 @@ class Stopped(SystemClock):
         return NOW
 
 
-def headers_of(body: bytes = b"{}", **more: str) -> dict[str, str]:
+def headers_of(**more: str) -> dict[str, str]:
     named = {name.replace("_", "-"): value for name, value in more.items()}
     return {"content-type": "application/json", "x-gitlab-event": "Push Hook"} | named
 
@@ -48,7 +48,9 @@ def signed(body: bytes, key: bytes = SIGNING, at: datetime = NOW) -> dict[str, s
 
 
 def taken(secrets: list[bytes], headers: Mapping[str, str], body: bytes = b"{}") -> None:
-    reader = GitLabWebhooks("gitlab", secrets, clock=Stopped())
+    signing = [secret for secret in secrets if secret.startswith(b"whsec_")]
+    tokens = [secret for secret in secrets if secret not in signing]
+    reader = GitLabWebhooks("gitlab", tokens, signing, clock=Stopped())
     signature = reader.read_headers(headers)
     for at in range(0, len(body), 7):
         signature.update(body[at : at + 7])
@@ -138,11 +140,16 @@ def test_a_form_is_refused_before_its_body_is_read() -> None:
         taken([b"hush"], headers_of(x_gitlab_token="hush") | {"content-type": "text/plain"})
 
 
-@pytest.mark.parametrize("secrets", [[], [b""], [b"whsec_no Base64!"], [b"whsec_"]])
-def test_secrets_that_verify_nothing_are_refused_at_the_start(secrets: list[bytes]) -> None:
+@pytest.mark.parametrize(
+    ("tokens", "signing"),
+    [([], []), ([b""], []), ([b"hush"], [b"whsec_no Base64!"]), ([], [b"whsec_"])],
+)
+def test_secrets_that_verify_nothing_are_refused_at_the_start(
+    tokens: list[bytes], signing: list[bytes]
+) -> None:
     """Fails when an empty secret fits an empty header."""
-    with pytest.raises(ValueError, match=r"secret|Base64"):
-        GitLabWebhooks("gitlab", secrets)
+    with pytest.raises(ValueError, match=r"secret|signing token"):
+        GitLabWebhooks("gitlab", tokens, signing)
 
 
 def test_a_delivery_is_the_same_when_it_is_sent_again() -> None:
