@@ -38,6 +38,11 @@ def heard(text: str) -> str:
     return text.replace("GitLab", "GitHub")
 
 
+def called(login: str) -> str:
+    """Return what the stories call somebody: the bot is a plain account here."""
+    return "porchbot[bot]" if login == NAME else login
+
+
 class GitLabPerson(Person):
     """Somebody with an account at GitLab; `api_url` is the instance."""
 
@@ -232,7 +237,11 @@ class GitLabPerson(Person):
         for thread in self._request(number).discussions.list(get_all=True):
             note = thread.attributes["notes"][0]
             position = note.get("position")
-            if position and note["author"]["username"] == self.bot and not note.get("resolved"):
+            if (
+                position
+                and called(note["author"]["username"]) == self.bot
+                and not note.get("resolved")
+            ):
                 found.append(
                     Remark(
                         path=position["new_path"],
@@ -249,7 +258,7 @@ class GitLabPerson(Person):
             Said(
                 id=each.id,
                 body=heard(each.body),
-                author=each.author["username"],
+                author=called(each.author["username"]),
                 at=datetime.fromisoformat(each.created_at),
             )
             for each in found
@@ -260,7 +269,9 @@ class GitLabPerson(Person):
         """As `Person` has it."""
         found = self._request(number).notes.get(comment).awardemojis.list(get_all=True)
         return {
-            _EMOJI.get(each.name, each.name) for each in found if each.user["username"] == self.bot
+            _EMOJI.get(each.name, each.name)
+            for each in found
+            if called(each.user["username"]) == self.bot
         }
 
 
@@ -272,7 +283,7 @@ def _pull(request: Any) -> Pull:
         number=request.iid,
         title=heard(request.title),
         body=heard(request.description or ""),
-        author=request.author["username"],
+        author=called(request.author["username"]),
         draft=request.draft,
         open=request.state == "opened",
         merged=merged,
@@ -280,7 +291,7 @@ def _pull(request: Any) -> Pull:
         head_ref=request.source_branch,
         base_ref=request.target_branch,
         merge_commit=next(sha for sha in commits if sha) if merged else "",
-        merged_by=merged_by.get("username", ""),
+        merged_by=called(merged_by.get("username", "")),
         labels=frozenset(request.labels),
         assigned=tuple(sorted(each["username"] for each in request.assignees)),
     )

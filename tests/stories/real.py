@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bot.sandbox.serve import SandboxForge
 from bot.serve import ALL, Parts, running
 from bot.settings import Settings
+from lifecycle.identity import GITHUB
 from tests.bot.signing.signed import key_text
 from tests.databases import delete_rows
 from tests.memory.pipeline import PipelineMaker
@@ -62,6 +63,7 @@ class RealWorld(World):
     people: Mapping[str, Person]
     environment: dict[str, str]
     port: int
+    name: str = GITHUB
     patience: float = PATIENCE
     """Seconds that the bot may take to come to rest."""
     parts: Parts = ALL
@@ -199,7 +201,7 @@ class RealWorld(World):
         """Wake everything, or the sweep that is named, as its timer does."""
         import psycopg
 
-        key = f"github:app:sweep:{which}" if which else "github:app:installations"
+        key = f"{self.name}:app:{'sweep:' + which if which else 'installations'}"
         with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
             db.execute(
                 "INSERT INTO work (key) VALUES (%s)"
@@ -268,7 +270,7 @@ def world(
         source: A repository or bundle to start from instead.
     """
     private, public = keys()
-    source = source or _source(config)
+    source = source or beginning(config)
     with SandboxForge(folder / "forge") as forge:
         for login in ROLES:
             forge.state.add_user(login)
@@ -306,21 +308,11 @@ def world(
             )
             for login in ROLES
         }
-        signing = folder / "signing"
-        signing.write_text(key_text())
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "DATABASE_URL": database_url,
-            "PORCHBOT_LISTEN": f"127.0.0.1:{port}",
+        environment = surroundings(folder, database_url, runner, port) | {
             "PORCHBOT_GITHUB_APP_ID": str(APP_ID),
             "PORCHBOT_GITHUB_PRIVATE_KEY": private,
             "PORCHBOT_WEBHOOK_SECRETS": SECRET,
             "PORCHBOT_GITHUB_API_URL": forge.api_url,
-            "PORCHBOT_RUNNER_ADDRESS": runner,
-            "PORCHBOT_SIGNING_KEY_FILES": str(signing),
-            "PORCHBOT_STATE": str(folder / "state"),
-            "PORCHBOT_ONBOARDING": "off",
         }
         made = RealWorld(forge, repository, app, people, environment, port)
         try:
@@ -329,8 +321,24 @@ def world(
             made.stop_bot()
 
 
+def surroundings(folder: Path, database_url: str, runner: str, port: int) -> dict[str, str]:
+    """The environment of a bot, but for what it is at its forge."""
+    signing = folder / "signing"
+    signing.write_text(key_text())
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "DATABASE_URL": database_url,
+        "PORCHBOT_LISTEN": f"127.0.0.1:{port}",
+        "PORCHBOT_RUNNER_ADDRESS": runner,
+        "PORCHBOT_SIGNING_KEY_FILES": str(signing),
+        "PORCHBOT_STATE": str(folder / "state"),
+        "PORCHBOT_ONBOARDING": "off",
+    }
+
+
 @cache  # no story writes to it
-def _source(config: str | None) -> Path:
+def beginning(config: str | None) -> Path:
     """A repository whose main branch has a package and a configuration."""
     folder = Path(_sources().name) / str(hash(config))
     folder.mkdir()

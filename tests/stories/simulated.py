@@ -189,7 +189,7 @@ class SimulatedWorld(World):
 
     def sweep(self, which: str = "") -> None:
         """As `World` has it."""
-        self.wake(f"github:app:sweep:{which}" if which else "github:app:installations")
+        self.wake(f"{self.name}:app:{'sweep:' + which if which else 'installations'}")
 
     def wake(self, key: str) -> None:
         """As `World` has it."""

@@ -188,7 +188,7 @@ def test_three_large_teams_cost_three_requests_a_minute(staged: Staging) -> None
 def _look(play: World) -> tuple[int, int]:
     """A look at the proposal: its requests without those for teams, and these."""
     mark = play.forge.faults.mark()
-    play.wake(f"github:{play.repository.id}:proposal:{play.repository.id}:{BRANCH}")
+    play.wake(f"{play.name}:{play.repository.id}:proposal:{play.repository.id}:{BRANCH}")
     play.rests()
     made = play.forge.faults.counts(BOT, since=mark)
     teams = sum(count for name, count in made.items() if "/teams/" in name)

@@ -113,7 +113,7 @@ def test_what_is_shown_there_can_be_stopped_and_resumed_there(stage: World) -> N
     stage.rests()
     answers = [c.body for c in issue.get_comments() if "porchbot:record" in c.body]
     assert len(answers) == 5
-    stage.wake(f"github:{stage.repository.id}:dashboard")
+    stage.wake(f"{stage.name}:{stage.repository.id}:dashboard")
     stage.rests()
     assert len([c for c in issue.get_comments() if "porchbot:record" in c.body]) == 5
 
@@ -138,7 +138,7 @@ def test_on_a_locked_issue_what_is_asked_for_is_done_once_and_shown(stage: World
     stage.author.waits_for_answer(number, "is frozen")
     shows(stage, "`approver` froze everything: incident")
     stage.approver.says(number, "/approve")
-    stage.wake(f"github:{stage.repository.id}:dashboard")
+    stage.wake(f"{stage.name}:{stage.repository.id}:dashboard")
     stage.rests()
 
     assert stage.failing() == []

@@ -105,7 +105,7 @@ def test_a_sweep_looks_at_what_the_defaults_let_through_alone(
         head = stage.author.pull(number).head
         for _ in range(2):  # of what changed lately, a sweep has everything looked at
             minutes_pass(stage, 3)
-            stage.wake(f"github:{stage.repository.id}:repository")
+            stage.wake(f"{stage.name}:{stage.repository.id}:repository")
             stage.rests()
         assert stage.author.tags() == {}
         stage.stop_bot()

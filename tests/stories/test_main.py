@@ -141,7 +141,7 @@ def test_a_look_that_changes_nothing_makes_at_most_seven_calls(play: RealWorld) 
     mark = play.forge.faults.mark()
 
     me = play.repository.id
-    play.wake(f"github:{me}:proposal:{me}:drafts/net/core/w")
+    play.wake(f"{play.name}:{me}:proposal:{me}:drafts/net/core/w")
     counts = wait_for(
         "the look", lambda: play.forge.faults.counts("porchbot[bot]", since=mark) or None
     )

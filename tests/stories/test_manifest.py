@@ -68,7 +68,7 @@ def test_the_manifest_asks_for_what_is_used_and_no_more(stage: RealWorld) -> Non
     group = wait_for("the group", grouped)
     stage.owner.reports(group.head_sha, "security-scan")
     author.waits_for_tag("net/core/v1")
-    stage.wake(f"github:{stage.repository.id}:dashboard")
+    stage.wake(f"{stage.name}:{stage.repository.id}:dashboard")
     wait_for("the dashboard", lambda: bool(stage.repository.issues) or None)
     stage.rests()
     stage.forge.state.admin.rename(stage.repository, "platform")

@@ -122,10 +122,10 @@ def test_what_was_merged_before_a_check_ended_is_tagged_then(
                 play.forge.faults.hooks.drop(event, None)
         scans(play, scanner(play), head)
         if not told:
-            play.wake(f"github:{play.repository.id}:repository")
+            play.wake(f"{play.name}:{play.repository.id}:repository")
             play.rests()
             minutes_pass(play, 11)
-            play.wake(f"github:{play.repository.id}:repository")
+            play.wake(f"{play.name}:{play.repository.id}:repository")
         play.author.waits_for_tag("net/core/v1")
 
 
@@ -147,7 +147,7 @@ def test_a_check_of_a_forks_head_that_ends_after_the_merge_is_heard(staged: Stag
         scans(play, app, head)
         play.rests()
         assert play.author.tags() == {}
-        play.wake(f"github:{play.repository.id}:commit:{head}")
+        play.wake(f"{play.name}:{play.repository.id}:commit:{head}")
         play.author.waits_for_tag("net/core/v1")
 
 

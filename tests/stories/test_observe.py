@@ -137,7 +137,7 @@ def _happens(stage: World, number: int) -> None:
         stage.rests()
     author.pushes(BRANCH, unlabelled("net/core"))
     stage.rests()
-    stage.wake(f"github:{stage.repository.id}:commit:{author.pull(number).head}")
+    stage.wake(f"{stage.name}:{stage.repository.id}:commit:{author.pull(number).head}")
     author.pushes("drafts/net/other/w", package("net/other"))
     owner.deletes("tags/net/edge/v1")
     tip = stage.repository.branch("main")
@@ -153,7 +153,7 @@ def _happens(stage: World, number: int) -> None:
     stage.forge.faults.fail("POST /graphql", 403, {"message": "no"}, times=30, caller=BOT)
     for _ in range(4):
         approver.says(number, "/why")
-        stage.wake(f"github:{stage.repository.id}:proposal:{stage.repository.id}:{BRANCH}")
+        stage.wake(f"{stage.name}:{stage.repository.id}:proposal:{stage.repository.id}:{BRANCH}")
         stage.rests()
 
 

@@ -60,7 +60,7 @@ def a_required_status_of_others_is_waited_for(stage: SimulatedWorld) -> None:
 def a_repository_has_its_dashboard(stage: SimulatedWorld) -> None:
     _proposed(stage)
     stage.rests()
-    stage.wake(f"github:{stage.repository.id}:dashboard")
+    stage.wake(f"{stage.name}:{stage.repository.id}:dashboard")
     wait_for("the dashboard", lambda: bool(stage.repository.issues) or None, PATIENCE)
 
 

@@ -163,7 +163,7 @@ def test_a_branch_that_is_named_like_a_group_is_none(play: World) -> None:
             named = f"gh-readonly-queue/{base}/pr-{number}-{play.repository.branch('main')}"
             play.author.makes_ref(f"heads/{named}", head)
     play.rests()
-    play.wake(f"github:{play.repository.id}:repository")
+    play.wake(f"{play.name}:{play.repository.id}:repository")
     play.rests()
 
     assert [conclusion(play, head, f"porchbot/{n}") for n in ("render", "publish")] == ["none"] * 2
@@ -183,7 +183,7 @@ def test_each_entry_counts_where_only_the_head_of_a_group_has_to_be_green(play: 
         play.approver.says(number, "/approve")
         wait_for(f"#{number} to be queued", partial(was_queued, play, number))
     play.forge.faults.clear()
-    play.wake(f"github:{play.repository.id}:repository")
+    play.wake(f"{play.name}:{play.repository.id}:repository")
     wait_for("the second to leave", lambda: dequeued(play, other) or None)
     play.rests()
 
@@ -224,7 +224,7 @@ def test_a_group_that_is_proposed_elsewhere_is_green_for_nobody(play: World, is_
     again = play.author.opens("carrier", "T", base="side").number
     play.rests()
     minutes_pass(play, 2)  # what was written lately is not written again
-    play.wake(f"github:{play.repository.id}:repository")
+    play.wake(f"{play.name}:{play.repository.id}:repository")
     play.rests()
     assert conclusion(play, head) is None
 
@@ -263,7 +263,7 @@ def test_a_group_that_no_webhook_told_of_is_found_by_the_sweep(play: World) -> N
     play.rests()
     assert conclusion(play, found.head_sha) == "none"
 
-    play.wake(f"github:{play.repository.id}:repository")
+    play.wake(f"{play.name}:{play.repository.id}:repository")
     play.author.waits_for_tag("net/core/v2")
     assert conclusion(play, found.head_sha) == "success"
     play.forge.faults.clear()

@@ -46,7 +46,7 @@ def test_the_return_of_the_runner_is_noticed_at_once(
     play.rests()
     # The forge refuses something else in the repository: all that is known of it is asked anew.
     play.forge.faults.fail("GET */pulls", 403, caller=ME)
-    play.wake(f"github:{play.repository.id}:base:main")
+    play.wake(f"{play.name}:{play.repository.id}:base:main")
     wait_for("the refusal", lambda: _failed(play) or None)
     play.rests()
     play.database("UPDATE work SET due = due + interval '1 hour' WHERE due > now()")
@@ -90,7 +90,10 @@ def _said(play: RealWorld, number: int, key: str) -> None:
 def test_a_look_that_crashes_is_told_once_and_taken_back(play: RealWorld) -> None:
     """Short-cuts refused: telling only the log; telling it at each try, or again after a restart;
     leaving what was said, or a check that was green."""
-    author, key = play.author, f"github:{play.repository.id}:proposal:{play.repository.id}:change/w"
+    author, key = (
+        play.author,
+        f"{play.name}:{play.repository.id}:proposal:{play.repository.id}:change/w",
+    )
     author.pushes("change/w", package("net/core"))
     number = author.opens("change/w", "w").number
     author.waits_for_check(number, "porchbot/validate", "success")
@@ -116,7 +119,7 @@ def test_a_look_that_crashes_is_told_once_and_taken_back(play: RealWorld) -> Non
     assert "could not" not in author.checks(head)["porchbot/publish"].title
 
     # The base's look, which publishes, breaks in the same way.
-    base = f"github:{play.repository.id}:base:main"
+    base = f"{play.name}:{play.repository.id}:base:main"
     faults.fail("GET */pulls", 200, [{"number": "seven"}], times=None, caller=ME)
     play.database(f"INSERT INTO candidate VALUES ({play.repository.id}, 'main', {number})")
     play.wake(base)

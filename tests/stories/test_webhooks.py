@@ -167,7 +167,7 @@ def test_a_delivery_sent_again_is_stored_once_and_wakes_again(play: RealWorld) -
     play.rests()
     body = pushed(play, BRANCH)
     me = play.repository.id
-    wanted = f"SELECT wanted FROM work WHERE key = 'github:{me}:proposal:{me}:{BRANCH}'"
+    wanted = f"SELECT wanted FROM work WHERE key = '{play.name}:{me}:proposal:{me}:{BRANCH}'"
     before = play.database(wanted)[0][0]
 
     for _ in range(2):

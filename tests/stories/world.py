@@ -16,6 +16,7 @@ from bot.sandbox.api import Exchange
 from bot.sandbox.faults.calls import Faults
 from bot.sandbox.rules.state import ForgeState
 from cadlib import yaml
+from lifecycle.identity import GITHUB
 from tests.stories.people import Person, wait_for
 
 APP_ID = 1001
@@ -117,12 +118,14 @@ class World(ABC):
     """One repository on one forge, with people and a bot that can be started and stopped.
 
     Attributes:
+        name: Which forge: the first part of keys.
         forge: The forge.
         repository: The forge's record of the repository.
         app: The forge's record of the bot's App.
         people: By login.
     """
 
+    name = GITHUB
     forge: Forge
     repository: Any
     app: Any

@@ -37,7 +37,6 @@ def people(forge: SandboxForge, tmp_path: Path) -> dict[str, GitLabPerson]:
             forge.clone_url("acme", "blueprints"),
             "acme/blueprints",
             tmp_path / login,
-            bot="porchbot",
         )
         for login in ("acme", "porchbot", *ROLES)
     }
@@ -76,7 +75,7 @@ def test_from_a_push_to_a_tag(people: dict[str, GitLabPerson]) -> None:
     assert author.summary(1) == "<!-- porchbot:summary -->\nOurs"
     wrong = author.says(1, "wrong")
     author.erases(1, wrong)
-    assert [each.author for each in author.comments(1)] == ["author", "porchbot"]
+    assert [each.author for each in author.comments(1)] == ["author", "porchbot[bot]"]
     assert author.reactions(1, said) == set()
 
     bot.reports(head, "porchbot/validate", "pending")

@@ -1,0 +1,66 @@
+"""The stage with everything that the bot has in operation, at GitLab; see `real`."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bot.sandbox.serve import SandboxForge
+from tests.ports import free_port
+from tests.stories.gitlab_people import NAME, GitLabPerson
+from tests.stories.people import Person
+from tests.stories.real import RealWorld, beginning, surroundings
+from tests.stories.world import CONFIG, ROLES, SECRET, seconds_pass
+
+HEARD = (
+    "push_events",
+    "tag_push_events",
+    "merge_requests_events",
+    "note_events",
+    "issues_events",
+    "pipeline_events",
+    "job_events",
+    "emoji_events",
+)
+"""What the bot's webhook is told of, as `porchbot setup gitlab` asks for it."""
+
+
+@contextmanager
+def gitlab_world(
+    folder: Path, database_url: str, runner: str, *, config: str | None = CONFIG
+) -> Iterator[RealWorld]:
+    """As `real.world`; the bot is an account with a token, and the project has its webhook."""
+    with SandboxForge(folder / "forge", dialect="gitlab") as forge:
+        state = forge.state
+        for login in (*ROLES, "acme", NAME):
+            state.add_user(login)
+        repository = state.add_repository("acme", "blueprints", beginning(config))
+        repository.has_issues = False
+        for login, role in {**ROLES, NAME: "maintain"}.items():
+            state.add_member(repository, login, role)
+        port = free_port()
+        people: Mapping[str, Person] = {
+            login: GitLabPerson(
+                login,
+                forge.token(login),
+                forge.web_url,
+                forge.clone_url("acme", "blueprints"),
+                "acme/blueprints",
+                folder / "people" / login,
+                lambda: seconds_pass(forge, 1),
+            )
+            for login in ROLES
+        }
+        owner = people["owner"]
+        assert isinstance(owner, GitLabPerson)
+        url = f"http://127.0.0.1:{port}/webhooks/gitlab"
+        owner.project.hooks.create({"url": url, "token": SECRET, **dict.fromkeys(HEARD, True)})
+        environment = surroundings(folder, database_url, runner, port) | {
+            "PORCHBOT_GITLAB_URL": forge.web_url,
+            "PORCHBOT_GITLAB_TOKEN": forge.token(NAME),
+            "PORCHBOT_GITLAB_WEBHOOK_SECRETS": SECRET,
+        }
+        made = RealWorld(forge, repository, None, people, environment, port, name="gitlab")
+        try:
+            yield made
+        finally:
+            made.stop_bot()
