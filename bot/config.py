@@ -205,9 +205,10 @@ class Check(Strict):
     name: Annotated[str, AfterValidator(_check_name), Field(min_length=1, max_length=250)]
     """Its name, or the context of the status."""
 
-    app: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,99}$")] = ""
-    """The App that has to report it, by the name in its address, such as `github-actions`. Another
-    App's check of that name does not count then; left out, anybody's does."""
+    app: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")] = ""
+    """The App that has to report it, by the name in its address, such as `github-actions`; on
+    GitLab the login of the user who reports it. Another's check of that name does not count then;
+    left out, anybody's does."""
 
 
 def _check(given: object) -> object:

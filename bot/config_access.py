@@ -23,10 +23,14 @@ from lifecycle.messages import configuration as texts
 from lifecycle.policy import AccessRule
 
 _ROLES = tuple(str(role) for role in Role if role > Role.NONE)
-_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_LOGIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _SLUG = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
-_NAMED = {"user": _LOGIN, "app": _SLUG, "team": _SLUG}
-_SPELLED = rf"role:({'|'.join(_ROLES)})|user:{_LOGIN.pattern}|(app|team):{_SLUG.pattern}|codeowners"
+_GROUP = re.compile(rf"{_SLUG.pattern}(/{_SLUG.pattern}){{0,20}}")
+_NAMED = {"user": _LOGIN, "app": _SLUG, "team": _SLUG, "group": _GROUP}
+_SPELLED = (
+    rf"role:({'|'.join(_ROLES)})|user:{_LOGIN.pattern}|(app|team):{_SLUG.pattern}"
+    rf"|group:{_GROUP.pattern}|codeowners"
+)
 _SOURCE_SCHEMA: dict[str, Any] = {"pattern": f"^({_SPELLED})$"}
 _APP_SCHEMA: dict[str, Any] = {"pattern": f"^app:{_SLUG.pattern}$"}
 _KEEPER_SCHEMA: dict[str, Any] = {"pattern": f"^({_SPELLED.removesuffix('|codeowners')})$"}
@@ -119,9 +123,10 @@ class Approve(Strict):
     """Whose approval counts, any of: `role:read`, `role:triage`, `role:write`, `role:maintain`,
     `role:admin` (that role or a higher one), `user:<login>` (whoever has that login: in a public
     repository prefer teams, since a login that was given up can be taken by others), `team:<name>`
-    (of the organization that owns the repository, with its child teams), `codeowners` (of each
-    changed file, as the base branch has it), `app:<name>` (a GitHub App; machines count only where
-    they are named)."""
+    (of the organization that owns the repository, with its child teams; on GitLab a group beside
+    the project or above it), `group:<path>` (a group of GitLab by its whole path), `codeowners`
+    (of each changed file, as the base branch has it), `app:<name>` (a GitHub App; machines count
+    only where they are named)."""
 
     self_: bool = Field(False, alias="self")
     """Authors may approve their own work."""
@@ -319,7 +324,7 @@ def _as_source(text: str) -> Source:
             return OwnersSource()
         case "author":
             return AuthorSource()
-        case "team":
+        case "team" | "group":
             return TeamSource(rest)
         case "app":
             return AppSource(rest)

@@ -3,8 +3,9 @@
 Rules:
 
 1. A reference names repository, commit in full, and file. It is read from `<owner>/.porchbot` or
-   `<owner>/.github` only, and only at a commit that its default branch holds: forges show commits
-   of forks under the name of what they were forked from.
+   `<owner>/.github` only, where owners are groups within groups of one above too, and only at a
+   commit that its default branch holds: forges show commits of forks under the name of what they
+   were forked from.
 2. Mappings are united key by key, the own file first; lists and single values replace. `version`,
    `packages` and `mode` are each repository's own.
 3. Each file is judged alone by the rules of `.porchbot.yaml`, and then the union. What cannot be
@@ -32,10 +33,11 @@ MOST_FILES: Final = 3
 MOST_BYTES: Final = 256 * 1024
 
 PATTERN: Final = (
-    r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/\.[a-z]{1,20}@[0-9a-f]{40}"
+    r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,20}"
+    r"/\.[a-z]{1,20}@[0-9a-f]{40}"
     r":[A-Za-z0-9_][A-Za-z0-9_./-]{0,200}"
 )
-_REFERENCE = re.compile(r"([^/@:]+)/([^/@:]+)@([0-9a-f]{40}):(.+)")
+_REFERENCE = re.compile(r"([^@:]+)/([^/@:]+)@([0-9a-f]{40}):(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Reference:
     """A file at a commit of a repository.
 
     Attributes:
-        owner: Whose repository.
+        owner: Whose repository; of GitLab a group, with those above it.
         name: Which of theirs.
         commit: 40 hexadecimal digits.
         path: From its top.
@@ -56,6 +58,14 @@ class Reference:
 
     def __str__(self) -> str:
         return f"{self.repository}@{self.commit}:{self.path}"
+
+    def may_be_used_by(self, owner: str) -> bool:
+        """Whether it is of this owner, or of a group above it, whose owners are this one's as well.
+
+        Args:
+            owner: Of the repository that uses it.
+        """
+        return f"{owner}/".lower().startswith(f"{self.owner}/".lower())
 
     @property
     def repository(self) -> str:

@@ -235,6 +235,9 @@ class AppSource:
 class TeamSource:
     """The people of a team and its child teams; written `team:network-leads`.
 
+    On GitLab it is a group, with its whole path where that has several parts; then written
+    `group:acme/network-leads`.
+
     Attributes:
         slug: Its name in addresses, in lower case.
     """
@@ -242,12 +245,16 @@ class TeamSource:
     slug: str
 
     def __str__(self) -> str:
-        return f"the team `{self.slug}`"
+        return f"the {self._kind} `{self.slug}`"
 
     @property
     def spelling(self) -> str:
         """As the configuration spells it."""
-        return f"team:{self.slug}"
+        return f"{self._kind}:{self.slug}"
+
+    @property
+    def _kind(self) -> str:
+        return "group" if "/" in self.slug else "team"
 
     def covers(self, who: Standing) -> Known:
         """Tell whether the person is in it, and may still read the repository."""

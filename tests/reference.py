@@ -25,9 +25,11 @@ FOLDER: Final = Path(__file__).resolve().parents[1] / "docs/reference"
 _COMMANDS = """# Commands in pull requests
 
 A command stands at the start of a line of a comment, as `/approve` or `@porchbot approve`, not in
-quotes, lists, code or HTML. Several in one comment are obeyed in their order. Comments that were
-edited, and those of machines, command nothing. The role is asked of the forge when
-the command is carried out; what is in brackets may be left out.
+quotes, lists, code or HTML. On GitLab write the second, with the login of the bot's account: a line
+that begins with `/approve`, `/unapprove` or `/rebase` is GitLab's own command there. Several in one
+comment are obeyed in their order. Comments that were edited, and those of machines, command
+nothing. The role is asked of the forge when the command is carried out; what is in brackets may be
+left out.
 
 | Command | What it does | At which stages | Who may give it |
 | --- | --- | --- | --- |

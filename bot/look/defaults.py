@@ -82,7 +82,7 @@ class ExtendedFiles:
 
     async def _read(self, reference: Reference) -> bytes | BrokenPolicy:
         shown = reference.shown
-        if reference.owner.lower() != self._owner.lower():
+        if not reference.may_be_used_by(self._owner):
             return _broken(texts.foreign_defaults(shown, self._owner))
         try:
             pinned = await self._forge.pinned_file(

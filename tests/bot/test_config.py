@@ -715,3 +715,26 @@ def test_a_date_at_the_edge_of_the_calendar_is_a_problem_and_no_crash(
     assert ["its year is not between 1971 and 2999" in each.problem for each in read.problems] == [
         True
     ]
+
+
+def test_a_group_of_gitlab_is_named_by_its_whole_path() -> None:
+    """The short-cut takes a path for a team's name, of which GitHub has no such."""
+    found = config.read(b"access: {approve: {from: ['group:acme/net.x/leads_1']}}\n")
+    assert isinstance(found, Policy)
+    (source,) = found.approve.sources
+    assert source == TeamSource("acme/net.x/leads_1")
+    assert (str(source), source.spelling) == (
+        "the group `acme/net.x/leads_1`",
+        "group:acme/net.x/leads_1",
+    )
+    for bad in ("group:", "group:/acme", "group:acme//net", "group:acme/", "group:acme net"):
+        text = f"access: {{approve: {{from: ['{bad}']}}}}\n".encode()
+        assert not isinstance(config.read(text), Policy), bad
+
+
+def test_a_status_is_of_a_user_on_gitlab() -> None:
+    """The short-cut takes names of Apps alone, which have no underscore."""
+    text = b"publish: {checks: [{name: scan, app: project_7_bot_0a.b}]}\n"
+    found = config.read(text)
+    assert isinstance(found, Policy)
+    assert [check.app for check in found.checks] == ["project_7_bot_0a.b"]

@@ -134,3 +134,23 @@ def test_a_reference_is_spelled_as_it_is_read() -> None:
     assert found is not None
     assert parse(str(replace(found, name=".github"))) is not None
     assert {"mode", "packages"} <= extends.OWN
+
+
+@pytest.mark.parametrize(
+    ("of", "owner", "may"),
+    [
+        ("acme", "Acme", True),
+        ("acme", "acme/net", True),
+        ("acme/net", "acme/net", True),
+        ("acme/net", "acme", False),
+        ("acme/net", "acme/network", False),
+        ("acme/net", "other/acme/net", False),
+    ],
+)
+def test_defaults_are_those_of_an_owner_or_of_a_group_above(of: str, owner: str, may: bool) -> None:
+    """The short-cut compares beginnings of names, or takes the rules of a group below."""
+    reference = parse(f"{of}/.porchbot@{SHA}:defaults.yaml")
+
+    assert reference is not None
+    assert reference.owner == of
+    assert reference.may_be_used_by(owner) is may
