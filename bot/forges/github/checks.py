@@ -3,13 +3,13 @@
 import asyncio
 import hashlib
 import json
-import re
 from typing import Any
 from urllib.parse import quote
 
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import JSONObject, pages
+from bot.forges.marks import NAMED, digest_of, external, own, spelled
 from bot.forges.port import UNREAD, ForgeMissingError, RequiredCheck
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import Button, CheckRun, CheckState, Conclusion, Status
@@ -31,15 +31,6 @@ UNFINISHED = "unfinished"
 
 MOST_STATUSES = 300
 """Commit statuses that are read of one commit: three requests. Whoever may write can put many."""
-
-OF = ":"
-"""Ends the name of a bot before the digest of its check runs: of two on one repository, each has
-its own, whichever App they are."""
-
-NAMED = re.compile(r"(porchbot/[a-z]+)(?: \(([^()]+)\))?")
-"""A check of a bot that has a name of its own ends in that name: "porchbot/publish (staging)". Else
-two bots of one App would hide each other's, and the one that spoke last would be what a branch
-requires (GitHub shows the newest run of an App and a name)."""
 
 BOT = "[bot]"
 """Ends the login of an App; no person's login has brackets."""
@@ -195,32 +186,10 @@ class CheckRuns(Calls):
         }
 
 
-def spelled(name: str, instance: str) -> str:
-    """The name of a check at the forge, with that of the bot where it has one of its own."""
-    return f"{name} ({instance})" if instance else name
-
-
-def _own(name: str, instance: str) -> str:
-    """The name of a check without that of the bot whose it is; "" for a check of another bot."""
-    found = NAMED.fullmatch(name)
-    return found[1] if found and (found[2] or "") == instance else ""
-
-
 def _required(name: str, app: int | None, app_id: int, instance: str) -> RequiredCheck:
-    own = _own(name, instance)
-    reportable = app in (None, app_id) and (bool(own) or not NAMED.fullmatch(name))
-    return RequiredCheck(own if own and reportable else name, app, reportable)
-
-
-def external(digest: str, instance: str) -> str:
-    """What a check is marked with: what it shows, and of which bot it is."""
-    return f"{instance}{OF}{digest}" if instance else digest
-
-
-def digest_of(mark: str) -> tuple[str, str]:
-    """The name of a bot and the digest out of such a mark."""
-    named, _, digest = mark.rpartition(OF)
-    return named, digest
+    ours = own(name, instance)
+    reportable = app in (None, app_id) and (bool(ours) or not NAMED.fullmatch(name))
+    return RequiredCheck(ours if ours and reportable else name, app, reportable)
 
 
 def state_of(status: JSONObject) -> CheckState:
@@ -232,15 +201,15 @@ def _check(data: JSONObject, app_id: int, instance: str) -> CheckRun:
     named, digest = digest_of(str(data["external_id"] or ""))
     made_by, completed = int((data["app"] or {}).get("id", 0)), data["status"] == "completed"
     passed = Conclusion.SUCCESS if data["conclusion"] in _PASSING else Conclusion.FAILURE
-    own = _own(str(data["name"]), instance) if made_by == app_id and named == instance else ""
+    ours = own(str(data["name"]), instance) if made_by == app_id and named == instance else ""
     return CheckRun(
         id=int(data["id"]),
-        name=own or str(data["name"]),
+        name=ours or str(data["name"]),
         status=Status.COMPLETED if completed else Status.IN_PROGRESS,
         conclusion=passed if completed else None,
         digest=digest,
         completed_at=time(data["completed_at"]) if data["completed_at"] else None,
-        ours=bool(own),
+        ours=bool(ours),
         source=made_by,
         app=str((data["app"] or {}).get("slug") or ""),
     )

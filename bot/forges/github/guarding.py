@@ -8,8 +8,8 @@ Source: https://docs.github.com/rest/repos/rules
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.forges.github.checks import spelled
 from bot.forges.github.http import JSONObject
+from bot.forges.marks import spelled
 from bot.forges.port import Drift, Mend, RequiredCheck
 from lifecycle import names
 from lifecycle.facts.checks import PUBLISH

@@ -1,9 +1,9 @@
 """Who made commits, read from GitHub's answers."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.forges.coauthors import coauthors
 from lifecycle.access import Role
 from lifecycle.authors import MadeBy
 from lifecycle.names import Sha
@@ -20,16 +20,6 @@ _REFINED: Mapping[tuple[Role, str], Role] = {
     (Role.WRITE, "maintain"): Role.MAINTAIN,
 }
 """Triage is told as read, and maintain as write; the name beside it tells them apart."""
-
-_COAUTHOR = re.compile(
-    r"^[ \t]*co-authored-by[ \t]*:[^<\n]*<([^<>\n]+)>[ \t\r]*$", re.IGNORECASE | re.MULTILINE
-)
-_NOREPLY = re.compile(
-    r"(?:([0-9]{1,18})\+)?([A-Za-z0-9][A-Za-z0-9_.-]*(?:\[bot\])?)@users\.noreply\..+"
-)
-
-MOST_COAUTHORS = 100
-"""Trailers of one commit that are read; a message can hold thousands."""
 
 
 def made_by(listed: Sequence[Mapping[str, Any]]) -> tuple[MadeBy, ...]:
@@ -55,24 +45,6 @@ def _made_by(data: Mapping[str, Any], accounts: Mapping[str, tuple[str, int]]) -
         accounts=frozenset(number for _, number in others)
         | {_number(data[role]) for role in roles},
     )
-
-
-def coauthors(message: str, accounts: Mapping[str, tuple[str, int]]) -> frozenset[tuple[str, int]]:
-    """Read the co-authors of a commit that have an account: logins, and GitHub's numbers.
-
-    Args:
-        message: The commit's.
-        accounts: Address in lower case to login and number, as far as GitHub told.
-    """
-    found: set[tuple[str, int]] = set()
-    for match in list(_COAUTHOR.finditer(message))[:MOST_COAUTHORS]:
-        address = match[1].strip()
-        private = _NOREPLY.fullmatch(address)
-        if address.lower() in accounts:
-            found.add(accounts[address.lower()])
-        elif private:
-            found.add((private[2], int(private[1] or 0)))
-    return frozenset(found)
 
 
 def role_of(data: Mapping[str, Any], account: int) -> Role:

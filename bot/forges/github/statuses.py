@@ -9,18 +9,12 @@ Source: https://docs.github.com/rest/commits/statuses
 
 import asyncio
 from dataclasses import replace
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
-from bot.forges.github.checks import (
-    MOST_STATUSES,
-    CheckRuns,
-    digest_of,
-    external,
-    spelled,
-    state_of,
-)
+from bot.forges.github.checks import MOST_STATUSES, CheckRuns, state_of
 from bot.forges.github.fields import is_us, time
 from bot.forges.github.http import JSONObject, pages
+from bot.forges.marks import fragment, read_fragment, spelled
 from bot.forges.port import UNREAD, BotIdentity, CheckFullError, ForgeRefusedError
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import OURS, CheckRun, CheckState, Conclusion, Status
@@ -31,9 +25,6 @@ FULL = "maximum number of statuses"
 
 LINE = 140
 """Characters of a status's description."""
-
-MARK = "porchbot-"
-"""Begins the fragment of the address that holds what is shown as a digest."""
 
 _SPELLED = {
     None: "pending",
@@ -94,8 +85,7 @@ class StatusChecks(CheckRuns):
         """The pull requests of the commit, where the summary is; and what is shown, as a digest."""
         clone = urlsplit(self._repository.clone_url)
         place = f"{clone.scheme}://{clone.netloc}/{self._repository.full_name}"
-        mark = f"{MARK}{external(check.digest, self._app.instance)}"
-        return f"{place}/pulls?q={check.head}#{quote(mark, safe='.:')}"
+        return f"{place}/pulls?q={check.head}#{fragment(check.digest, self._app.instance)}"
 
     async def _of_apps(self, head: Sha) -> tuple[CheckRun, ...] | None:
         """Check runs of Apps; None where the token may not read them."""
@@ -116,8 +106,7 @@ class StatusChecks(CheckRuns):
         return tuple(self._read(newest[name], me) for name in sorted(newest.keys() & self._names))
 
     def _read(self, data: JSONObject, me: BotIdentity) -> CheckRun:
-        mark = urlsplit(str(data["target_url"] or "")).fragment
-        named, digest = digest_of(mark.removeprefix(MARK))
+        named, digest = read_fragment(str(data["target_url"] or ""))
         conclusion = _CONCLUSIONS.get(state_of(data))
         return CheckRun(
             id=int(data["id"]),

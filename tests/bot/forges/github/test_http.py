@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from bot.forges.github import merging
-from bot.forges.github.checks import _check, _required, external, spelled
+from bot.forges.github.checks import _check, _required
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import Clients, graphql, pages, send
 from bot.forges.github.user import UserClients
+from bot.forges.marks import external, spelled
 from bot.forges.port import (
     MERGED,
     UNREAD,

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from bot.forges.coauthors import coauthors
 from bot.forges.github.branches import move_of
-from bot.forges.github.people import coauthors, made_by, role_of
+from bot.forges.github.people import made_by, role_of
 from lifecycle.access import Role
 
 A = "a" * 40

@@ -1,0 +1,16 @@
+"""Who the bot is at a GitLab: an ordinary account that only the bot uses, by one token."""
+
+from typing import Protocol
+
+from bot.forges.port import BotIdentity
+
+
+class Access(Protocol):
+    """What requests about one project need to know of who sends them."""
+
+    @property
+    def instance(self) -> str:
+        """Tells this bot's checks from those of another bot of the same account; "" for the one."""
+
+    async def identity(self) -> BotIdentity:
+        """Who we are; asked for once."""

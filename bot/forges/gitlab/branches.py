@@ -1,0 +1,108 @@
+"""Branches, tags and releases of one project on GitLab."""
+
+import hashlib
+import json
+from datetime import datetime
+
+from bot.forges.gitlab.calls import quoted
+from bot.forges.gitlab.http import failure
+from bot.forges.gitlab.merging import Merging
+from bot.forges.gitlab.people import move_of, of_branch
+from bot.forges.port import (
+    AnnotatedTag,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Tagged,
+    TagOutcome,
+    UnsignedCommit,
+)
+from lifecycle.merges import Move
+from lifecycle.names import Sha
+
+MOST_MOVES = 2_000
+"""Pushes to a project that are read to find those to a branch: twenty pages."""
+
+_MERGE_SETTINGS = (
+    "allow_merge",
+    "approvals_",
+    "archived",
+    "merge_",
+    "only_allow_",
+    "permissions",
+    "squash_",
+)
+"""Begin the fields of a project that say what may be merged, and by us."""
+
+_THERE = "already exist"
+
+
+class Branches(Merging):
+    """Branches, tags and releases of one project."""
+
+    async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
+        """What moved a base branch, newest first: GitLab lists the pushes to all branches."""
+        found: list[Move] = []
+        count = 0
+        listed = self._list("read what moved the base branch", "/events", {"action": "pushed"})
+        async for each in listed:
+            count += 1
+            if of_branch(each, base_ref):
+                found.append(move_of(each))
+                if found[-1].at < since:
+                    break
+            if count >= MOST_MOVES:
+                break
+        return tuple(found)
+
+    async def rules(self, branch: str) -> str:
+        """Digest of the project's settings, our rights, and how the branch is protected."""
+        project = await self._project()
+        settings = {k: v for k, v in project.items() if k.startswith(_MERGE_SETTINGS)}
+        try:
+            listed = self._list("read the protected branches", "/protected_branches")
+            protected = [each async for each in listed]
+        except ForgeRefusedError:
+            protected = []  # only maintainers see them
+        told = [settings, protected, branch]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+    async def has_tag(self, name: str) -> bool:
+        """Whether there is a tag of exactly this name."""
+        try:
+            found = await self._get("look for a tag", f"/repository/tags/{quoted(name)}")
+        except ForgeMissingError:
+            return False
+        return bool(found["name"] == name)
+
+    async def make_tag(self, tag: AnnotatedTag) -> Tagged:
+        """GitLab signs a tag with the account and the moment of the request: none is made by it.
+
+        Source: https://docs.gitlab.com/api/tags/#create-a-new-tag
+        """
+        return Tagged(TagOutcome.OTHERWISE, f"GitLab writes another object than {tag.object}")
+
+    async def has_release(self, tag: str) -> bool:
+        """Whether a tag has a release."""
+        try:
+            found = await self._get("look for a release", f"/releases/{quoted(tag)}")
+        except ForgeMissingError:
+            return False
+        return bool(found["tag_name"] == tag)
+
+    async def make_release(self, tag: str, title: str, body: str) -> None:
+        """Make a release; the answer that it exists already is success."""
+        request = {"tag_name": tag, "name": title, "description": body}
+        answer = await self._ask("make a release", "POST", "/releases", request)
+        if not answer.ok and not (answer.status == 409 and _THERE in answer.reason.lower()):
+            raise failure("make a release", answer)
+
+    def asks_to_sign(self, reason: str) -> bool:
+        """Never: GitLab moves no branch to a commit only while it is at another one."""
+        del reason
+        return False
+
+    async def commit(self, wanted: UnsignedCommit) -> Sha | None:
+        """GitLab's commits name no parent: what somebody pushed meanwhile would be built upon."""
+        raise ForgeRefusedError(
+            "make a commit", f"GitLab cannot make one only on {wanted.parents[0]}"
+        )

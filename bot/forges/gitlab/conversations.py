@@ -1,0 +1,118 @@
+"""Conversations about merge requests on GitLab: read as one, comments, emoji and suggestions."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bot.forges.gitlab import speech, talk
+from bot.forges.gitlab.access import Access
+from bot.forges.gitlab.calls import place
+from bot.forges.gitlab.http import Clients, JSONObject, failure
+from bot.forges.gitlab.merge_requests import MergeRequests
+from bot.forges.port import Conversation, ForgeMissingError, Repository
+from lifecycle.actions import Reaction
+from lifecycle.names import Sha
+
+EMOJI = {
+    Reaction.SEEN: "eyes",
+    Reaction.DONE: "rocket",
+    Reaction.REFUSED: "thumbsdown",
+    Reaction.CONFUSED: "confused",
+}
+
+_TAKEN = "already been taken"
+"""How GitLab says, with 404, that we gave this emoji before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """Versions of a merge request, newest first, as of its head and its newest event then."""
+
+    head: Sha
+    event: int
+    found: tuple[JSONObject, ...]
+
+
+class Conversations(MergeRequests):
+    """Merge requests of one project, and what is said on them."""
+
+    def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
+        super().__init__(access, repository, pool)
+        self._kept: dict[int, _Versions] = {}
+        self._at_lines: dict[int, str] = {}
+
+    async def conversation(self, number: int) -> Conversation:
+        """Notes and approvals; reviewers where there are any, versions where they changed."""
+        me, shown = await self._access.identity(), await self._last_shown(number)
+        notes, approvals, reviewers = await asyncio.gather(
+            self._notes(number),
+            self._get("read the approvals", f"{place(number)}/approvals"),
+            self._reviewers(number) if shown.reviewed else _none(),
+        )
+        versions = await self._versions(number, shown.head, talk.newest_event(notes))
+        self._at_lines[number] = "\n".join(
+            str(n["body"]) for n in notes if n.get("resolvable") and not n.get("resolved")
+        )
+        newest = Sha(str(versions[0]["head_commit_sha"] or "")) if versions else shown.head
+        said = talk.reviews(approvals, reviewers, versions, notes, me)
+        return Conversation(
+            head=newest if newest == shown.head else Sha(""),
+            opened_at=shown.opened_at,
+            comments=talk.comments(notes, me),
+            reviews=said,
+            review_texts=(),
+            review_numbers=frozenset(review.id for review in said),
+            base_at=talk.based_at(notes),
+            changes=talk.changes(versions),
+            in_queue=shown.queued,
+            suggested=talk.suggested(notes, me),
+            decision=talk.decision(approvals),
+            readied=None if shown.draft else talk.readied(notes, me),
+        )
+
+    async def _notes(self, number: int) -> list[JSONObject]:
+        order = {"sort": "asc", "order_by": "created_at"}
+        listed = self._list("read the comments", f"{place(number)}/notes", order)
+        return [data async for data in listed]
+
+    async def _reviewers(self, number: int) -> list[JSONObject]:
+        path = f"{place(number)}/reviewers"
+        found: list[JSONObject] = await self._get("read the reviews", path)
+        return found
+
+    async def _versions(self, number: int, head: Sha, event: int) -> tuple[JSONObject, ...]:
+        """Versions of a page, newest first; kept until the head or an event is another."""
+        kept = self._kept.get(number)
+        if kept is None or (kept.head, kept.event) != (head, event):
+            wanted, path = "read the versions", f"{place(number)}/versions"
+            found = await self._get(wanted, path, {"per_page": 100})
+            ordered = sorted(found, key=lambda each: int(each["id"]), reverse=True)
+            kept = self._kept[number] = _Versions(head, event, tuple(ordered))
+        return kept.found
+
+    async def comment(self, number: int, body: str) -> int:
+        """Write a comment."""
+        text = {"body": speech.sealed(body)}
+        data = await self._send("comment", "POST", f"{place(number)}/notes", text)
+        return int(data["id"])
+
+    async def edit_comment(self, number: int, comment: int, body: str) -> None:
+        """Replace one of our comments."""
+        text = {"body": speech.sealed(body)}
+        await self._send("edit its comment", "PUT", f"{place(number)}/notes/{comment}", text)
+
+    async def delete_comment(self, number: int, comment: int) -> None:
+        """Delete one of our comments."""
+        with suppress(ForgeMissingError):
+            await self._send("delete its comment", "DELETE", f"{place(number)}/notes/{comment}")
+
+    async def react(self, number: int, comment: int, reaction: Reaction) -> None:
+        """React to a comment."""
+        wanted, path = "react", f"{place(number)}/notes/{comment}/award_emoji"
+        answer = await self._ask(wanted, "POST", path, {"name": EMOJI[reaction]})
+        if not answer.ok and _TAKEN not in answer.reason:
+            raise failure(wanted, answer)
+
+
+async def _none() -> list[JSONObject]:
+    return []

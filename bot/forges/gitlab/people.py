@@ -1,0 +1,215 @@
+"""Who made commits and pushed them, and what people may do, on GitLab."""
+
+from collections.abc import Mapping, Sequence
+
+from bot.forges.coauthors import coauthors
+from bot.forges.gitlab.calls import Calls, place, quoted
+from bot.forges.gitlab.fields import time
+from bot.forges.gitlab.http import JSONObject, call, pages
+from bot.forges.port import ForgeMissingError, ForgeRefusedError
+from lifecycle.access import Role
+from lifecycle.authors import MadeBy
+from lifecycle.merges import Move
+from lifecycle.names import Sha
+
+_ROLES: Sequence[tuple[int, Role]] = (
+    (50, Role.ADMIN),
+    (40, Role.MAINTAIN),
+    (30, Role.WRITE),
+    (20, Role.READ),
+)
+"""Access levels, from the highest; less than Reporter reads no code of a private project.
+
+Source: https://docs.gitlab.com/api/access_requests/#valid-access-levels"""
+
+_ZEROS = "0" * 40
+_HELD = frozenset({"public", "internal"})
+_GRAPHQL = """
+query($project: ID!, $iid: String!) {
+  project(fullPath: $project) {
+    mergeRequest(iid: $iid) { commits(first: 250) { nodes { sha author { id username } } } }
+  }
+}
+"""
+
+_MAKERS = ("author", "committer")
+
+Accounts = dict[str, tuple[str, int]]
+
+
+class People(Calls):
+    """Roles, teams and authors of one project."""
+
+    async def role(self, login: str, account: int) -> Role:
+        """A person's role, those of the groups above counted; none for a machine.
+
+        Source: https://docs.gitlab.com/api/project_members/
+        """
+        number = account or await self._number_of(login)
+        if not number:
+            return Role.NONE
+        user = await self._user(number)
+        if user is None or bool(user.get("bot")) or user.get("state") != "active":
+            return Role.NONE
+        ours = (await self._access.identity()).account
+        if number == ours or str(user["username"]).lower() != login.lower():
+            return Role.NONE
+        try:
+            member = await self._get("read a person's role", f"/members/all/{number}")
+        except ForgeMissingError:
+            return await self._of_strangers()
+        if str(member.get("state", "active")) != "active":
+            return Role.NONE
+        level = int(member["access_level"])
+        role = next((role for least, role in _ROLES if level >= least), Role.NONE)
+        return role if role else await self._of_strangers()
+
+    async def _of_strangers(self) -> Role:
+        """What anybody may do who is no member."""
+        project = await self._get("read the project", "")
+        open_to_all = project.get("repository_access_level", "enabled") == "enabled"
+        return Role.READ if project.get("visibility") in _HELD and open_to_all else Role.NONE
+
+    async def _user(self, number: int) -> JSONObject | None:
+        try:
+            path = f"/users/{number}"
+            found: JSONObject = (await call(self._pool, "read an account", "GET", path)).data
+        except ForgeMissingError:
+            return None
+        return found
+
+    async def _number_of(self, login: str) -> int:
+        query = {"username": login}
+        found = (await call(self._pool, "find an account", "GET", "/users", query=query)).data
+        same = (each for each in found if str(each["username"]).lower() == login.lower())
+        return next((int(each["id"]) for each in same), 0)
+
+    async def team(self, slug: str) -> frozenset[str]:
+        """Active members of a group, those of the groups above it counted.
+
+        A name without a slash is that of a group beside the project or above it: anybody can make
+        one of that name elsewhere.
+
+        Source: https://docs.gitlab.com/api/group_members/
+        """
+        wanted = "read who is in a group"
+        for path in _groups(slug.strip("/").lower(), self._repository.owner.lower()):
+            try:
+                listed = pages(self._pool, wanted, f"/groups/{quoted(path)}/members/all")
+                members = [each async for each in listed]
+            except ForgeMissingError:
+                continue
+            active = (each for each in members if each.get("state", "active") == "active")
+            return frozenset(str(each["username"]).lower() for each in active)
+        raise ForgeMissingError(wanted, f"there is no group {slug} at {self._repository.owner}")
+
+    async def commits(self, number: int) -> tuple[MadeBy, ...]:
+        """The commits of a merge request with who made them, oldest first.
+
+        REST tells addresses only. GraphQL tells whose they are, hidden ones too; where it is not
+        there, addresses that people show are found.
+
+        Source: https://docs.gitlab.com/api/graphql/reference/#commit
+        """
+        listed = self._list("read the commits", f"{place(number)}/commits")
+        found = [data async for data in listed][:250]
+        accounts = await self._accounts(number, found)
+        return tuple(_made_by(data, accounts) for data in reversed(found))
+
+    async def _accounts(self, number: int, found: Sequence[JSONObject]) -> Accounts:
+        told = await self._told(number)
+        accounts: Accounts = {}
+        for data in found:
+            if data["id"] in told:
+                accounts[str(data["author_email"]).lower()] = told[data["id"]]
+        roles = ("author_email", "committer_email")
+        for address in sorted({str(data[r]).lower() for data in found for r in roles}):
+            if address not in accounts and address:
+                who = await self._shown_address(address)
+                accounts |= {address: who} if who else {}
+        return accounts
+
+    async def _told(self, number: int) -> dict[str, tuple[str, int]]:
+        """Commits to the accounts of their authors, as far as GraphQL tells."""
+        wanted = "read the authors"
+        path = self._repository.full_name
+        body = {"query": _GRAPHQL, "variables": {"project": path, "iid": str(number)}}
+        address = f"{self._pool.url}/api/graphql"
+        try:
+            data = (await call(self._pool, wanted, "POST", address, body=body)).data["data"]
+            nodes = data["project"]["mergeRequest"]["commits"]["nodes"]
+        except (ForgeRefusedError, KeyError, TypeError):
+            return {}  # not there, or not for us: addresses have to do
+        return {
+            str(node["sha"]): (
+                str(node["author"]["username"]),
+                int(str(node["author"]["id"]).rpartition("/")[2]),
+            )
+            for node in nodes
+            if node and node.get("author")
+        }
+
+    async def _shown_address(self, address: str) -> tuple[str, int] | None:
+        """The account that shows an address; a name that only reads like one is none.
+
+        Source: https://docs.gitlab.com/api/users/#list-all-users
+        """
+        query = {"search": address}
+        found = (await call(self._pool, "find an account", "GET", "/users", query=query)).data
+        shown = ("public_email", "email", "commit_email")
+        for each in found:
+            if address in {str(each.get(name) or "").lower() for name in shown}:
+                return str(each["username"]), int(each["id"])
+        return None
+
+    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
+        """Pushes to a branch of this project or a fork, among the newest hundred there.
+
+        Source: https://docs.gitlab.com/api/events/#list-all-visible-events-for-a-project
+        """
+        query = {"action": "pushed", "per_page": 100}
+        path = f"/projects/{repository_id}/events"
+        data = (await call(self._pool, "read who pushed", "GET", path, query=query)).data
+        return tuple(move_of(each) for each in data if of_branch(each, head_ref))
+
+
+def _groups(slug: str, owner: str) -> list[str]:
+    if "/" in slug:
+        return [slug]
+    parts = owner.split("/")
+    above = ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    named = [path for path in above if path.rpartition("/")[2] == slug]
+    return [*(f"{path}/{slug}" for path in above), *named]
+
+
+def of_branch(event: Mapping[str, object], ref: str) -> bool:
+    """One push to this branch; of several at once GitLab tells no commits."""
+    push = event.get("push_data")
+    return isinstance(push, Mapping) and (push.get("ref_type"), push.get("ref")) == ("branch", ref)
+
+
+def move_of(event: JSONObject) -> Move:
+    """Read a push event. GitLab does not tell that a push was forced, unless it made the branch."""
+    push, author = event["push_data"], event.get("author") or {}
+    return Move(
+        before=Sha(push.get("commit_from") or _ZEROS),
+        after=Sha(push.get("commit_to") or _ZEROS),
+        actor=str(author.get("username") or event.get("author_username") or ""),
+        account=int(author.get("id") or event.get("author_id") or 0),
+        at=time(event["created_at"]),
+        forced=push.get("action") in {"created", "removed"},
+    )
+
+
+def _made_by(data: JSONObject, accounts: Mapping[str, tuple[str, int]]) -> MadeBy:
+    made = {role: accounts.get(str(data[f"{role}_email"]).lower()) for role in _MAKERS}
+    others = coauthors(str(data["message"]), accounts)
+    author, committer = made["author"], made["committer"]
+    people = {*others, *(who for who in made.values() if who)}
+    return MadeBy(
+        sha=Sha(data["id"]),
+        author=author[0] if author else None,
+        committer=committer[0] if committer else None,
+        coauthors=frozenset(login for login, _ in others),
+        accounts=frozenset(number for _, number in people if number),
+    )

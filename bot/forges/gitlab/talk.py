@@ -1,0 +1,178 @@
+"""What was said on a merge request, read out of its notes, approvals, reviewers and versions.
+
+GitLab tells in notes of its own ("system notes") what was done: who marked it ready, and when its
+target was exchanged. An approval names no commit: it counts for the newest version made before it.
+
+Source: https://docs.gitlab.com/api/notes/, https://docs.gitlab.com/api/merge_request_approvals/,
+https://docs.gitlab.com/api/merge_requests/#retrieve-merge-request-diff-versions
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from bot.forges.gitlab import speech
+from bot.forges.gitlab.fields import is_us, milliseconds, person, time
+from bot.forges.gitlab.http import JSONObject
+from bot.forges.port import BotIdentity, HeadChange, NativeReview
+from lifecycle.facts.conversation import Comment, Readied, ReviewDecision, ReviewState
+from lifecycle.names import Sha
+
+MARK = "<!-- porchbot-"
+"""Begins what marks notes of ours that are no comments: findings at lines, and suggestions."""
+
+SUGGESTED = "<!-- porchbot-suggested "
+"""Begins the mark of a suggestion; then comes the commit."""
+
+_AT_LINES = "DiffNote"
+_READY, _RETARGETED = "marked this merge request as **ready**", "changed target branch from "
+_RETARGETED_ITSELF = "This merge request now targets the "
+_APPROVED, _REQUESTED = "approved this merge request", "requested changes"
+
+
+def comments(notes: Sequence[JSONObject], me: BotIdentity) -> tuple[Comment, ...]:
+    """What people and we wrote, oldest first; not what stands at lines, and no events."""
+    found = [_comment(data, me) for data in notes if _is_comment(data, me)]
+    return tuple(sorted(found, key=lambda comment: comment.id))
+
+
+def suggested(notes: Sequence[JSONObject], me: BotIdentity) -> frozenset[Sha]:
+    """The commits at which we suggested changes."""
+    return frozenset(
+        Sha(str(data["body"]).partition(SUGGESTED)[2].partition(" ")[0])
+        for data in notes
+        if is_us(data["author"], me) and SUGGESTED in data["body"]
+    )
+
+
+def _is_comment(data: JSONObject, me: BotIdentity) -> bool:
+    if data["system"] or data.get("type") == _AT_LINES:
+        return False
+    return not (is_us(data["author"], me) and SUGGESTED in data["body"])
+
+
+def _comment(data: JSONObject, me: BotIdentity) -> Comment:
+    """A comment; of a changed one of ours GitLab does not tell who changed it, but its digest does.
+
+    Who resolves the thread that a comment stands in changes it too, as far as its time tells.
+    """
+    at, changed, ours = (
+        time(data["created_at"]),
+        time(data["updated_at"]),
+        is_us(data["author"], me),
+    )
+    resolved = data.get("resolved_at")
+    edited = changed != at and not (resolved and changed <= time(resolved))
+    body, fits = speech.opened(str(data["body"])) if ours else (str(data["body"]), True)
+    return Comment(
+        id=int(data["id"]),
+        author=person(data["author"], me),
+        body=body,
+        at=at,
+        edited=edited,
+        edited_at=changed if edited else None,
+        altered=not fits,
+        ours=ours,
+    )
+
+
+def based_at(notes: Sequence[JSONObject]) -> datetime | None:
+    """When the target branch was last exchanged for another; None when it never was."""
+    return max((time(n["created_at"]) for n in _events(notes) if _retargets(n)), default=None)
+
+
+def _retargets(note: JSONObject) -> bool:
+    said = str(note["body"])
+    return said.startswith(_RETARGETED) or _RETARGETED_ITSELF in said
+
+
+def readied(notes: Sequence[JSONObject], me: BotIdentity) -> Readied | None:
+    """Who marked it ready last; None for nobody, and for us."""
+    found = [note for note in _events(notes) if str(note["body"]).startswith(_READY)]
+    last = max(found, key=lambda note: int(note["id"]), default=None)
+    if last is None or is_us(last["author"], me):
+        return None
+    return Readied(person(last["author"], me), time(last["created_at"]), str(last["id"]))
+
+
+def reviews(
+    approvals: JSONObject,
+    reviewers: Sequence[JSONObject],
+    versions: Sequence[JSONObject],
+    notes: Sequence[JSONObject],
+    me: BotIdentity,
+) -> tuple[NativeReview, ...]:
+    """What people's reviews say now, oldest first; what was taken back is not there.
+
+    A review has no number: the moment at which it was given is it, in milliseconds.
+    """
+    found: list[NativeReview] = []
+    wanting = {
+        int(each["user"]["id"]) for each in reviewers if each.get("state") == "requested_changes"
+    }
+    for each in approvals.get("approved_by") or ():
+        who = person(each["user"], me)
+        told = each.get("approved_at")
+        at = time(told) if told else _said(notes, who.id, _APPROVED)
+        if at is None or who.id in wanting:
+            continue
+        # Of a moment that only an event tells, it is not known which approval it was of.
+        head = head_at(versions, at) if told else Sha("")
+        number = milliseconds(at)
+        found.append(
+            NativeReview(id=number, author=who, state=ReviewState.APPROVED, head=head, at=at)
+        )
+    for each in reviewers:
+        who = person(each["user"], me)
+        if who.id in wanting:
+            at = _said(notes, who.id, _REQUESTED) or time(each["created_at"])
+            state = ReviewState.CHANGES_REQUESTED
+            head = head_at(versions, at)
+            found.append(
+                NativeReview(id=milliseconds(at), author=who, state=state, head=head, at=at)
+            )
+    return tuple(sorted(found, key=lambda review: (review.at, review.id)))
+
+
+def head_at(versions: Sequence[JSONObject], at: datetime) -> Sha:
+    """The head of the newest version that was made before a moment; "" where that is not known."""
+    before = [each for each in versions if time(each["created_at"]) < at]
+    last = max(before, key=lambda each: int(each["id"]), default=None)
+    return Sha(str(last["head_commit_sha"] or "")) if last else Sha("")
+
+
+def changes(versions: Sequence[JSONObject]) -> tuple[HeadChange, ...]:
+    """What the head came to, at most 100 times, oldest first."""
+    ordered = sorted(versions, key=lambda each: int(each["id"]))[-100:]
+    return tuple(
+        HeadChange(time(each["created_at"]), Sha(str(each["head_commit_sha"] or "")) or None)
+        for each in ordered
+    )
+
+
+def decision(approvals: JSONObject) -> ReviewDecision | None:
+    """What approvals come to where rules ask for them, with Premium; else None."""
+    if not int(approvals.get("approvals_required") or 0):
+        return None
+    left = int(approvals.get("approvals_left") or 0)
+    return ReviewDecision.REQUIRED if left else ReviewDecision.APPROVED
+
+
+def newest_event(notes: Sequence[JSONObject]) -> int:
+    """Number of the newest event; a push makes one, so that versions are read again."""
+    return max((int(note["id"]) for note in _events(notes)), default=0)
+
+
+def _events(notes: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    return (note for note in notes if note["system"])
+
+
+def _said(notes: Sequence[JSONObject], account: int, words: str) -> datetime | None:
+    """When an event of somebody was noted last."""
+    return max(
+        (
+            time(note["created_at"])
+            for note in _events(notes)
+            if note["author"]["id"] == account and str(note["body"]).startswith(words)
+        ),
+        default=None,
+    )

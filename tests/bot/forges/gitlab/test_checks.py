@@ -1,0 +1,232 @@
+"""Checks as commit statuses and findings as threads, at a forge in GitLab's dialect."""
+
+from typing import Any
+
+import pytest
+
+from bot.forges.gitlab.threads import MOST_THREADS
+from cadlib.diff.patch import Suggestion
+from cadlib.errors import Place
+from cadlib.findings import Finding, Severity
+from lifecycle.actions import SetCheck, Suggest
+from lifecycle.facts.checks import VALIDATE, CheckState, Conclusion, Status
+from lifecycle.names import Sha
+from tests.bot.forges.gitlab.conftest import BOT, World
+
+
+def check(
+    head: Sha, conclusion: Conclusion | None, digest: str, *findings: Finding, title: str = "Title"
+) -> SetCheck:
+    return SetCheck(
+        head=head,
+        name=VALIDATE,
+        status=Status.COMPLETED if conclusion else Status.IN_PROGRESS,
+        conclusion=conclusion,
+        title=title,
+        summary="",
+        annotations=findings,
+        digest=digest,
+        run=None,
+    )
+
+
+def finding(line: int, message: str, severity: Severity = Severity.ERROR) -> Finding:
+    place = Place(path="net/a.yaml", line=line)
+    return Finding(message=message, severity=severity, place=place)
+
+
+def said(world: World, head: Sha) -> list[tuple[str, str]]:
+    """The statuses that nothing newer replaced: state and text."""
+    found = world.as_("ann").commits.get(head).statuses.list(get_all=True)
+    return [(each.status, each.description) for each in found]
+
+
+async def proposed(world: World) -> tuple[int, Sha]:
+    head = world.commit("change", {"net/a.yaml": "a: 1\nb: 3\nc: 3\n"})
+    return world.propose(), head
+
+
+async def test_every_change_of_a_check_is_shown_and_read_back(world: World) -> None:
+    """Short-cuts refused: a text at the same state is dropped; a repeated one is an error."""
+    number, head = await proposed(world)
+    steps = [None, None, None, None, Conclusion.FAILURE, Conclusion.FAILURE, None]
+    steps += [Conclusion.SUCCESS, Conclusion.SUCCESS, Conclusion.NEUTRAL]
+    forge = world.forge()
+    for at, conclusion in enumerate(steps):
+        await forge.proposal(number)
+        for _ in range(2):
+            await forge.set_check(check(head, conclusion, f"digest{at}", title=f"Text {at}"))
+
+        (found,) = await forge.checks(head)
+        assert (found.name, found.ours, found.digest) == (VALIDATE, True, f"digest{at}")
+        assert (found.conclusion is None) == (conclusion is None)
+        assert said(world, head)[0][1] == f"Text {at}"
+    assert [p.ref for p in world.as_("ann").pipelines.list()] == ["change"]
+    assert world.mr(number).head_pipeline["status"] == "success"
+
+
+async def test_a_status_of_others_by_our_name_is_none_of_ours(world: World) -> None:
+    """The short-cut goes by the name: whoever may push makes a check green."""
+    number, head = await proposed(world)
+    forge = world.forge()
+    await forge.proposal(number)
+    await forge.set_check(check(head, Conclusion.FAILURE, "d"))
+    forged: dict[str, Any] = {"state": "success", "name": VALIDATE, "ref": "change"}
+    world.as_("ben").commits.get(head).statuses.create(forged)
+
+    (theirs,) = await forge.checks(head)
+    await forge.set_check(check(head, Conclusion.FAILURE, "d"))
+    (ours,) = await forge.checks(head)
+
+    assert (theirs.ours, theirs.conclusion) == (False, Conclusion.SUCCESS)
+    assert (ours.ours, ours.conclusion, ours.digest) == (True, Conclusion.FAILURE, "d")
+
+
+async def test_statuses_of_others_are_told_by_what_they_say(world: World) -> None:
+    number, head = await proposed(world)
+    forge = world.forge()
+    await forge.proposal(number)
+    await forge.set_check(check(head, None, "d"))
+    statuses = world.as_("ben").commits.get(head).statuses
+    for name, state in (("scan", "running"), ("build", "failed"), ("lint", "skipped")):
+        statuses.create({"state": state, "name": name, "ref": "change"})
+
+    found = await forge.statuses(head)
+
+    assert {n: s for n, s in found.items() if n in ("scan", "build", "lint", "pipeline")} == {
+        "scan": CheckState.PENDING,
+        "build": CheckState.FAILURE,
+        "lint": CheckState.SUCCESS,
+        "pipeline": CheckState.FAILURE,
+    }
+    by = await forge.statuses_by(head)
+    assert by["build", ""] is CheckState.FAILURE
+
+
+async def test_two_bots_of_one_account_have_checks_of_their_own(world: World) -> None:
+    number, head = await proposed(world)
+    for instance, conclusion in (("", Conclusion.SUCCESS), ("staging", Conclusion.FAILURE)):
+        forge = world.forge(instance)
+        await forge.proposal(number)
+        await forge.set_check(check(head, conclusion, "d"))
+
+    found = [(await world.forge(name).checks(head))[0] for name in ("", "staging")]
+
+    assert [run.conclusion for run in found] == [Conclusion.SUCCESS, Conclusion.FAILURE]
+
+
+def threads(world: World, number: int) -> list[tuple[str, int, bool]]:
+    """First line, line in the file, and whether it is resolved, of each thread."""
+    found = [each.attributes["notes"][0] for each in world.discussions(number)]
+    return sorted(
+        (n["body"].splitlines()[0], n["position"]["new_line"], n["resolved"]) for n in found
+    )
+
+
+async def test_findings_stand_at_their_lines_until_they_are_mended(world: World) -> None:
+    """Short-cuts refused: a thread for each run; one for a warning, which would block the merge."""
+    number, head = await proposed(world)
+    warning = finding(2, "Odd", Severity.WARNING)
+    for digest in ("a", "b"):  # by another replica, or after a restart
+        forge = world.forge()
+        await forge.proposal(number)
+        await forge.conversation(number)
+        wrong = (finding(2, "Wrong"), finding(3, "Beside"), finding(90, "Far"), warning)
+        await forge.set_check(check(head, Conclusion.FAILURE, digest, *wrong))
+
+    assert threads(world, number) == [("Beside", 3, False), ("Wrong", 2, False)]
+
+    await forge.conversation(number)
+    await forge.set_check(check(head, Conclusion.FAILURE, "c", finding(3, "Beside")))
+    assert threads(world, number) == [("Beside", 3, False), ("Wrong", 2, True)]
+
+    await forge.conversation(number)
+    await forge.set_check(check(head, Conclusion.FAILURE, "d", finding(2, "Wrong")))
+    assert threads(world, number) == [("Beside", 3, True), ("Wrong", 2, False)]
+
+    await forge.conversation(number)
+    await forge.set_check(check(head, Conclusion.SUCCESS, "e"))
+    assert threads(world, number) == [("Beside", 3, True), ("Wrong", 2, True)]
+    assert (await forge.conversation(number)).comments == ()
+
+
+async def test_of_two_threads_of_one_finding_one_is_left(world: World) -> None:
+    """The short-cut keeps both: two replicas that were there first have both said it."""
+    number, head = await proposed(world)
+    one = world.forge()
+    await one.proposal(number)
+    await one.conversation(number)
+    await one.set_check(check(head, Conclusion.FAILURE, "a", finding(2, "Wrong")))
+    (first,) = [each.attributes["notes"][0] for each in world.discussions(number)]
+    position = {k: v for k, v in first["position"].items() if v is not None}
+    as_bot = world.as_(BOT).mergerequests.get(number, lazy=True)
+    as_bot.discussions.create({"body": first["body"], "position": position})
+
+    await one.set_check(check(head, Conclusion.FAILURE, "a", finding(2, "Wrong")))
+
+    (left,) = [each.attributes["notes"][0] for each in world.discussions(number)]
+    assert left["id"] == first["id"]
+
+
+async def test_a_check_has_no_more_threads_than_people_read(world: World) -> None:
+    lines = "".join(f"k{at}: 1\n" for at in range(80))
+    head = world.commit("change", {"net/b.yaml": lines})
+    number, forge = world.propose(), world.forge()
+    await forge.proposal(number)
+    await forge.conversation(number)
+    wrong = [
+        Finding(message="No", severity=Severity.ERROR, place=Place(path="net/b.yaml", line=at + 1))
+        for at in range(80)
+    ]
+
+    await forge.set_check(check(head, Conclusion.FAILURE, "a", *wrong))
+
+    assert len(threads(world, number)) == MOST_THREADS
+
+
+async def test_changes_are_suggested_at_their_lines(world: World) -> None:
+    number, head = await proposed(world)
+    forge = world.forge()
+    await forge.proposal(number)
+    change = Suggestion("net/a.yaml", 1, 2, "a: 1\nb: 2\n")
+
+    await forge.suggest(Suggest(number=number, head=head, body="Render.", suggestions=(change,)))
+
+    (thread,) = world.discussions(number)
+    note = thread.attributes["notes"][0]
+    assert note["position"]["new_line"] == 2
+    assert note["body"].startswith("```suggestion:-1+0\na: 1\nb: 2\n```\n")
+    talk = await forge.conversation(number)
+    assert (talk.suggested, talk.comments) == (frozenset({head}), ())
+
+
+async def test_an_idle_look_asks_little(world: World) -> None:
+    """The short-cut reads versions and reviewers each time: a look would cost ten requests."""
+    number, head = await proposed(world)
+    forge = world.forge()
+
+    async def look() -> None:
+        await forge.proposals_of("change")
+        await forge.checks(head)
+        await forge.conversation(number)
+        await forge.required_checks("main")
+        await forge.role("ben", world.sandbox.state.user("ben").id)
+
+    await look()
+    world.asked.clear()
+    await look()
+
+    assert len(world.asked) <= 7, world.asked
+    assert not [each for each in world.asked if "versions" in each or "reviewers" in each]
+
+
+@pytest.mark.parametrize("conclusion", [None, Conclusion.SUCCESS, Conclusion.FAILURE])
+async def test_a_check_is_put_twice_as_once(world: World, conclusion: Conclusion | None) -> None:
+    """The short-cut takes GitLab's "Cannot transition" for a failure, or for a success always."""
+    number, head = await proposed(world)
+    for forge in (world.forge(), world.forge()):
+        await forge.proposal(number)
+        await forge.set_check(check(head, conclusion, "same"))
+
+    (found,) = await world.forge().checks(head)
+    assert (found.digest, found.conclusion, found.ours) == ("same", conclusion, True)
