@@ -18,6 +18,7 @@ from bot.sandbox.asgi import Receive, Scope, Send
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import Faults, Plan
 from bot.sandbox.gitlab import (
+    access_tokens,
     approvals,
     branches,
     commits,
@@ -56,6 +57,7 @@ from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.sending import Hooks
 
 OPERATIONS = (
+    access_tokens,
     approvals,
     branches,
     commits,

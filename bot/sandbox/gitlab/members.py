@@ -25,7 +25,9 @@ def _is_group(request: ApiRequest) -> bool:
 def _roles(request: ApiRequest) -> dict[str, Role]:
     """What direct members may do, by login."""
     if _is_group(request):
-        return request.group.roles
+        group = request.group
+        named = {"admin": Role.ADMIN, "member": Role.READ}
+        return {login: named[word] for login, word in group.members.items()} | group.roles
     roles = dict(request.project.members)
     owner = request.project.owner
     return roles if owner.kind == "Organization" else {owner.login: Role.ADMIN, **roles}

@@ -91,7 +91,7 @@ class Tokens:
             unknown = [scope for scope in scopes if scope not in SCOPES]
             if unknown or not scopes:
                 raise bad_parameter("scopes does not have a valid value")
-            self._check_day(expires_at)
+            self.check_day(expires_at)
             made = AccessToken(
                 id=self._state.next_id(),
                 value=f"glpat-{secrets.token_urlsafe(15)}",
@@ -171,7 +171,8 @@ class Tokens:
         token.last_used_at = self._state.now()
         return GitLabCaller(token.user, token)
 
-    def _check_day(self, day: date | None) -> None:
+    def check_day(self, day: date | None) -> None:
+        """Refuse a day that is past, or further away than a token may live; 400."""
         today = self._state.now().date()
         if day is not None and not today < day <= today + LONGEST_LIFE:
             text = f"Expiration date must be before {today + LONGEST_LIFE}"

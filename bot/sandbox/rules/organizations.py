@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from bot.sandbox.errors import not_found
 from bot.sandbox.records.accounts import Organization, Role, Team, User
@@ -17,13 +18,28 @@ class Organizations:
         self._state = state
 
     def add(
-        self, login: str, *, admins: tuple[str, ...] = (), members: tuple[str, ...] = ()
+        self,
+        login: str,
+        *,
+        admins: tuple[str, ...] = (),
+        members: tuple[str, ...] = (),
+        roles: Mapping[str, Role] | None = None,
     ) -> User:
-        """Make an organization; it owns repositories as people do."""
+        """Make an organization, or a group of GitLab's; it owns repositories as people do.
+
+        Args:
+            login: Its name; `above/name` for a group below another one.
+            admins: Who owns it.
+            members: Who is in it, and may read.
+            roles: What people may do in all it holds, and below it.
+        """
         with self._state.lock:
-            account = self._state.add_user(login)
+            above, _, name = login.rpartition("/")
+            account = self._state.add_user(login, name.capitalize())
             account.kind = "Organization"
-            made = Organization(account=account)
+            made = Organization(account=account, parent=self.find(above) if above else None)
+            for who, role in (roles or {}).items():
+                made.roles[self._state.user(who).login] = role
             for who in (*admins, *members):
                 made.members[self._state.user(who).login] = "admin" if who in admins else "member"
             self._state.data.organizations[login.lower()] = made
