@@ -284,14 +284,19 @@ def _shown(request: ApiRequest, token: AccessToken, *, secret: bool = False) -> 
         "active": alive and not token.revoked,
         "expires_at": token.expires_at.isoformat() if token.expires_at else None,
     }
-    if token.kind == "project":
-        repo = request.state.data.repositories.get(token.owner_id or 0)
-        level = levels.level(request.state, repo, token.user) if repo else Level.NO_ACCESS
-        made |= {"access_level": int(level), "resource_type": "project"}
-    elif token.kind == "group":
-        group = levels.group_at(request.state, str(token.owner_id))
-        level = levels.group_level(request.state, group, token.user)
-        made |= {"access_level": int(level), "resource_type": "group"}
-    if token.kind != "personal":
-        made["resource_id"] = token.owner_id
+    if token.kind != "personal" and "{id}" in request.template:
+        made |= _of_place(request, token)
     return made | ({"token": token.value} if secret else {})
+
+
+def _of_place(request: ApiRequest, token: AccessToken) -> Json:
+    """What is told of a token where it is one of a project's or a group's."""
+    if token.kind == "project":
+        level = levels.level(request.state, request.project, token.user)
+    else:
+        level = levels.group_level(request.state, request.group, token.user)
+    return {
+        "access_level": int(level),
+        "resource_type": token.kind,
+        "resource_id": token.owner_id,
+    }

@@ -255,7 +255,7 @@ def _shown(request: ApiRequest, hook: WebHook) -> Json:
         "custom_webhook_template": "",
         "custom_headers": [{"key": key} for key in hook.custom_headers],
         "token_present": bool(hook.token),
-        "signing_token_present": bool(hook.signing_token),
+        "signing_token_set": bool(hook.signing_token),
     }
     if hook.kind == "project":
         made |= {"project_id": hook.owner_id, "repository_update_events": False}

@@ -290,7 +290,7 @@ def hook_project(state: Context, links: Links, repo: Repository) -> Json:
     return {
         "id": repo.id,
         "name": repo.name,
-        "description": repo.description,
+        "description": repo.description or "",
         "web_url": simple["web_url"],
         "avatar_url": None,
         "git_ssh_url": simple["ssh_url_to_repo"],
@@ -314,7 +314,7 @@ def hook_repository(links: Links, repo: Repository) -> Json:
     return {
         "name": repo.name,
         "url": f"git@{host}:{repo.full_name}.git",
-        "description": repo.description,
+        "description": repo.description or "",
         "homepage": html,
         "git_http_url": f"{html}.git",
         "git_ssh_url": f"git@{host}:{repo.full_name}.git",
@@ -339,10 +339,8 @@ def group(links: Links, made: Organization) -> Json:
         "auto_devops_enabled": None,
         "subgroup_creation_level": "maintainer",
         "emails_disabled": False,
-        "emails_enabled": True,
         "mentions_disabled": None,
         "lfs_enabled": True,
-        "default_branch": None,
         "default_branch_protection": 2,
         "avatar_url": None,
         "request_access_enabled": True,

@@ -139,7 +139,7 @@ def get_group(request: ApiRequest) -> ApiResponse:
     made = basic.group(request.links, request.group)
     if request.input.flag("with_projects") is not False:
         made["projects"] = [
-            basic.simple_project(request.state, request.links, repo)
+            basic.project(request.state, request.links, repo, request.caller.user)
             for repo in request.state.data.repositories.values()
             if repo.owner is request.group.account
             and levels.sees(request.state, repo, request.caller.user)
