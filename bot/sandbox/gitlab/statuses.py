@@ -5,6 +5,7 @@ Source: https://docs.gitlab.com/api/commits/#commit-status, https://docs.gitlab.
 
 from __future__ import annotations
 
+from bot.sandbox import refnames
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.gitlab import protection, status_json
 from bot.sandbox.gitlab.errors import bad_parameter, forbidden, missing
@@ -25,7 +26,7 @@ def set_status(request: ApiRequest) -> ApiResponse:
         raise bad_parameter("state is missing")
     ref = given.text("ref")
     if ref is not None:
-        ref = ref.removeprefix("refs/heads/")
+        ref = refnames.branch_name(ref)
         may = protection.may_merge(request.state, repo, ref, request.user)
         if protection.branch_rules(repo, ref) and not may:
             raise forbidden()

@@ -121,7 +121,7 @@ def _branch_with(state: Context, repo: Repository, sha: str) -> str | None:
     at = repo.refs.branches_at(sha)
     if at:
         return sorted(at)[0]
-    heads = repo.refs.below("refs/heads/")
+    heads = repo.refs.below(refnames.branch_ref(""))
     git = state.git(repo)
     names = (h for h in heads if history.contains(git, repo.refs[h], sha))
     found = next(names, None)
