@@ -7,6 +7,7 @@ A gate that cannot be judged does not hold.
 Longer than 400 lines: the gates are read in their order.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cadlib.findings import Severity
@@ -15,6 +16,7 @@ from lifecycle.approvals import Approvals, approvals_of, latest_reviews
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.conversation import ReviewDecision, ReviewState
 from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import Content
 from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.leaves import leaves
@@ -111,9 +113,8 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
 
 def _unused(proposal: Proposal) -> list[Gate]:
     """What is removed is no upstream of what stays; no gate where nothing is removed."""
-    going = [(name(t.package), t.used_by) for t in proposal.content.touched if t.removed]
-    going += [(code(each.name), each.used_by) for each in proposal.content.withdrawals]
-    used = [each for each in going if each[1] and not proposal.once_published]
+    going = _going(proposal.content)
+    used = () if proposal.once_published else still_used(proposal.content)
     if not going:
         return []
     if not used:
@@ -127,6 +128,19 @@ def _unused(proposal: Proposal) -> list[Gate]:
             who=texts.UNUSED_WHO,
         )
     ]
+
+
+def still_used(content: Content) -> tuple[tuple[str, Sequence[str]], ...]:
+    """Return what is removed or withdrawn and has users in the repository, each with these."""
+    return tuple(each for each in _going(content) if each[1])
+
+
+def _going(content: Content) -> list[tuple[str, Sequence[str]]]:
+    """What is removed or withdrawn, in words, each with its users."""
+    going: list[tuple[str, Sequence[str]]] = []
+    going += [(name(t.package), t.used_by) for t in content.touched if t.removed]
+    going += [(code(each.name), each.used_by) for each in content.withdrawals]
+    return going
 
 
 def _proposed(proposal: Proposal) -> Gate:

@@ -10,7 +10,7 @@ them by the check of the last one alone.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from lifecycle import checks, contents, wording
+from lifecycle import checks, contents, gates, wording
 from lifecycle.actions import SetCheck
 from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
@@ -31,12 +31,15 @@ class GroupEntry:
         other: Packages that it changes and that are not in the group as at its head, each with its
             tree there.
         rules: What stands before it changes the rules that judge it.
+        behind: It changes the rules or the ledger, and packages are merged together with it: under
+            which rules those were published nobody could tell then.
     """
 
     number: int
     ready: bool
     other: Mapping[str, str] = field(default_factory=dict)
     rules: bool = False
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +150,9 @@ def _faults(group: Group) -> list[str]:
     faults = []
     if any(entry.rules for entry in group.entries):
         faults.append(texts.RULES_BEFORE)
+    faults += [texts.behind(entry.number) for entry in group.entries if entry.behind]
+    if used := gates.still_used(group.content):
+        faults.append(texts.used(used))
     if changed:
         faults.append(texts.not_rendered(changed))
     if errors:

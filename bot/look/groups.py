@@ -5,7 +5,7 @@ commit. A group is what the forge's own queue holds, and every proposal in it is
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.forges.port import MergeQueue, QueueEntry
@@ -221,23 +221,24 @@ def _entries(
 
     Whether each is ready is for the forge to say.
     """
-    found = list[GroupEntry]()
+    git, found, packages = reader.git, list[GroupEntry](), False
     for part in parts:
-        other = _other(reader, base, base_ref, part)
-        if other is None:
+        basis, proposed = Basis(rules=base, base=part.before), part.entry.head
+        read = content.read(reader, part.after, base_ref, basis) if git.has(proposed) else None
+        if read is None:
             return None
+        touched = read.content.touched
         before = [base, *(each.after for each in parts[: len(found)])]
-        rules = len(before) > 1 and reader.rules_differ(before)
-        found.append(GroupEntry(number=part.entry.number, ready=False, other=other, rules=rules))
+        found.append(
+            GroupEntry(
+                number=part.entry.number,
+                ready=False,
+                other={
+                    t.package: t.tree for t in touched if git.package(proposed, t.package) != t.tree
+                },
+                rules=reader.rules_differ(before),
+                behind=packages and reader.rules_differ((part.before, part.after)),
+            )
+        )
+        packages = packages or bool(touched)
     return tuple(found)
-
-
-def _other(reader: MirrorReader, base: Sha, base_ref: str, part: _Part) -> Mapping[str, str] | None:
-    """Packages that a proposal changes and that the queue has otherwise than its head."""
-    git, proposed = reader.git, part.entry.head
-    basis = Basis(rules=base, base=part.before)
-    read = content.read(reader, part.after, base_ref, basis) if git.has(proposed) else None
-    if read is None:
-        return None
-    touched = read.content.touched
-    return {t.package: t.tree for t in touched if git.package(proposed, t.package) != t.tree}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lifecycle.messages.gates import used_by
 from lifecycle.messages.markdown import names, number
 
 NOT_READY = "Waiting: a pull request in the queue is not ready"
@@ -11,6 +12,22 @@ RULES_BEFORE = (
     "A change ahead of it in the queue changes the rules for it. It is checked against the new"
     " rules once that is merged: add it to the queue again then."
 )
+
+
+def behind(proposal: int) -> str:
+    """It would be merged together with packages that were judged by other rules."""
+    return (
+        f"#{proposal} changes the rules or the ledger, and changes of packages ahead of it in the"
+        " queue were judged without that. Add it to the queue again once those are merged."
+    )
+
+
+def used(found: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """What goes is used by what stays."""
+    return (
+        f"{used_by(found)}. Give these another upstream first, or take the pull request out of the"
+        " queue."
+    )
 
 
 def passed(packages: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from lifecycle.facts.checks import PUBLISH, CheckRun, Conclusion, Status
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
 from lifecycle.groups import Group, GroupEntry
+from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from tests.ids import FIRST
@@ -69,6 +70,7 @@ def test_a_group_that_is_only_observed_keeps_no_queue_waiting() -> None:
         (replace(READY, ready=False), None, "#1 itself is not ready"),
         (replace(READY, other={"net/core": "t"}), Conclusion.FAILURE, "approved in #1"),
         (replace(READY, rules=True), Conclusion.FAILURE, "changes the rules"),
+        (replace(READY, behind=True), Conclusion.FAILURE, "were judged without that"),
     ],
 )
 def test_an_earlier_proposal_of_the_group_counts_as_the_last_does(
@@ -79,6 +81,24 @@ def test_an_earlier_proposal_of_the_group_counts_as_the_last_does(
         shown, said = _shown(replace(GROUP, entries=entries))
         assert (shown, words in said) == (conclusion, True), said
     assert groups.waits(replace(GROUP, entries=(entry, LAST))) is (conclusion is None)
+
+
+def test_what_is_withdrawn_is_used_by_nothing_in_the_group() -> None:
+    """The short-cut asks the proposal alone: what came ahead of it in the queue may use it."""
+    gone = LedgerChange(
+        package="net/core",
+        revision=1,
+        path=".porchbot/ledger/net/core.yaml",
+        before=None,
+        after=LedgerEntry(ListedState.WITHDRAWN, "broken"),
+        used_by=("net/mine",),
+    )
+    shown, said = _shown(replace(GROUP, content=Content(touched=(), ledger=(gone,))))
+    assert shown is Conclusion.FAILURE
+    assert "`net/core/v1` is the upstream of `net/mine`" in said
+
+    free = Content(touched=(), ledger=(replace(gone, used_by=()),))
+    assert _shown(replace(GROUP, content=free))[0] is Conclusion.SUCCESS
 
 
 def test_what_others_show_at_the_commit_is_not_turned_green() -> None:

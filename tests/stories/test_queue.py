@@ -192,6 +192,39 @@ def test_each_entry_counts_where_only_the_head_of_a_group_has_to_be_green(play: 
     assert [dequeued(play, n) for n in (one, last)] == [[], []]
 
 
+@pytest.mark.parametrize("path", [".porchbot.yaml", ".porchbot/ledger/net/other.yaml"])
+def test_rules_are_not_merged_together_with_packages_ahead_of_them(play: World, path: str) -> None:
+    """Short-cut refused: both are merged in one push, and nobody can tell what judged the package.
+
+    The package is published with others that were judged like it.
+    """
+    begun(play)
+    ruled(play, QueueRule(min_entries_to_merge=2))
+    one = play.proposes("drafts/net/core/b", resized("net/core", 2))
+    text = CONFIG + "publish: {auto_merge: true}\n"
+    if "ledger" in path:
+        text = "revisions:\n  1: {state: deprecated, reason: old}\n"
+    play.author.pushes("people/rules", {path: text}, message="Change the rules")
+    rules = play.author.repository.create_pull(base="main", head="people/rules", title="t", body="")
+    play.rests()
+    play.approver.says(one, "/approve")
+    wait_for("the package in the queue", partial(was_queued, play, one))
+    play.approver.says(rules.number, "/approve")
+    play.rests()
+    if not was_queued(play, rules.number):  # the bot merges no configuration
+        state = play.forge.state
+        state.queues.enqueue(pull(play, rules.number), state.user("owner"))
+    wait_for("the rules to leave", lambda: dequeued(play, rules.number) or None)
+    assert not pull(play, rules.number).merged
+    other = play.proposes("drafts/net/other/b", resized("net/other", 2))
+    play.approver.says(other, "/approve")
+
+    play.author.waits_for_tag("net/core/v2")
+    play.author.waits_for_tag("net/other/v2")
+    play.rests()
+    assert "Published net/core v2" in play.author.summary(one)
+
+
 def test_each_commit_counts_where_the_queue_rebases(play: World) -> None:
     """Short-cut refused: the group is compared with its first parent, the proposal's own commit."""
     begun(play)
