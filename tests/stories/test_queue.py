@@ -205,7 +205,7 @@ def test_rules_are_not_merged_together_with_packages_ahead_of_them(play: World, 
     if "ledger" in path:
         text = "revisions:\n  1: {state: deprecated, reason: old}\n"
     play.author.pushes("people/rules", {path: text}, message="Change the rules")
-    rules = play.author.repository.create_pull(base="main", head="people/rules", title="t", body="")
+    rules = play.author.opens("people/rules")
     play.rests()
     play.approver.says(one, "/approve")
     wait_for("the package in the queue", partial(was_queued, play, one))
