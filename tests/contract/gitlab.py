@@ -169,7 +169,12 @@ OTHERWISE: tuple[tuple[str, str, Json], ...] = (
     ("webhook deployment", "environment_external_url", {"type": ["string", "null"]}),
     ("webhook deployment", "deployable_url", {"type": ["string", "null"]}),
     ("webhook deployment", "deployable_id", {"type": ["integer", "null"]}),
+    # Of 2016: an issue has no branch.
+    ("webhook note/Issue", "issue/branch_name", ABSENT),
     # webhook-examples/recorded: labels of a project
+    ("webhook issue", "changes/labels", {"type": "object"}),
+    ("webhook issue", "labels", {"type": "array"}),
+    ("webhook issue", "object_attributes/labels", {"type": "array"}),
     ("webhook merge_request", "changes/labels", {"type": "object"}),
     ("webhook merge_request", "object_attributes/labels", {"type": "array"}),
     # webhook-examples/recorded/atlantis…mark-as-ready: a project without a description.
