@@ -25,6 +25,7 @@ from bot.sandbox.gitlab import deliveries as gitlab_deliveries
 from bot.sandbox.gitlab.door import GitLabDoor
 from bot.sandbox.gitlab.http import GitLabApi
 from bot.sandbox.gitlab.tokens import Tokens
+from bot.sandbox.pages.gitlab import GitLabPages
 from bot.sandbox.pages.routes import Pages
 from bot.sandbox.rules.accounts import Accounts
 from bot.sandbox.rules.pushing import Door
@@ -87,7 +88,7 @@ class SandboxForge:
         self.faults = Faults(self.state)
         self.hooks, self._api, door = self._speak(dialect)
         self._git = GitHttp(self.state, self.store, door, self.faults, self.web_url)
-        self._pages: App = Pages(self.state).app
+        self._pages: App = (GitLabPages if dialect == "gitlab" else Pages)(self.state).app
         self._server = uvicorn.Server(
             uvicorn.Config(
                 self,

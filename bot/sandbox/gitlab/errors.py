@@ -16,7 +16,8 @@ class GitLabRefusedError(RefusedError):
     """A refusal whose body is said in full."""
 
     def __init__(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status, str(body), headers=headers)
+        said = body.get("message", body.get("error", body)) if isinstance(body, dict) else body
+        super().__init__(status, str(said), headers=headers)
         self.body = body
 
 

@@ -90,19 +90,23 @@ def create_note(request: ApiRequest) -> ApiResponse:
     """
     given, thread = request.input, thread_at(request)
     _check_writer(request, thread)
-    report = quick_actions.run(request.state, thread, request.user, given.filled("body"))
-    if report.found and not report.text.strip():
-        summary = report.summary or ["Failed to apply commands."]
-        body = {"commands_changes": report.changes, "summary": summary}
-        return ApiResponse(status=202, body=body)
     internal = given.flag("internal") or given.flag("confidential") or False
-    made = threads.write(
-        request.state,
-        thread,
-        request.user,
-        report.text,
-        internal=internal and request.level >= Level.REPORTER,
+    return _said(
+        request,
+        *quick_actions.say(
+            request.state,
+            thread,
+            request.user,
+            given.filled("body"),
+            internal=internal and request.level >= Level.REPORTER,
+        ),
     )
+
+
+def _said(request: ApiRequest, report: quick_actions.Report, made: Note | None) -> ApiResponse:
+    if made is None:
+        body = {"commands_changes": report.changes, "summary": report.summary}
+        return ApiResponse(status=202, body=body)
     body = talk.note(request.links, made) | {"commands_changes": report.changes}
     return ApiResponse(status=201, body=body)
 
@@ -222,12 +226,8 @@ def answer(request: ApiRequest) -> ApiResponse:
     found, thread = _discussion(request), thread_at(request)
     _check_writer(request, thread)
     text = request.input.filled("body")
-    report = quick_actions.run(request.state, thread, request.user, text)
-    if report.found and not report.text.strip():
-        body = {"commands_changes": report.changes, "summary": report.summary}
-        return ApiResponse(status=202, body=body)
-    made = threads.write(request.state, thread, request.user, report.text, answers=found)
-    return ApiResponse(status=201, body=talk.note(request.links, made))
+    said = quick_actions.say(request.state, thread, request.user, text, answers=found)
+    return _said(request, *said)
 
 
 def _awardable(request: ApiRequest) -> Comment | Thread:

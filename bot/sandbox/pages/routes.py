@@ -25,6 +25,7 @@ from bot.sandbox import refnames
 from bot.sandbox.errors import GitError, RefusedError, not_found
 from bot.sandbox.pages import apps, issues, markup, templating, views
 from bot.sandbox.pages.asked import COOKIE, PageRequest
+from bot.sandbox.pages.words import GITHUB
 from bot.sandbox.rules.state import ForgeState
 
 MOST_FORM_BYTES = 400_000
@@ -49,43 +50,46 @@ Form = Callable[[PageRequest, Mapping[str, str]], str]
 class Pages:
     """The pages of one forge, as an ASGI application in `app`."""
 
+    words = GITHUB
+
     def __init__(self, state: ForgeState) -> None:
         self._state = state
         self._key = secrets.token_bytes(32)
-        self._templates = templating.environment(state)
+        self._templates = templating.environment(state, self.words)
+        self.app = Starlette(routes=self.routes(), exception_handlers={404: self._missing})
+
+    def routes(self) -> list[Route]:
+        """Where each page is found, and each form."""
         pulls = f"{_PULL}/{{tab}}"
-        self.app = Starlette(
-            routes=[
-                Route("/", self._shows(self._home)),
-                Route("/_/style.css", self._style),
-                Route("/_/user", self._takes(self._switch), methods=["POST"]),
-                *(
-                    Route(f"{whose}/settings/apps/new", self._asks(self._new_app), methods=["POST"])
-                    for whose in ("", "/organizations/{organization}")
-                ),
-                Route("/settings/apps", self._takes(apps.confirm), methods=["POST"]),
-                Route("/apps/{slug}", self._shows(self._app)),
-                Route("/apps/{slug}/installations/new", self._shows(self._app)),
-                Route("/apps/{slug}/installations", self._takes(apps.install), methods=["POST"]),
-                Route("/{owner}/{name}", self._shows(self._code)),
-                Route("/{owner}/{name}/tree/{address:path}", self._shows(self._code)),
-                Route("/{owner}/{name}/blob/{address:path}", self._shows(self._code)),
-                Route("/{owner}/{name}/branches", self._shows(self._refs)),
-                Route("/{owner}/{name}/tags", self._shows(self._refs)),
-                Route("/{owner}/{name}/releases", self._shows(self._releases)),
-                Route("/{owner}/{name}/releases/tag/{tag:path}", self._shows(self._tag)),
-                Route("/{owner}/{name}/commit/{sha}", self._shows(self._commit)),
-                Route("/{owner}/{name}/runs/{run:int}", self._shows(self._run)),
-                Route("/{owner}/{name}/issues", self._shows(self._issues)),
-                Route(_ISSUE, self._shows(self._issue)),
-                Route(f"{_ISSUE}/{{act}}", self._takes(issues.act), methods=["POST"]),
-                Route("/{owner}/{name}/pulls", self._shows(self._pulls)),
-                Route(_PULL, self._shows(self._pull)),
-                Route(f"{_PULL}/{{tab}}", self._shows(self._pull), methods=["GET"]),
-                Route(pulls, self._takes(self._act), methods=["POST"]),
-            ],
-            exception_handlers={404: self._missing},
-        )
+        return [
+            Route("/", self._shows(self._home)),
+            Route("/_/style.css", self._style),
+            Route("/_/user", self._takes(self._switch), methods=["POST"]),
+            *(
+                Route(f"{whose}/settings/apps/new", self._asks(self._new_app), methods=["POST"])
+                for whose in ("", "/organizations/{organization}")
+            ),
+            Route("/settings/apps", self._takes(apps.confirm), methods=["POST"]),
+            Route("/apps/{slug}", self._shows(self._app)),
+            Route("/apps/{slug}/installations/new", self._shows(self._app)),
+            Route("/apps/{slug}/installations", self._takes(apps.install), methods=["POST"]),
+            Route("/{owner}/{name}", self._shows(self._code)),
+            Route("/{owner}/{name}/tree/{address:path}", self._shows(self._code)),
+            Route("/{owner}/{name}/blob/{address:path}", self._shows(self._code)),
+            Route("/{owner}/{name}/branches", self._shows(self._refs)),
+            Route("/{owner}/{name}/tags", self._shows(self._refs)),
+            Route("/{owner}/{name}/releases", self._shows(self._releases)),
+            Route("/{owner}/{name}/releases/tag/{tag:path}", self._shows(self._tag)),
+            Route("/{owner}/{name}/commit/{sha}", self._shows(self._commit)),
+            Route("/{owner}/{name}/runs/{run:int}", self._shows(self._run)),
+            Route("/{owner}/{name}/issues", self._shows(self._issues)),
+            Route(_ISSUE, self._shows(self._issue)),
+            Route(f"{_ISSUE}/{{act}}", self._takes(issues.act), methods=["POST"]),
+            Route("/{owner}/{name}/pulls", self._shows(self._pulls)),
+            Route(_PULL, self._shows(self._pull)),
+            Route(f"{_PULL}/{{tab}}", self._shows(self._pull), methods=["GET"]),
+            Route(pulls, self._takes(self._act), methods=["POST"]),
+        ]
 
     # What is shown.
 

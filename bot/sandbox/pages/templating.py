@@ -9,6 +9,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bot.sandbox.pages import issues, markup, views
+from bot.sandbox.pages.words import Words
 from bot.sandbox.records.repository import Comment, Review
 from bot.sandbox.rules.state import ForgeState
 
@@ -25,7 +26,7 @@ _TINTS = 8
 """Colours that avatars have in the style sheet."""
 
 
-def environment(state: ForgeState) -> Environment:
+def environment(state: ForgeState, words: Words) -> Environment:
     """The environment of all templates: what they may call, and that all text is escaped."""
     """Return the templates with what they call."""
     made = Environment(
@@ -38,9 +39,11 @@ def environment(state: ForgeState) -> Environment:
     made.filters["markdown"] = markup.markdown
     made.filters["segment"] = lambda text: quote(text, safe="/")
     made.filters["light_of"] = views.Light
+    made.filters["note_line"] = lambda text: text.split("\n")[0].replace("**", "").replace("`", "")
     made.tests["comment"] = lambda one: isinstance(one, Comment)
     made.tests["review"] = lambda one: isinstance(one, Review)
     made.globals |= {
+        "forge": words,
         "names": views.names,
         "timeline": views.timeline,
         "releases": issues.releases,

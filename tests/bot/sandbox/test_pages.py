@@ -30,8 +30,8 @@ REPO = "/owner/packages"
 class Browser:
     """A visitor with cookies, who fills in the forms of the page last seen."""
 
-    def __init__(self, state: ForgeState) -> None:
-        self.app = Pages(state).app
+    def __init__(self, state: ForgeState, pages: type[Pages] = Pages) -> None:
+        self.app = pages(state).app
         self.cookies = httpx.Cookies()
 
     def ask(

@@ -70,7 +70,7 @@ def edit(
         state_event: `close` or `reopen`.
         others: What was changed besides, to be told by the same webhook.
     """
-    if issue.user is not user and levels.level(state, issue.repo, user) < Level.REPORTER:
+    if not can_edit(state, issue, user):
         raise forbidden()
     changes = dict(others or {})
     if title is not None and title != issue.title:
@@ -90,6 +90,11 @@ def edit(
     elif state_event == "reopen" and issue.state != "open":
         issue.state, issue.closed_at, issue.updated_at = "open", None, state.now()
         state.emit("issue", "reopen", issue.repo, user, issue=issue)
+
+
+def can_edit(state: Context, issue: Issue, user: User | None) -> bool:
+    """Whether somebody may change an issue: its author may, and Reporters."""
+    return issue.user is user or levels.level(state, issue.repo, user) >= Level.REPORTER
 
 
 def close(state: Context, issue: Issue, user: User) -> None:

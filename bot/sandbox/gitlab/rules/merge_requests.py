@@ -154,8 +154,13 @@ def edit(
 
 def may_edit(state: Context, mr: MergeRequest, user: User) -> None:
     """Refuse who may not change a merge request: neither its author nor a Developer."""
-    if mr.user is not user and levels.level(state, mr.repo, user) < Level.DEVELOPER:
+    if not can_edit(state, mr, user):
         raise forbidden()
+
+
+def can_edit(state: Context, mr: MergeRequest, user: User) -> bool:
+    """Whether somebody may change a merge request: its author may, and Developers."""
+    return mr.user is user or levels.level(state, mr.repo, user) >= Level.DEVELOPER
 
 
 def close(state: Context, mr: MergeRequest, user: User) -> None:

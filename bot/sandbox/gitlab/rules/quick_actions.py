@@ -8,7 +8,7 @@ Source: https://docs.gitlab.com/user/project/quick_actions/ and `QuickActions::I
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,10 +23,11 @@ from bot.sandbox.gitlab.rules import (
     merge_requests,
     merging,
     pipelines,
+    threads,
 )
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import Level
-from bot.sandbox.records.merge_requests import MergeRequest, ReviewState
+from bot.sandbox.records.merge_requests import MergeRequest, Note, ReviewState
 from bot.sandbox.records.repository import Issue, Thread
 from bot.sandbox.rules.context import Context
 
@@ -115,6 +116,28 @@ def run(state: Context, thread: Thread, user: User, text: str) -> Report:
         report.changes |= changes
         report.summary += [words] if words else []
     return report
+
+
+def say(
+    state: Context,
+    thread: Thread,
+    user: User,
+    text: str,
+    *,
+    internal: bool = False,
+    answers: Sequence[Note] = (),
+) -> tuple[Report, Note | None]:
+    """Write a note without its quick actions, which are carried out.
+
+    Returns:
+        What they did, and the note; None where nothing but quick actions was written.
+    """
+    report = run(state, thread, user, text)
+    if report.found and not report.text.strip():
+        report.summary = report.summary or ["Failed to apply commands."]
+        return report, None
+    made = threads.write(state, thread, user, report.text, internal=internal, answers=answers)
+    return report, made
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
