@@ -66,7 +66,7 @@ def test_odd_values_are_refused(hub: Hub) -> None:
                     method,
                     f"{hub.forge.web_url}/api/v4{path}",
                     headers={
-                        "PRIVATE-TOKEN": client.private_token,
+                        "PRIVATE-TOKEN": client.private_token or "",
                         "Content-Type": "application/json",
                     },
                     data=json.dumps(_GOOD | {name: value}),
