@@ -16,6 +16,9 @@ KEEP: Final = "\ufdd0"
 """Marks text of others that is no word of ours. Unicode keeps this character for use within a
 program: it never stands in a text that is exchanged."""
 
+NAME: Final = "porchbot"
+"""By which people address the bot with `@`, whatever its account is called."""
+
 _COMMAND = r"(?P<command>`/(?=[a-z])|(?:(?<=^)|(?<=[\s(;,:]))/(?=[a-z][a-z-]+(?![\w/-]|\.\w)))"
 _OURS = re.compile(
     r"(?<=\()(?:\.\.|/[\w./-]+)/pull/(?P<number>\d+)(?P<link>/files)?(?=\))|"
@@ -44,6 +47,7 @@ class Terms:
         noun: First word of what a proposal is there: "pull" request, "merge" request.
         sigil: Stands before the number of a proposal.
         command: Stands before the word of a command.
+        bot: Login by which people address it; "porchbot" is understood as well.
         proposals: Address of the proposals of this repository, before a slash and a number.
         changes: Comes after that for what one changes.
         phrases: Whole phrases of ours to what they are there; a longer one comes first.
@@ -53,6 +57,7 @@ class Terms:
     noun: str = "pull"
     sigil: str = "#"
     command: str = "/"
+    bot: str = NAME
     proposals: str = "../pull"
     changes: str = "/files"
     phrases: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -64,6 +69,14 @@ class Terms:
                 text = self._phrases.sub(lambda found: self.phrases[found[0]], text)
             text = _OURS.sub(self._replace, text)
         return text.replace(KEEP, "")
+
+    def addressed(self, text: str) -> str:
+        """Return what somebody wrote with the bot called by the name that commands are read by."""
+        return text if self.bot == NAME else self._mention.sub(f"@{NAME}", text)
+
+    @cached_property
+    def _mention(self) -> re.Pattern[str]:
+        return re.compile(rf"(?<![\w@./-])@{re.escape(self.bot)}(?![\w-]|\.\w)", re.IGNORECASE)
 
     def every(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Return several texts in these terms."""

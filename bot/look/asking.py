@@ -26,6 +26,7 @@ from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.records import Record
+from lifecycle.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +231,7 @@ class Asker:
     ) -> tuple[Comment, ...]:
         """Read records and commands of the comments under a pull request."""
         read = tuple(self._read_records(comment, number, written) for comment in comments)
-        for comment in read:
-            if not comment.ours:
-                commands.parse(comment.body)  # remembered for the decision
-        return read
+        return tuple(each if each.ours else told(each, self._forge.terms) for each in read)
 
     def _read_records(self, comment: Comment, number: int, written: frozenset[int]) -> Comment:
         """The hidden records of our own comments, made for here; text of others has none.
@@ -291,6 +289,13 @@ def _in_queue(refusal: MergeRefusal | None, merging: Merging) -> bool:
     if refusal is None or refusal.obstacle is not MergeObstacle.LEFT_QUEUE:
         return False
     return merging.in_queue or bool(refusal.left)
+
+
+def told(comment: Comment, terms: Terms) -> Comment:
+    """A comment of somebody, read for commands, which is remembered for the decision."""
+    body = terms.addressed(comment.body)
+    commands.parse(body)
+    return comment if body == comment.body else replace(comment, body=body)
 
 
 def _with_commands(said: Conversation) -> Conversation:

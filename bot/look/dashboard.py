@@ -7,11 +7,11 @@ from dataclasses import replace
 from bot.dashboard import Dashboard
 from bot.forges.port import Issue
 from bot.git.port import Scope
+from bot.look.asking import told
 from bot.look.assemble import Looked, Looker
 from bot.store.values import Adoption
 from lifecycle import records
 from lifecycle.access import Person
-from lifecycle.commands import parse as commands
 from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
@@ -105,9 +105,8 @@ class DashboardLooker:
         self, comments: Sequence[Comment], number: int
     ) -> tuple[tuple[Comment, ...], tuple[Comment, ...]]:
         """What people said, and our own answers with their records."""
-        said = tuple(comment for comment in comments if not comment.ours)
-        for comment in said:
-            commands.parse(comment.body)  # remembered for the decision
+        terms = self._looker.forge.terms
+        said = tuple(told(comment, terms) for comment in comments if not comment.ours)
         return said, tuple(self._recorded(c, number) for c in comments if c.ours)
 
     def _recorded(self, comment: Comment, number: int) -> Comment:

@@ -118,6 +118,7 @@ def gitlab(login: str, proposals: str) -> Terms:
         noun="merge",
         sigil="!",
         command=f"@{login} ",
+        bot=login,
         proposals=proposals,
         changes="/diffs",
         phrases=GITLAB_PHRASES,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lifecycle.commands.parse import parse
 from lifecycle.commands.table import TABLE
 from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
@@ -211,3 +212,14 @@ def test_a_title_is_spelled_without_marks() -> None:
     assert GITLAB.said(plain("nobody commented `/approve`; then `/check`.")) == (
         "nobody commented @porchbot approve; then @porchbot check."
     )
+
+
+def test_the_bot_is_addressed_by_its_own_login_or_by_its_name() -> None:
+    """The short-cut reads `@porchbot` alone, and messages name the account of a token."""
+    terms = forges.gitlab("project_7_bot_0a", ADDRESS)
+    assert terms.said("`/check`") == "`@project_7_bot_0a check`"
+    for text in ("@project_7_bot_0a check", "@Project_7_Bot_0a check", "@porchbot check"):
+        assert parse(terms.addressed(text)).commands == parse("/check").commands
+    for other in ("@project_7_bot_0ab check", "a@project_7_bot_0a", "@project_7_bot_0a.b check"):
+        assert terms.addressed(other) == other
+    assert AS_WRITTEN.addressed("@porchbot check") == "@porchbot check"
