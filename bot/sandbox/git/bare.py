@@ -34,6 +34,7 @@ _CONFIG = """\
 [receive]
 \tautogc = false
 \thideRefs = refs/pull
+\thideRefs = refs/merge-requests
 [http]
 \treceivepack = true
 [uploadpack]

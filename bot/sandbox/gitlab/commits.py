@@ -16,12 +16,13 @@ from bot.sandbox.git import history, trees
 from bot.sandbox.git.diffs import FileDiff
 from bot.sandbox.git.objects import Ident
 from bot.sandbox.git.protocol import Git, NewCommit
-from bot.sandbox.gitlab import commit_json
+from bot.sandbox.gitlab import commit_json, status_json
 from bot.sandbox.gitlab.branches import change
 from bot.sandbox.gitlab.errors import bad_parameter, bad_request, missing
 from bot.sandbox.gitlab.inputs import Inputs
 from bot.sandbox.gitlab.json import Json, project_html
 from bot.sandbox.gitlab.routing import CODE, ApiRequest, at_least, last_shown, page, route
+from bot.sandbox.gitlab.rules.pipelines import on_commit
 from bot.sandbox.records.gitlab import Level
 from bot.sandbox.records.refs import ZERO, RefChange
 
@@ -277,7 +278,13 @@ def _whole(request: ApiRequest, sha: str) -> Json:
     repo = request.project
     git = request.state.git(repo)
     made = commit_json.commit(request.links, repo, git.commit(sha))
-    made |= {"status": None, "project_id": repo.id, "last_pipeline": None}
+    pipelines = on_commit(repo, sha)
+    last = status_json.simple_pipeline(request.links, pipelines[0], repo) if pipelines else None
+    made |= {
+        "status": last and last["status"],
+        "project_id": repo.id,
+        "last_pipeline": last,
+    }
     if request.input.flag("stats") is not False:
         made["stats"] = commit_json.stats(_files(git, sha))
     return made

@@ -40,7 +40,8 @@ class Told:
 
     Attributes:
         event: What `X-Gitlab-Event` says: `Push Hook`.
-        flag: The setting of a webhook that asks for it: `push_events`.
+        flag: The setting of a webhook that asks for it: `push_events`; "" for what every system
+            hook hears, and no other.
         body: The payload.
         action: How faults and logs tell kinds of one event apart: `open`; "" for none.
         branch: The branch that a webhook's filter is held against; "" for none.
@@ -201,7 +202,7 @@ class Deliveries:
         return [
             hook
             for hook in found
-            if told.flag in hook.events
+            if (told.flag in hook.events or (not told.flag and hook.kind == "system"))
             and _wants(hook, told.branch)
             and self.alert_status(hook) == "executable"
         ]

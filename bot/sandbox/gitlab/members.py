@@ -8,7 +8,7 @@ from __future__ import annotations
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.gitlab import json as basic
 from bot.sandbox.gitlab import levels
-from bot.sandbox.gitlab.errors import bad_parameter, conflict, forbidden, missing
+from bot.sandbox.gitlab.errors import bad_parameter, bad_request, conflict, forbidden, missing
 from bot.sandbox.gitlab.json import Json, stamp
 from bot.sandbox.gitlab.routing import SEEN, SIGNED_IN, ApiRequest, at_least, page, route
 from bot.sandbox.records.accounts import Organization, Role, User
@@ -131,6 +131,25 @@ def list_groups(request: ApiRequest) -> ApiResponse:
     if request.input.flag("top_level_only"):
         groups = [g for g in groups if g.parent is None]
     return page(request, groups, lambda g: basic.group(request.links, g))
+
+
+@route("POST", "/groups", SIGNED_IN)
+def create_group(request: ApiRequest) -> ApiResponse:
+    """Make a group, or one below a group that the caller maintains; the caller owns it."""
+    state, path = request.state, request.input.filled("path")
+    parent = request.input.text("parent_id")
+    name = request.input.filled("name")
+    if parent:
+        above = levels.group_at(state, parent)
+        if levels.group_level(state, above, request.user) < Level.MAINTAINER:
+            raise forbidden()
+        path = f"{above.account.login}/{path}"
+    if path.lower() in state.data.users:
+        raise bad_request('Failed to save group {:path=>["has already been taken"]}')
+    account = state.organizations.add(path, roles={request.user.login: Role.ADMIN})
+    account.name = name
+    group = state.organizations.find(path)
+    return ApiResponse(status=201, body=basic.group(request.links, group))
 
 
 @route("GET", "/groups/{id}", SEEN)

@@ -184,7 +184,18 @@ def test_hooks_are_for_those_who_may_and_the_edition_that_has_them(lab: Lab) -> 
     assert group.hooks.create(wish).note_events is True
     assert refusal(lambda: owner.hooks.create(wish))[0] == 403
     state.data.gitlab.admins.add(state.user("owner").id)
+    told: list[Any] = []
+    lab.forge.webhook_observers.append(lambda _, headers, body: told.append((headers, body)))
     made = owner.hooks.create(wish | {"push_events": True})
+    project = owner.projects.get(lab.repo.id)
+    project.path = "packages"
+    project.save()
+    headers, body = told[0]
+    assert headers["X-Gitlab-Event"] == "System Hook"
+    assert (body["event_name"], body["old_path_with_namespace"]) == (
+        "project_rename",
+        "owner/catalog",
+    )
     assert made.push_events is True
     assert not hasattr(made, "note_events")
     assert refusal(lambda: lab.project("author").hooks.list())[0] == 403
@@ -235,6 +246,7 @@ def test_git_pushes_with_a_token_and_meets_the_protected_branch(tmp_path: Path) 
         assert "(pre-receive hook declined)" in said
         assert git("push", pushing, "HEAD:drafts/a")[0] == 0
         assert repo.branch("drafts/a") != repo.branch("main")
+        assert "hidden ref" in git("push", boss, "HEAD:refs/merge-requests/1/head")[1]
         assert "403" in git("push", url("author", reading), "HEAD:drafts/b")[1]
         assert git("ls-remote", url("author", reading))[0] == 0
         assert git("ls-remote", url("outsider", forge.token("outsider")))[0] != 0

@@ -99,6 +99,15 @@ def test_members_inherit_from_groups_above_and_from_shares(lab: Lab) -> None:
     assert (added.username, added.access_level) == ("author", 20)
     again = {"user_id": nobody, "access_level": 30}
     assert refusal(lambda: lead.members.create(again)) == (409, "Member already exists")
+    below = lab.as_("lead").groups.create(
+        {"name": "Edge", "path": "edge", "parent_id": state.user("acme/net").id}
+    )
+    assert below.full_path == "acme/net/edge"
+    assert {m.username: m.access_level for m in below.members_all.list(get_all=True)} == {
+        "lead": 50,
+        "worker": 30,
+    }
+    assert refusal(lambda: lab.as_("helper").groups.create({"name": "x", "path": "ACME"}))[0] == 400
     group = lab.as_("lead").groups.get("acme/net")
     assert (group.parent_id, [p.path for p in group.projects.list()]) == (
         state.user("acme").id,
