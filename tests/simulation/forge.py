@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from bot.clock import Clock
+from bot.clock import Clock, Offload
+from bot.forges.port import Forges
 from bot.sandbox.api import Links
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.github.deliveries import Deliveries, Payload
@@ -217,8 +218,9 @@ class SimulatedForge:
 
     # Who uses it.
 
-    def forges(self, replica: str = "bot") -> SimulatedForges:
-        """The port, for one bot."""
+    def forges(self, replica: str = "bot", offload: Offload | None = None) -> Forges:
+        """The port, for one bot; `offload` is where an adapter waits for answers."""
+        del offload
         return SimulatedForges(self, replica)
 
     def mirrors(self, replica: str = "bot", clock: Clock | None = None) -> MemoryMirrors:

@@ -105,7 +105,7 @@ class Replica:
         self.renderer: Any = world.renderer(self.store, self.clock, gate)
         mirrors: Any = world.mirrors(name, self.clock)
         self.controller = Controller(
-            world.forge.forges(name),
+            world.forge.forges(name, gate.offload),
             mirrors,
             self.renderer,
             self.store,

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.port import BotIdentity
+from bot.forges.webhooks import WebhookReader
 from bot.git.port import Mirrors
 from bot.render.port import Renderer
 from bot.sandbox.faults.hooks import OutgoingHook
@@ -29,7 +30,7 @@ from tests.simulation.weather import Weather
 
 T = TypeVar("T")
 
-READER = GitHubWebhooks(())
+READER: WebhookReader = GitHubWebhooks(())
 
 ENDLESS = 20_000
 """Steps of tasks without time passing, after which something goes round in circles."""
@@ -70,6 +71,10 @@ class System:
     store: Store
     workers = 2
     """Keys that a bot looks at at a time."""
+    reader = READER
+    """Reads webhooks."""
+    me = BotIdentity(BOT, "")
+    """Who the bot is to it."""
 
     def __init__(self, draw: Random, latency: Callable[[], float] = lambda: 0.0) -> None:
         self.draw = draw
@@ -156,7 +161,7 @@ class System:
 
     async def _take(self, replica: Replica, hook: OutgoingHook) -> None:
         headers = {name.lower(): value for name, value in hook.headers.items()}
-        delivery = READER.read_verified(headers, hook.body, BotIdentity(BOT, ""))
+        delivery = self.reader.read_verified(headers, hook.body, self.me)
         stored = Delivered(
             guid=delivery.id,
             event=delivery.event,
@@ -164,7 +169,7 @@ class System:
             headers=delivery.headers,
             body=hook.body,
             repository=delivery.repository_id,
-            forge=READER.forge,
+            forge=self.reader.forge,
         )
         try:
             await replica.store.deliveries.add(stored, delivery.wakes)

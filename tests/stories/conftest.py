@@ -11,8 +11,10 @@ from bot import logs
 from tests.contract.watch import watched
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld, world
+from tests.stories.real_gitlab import gitlab_world
 from tests.stories.rendering import Rendering
 from tests.stories.simulated import simulated
+from tests.stories.simulated_gitlab import simulated_gitlab
 from tests.stories.world import CONFIG, Staging, World, seconds_pass
 
 
@@ -51,7 +53,21 @@ def is_real(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def staged(is_real: bool, request: pytest.FixtureRequest) -> Staging:
+def forge(request: pytest.FixtureRequest) -> str:
+    """At which forge the story is told."""
+    return str(getattr(request, "param", request.config.getoption("--forge")))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out at GitLab what only GitHub has."""
+    if config.getoption("--forge") == "gitlab":
+        for item in items:
+            for mark in item.iter_markers("only_github"):
+                item.add_marker(pytest.mark.skip(reason=f"only GitHub has {mark.args[0]}"))
+
+
+@pytest.fixture
+def staged(is_real: bool, forge: str, request: pytest.FixtureRequest) -> Staging:
     """Makes a world, given a configuration; every answer of its forge is validated."""
 
     @contextmanager
@@ -60,10 +76,12 @@ def staged(is_real: bool, request: pytest.FixtureRequest) -> Staging:
         made: AbstractContextManager[World]
         if is_real:
             folder, database, runner = map(needed, ("tmp_path", "database_url", "runner"))
-            made = world(folder, database, runner, config=config)
+            begun = gitlab_world if forge == "gitlab" else world
+            made = begun(folder, database, runner, config=config)
         else:
-            made = simulated(needed("rendering"), config)
-        with made as stage, watched(stage.forge):
+            begins = simulated_gitlab if forge == "gitlab" else simulated
+            made = begins(needed("rendering"), config)
+        with made as stage, watched(stage.forge, forge):
             if isinstance(stage, RealWorld):
                 stage.render_workers = request.node.get_closest_marker("render_workers") is not None
             yield stage

@@ -21,7 +21,7 @@ from bot.sandbox.rules.state import ForgeState
 from bot.store.hints import NOTHING
 from bot.store.port import Store
 from bot.variables import WORKERS
-from lifecycle.identity import GITHUB, RepositoryId
+from lifecycle.identity import RepositoryId
 from tests.memory.store import MemoryStore
 from tests.simulation.forge import LINKS, SimulatedForge
 from tests.simulation.forge_calls import Fault, ForgeCall
@@ -89,11 +89,16 @@ class StorySystem(System):
         super().__init__(Random("a story"))
         self._rendering = rendering
         self.rendering_takes = 0.0
-        self.forge = SimulatedForge(self.clock, self.draw, faults=self._befalls, send=self._made)
         self.store = MemoryStore(self.clock)
-        self.shown = StageForge(self.forge)
-        self.forge.answered = self.shown.faults.answered
+        self.forge, self.shown = self._forge()
         self.shown.faults.hooks.send = self.forge.deliveries.append
+
+    def _forge(self) -> tuple[SimulatedForge, StageForge]:
+        """The forge, and what stories see of it."""
+        made = SimulatedForge(self.clock, self.draw, faults=self._befalls, send=self._made)
+        shown = StageForge(made)
+        made.answered = shown.faults.answered
+        return made, shown
 
     def notice(self) -> None:
         """Make the forge show whatever was done to its state directly."""
@@ -201,7 +206,7 @@ class SimulatedWorld(World):
 
     def is_adopted(self) -> bool:
         """As `World` has it."""
-        repository = RepositoryId(GITHUB, self.repository.id)
+        repository = RepositoryId(self.name, self.repository.id)
         return self._system.now(self._system.store.repositories.adoption(repository)) is not None
 
     def woken(self) -> list[keys.Key]:
@@ -280,7 +285,13 @@ def simulated(rendering: Rendering, config: str | None = CONFIG) -> Iterator[Sim
         rendering: Renders packages.
         config: `.porchbot.yaml`; None for none.
     """
-    made = SimulatedWorld(rendering, config)
+    with told(SimulatedWorld(rendering, config)) as made:
+        yield made
+
+
+@contextmanager
+def told(made: SimulatedWorld) -> Iterator[SimulatedWorld]:
+    """A world whose time passes while its story waits, and which is looked over at its end."""
     people.waiters.append(made)
     try:
         yield made

@@ -5,12 +5,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import github
+import requests
 from github.Requester import Requester
 
 from bot.sandbox.git.objects import Ident
 from bot.sandbox.github.http import GitHubApi
+from tests.gitlab_calls import session
 from tests.simulation.forge import Doors, SimulatedForge
+from tests.simulation.gitlab_forge import SimulatedGitLab
 from tests.stories.github_people import GitHubPerson
+from tests.stories.gitlab_people import GitLabPerson
+from tests.stories.people import Person
 from tests.stories.simulated_faults import NotSimulatedError
 
 
@@ -68,21 +73,11 @@ class Connection:
 
 
 @dataclass
-class SimulatedPerson(GitHubPerson):
-    """Somebody with an account and a browser, and git in memory in place of a clone."""
+class InMemory(Person):
+    """Somebody with an account, and git in memory in place of a clone."""
 
     _: KW_ONLY
     forge: SimulatedForge
-    api: GitHubApi
-
-    def client(self) -> github.Github:
-        """As `Person` has it."""
-        over: Any = type("Connection", (Connection,), {"forge": self.forge, "api": self.api})
-        Requester.injectConnectionClasses(over, over)
-        try:
-            return super().client()
-        finally:
-            Requester.resetConnectionClasses()
 
     def pushes(
         self,
@@ -140,3 +135,29 @@ class SimulatedPerson(GitHubPerson):
     def git(self, folder: object, *arguments: str) -> str:
         """There is no folder to run git in."""
         raise NotSimulatedError(f"git {' '.join(arguments)}: mark `real_parts`")
+
+
+@dataclass
+class SimulatedPerson(InMemory, GitHubPerson):
+    """Somebody at a simulated GitHub."""
+
+    _: KW_ONLY
+    api: GitHubApi
+
+    def client(self) -> github.Github:
+        """As `Person` has it."""
+        over: Any = type("Connection", (Connection,), {"forge": self.forge, "api": self.api})
+        Requester.injectConnectionClasses(over, over)
+        try:
+            return super().client()
+        finally:
+            Requester.resetConnectionClasses()
+
+
+class SimulatedGitLabPerson(InMemory, GitLabPerson):
+    """Somebody at a simulated GitLab."""
+
+    def session(self) -> requests.Session:
+        """As `GitLabPerson` has it."""
+        assert isinstance(self.forge, SimulatedGitLab)
+        return session(self.forge.api.answer, self.forge.change)

@@ -1,0 +1,78 @@
+"""The simulated forge in GitLab's dialect: the bot's own adapter asks its API, in process."""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any
+
+from bot.clock import Clock, Offload
+from bot.forges.gitlab.forge import GitLab
+from bot.forges.gitlab.forges import GitLabForges
+from bot.forges.gitlab.user import GitLabUser
+from bot.forges.port import Forges
+from bot.sandbox.api import Links
+from bot.sandbox.faults.calls import Faults
+from bot.sandbox.faults.hooks import OutgoingHook
+from bot.sandbox.gitlab.deliveries import Deliveries, sending
+from bot.sandbox.gitlab.door import GitLabDoor, GitLabVisitor
+from bot.sandbox.gitlab.http import GitLabApi
+from bot.sandbox.gitlab.tokens import GitLabCaller, Tokens
+from bot.sandbox.records.accounts import User
+from bot.sandbox.rules.pushing import Door, Visitor
+from bot.sandbox.rules.state import ForgeState
+from tests.gitlab_calls import session
+from tests.simulation.forge import WEB, SimulatedForge
+
+NAME = "gitlab"
+BOT = "porchbot"
+
+
+class SimulatedGitLab(SimulatedForge):
+    """A GitLab with one bot, which is a plain account with a token.
+
+    Args:
+        clock: Time of the forge.
+        drawn: As `SimulatedForge` has it.
+        going_wrong: What goes wrong with calls of its API.
+        more: As `SimulatedForge` has it.
+    """
+
+    def __init__(
+        self, clock: Clock, drawn: Random, going_wrong: Callable[[ForgeState], Faults], **more: Any
+    ) -> None:
+        super().__init__(clock, drawn, **more)
+        self.links = Links(api=f"{WEB}/api/v4", web=WEB)
+        # The API's own operations on webhooks see a forge on which nothing happens.
+        deaf = ForgeState(self.store, clock.now)
+        hooks = sending(deaf, self.links, Faults(deaf).hooks)
+        self.api_faults = going_wrong(self.state)
+        self.api = GitLabApi(self.state, self.links, self.tokens, self.api_faults, hooks)
+        self._token = ""
+
+    def _speak(self, send: Callable[[OutgoingHook], None]) -> Door:
+        self.tokens = Tokens(self.state)
+        Deliveries(self.state, Links(api=f"{WEB}/api/v4", web=WEB), send)
+        return GitLabDoor(self.state, self.tokens)
+
+    def visit(self, user: User) -> Visitor:
+        """Somebody at git's door who needs no token."""
+        return GitLabVisitor(self.state, GitLabCaller(user=user))
+
+    @property
+    def us(self) -> User:
+        """The bot's account."""
+        return self.state.user(BOT)
+
+    def token(self) -> str:
+        """The bot's token."""
+        if not self._token:
+            self._token = self.tokens.make(BOT).value
+        return self._token
+
+    def forges(self, replica: str = "bot", offload: Offload | None = None) -> Forges:
+        """The adapter, for one bot."""
+        del replica
+        over = partial(session, self.api.answer, self.change)
+        more: dict[str, Any] = {} if offload is None else {"offload": offload}
+        user = GitLabUser(NAME, WEB, self.token, clock=self.clock, session=over, **more)
+        return GitLabForges(user, project=GitLab)
