@@ -1,0 +1,187 @@
+"""GitLab as a forge that the bot serves: one instance, and the projects that its token reaches.
+
+There is one place, the account itself, with the projects of which it is a member with Developer
+access or more, by itself or by a group.
+
+Source: https://docs.gitlab.com/api/projects/#list-all-projects
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from bot.forges.gitlab import capabilities, token
+from bot.forges.gitlab.deliveries import read_verified
+from bot.forges.gitlab.http import Clients, JSONObject, call, pages
+from bot.forges.gitlab.log import DeliveryLog
+from bot.forges.gitlab.user import GitLabUser
+from bot.forges.port import (
+    BotIdentity,
+    Drift,
+    FailedDeliveries,
+    Forge,
+    ForgeMissingError,
+    Installation,
+    LoggedDelivery,
+    Repository,
+)
+from bot.forges.webhooks import WebhookError
+from bot.keys import Key
+from bot.store.hints import Hint
+from lifecycle.identity import RepositoryId
+
+DEVELOPER = 30
+"""The access level from which on somebody may push."""
+
+COARSE = timedelta(hours=1, minutes=5)
+"""GitLab writes down an activity only where the last one is an hour old: until then, and a little
+longer, nobody can tell by it that nothing happened (`Event#reset_project_activity`)."""
+
+_LISTED: Mapping[str, object] = {
+    "membership": True,
+    "min_access_level": DEVELOPER,
+    "pagination": "keyset",
+    "order_by": "id",
+    "sort": "asc",
+}
+
+
+class GitLabForges:
+    """All that the token reaches; implements `bot.forges.port.Forges`.
+
+    Args:
+        user: Who we are.
+        webhook_url: Where webhooks go: the logs of others are not ours to read. "" for any.
+        project: Makes the forge for one project.
+    """
+
+    def __init__(
+        self,
+        user: GitLabUser,
+        webhook_url: str = "",
+        *,
+        project: Callable[[GitLabUser, Repository, Clients], Forge],
+    ) -> None:
+        self._user = user
+        self._project = project
+        self._log = DeliveryLog(user, webhook_url)
+
+    @property
+    def name(self) -> str:
+        """The instance's."""
+        return self._user.name
+
+    async def identity(self) -> BotIdentity:
+        """The account."""
+        return await self._user.identity()
+
+    async def check(self) -> None:
+        """Ask for the account, every time."""
+        await self._user.check()
+
+    async def installations(self) -> Sequence[Installation]:
+        """The account, as the one place where it was let in."""
+        return [Installation((await self.identity()).account)]
+
+    async def installation(self, number: int) -> Installation | None:
+        """The account; None for any other number."""
+        return Installation(number) if number == (await self.identity()).account else None
+
+    async def is_installed(self, repository_id: RepositoryId) -> bool:
+        """Whether we may push to a project."""
+        with suppress(ForgeMissingError):
+            return _level(await self._read(repository_id)) >= DEVELOPER
+        return False
+
+    async def repositories_of(self, installation: int) -> Sequence[Repository]:
+        """Every project that we may push to, a hundred a request; those without code left out."""
+        await self.identity()
+        wanted, now = "list the projects that its token reaches", self._user.clients.time.now()
+        listed = pages(self._user.clients, wanted, "/projects", _LISTED)
+        return [self._repository(data, installation, now) async for data in listed]
+
+    async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
+        """One project, as it is named now."""
+        await self.identity()
+        now = self._user.clients.time.now()
+        return self._repository(await self._read(repository_id), installation, now)
+
+    def of(self, repository: Repository) -> Forge:
+        """The forge for one project."""
+        return self._project(self._user, repository, self._user.clients)
+
+    def wakes_of(self, headers: Mapping[str, str], body: bytes) -> Mapping[Key, Hint]:
+        """What a stored delivery asks to look at again; empty for one that cannot be read."""
+        with suppress(WebhookError):
+            return read_verified(self.name, headers, body).wakes
+        return {}
+
+    async def drift(self, url: str = "") -> Sequence[Drift]:
+        """What the token lacks, and what the instance can do; projects have webhooks each."""
+        del url
+        today = self._user.clients.time.now().date()
+        found = list(token.lacking(self.name, await self._user.about(), today))
+        first = await self._first()
+        if first is None:
+            found.append(_nothing(self.name, (await self.identity()).login))
+        can = await capabilities.ask(self._user.clients, first)
+        return [*found, *capabilities.shown(self.name, can)]
+
+    async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
+        """What the webhooks of all projects could not bring, newest first."""
+        numbers = [each.id.number for each in await self.repositories_of(0) if not each.archived]
+        return await self._log.failed(numbers, page)
+
+    async def logged_delivery(self, number: int) -> LoggedDelivery | None:
+        """One try of those that were listed last; None for what cannot be read."""
+        return await self._log.read(number)
+
+    async def _read(self, repository_id: RepositoryId) -> JSONObject:
+        path = f"/projects/{repository_id.number}"
+        data: JSONObject = (await call(self._user.clients, "read a project", "GET", path)).data
+        return data
+
+    async def _first(self) -> int | None:
+        """Number of one project that the token reaches; None where it reaches none."""
+        wanted = "read what its token reaches"
+        query = {**_LISTED, "per_page": 1}
+        answer = await call(self._user.clients, wanted, "GET", "/projects", query=query)
+        return int(answer.data[0]["id"]) if answer.data else None
+
+    def _repository(self, data: JSONObject, installation: int, now: datetime) -> Repository:
+        # Nobody tells when an account was let in: not before either of them was made.
+        since = max(self._user.since, datetime.fromisoformat(data["created_at"]))
+        return Repository(
+            id=RepositoryId(self.name, int(data["id"])),
+            full_name=str(data["path_with_namespace"]),
+            default_branch=str(data.get("default_branch") or "main"),
+            clone_url=str(data["http_url_to_repo"]),
+            installation=installation,
+            installed_at=since,
+            changed=_changed(data, now),
+            has_issues=data.get("issues_access_level", "enabled") != "disabled",
+            archived=bool(data.get("archived")),
+        )
+
+
+def _changed(data: JSONObject, now: datetime) -> str:
+    """Another text after each change; "" while the last activity is too new to tell."""
+    last = data.get("last_activity_at")
+    if not last or now - datetime.fromisoformat(last) < COARSE:
+        return ""
+    return f"{last} {data.get('updated_at', '')}"
+
+
+def _level(data: JSONObject) -> int:
+    """Our access level in a project, by itself or by its group; 0 for none."""
+    given = (data.get("permissions") or {}).values()
+    return max((int(each["access_level"]) for each in given if each), default=0)
+
+
+def _nothing(name: str, login: str) -> Drift:
+    return Drift(
+        place=f"What the token for {name} reaches",
+        found="no project",
+        wanted="Developer access or more to each project that the bot serves",
+        fix=f"Invite {login} into the projects, or into their group",
+    )

@@ -1,0 +1,124 @@
+"""The logs of the webhooks of all projects: what GitLab could not bring, listed and read.
+
+Each webhook has a log of its own, kept for some days, and numbers in them count for the instance as
+a whole. The log says no secret, and comes to us by our own token: it needs no second one.
+
+Source: https://docs.gitlab.com/api/project_webhooks/#list-all-events-for-a-project-webhook
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from bot.forges.gitlab.deliveries import delivery_id, read_verified
+from bot.forges.gitlab.events import is_heard, kind_of
+from bot.forges.gitlab.http import JSONObject, call, pages
+from bot.forges.gitlab.user import GitLabUser
+from bot.forges.port import (
+    FailedDeliveries,
+    FailedDelivery,
+    ForgeMissingError,
+    ForgeRefusedError,
+    LoggedDelivery,
+)
+from bot.forges.webhooks import WebhookError
+from bot.sayable import sayable
+
+log = structlog.get_logger()
+
+_WANTED = "read the log of a webhook"
+
+
+class DeliveryLog:
+    """Reads the logs.
+
+    Args:
+        user: Who we are.
+        url: Where our webhooks go; others are not ours. "" for any.
+    """
+
+    def __init__(self, user: GitLabUser, url: str = "") -> None:
+        self._user = user
+        self._url = url
+        self._tries: dict[int, JSONObject] = {}
+
+    async def failed(self, projects: Sequence[int], page: str) -> FailedDeliveries:
+        """A page of each log, what was not accepted alone, newest first.
+
+        Args:
+            projects: Numbers of the projects whose webhooks are meant.
+            page: Which page of each log; "" for the first.
+        """
+        if not page:
+            self._tries = {}
+        found: list[FailedDelivery] = []
+        more = False
+        for project in projects:
+            for hook in await self._hooks(project):
+                path = f"/projects/{project}/hooks/{hook}/events"
+                query = {"per_page": 100, "page": page or "1"}
+                answer = await call(self._user.clients, _WANTED, "GET", path, query=query)
+                more = more or len(answer.data) == query["per_page"]
+                found += [self._listed(each) for each in answer.data if not _accepted(each)]
+        found.sort(key=lambda tried: tried.number, reverse=True)
+        return FailedDeliveries(tuple(found), str(int(page or "1") + 1) if more else "")
+
+    async def read(self, number: int) -> LoggedDelivery | None:
+        """One of those that were listed, with what it says; None where we make no sense of it.
+
+        Raises:
+            ForgeMissingError: It is not among those that were listed last.
+        """
+        tried = self._tries.get(number)
+        if tried is None:
+            raise ForgeMissingError("read a delivery", f"no delivery {number} was listed")
+        headers, body = _sent(tried)
+        try:
+            me = await self._user.identity()
+            delivery = read_verified(self._user.name, headers, body, me)
+        except WebhookError as error:
+            log.warning("logged delivery not read", number=number, reason=str(error))
+            return None
+        return LoggedDelivery(delivery.stored(self._user.name, body), delivery.wakes)
+
+    async def _hooks(self, project: int) -> list[int]:
+        """Our webhooks of a project; none where only its maintainers are told."""
+        listed = pages(self._user.clients, _WANTED, f"/projects/{project}/hooks")
+        try:
+            return [int(e["id"]) async for e in listed if self._url in {"", e.get("url")}]
+        except ForgeRefusedError:
+            return []
+
+    def _listed(self, tried: JSONObject) -> FailedDelivery:
+        self._tries[int(tried["id"])] = tried
+        headers, body = _sent(tried)
+        at = tried.get("created_at")
+        return FailedDelivery(
+            number=int(tried["id"]),
+            guid=delivery_id(headers, body),
+            # Where no time is told, it is old enough for all before it to be in the log.
+            at=datetime.fromisoformat(at) if at else datetime.min.replace(tzinfo=UTC),
+            heard=is_heard(kind_of(_payload(tried))),
+        )
+
+
+def _accepted(tried: JSONObject) -> bool:
+    """Whether it was answered as GitLab counts for success; "internal error" is no answer."""
+    status = str(tried.get("response_status", ""))
+    return status.isdecimal() and 200 <= int(status) < 400
+
+
+def _payload(tried: JSONObject) -> Mapping[str, Any]:
+    found = tried.get("request_data")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _sent(tried: JSONObject) -> tuple[Mapping[str, str], bytes]:
+    """Headers, names in lower case, and the body as it was, but for its spaces."""
+    given = (tried.get("request_headers") or {}).items()
+    headers = {str(name).lower(): str(value) for name, value in given}
+    body = json.dumps(sayable(_payload(tried)), ensure_ascii=False, separators=(",", ":"))
+    return {**headers, "content-type": "application/json"}, body.encode()

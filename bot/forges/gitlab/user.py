@@ -1,0 +1,115 @@
+"""Who the bot is at an instance: an account that only the bot uses, by one token.
+
+The token is of a service account, a project, a group or a person; each has an account, by whose
+number it is known.
+
+Source: https://docs.gitlab.com/api/users/#list-current-user,
+https://docs.gitlab.com/api/personal_access_tokens/#self-inform
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+from urllib.parse import urlsplit
+
+import requests
+
+from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.budget import Account
+from bot.forges.exchange import ForgeTime
+from bot.forges.gitlab.http import Clients, JSONObject, call
+from bot.forges.port import BotIdentity
+from bot.store.port import Budgets
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAbout:
+    """What GitLab tells of a token.
+
+    Attributes:
+        scopes: What it may do at all.
+        ends: The day from which on it is of no use; None where it has no end.
+    """
+
+    scopes: frozenset[str]
+    ends: date | None
+
+
+class GitLabUser:
+    """The account; implements `bot.forges.gitlab.access.Access`.
+
+    Args:
+        name: Of the instance, as keys and records have it.
+        url: Its address.
+        token: Gives the token; asked before each request.
+        ca: File of certificates to trust; "" for the system's.
+        instance: Tells this bot's checks from those of another bot of the same account.
+        clock: For when answers came.
+        offload: Where requests wait for their answers.
+        budgets: What all replicas may ask; None asks without limit.
+        session: See `Clients`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        token: Callable[[], str],
+        *,
+        ca: str = "",
+        instance: str = "",
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
+        budgets: Budgets | None = None,
+        session: Callable[[], requests.Session] = requests.Session,
+    ) -> None:
+        self.name = name
+        self.instance = instance
+        self.since = datetime.min
+        self._me: BotIdentity | None = None
+        self.clients = Clients(
+            url,
+            token,
+            ca=ca,
+            account=Account(f"{name}:user", budgets, clock=clock),
+            clock=clock,
+            offload=offload,
+            time=ForgeTime(clock),
+            session=session,
+        )
+
+    async def identity(self) -> BotIdentity:
+        """The account, asked for once."""
+        if self._me is None:
+            data = await self._read()
+            login, number = str(data["username"]), int(data["id"])
+            host = urlsplit(self.clients.url).hostname
+            noreply = f"{number}-{login}@users.noreply.{host}"
+            address = data.get("commit_email") or data.get("public_email") or noreply
+            self.since = datetime.fromisoformat(str(data["created_at"]))
+            self._me = BotIdentity(login, str(address), number)
+        return self._me
+
+    async def check(self) -> None:
+        """Ask for the account, every time."""
+        await self._read()
+
+    async def about(self) -> TokenAbout:
+        """What there is to know of the token."""
+        wanted, path = "read what its token may do", "/personal_access_tokens/self"
+        data = (await call(self.clients, wanted, "GET", path)).data
+        ends = data.get("expires_at")
+        return TokenAbout(
+            frozenset(map(str, data.get("scopes") or ())),
+            date.fromisoformat(ends) if ends else None,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.clients.close()
+
+    async def _read(self) -> JSONObject:
+        found: JSONObject = (
+            await call(self.clients, "read whose its token is", "GET", "/user")
+        ).data
+        return found
