@@ -12,5 +12,9 @@ class Access(Protocol):
     def instance(self) -> str:
         """Tells this bot's checks from those of another bot of the same account; "" for the one."""
 
+    @property
+    def login(self) -> str:
+        """Our login, once `identity` was asked for."""
+
     async def identity(self) -> BotIdentity:
         """Who we are; asked for once."""

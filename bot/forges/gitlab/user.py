@@ -78,6 +78,17 @@ class GitLabUser:
             session=session,
         )
 
+    @property
+    def login(self) -> str:
+        """Our login, once `identity` was asked for; no project is served before.
+
+        Raises:
+            ValueError: It was not asked for.
+        """
+        if self._me is None:
+            raise ValueError("the identity was not asked for")
+        return self._me.login
+
     async def identity(self) -> BotIdentity:
         """The account, asked for once."""
         if self._me is None:

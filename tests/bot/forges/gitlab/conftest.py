@@ -30,6 +30,11 @@ class Known:
     me: BotIdentity
     instance: str = ""
 
+    @property
+    def login(self) -> str:
+        """As the account is called."""
+        return "porchbot"
+
     async def identity(self) -> BotIdentity:
         """Who it is."""
         return self.me
