@@ -1,4 +1,4 @@
-"""Co-authors of commits, as their messages name them."""
+"""Makers of commits as their texts name them: co-authors, and the forge itself."""
 
 import re
 from collections.abc import Mapping
@@ -30,3 +30,8 @@ def coauthors(message: str, accounts: Mapping[str, tuple[str, int]]) -> frozense
         elif private:
             found.add((private[2], int(private[1] or 0)))
     return frozenset(found)
+
+
+def is_forge(address: str) -> bool:
+    """Whether an address without an account is the forge's own, `noreply@` its host."""
+    return address.partition("@")[0].lower() == "noreply"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.forges.coauthors import coauthors
+from bot.forges.coauthors import coauthors, is_forge
 from lifecycle.access import Role
 from lifecycle.authors import MadeBy
 from lifecycle.names import Sha
@@ -80,6 +80,6 @@ def _committer(data: Mapping[str, Any]) -> str | None:
     """The committer's login; "" for the forge, whose address is `noreply@` its host."""
     login = _login(data["committer"])
     address = str((data["commit"]["committer"] or {}).get("email", ""))
-    if login == _FORGE or (login is None and address.partition("@")[0] == "noreply"):
+    if login == _FORGE or (login is None and is_forge(address)):
         return ""
     return login

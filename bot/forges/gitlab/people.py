@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bot.forges.coauthors import coauthors
+from bot.forges.coauthors import coauthors, is_forge
 from bot.forges.gitlab.calls import Calls, place, quoted
 from bot.forges.gitlab.fields import time
 from bot.forges.gitlab.http import JSONObject, call, pages
@@ -27,12 +27,13 @@ _HELD = frozenset({"public", "internal"})
 _GRAPHQL = """
 query($project: ID!, $iid: String!) {
   project(fullPath: $project) {
-    mergeRequest(iid: $iid) { commits(first: 250) { nodes { sha author { id username } } } }
+    mergeRequest(iid: $iid) { commits(first: 100) { nodes { sha author { id username } } } }
   }
 }
 """
 
 _MAKERS = ("author", "committer")
+_FORGE = ""
 
 Accounts = dict[str, tuple[str, int]]
 
@@ -117,8 +118,8 @@ class People(Calls):
         return tuple(_made_by(data, accounts) for data in reversed(found))
 
     async def _accounts(self, number: int, found: Sequence[JSONObject]) -> Accounts:
-        told = await self._told(number)
-        accounts: Accounts = {}
+        told, me = await self._told(number), await self._access.identity()
+        accounts: Accounts = {me.address.lower(): (me.login, me.account)}
         for data in found:
             if data["id"] in told:
                 accounts[str(data["author_email"]).lower()] = told[data["id"]]
@@ -205,11 +206,12 @@ def _made_by(data: JSONObject, accounts: Mapping[str, tuple[str, int]]) -> MadeB
     made = {role: accounts.get(str(data[f"{role}_email"]).lower()) for role in _MAKERS}
     others = coauthors(str(data["message"]), accounts)
     author, committer = made["author"], made["committer"]
+    address = str(data["committer_email"])
     people = {*others, *(who for who in made.values() if who)}
     return MadeBy(
         sha=Sha(data["id"]),
         author=author[0] if author else None,
-        committer=committer[0] if committer else None,
+        committer=committer[0] if committer else _FORGE if is_forge(address) else None,
         coauthors=frozenset(login for login, _ in others),
         accounts=frozenset(number for _, number in people if number),
     )

@@ -19,12 +19,14 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import Faults, Plan
 from bot.sandbox.gitlab import (
     access_tokens,
+    activity,
     approvals,
     branches,
     commits,
     conventions,
     conversation_events,
     files,
+    graphql,
     hooks,
     issues,
     levels,
@@ -59,11 +61,13 @@ from bot.sandbox.sending import Hooks
 
 OPERATIONS = (
     access_tokens,
+    activity,
     approvals,
     branches,
     commits,
     conversation_events,
     files,
+    graphql,
     hooks,
     issues,
     members,

@@ -1,5 +1,6 @@
 """Merge requests as the bot has them, at a forge in GitLab's dialect."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -285,3 +286,34 @@ async def test_what_a_project_requires_is_read_from_its_settings(world: World) -
         "threads resolved": CheckState.SUCCESS,
     }
     assert await forge.rules("main") != before
+
+
+async def test_who_made_commits_and_who_pushed_them_is_told(world: World) -> None:
+    """Short-cuts refused: the name in a commit for the account; pushes to other branches."""
+    head = world.commit("change", {"net/a.yaml": "a: 2\n"})
+    world.commit("other", {"net/a.yaml": "a: 3\n"}, "ben")
+    number, forge = world.propose(), world.forge()
+    ann = world.sandbox.state.user("ann").id
+
+    (made,) = await forge.commits(number)
+    (pushed,) = await forge.pushes("change", world.repo.id)
+
+    assert (made.sha, made.author, made.committer) == (head, "ann", "")
+    assert made.accounts == {ann}
+    assert (pushed.after, pushed.actor, pushed.account, pushed.forced) == (head, "ann", ann, True)
+
+
+async def test_moves_of_a_base_branch_are_told_back_to_a_moment(world: World) -> None:
+    """The short-cut reads a page of the pushes to all branches."""
+    moved = world.commit("main", {"net/b.yaml": "b: 1\n"}, "olga")
+    world.commit("other", {"net/a.yaml": "a: 2\n"}, "ben")
+    pushed = world.repo.activity[-1]
+    world.repo.activity += [replace(pushed, id=pushed.id + at) for at in range(1, 102)]
+    since = world.clock()
+    world.clock.move(seconds=60)
+    last = world.commit("main", {"net/c.yaml": "c: 1\n"}, "olga")
+
+    found = await world.forge().base_moves("main", since)
+
+    assert [m.after for m in found] == [last, moved]
+    assert (found[0].before, found[0].actor) == (moved, "olga")
