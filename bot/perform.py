@@ -373,6 +373,13 @@ class Performer:
             return await self._push([RefUpdate(ref, action.tip, sha)])
         except GitRefusedError as error:
             refusal = PushRefusal(str(error), action.asked)
+        if self._forge.asks_to_sign(refusal.reason):
+            try:
+                if action.tip != action.base:  # the forge commits onto branches that are there
+                    await self._push([RefUpdate(ref, action.tip, action.base)])
+                return await self._commit_signed(action.head_ref, action.base, sha)
+            except (ForgeRefusedError, GitRefusedError) as error:
+                refusal = PushRefusal(str(error), action.asked)
         log.warning("push refused", ref=ref, reason=refusal.reason)
         await self._store.proposals.refuse_push(self._repository_id, ref, action.base, refusal)
         return ActionResult(ActionOutcome.LOOK_AGAIN, refusal.reason)

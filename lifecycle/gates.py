@@ -441,7 +441,7 @@ def _taggable(proposal: Proposal) -> list[Gate]:
             name=f"tag {each.name}",
             state=GateState.BLOCKED,
             actual=texts.tag_stays(each),
-            wanted=texts.tag_named(each),
+            wanted=texts.tag_named(each, merged=proposal.place.merged),
             who=texts.TAG_WHO,
         )
         for each in proposal.content.withdrawals

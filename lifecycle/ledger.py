@@ -8,7 +8,7 @@ Rules (docs/design.md, "Deletion"):
    one those of a deprecation. Both count for the entries as they are written.
 3. The tag of a withdrawn revision is deleted once that was merged and approved, and only the tag
    that porchbot made or that the entry names by its object.
-4. What others in the repository have as upstream is not withdrawn.
+4. What others in the repository have as upstream, on whatever branch, is not withdrawn.
 """
 
 import json
@@ -73,7 +73,8 @@ class LedgerChange:
         tag: The object that the revision's tag names now; "" when there is no such tag.
         ours: That is a tag of porchbot's, for this revision.
         known: The number was given, or is to be given next: nothing is skipped by listing it.
-        used_by: Packages of the same branch that have this revision as upstream, sorted.
+        used_by: Packages that have this revision as upstream, sorted; those of other branches after
+            them, as "release-1:net/core".
         done: What it asks for was carried out, once its approvals were given.
     """
 
@@ -161,7 +162,7 @@ class RevisionState:
         tag: The object that its tag names; "" when there is no such tag.
         known: It has a tag, or had one.
         entry: What the ledgers of all branches say of it; None for nothing.
-        used_by: Packages of that branch that have it as upstream, sorted.
+        used_by: Packages that have it as upstream, as in `LedgerChange`.
         path: The file that is to list it.
         file: That file; None where there is none.
         broken: The ledger cannot be read.

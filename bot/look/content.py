@@ -241,8 +241,9 @@ class _Comparison:
         merged = self.basis.merge is not None
         base = None if merged else self.basis.base
         changed = self.reader.git.difference(self.origin, self.head).packages
+        others = self.reader.others(self.base_ref, self.basis)
         return ledgers.told(
-            self.reader, self._ledger.changes, self._left, base, changed, merged=merged
+            self.reader, self._ledger.changes, self._left, base, changed, others, merged=merged
         )
 
     @property

@@ -65,12 +65,14 @@ def told(
     left: Sha,
     base: Sha | None,
     changed: Collection[str],
+    others: Mapping[str, Sha],
     *,
     merged: bool,
 ) -> tuple[LedgerChange, ...]:
     """Return changes of the ledger with how their revisions stand.
 
-    What the base branch uses counts as well: it may have come after the proposal was made.
+    What the base branch uses counts as well: it may have come after the proposal was made. So does
+    what other branches use: the tag is one for all of them.
 
     Args:
         reader: Reads git.
@@ -79,12 +81,14 @@ def told(
             who used them may have moved on since.
         base: Tip of the base branch, before the merge; None after it.
         changed: Packages that the proposal changes.
+        others: The other branches that packages are published from, each to its tip.
         merged: It is merged: a tag that told of a number may be gone by it.
     """
     changes = list(changes)
     going = [(each.package, each.revision) for each in changes if each.withdraws]
     users = upstreams.users_of(reader.git, left, reader.address, going)
     there = upstreams.users_of(reader.git, base, reader.address, going) if base else {}
+    elsewhere = upstreams.users_elsewhere(reader.git, others, reader.address, going)
     found = []
     for each in changes:
         revision = (each.package, each.revision)
@@ -92,7 +96,8 @@ def told(
         by = {*users.get(revision, ()), *(set(there.get(revision, ())) - set(changed))}
         given = each.revision <= reader.tags.highest(each.package)
         known = merged or each.before is not None or given
-        found.append(replace(each, tag=tag, ours=ours, known=known, used_by=tuple(sorted(by))))
+        used_by = (*sorted(by), *elsewhere.get(revision, ()))
+        found.append(replace(each, tag=tag, ours=ours, known=known, used_by=used_by))
     return tuple(found)
 
 

@@ -222,9 +222,17 @@ class MirrorReader:
 
         A number that was withdrawn on one branch is free on none.
         """
-        refs = (base_ref, *sorted(self.publishing(base_ref, basis)))
-        tips = (self.git.ref(names.branch_ref(ref)) for ref in refs)
+        base, others = self.git.ref(names.branch_ref(base_ref)), self.others(base_ref, basis)
+        tips = (base, *others.values())
         return tuple(dict.fromkeys([basis.rules, *(tip for tip in tips if tip)]))
+
+    def others(self, base_ref: str, basis: Basis) -> dict[str, Sha]:
+        """Tips of the branches that packages are published from beside the base, by name."""
+        tips = {
+            branch: self.git.ref(names.branch_ref(branch))
+            for branch in sorted(self.publishing(base_ref, basis))
+        }
+        return {branch: tip for branch, tip in tips.items() if tip}
 
     def packages(self, head: Sha, base_ref: str, basis: Basis) -> set[str]:
         """Packages whose tags count for a proposal: it changes them, or merging it would."""

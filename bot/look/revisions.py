@@ -122,12 +122,14 @@ def _proposes(pull: ListedProposal, repository: int, branch: str) -> bool:
 def _tip(reader: MirrorReader, ref: str, base: Sha) -> tuple[str, bool]:
     """What a branch names, and whether nothing of anybody else's is lost when it moves.
 
-    Porch's branch of this name stands at the revision, which the base branch holds.
+    Porch's branch of this name stands at the revision, which the base branch holds. A commit of
+    ours may stand on somebody else's, as a rendering does: only on the base branch it is all there.
     """
     tip = reader.git.ref(ref)
     if tip is None:
         return "", True
-    return tip, reader.made_by_us(tip) or reader.git.contains(base, tip)
+    below = reader.git.commit(tip).parents[0] if reader.made_by_us(tip) else tip
+    return tip, reader.git.contains(base, below)
 
 
 def _state(
@@ -141,6 +143,9 @@ def _state(
     basis = Basis(rules=base, base=base)
     path = package_ledger(package) or LEDGER
     file, policy = reader.file(base, path), reader.rules(base, base_ref).policy
+    on_base = upstreams.users_of(reader.git, base, reader.address, [revision])[revision]
+    others = reader.others(base_ref, basis)
+    elsewhere = upstreams.users_elsewhere(reader.git, others, reader.address, [revision])[revision]
     entries: Entries = {}
     broken = isinstance(file, BrokenPolicy)
     for at in reader.ledgers(base_ref, basis):
@@ -160,7 +165,7 @@ def _state(
         tag=tag,
         known=bool(tag) or number in reader.tags.used.get(package, {}),
         entry=entries.get(number),
-        used_by=upstreams.users_of(reader.git, base, reader.address, [revision])[revision],
+        used_by=(*on_base, *elsewhere),
         file=None if isinstance(file, BrokenPolicy) else file,
         broken=broken,
         owned=owners.of(reader, base_ref, basis, policy, [package], (), [kptfile]).get(package, ()),

@@ -66,6 +66,28 @@ def users_of(
     return {revision: tuple(by) for revision, by in found.items()}
 
 
+def users_elsewhere(
+    git: History, tips: Mapping[str, str], address: str, revisions: Collection[tuple[str, int]]
+) -> Mapping[tuple[str, int], tuple[str, ...]]:
+    """Return the packages of other branches that have a revision as upstream.
+
+    Args:
+        git: Where the trees are.
+        tips: Those branches, each to its tip.
+        address: Where git reaches the repository.
+        revisions: Packages and numbers.
+
+    Returns:
+        Revision to the packages that use it, as git writes a folder of a branch, such as
+        "release-1:net/core", in the order of the branches; none is missing.
+    """
+    there = {branch: users_of(git, tip, address, revisions) for branch, tip in tips.items()}
+    return {
+        revision: tuple(f"{branch}:{p}" for branch, by in there.items() for p in by[revision])
+        for revision in revisions
+    }
+
+
 def _named(git: History, commit: str, address: str) -> Iterable[tuple[str, GitRef]]:
     """The upstreams of packages that lie in this repository, in the order of the packages."""
     for package, (_, tree) in sorted(git.difference("", commit).packages.items()):

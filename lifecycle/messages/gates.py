@@ -451,14 +451,14 @@ def tag_stays(change: LedgerChange) -> str:
     return f"{what} was not made by porchbot for this revision"
 
 
-def tag_named(change: LedgerChange) -> str:
-    """How to say which tag goes."""
+def tag_named(change: LedgerChange, *, merged: bool) -> str:
+    """How to say which tag goes; once that is merged, its entry may not be changed any more."""
     ref = names_.tag_ref(change.name)
     gone = code(shell("git", "push", f"--force-with-lease={ref}:{change.tag}", "origin", f":{ref}"))
-    return (
-        f"the tag removed, if that is intended: {gone}; or {code(f'tag: {change.tag}')} in the"
-        f" entry of {code(change.path)}"
-    )
+    removed = f"the tag removed, if that is intended: {gone}"
+    if merged:
+        return removed
+    return f"{removed}; or {code(f'tag: {change.tag}')} in the entry of {code(change.path)}"
 
 
 def _tag(ref: str) -> str:
