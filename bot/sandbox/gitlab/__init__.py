@@ -11,7 +11,7 @@ def get_merge_request(request: ApiRequest) -> ApiResponse:
     return ApiResponse(body=…)
 ```
 
-- The template is spelled as `shared/forge/gitlab/schemas/observed/index.json` spells it (`{iid}`),
+- The template is spelled as `tests/contract/forge_gitlab/answers.json` names paths (`{iid}`),
   so that tests find the description of the answer. `{id}` is the number or the quoted path of a
   project below `/projects/`, of a group below `/groups/`: `request.project`, `request.group`.
 - The need (`routing.Need`) is checked before the handler runs: `SEEN`, `CODE`, `SIGNED_IN`,
@@ -20,6 +20,7 @@ def get_merge_request(request: ApiRequest) -> ApiResponse:
 - `request.input` reads query and body by name and type, with GitLab's refusals.
 - `routing.page` and `routing.keyset` answer a page of a list.
 - Refusals are made in `errors`; a `RefusedError` of the shared rules is answered in GitLab's shape.
-- What happens is told by `state.emit`; the payload is made in `payloads` under the kind's name.
+- What happens is told by `state.emit`; `deliveries.payload` makes a function
+  the maker of its payloads.
 - The forge's lock (`state.lock`) is held while a handler runs.
 """

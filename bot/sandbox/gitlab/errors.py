@@ -1,7 +1,7 @@
 """Refusals in GitLab's shapes.
 
 Source: https://docs.gitlab.com/api/rest/troubleshooting/ and the recordings in
-`shared/forge/gitlab`: `message` with a text, a list or a mapping; `error` for parameters.
+`tests/contract/forge_gitlab`: `message` with a text, a list or a mapping; `error` for parameters.
 """
 
 from __future__ import annotations
