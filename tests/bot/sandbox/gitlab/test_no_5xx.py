@@ -24,7 +24,17 @@ _FIELDS = (
     *("from", "to", "refs", "search", "sort", "order_by", "since", "group_id", "username"),
     *("custom_headers", "signing_token", "page", "per_page", "pagination", "cursor", "note"),
 )
-_GOOD = ("main", "x", "1", 30, "net/values.yaml", [], {}, ["main", "main"], [{"access_level": 30}])
+_GOOD: tuple[Any, ...] = (
+    "main",
+    "x",
+    "1",
+    30,
+    "net/values.yaml",
+    [],
+    {},
+    ["main", "main"],
+    [{"access_level": 30}],
+)
 
 
 def test_odd_requests_of_every_operation(lab: Lab) -> None:
