@@ -19,7 +19,7 @@ _COMMANDS = {
     "pkg": ("bot.cli.pkg.group:pkg", "Get, update, and inspect packages on disk."),
     "runner": ("bot.cli.runner:runner", "Run the function runner: Porch's gRPC service."),
     "secret": ("bot.cli.secret:secret", "Store the bot's secrets, encrypted."),
-    "setup": ("bot.cli.setup:setup", "Register the bot as a GitHub App."),
+    "setup": ("bot.cli.setup:setup", "Register the bot as a GitHub App, or set up a GitLab."),
     "verify": ("bot.cli.verify:verify", "Verify the signature and the provenance of a revision."),
     "version": ("bot.cli.about:version", "Print the version."),
 }

@@ -14,7 +14,7 @@ import click
 
 from bot import apps, trust
 from bot.apps import GITHUB_TOKEN, KnownApp
-from bot.cli.dropin import StrictCommand
+from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.forges.github import manifest
 from bot.forges.github.manifest import GITHUB_WEB, Addresses, ManifestError
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
@@ -59,8 +59,13 @@ def _forget(context: click.Context, _: click.Parameter, number: int | None) -> N
     context.exit()
 
 
+class _SetupGroup(DropInGroup, StrictCommand):
+    """A command of its own, for GitHub, with a command below it for another forge."""
+
+
 @click.command(
-    cls=StrictCommand,
+    cls=_SetupGroup,
+    lazy={"gitlab": ("bot.cli.setup_gitlab:gitlab", "Set up a GitLab instead.")},
     examples="""
     # Register an App for an organization of GitHub.com; the bot will be reached at that address.
     $ porchbot setup --org acme --url https://porchbot.acme.example
@@ -69,7 +74,7 @@ def _forget(context: click.Context, _: click.Parameter, number: int | None) -> N
     $ porchbot setup --github https://github.corp --ca corp.pem --url https://porchbot.corp
     """,
 )
-@click.option("--url", required=True, metavar="URL", help="Address where GitHub can reach the bot.")
+@click.option("--url", metavar="URL", help="Address where GitHub can reach the bot.  [required]")
 @click.option(
     "--github", default=GITHUB_WEB, show_default=True, metavar="URL", help="Address of GitHub."
 )
@@ -112,8 +117,10 @@ def _forget(context: click.Context, _: click.Parameter, number: int | None) -> N
     type=click.FloatRange(min=0),
     help="Give up after this many minutes.",
 )
+@click.pass_context
 def setup(
-    url: str,
+    context: click.Context,
+    url: str | None,
     github: str,
     org: str,
     name: str,
@@ -130,6 +137,10 @@ def setup(
     which the bot gets the App's private key and secrets. They are kept encrypted in the secret
     store (PORCHBOT_SECRETS_STORE), and never printed.
     """
+    if context.invoked_subcommand is not None:
+        return
+    if not url:
+        raise click.MissingParameter(ctx=context, param_hint="'--url'", param_type="option")
     try:
         trust.use(ca or os.environ.get(trust.VARIABLE, ""))
         vault = _vault(replace=replace)

@@ -1,0 +1,167 @@
+"""`porchbot setup gitlab`: makes what the bot needs at a GitLab, from an owner's token."""
+
+import os
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from getpass import getpass
+from urllib.parse import urlsplit
+
+import click
+
+from bot import gitlabs, trust
+from bot.cli import terminal
+from bot.cli.dropin import StrictCommand
+from bot.forges.gitlab.http import Clients
+from bot.forges.gitlab.setting_up import GitLabSetup, SetupRefusedError, Wanted
+from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.gitlabs import GitLabInstance
+from bot.settings import state_folder
+from bot.vault import Vault, VaultError, open_vault
+
+OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
+BOT_TOKEN = "PORCHBOT_BOT_TOKEN"  # noqa: S105 (likewise)
+SERVICE = "https://gitlab.com"
+
+
+@click.command(
+    cls=StrictCommand,
+    examples="""
+    # Set up all projects of a group of gitlab.com; the bot will be reached at that address.
+    $ porchbot setup gitlab --group acme --url https://porchbot.acme.example
+
+    # See first what would be made in one project of a GitLab of your own.
+    $ porchbot setup gitlab --gitlab https://gitlab.corp --ca corp.pem --project acme/blueprints \\
+        --url https://porchbot.corp --dry-run
+    """,
+)
+@click.option("--url", required=True, metavar="URL", help="Address where GitLab reaches the bot.")
+@click.option(
+    "--gitlab",
+    "address",
+    default=SERVICE,
+    show_default=True,
+    metavar="URL",
+    help="Address of GitLab.",
+)
+@click.option("--project", "projects", multiple=True, metavar="PATH", help="A project to serve.")
+@click.option("--group", "groups", multiple=True, metavar="PATH", help="A group to serve, whole.")
+@click.option(
+    "--name",
+    default=gitlabs.FIRST,
+    show_default=True,
+    metavar="NAME",
+    help="Name of this GitLab in the bot, which stays.",
+)
+@click.option(
+    "--login", default="porchbot", show_default=True, metavar="NAME", help="The bot's login there."
+)
+@click.option(
+    "--ca", default="", metavar="FILE", help="PEM file of certificate authorities for GitLab."
+)
+@click.option("--gates", is_flag=True, help="Also let nothing be merged that checks hold back.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+@click.option("--forget", is_flag=True, help="Only remove this GitLab from the secret store.")
+def gitlab(
+    url: str,
+    address: str,
+    projects: tuple[str, ...],
+    groups: tuple[str, ...],
+    name: str,
+    login: str,
+    ca: str,
+    gates: bool,
+    dry_run: bool,
+    forget: bool,
+) -> None:
+    """Make an account, webhooks and rules for the bot at a GitLab.
+
+    Needs the token of an owner of the groups or projects (scope api) in PORCHBOT_OWNER_TOKEN, on
+    standard input, or when it asks for it; the token is used here and not kept. The bot gets an
+    account of its own: a service account, or the token of one project; or set PORCHBOT_BOT_TOKEN
+    to the token of an account that you made. Its token and the secrets of its webhooks are kept
+    encrypted in the secret store, and never printed. What is there already is left as it is, so
+    that this can be run again. The exit status is 1 when something could not be made.
+    """
+    try:
+        if forget:
+            _forget(name)
+            return
+        instance = _instance(name, address, url, ca)
+        trust.use(ca)
+        wanted = Wanted(projects=projects, groups=groups, login=login, gates=gates, dry_run=dry_run)
+        if not projects and not groups:
+            raise SetupRefusedError(
+                "Nothing to set up. Name a --group or a --project by its full path."
+            )
+        vault = open_vault(os.environ, state_folder(os.environ), make=not dry_run)
+        _set_up(vault, instance, wanted)
+    except (SetupRefusedError, ForgeBusyError, ForgeRefusedError, VaultError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    if not dry_run:
+        terminal.say(f"\nThe bot's token and secrets are stored, encrypted, in {vault.file}.")
+        terminal.say("Next: start the bot with porchbot serve, and check with porchbot doctor.")
+
+
+def _forget(name: str) -> None:
+    if not gitlabs.forget(open_vault(os.environ, state_folder(os.environ)), name):
+        raise SetupRefusedError(f"The secret store has no GitLab named {name}.")
+    terminal.say(f"Forgot {name}. Restart the bot, and remove its account and webhooks there.")
+
+
+def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
+    """The instance as the options name it, without secrets."""
+    if problem := gitlabs.unusable(name):
+        raise SetupRefusedError(problem[0].upper() + problem[1:])
+    for option, text in (("--gitlab", address), ("--url", url)):
+        parts = urlsplit(text)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            raise SetupRefusedError(
+                f"{option} is {text!r}. Give an address such as https://gitlab.example."
+            )
+    return GitLabInstance(
+        name=name,
+        url=address.rstrip("/"),
+        token="",
+        webhook_secrets=(),
+        ca=os.path.abspath(ca) if ca else "",
+        webhook_url=f"{url.rstrip('/')}/webhooks/gitlab/{name}",
+        stored=True,
+    )
+
+
+def _set_up(vault: Vault, wanted: GitLabInstance, what: Wanted) -> None:
+    known = {each.name: each for each in gitlabs.stored(vault)}.get(wanted.name)
+    instance = wanted
+    if known is not None:
+        if known.url != wanted.url:
+            raise SetupRefusedError(
+                f"{wanted.name} is the GitLab at {known.url}. Give this one another --name."
+            )
+        instance = replace(known, ca=wanted.ca or known.ca, webhook_url=wanted.webhook_url)
+    if given := os.environ.get(BOT_TOKEN, "").strip():
+        instance = replace(instance, token=given)
+    token = _owner_token()
+    owner = Clients(wanted.url, lambda: token, ca=wanted.ca)
+    try:
+        GitLabSetup(
+            owner,
+            what,
+            datetime.now(UTC).date(),
+            terminal.say,
+            lambda bots: Clients(wanted.url, lambda: bots, ca=wanted.ca),
+        ).run(instance, lambda made: gitlabs.keep(vault, made))
+    finally:
+        owner.close()
+
+
+def _owner_token() -> str:
+    """The owner's token: of the environment, of standard input, or of who sits at the terminal."""
+    token = os.environ.get(OWNER_TOKEN, "").strip()
+    if not token:
+        token = getpass("Token of an owner: ") if sys.stdin.isatty() else sys.stdin.readline()
+    if not token.strip():
+        raise SetupRefusedError(
+            f"No token of an owner. Set {OWNER_TOKEN}, or pass the token on standard input."
+        )
+    return token.strip()

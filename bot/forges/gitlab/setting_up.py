@@ -1,0 +1,384 @@
+"""What a GitLab needs so that the bot can work there, made with an owner's token, once.
+
+Every step looks first, and makes only what is missing; nothing that is there is weakened or taken
+away. The token is used for these requests and forgotten.
+
+Source: https://docs.gitlab.com/api/service_accounts/,
+https://docs.gitlab.com/api/project_access_tokens/, https://docs.gitlab.com/api/project_webhooks/,
+https://docs.gitlab.com/api/protected_branches/, https://docs.gitlab.com/api/protected_tags/
+"""
+
+import base64
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Final
+from urllib.parse import quote
+
+from bot.forges.gitlab.http import Clients, ask, failure, send
+from bot.forges.gitlab.renewing import LIFE
+from bot.gitlabs import GitLabInstance
+
+MAINTAINER: Final = 40
+"""Access level of who may merge to protected branches, tag, and see webhooks."""
+
+SCOPES: Final = ("api", "write_repository")
+"""What the bot's token may do: the API, and git over HTTP."""
+
+EVENTS: Final = (
+    "push_events",
+    "tag_push_events",
+    "merge_requests_events",
+    "note_events",
+    "issues_events",
+    "pipeline_events",
+    "emoji_events",
+)
+"""What webhooks tell; the rest is found by sweeps."""
+
+TAGS: Final = "*/v*"
+"""The pattern of the tags that stand for revisions."""
+
+GATES: Final = {
+    "only_allow_merge_if_pipeline_succeeds": "Pipelines must succeed",
+    "only_allow_merge_if_all_discussions_are_resolved": "All threads must be resolved",
+}
+"""Settings of a project that keep people from merging what the bot has not let through."""
+
+_REFUSED = {401, 403, 404, 405}
+"""Statuses of what this tier, this version or this owner does not have."""
+
+
+class SetupRefusedError(Exception):
+    """Setting up cannot go on; the text says what a person has to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be set up.
+
+    Attributes:
+        projects: Full paths, such as "acme/blueprints".
+        groups: Likewise; all of their projects are meant.
+        login: What the bot's account is to be called.
+        gates: Turn on the settings of `GATES`, too.
+        dry_run: Ask only; say what would be made.
+    """
+
+    projects: tuple[str, ...]
+    groups: tuple[str, ...]
+    login: str
+    gates: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A project or group, with what GitLab says of it."""
+
+    kind: str
+    about: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        return f"/{self.kind}/{self.about['id']}"
+
+    @property
+    def name(self) -> str:
+        return str(self.about.get("path_with_namespace") or self.about["full_path"])
+
+
+class GitLabSetup:
+    """Sets up one instance.
+
+    Args:
+        owner: Asks with the owner's token.
+        wanted: What.
+        today: The day.
+        say: Is told each thing that is, was or would be made.
+        as_bot: Makes clients with a token of the bot's.
+    """
+
+    def __init__(
+        self,
+        owner: Clients,
+        wanted: Wanted,
+        today: date,
+        say: Callable[[str], None],
+        as_bot: Callable[[str], Clients],
+    ) -> None:
+        self._owner = owner
+        self._wanted = wanted
+        self._today = today
+        self._say = say
+        self._as_bot = as_bot
+
+    def run(self, known: GitLabInstance, keep: Callable[[GitLabInstance], None]) -> None:
+        """Make what is missing.
+
+        Args:
+            known: The instance; without token and secrets where it is new.
+            keep: Is given it with them, before GitLab is told of any secret.
+
+        Raises:
+            SetupRefusedError: A person has to do something first.
+            ForgeBusyError, ForgeRefusedError: GitLab said no to what every owner may.
+        """
+        me = send(self._owner, "read whose token it is", "GET", "/user").data
+        self._say(f"Signed in as {me['username']}.")
+        groups = [self._found("groups", path) for path in self._wanted.groups]
+        projects = [self._found("projects", path) for path in self._wanted.projects]
+        projects += [each for group in groups for each in self._projects_of(group)]
+        instance, account = self._account(known, groups, projects)
+        fresh = not instance.webhook_secrets
+        if fresh:
+            instance = replace(
+                instance,
+                webhook_secrets=(secrets.token_urlsafe(32),),
+                signing_tokens=(f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}",),
+            )
+        if not self._wanted.dry_run:
+            keep(instance)
+        for place in (*groups, *(p for p in projects if p.name in self._wanted.projects)):
+            self._member(place, account)
+        for project in projects:
+            self._hook(project, instance, fresh=fresh)
+            self._branch(project)
+            self._tags(project)
+            self._gates(project)
+
+    def _found(self, kind: str, path: str) -> _Place:
+        answer = ask(self._owner, f"find {path}", "GET", f"/{kind}/{quote(path, safe='')}")
+        if answer.status == 404:
+            raise SetupRefusedError(
+                f"There is no {kind[:-1]} {path}, or your token does not see it. Give its full"
+                " path, as in its address."
+            )
+        if not answer.ok:
+            raise failure(f"find {path}", answer)
+        return _Place(kind, answer.data)
+
+    def _projects_of(self, group: _Place) -> list[_Place]:
+        found: list[_Place] = []
+        page = "1"
+        while page:
+            answer = send(
+                self._owner,
+                f"list the projects of {group.name}",
+                "GET",
+                f"{group.path}/projects",
+                query={
+                    "include_subgroups": True,
+                    "archived": False,
+                    "with_shared": False,
+                    "per_page": 100,
+                    "page": page,
+                },
+            )
+            found += [_Place("projects", each) for each in answer.data]
+            page = answer.headers.get("x-next-page", "")
+        return found
+
+    # Who the bot is.
+
+    def _account(
+        self, known: GitLabInstance, groups: Sequence[_Place], projects: Sequence[_Place]
+    ) -> tuple[GitLabInstance, int]:
+        """The instance with a token that works, and the number of the bot's account."""
+        if known.token:
+            bot = self._as_bot(known.token)
+            try:
+                about = ask(bot, "read who the bot is", "GET", "/user")
+            finally:
+                bot.close()
+            if about.ok:
+                self._say(f"Kept: the bot is {about.data['username']}, by the token we have.")
+                return known, int(about.data["id"])
+            if about.status != 401:
+                raise failure("read who the bot is", about)
+            self._say("The token we have does not work any more.")
+        if self._wanted.dry_run:
+            self._say("Would create: an account for the bot, with a token for a year.")
+            return known, 0
+        for place in (*groups, None):
+            if made := self._service_account(place):
+                return replace(known, token=made[0], stored=True), made[1]
+        if len(projects) == 1 and not groups:
+            token, number = self._project_token(projects[0])
+            return replace(known, token=token, stored=True), number
+        raise SetupRefusedError(
+            "You may not create a service account here. Either name one --group that you own, or"
+            " one --project; or make an account for the bot, and run this with its token in"
+            " PORCHBOT_BOT_TOKEN."
+        )
+
+    def _service_account(self, group: _Place | None) -> tuple[str, int] | None:
+        """Token and number of a service account of a group, or of the instance; None if refused."""
+        where = group.path if group else ""
+        called = {"name": "porchbot", "username": self._wanted.login}
+        known = self._existing(where)
+        if known is None:
+            made = ask(
+                self._owner, "create its account", "POST", f"{where}/service_accounts", body=called
+            )
+            if made.status in _REFUSED:
+                return None
+            if not made.ok:
+                raise failure("create its account", made)
+            known = int(made.data["id"])
+            of = f"of the group {group.name}" if group else "of the instance"
+            self._say(f"Created: the service account {made.data['username']} {of}.")
+        at = f"{where}/service_accounts/{known}" if group else f"/users/{known}"
+        token = self._token(f"{at}/personal_access_tokens", {})
+        return token, known
+
+    def _existing(self, where: str) -> int | None:
+        """The account that an earlier run made; None where there is none."""
+        listed = ask(
+            self._owner, "list service accounts", "GET", f"{where}/service_accounts?per_page=100"
+        )
+        for each in listed.data if listed.ok else ():
+            if each["username"] == self._wanted.login:
+                self._say(f"Kept: the service account {each['username']}.")
+                return int(each["id"])
+        return None
+
+    def _project_token(self, project: _Place) -> tuple[str, int]:
+        """The token of a project, whose bot reaches nothing else."""
+        at = f"{project.path}/access_tokens"
+        token = self._token(at, {"access_level": MAINTAINER})
+        bot = self._as_bot(token)
+        try:
+            about = send(bot, "read who the bot is", "GET", "/user").data
+        finally:
+            bot.close()
+        self._say(f"The bot is {about['username']}, which reaches {project.name} only.")
+        return token, int(about["id"])
+
+    def _token(self, path: str, more: Mapping[str, object]) -> str:
+        until = (self._today + LIFE).isoformat()
+        body = {"name": "porchbot", "scopes": list(SCOPES), "expires_at": until, **more}
+        made = send(self._owner, "create its token", "POST", path, body=body)
+        self._say(f"Created: a token ({', '.join(SCOPES)}) until {until}.")
+        return str(made.data["token"])
+
+    def _member(self, place: _Place, account: int) -> None:
+        """The bot merges and tags, and sees webhooks: it is a Maintainer."""
+        what = f"the bot as a Maintainer of {place.name}"
+        wanted = f"make {what}"
+        path = f"{place.path}/members"
+        there = ask(self._owner, wanted, "GET", f"{path}/all/{account}") if account else None
+        if there is not None and there.ok and int(there.data["access_level"]) >= MAINTAINER:
+            self._say(f"Kept: {what}.")
+            return
+        if not self._changes("Created", what):
+            return
+        body = {"user_id": account, "access_level": MAINTAINER}
+        made = ask(self._owner, wanted, "POST", path, body=body)
+        if made.status == 409:  # it is one, of a lower level
+            made = ask(self._owner, wanted, "PUT", f"{path}/{account}", body=body)
+        if not made.ok:
+            raise failure(wanted, made)
+
+    # What each project gets.
+
+    def _hook(self, project: _Place, instance: GitLabInstance, *, fresh: bool) -> None:
+        what = f"the webhook of {project.name} to {instance.webhook_url}"
+        path = f"{project.path}/hooks"
+        listed = send(self._owner, f"read {what}", "GET", path, query={"per_page": 100}).data
+        there = next((each for each in listed if each["url"] == instance.webhook_url), None)
+        shown = {
+            "url": instance.webhook_url,
+            **dict.fromkeys(EVENTS, True),
+            "enable_ssl_verification": instance.webhook_url.startswith("https:"),
+        }
+        hidden = {"token": instance.webhook_secrets[0]}
+        if instance.signing_tokens:
+            hidden["signing_token"] = instance.signing_tokens[0]
+        if there is None:
+            if self._changes("Created", what):
+                send(self._owner, f"create {what}", "POST", path, body={**shown, **hidden})
+            return
+        # GitLab versions without an event do not show it.
+        otherwise = [name for name, value in shown.items() if there.get(name, value) != value]
+        unset = there.get("token_present") is False
+        if not (otherwise or fresh or unset):
+            self._say(f"Kept: {what}.")
+            return
+        why = ", ".join(otherwise) or "its secrets"
+        if self._changes("Changed", f"{what} ({why})"):
+            at = f"{path}/{there['id']}"
+            send(self._owner, f"change {what}", "PUT", at, body={**shown, **hidden})
+
+    def _branch(self, project: _Place) -> None:
+        name = str(project.about.get("default_branch") or "")
+        if not name:
+            self._say(f"Left: {project.name} has no branch yet. Run this again once it has.")
+            return
+        what = f"the protected branch {name} of {project.name}"
+        path = f"{project.path}/protected_branches"
+        rule = self._rule(what, path, name)
+        if rule is None:
+            if self._changes("Created", f"{what}: Maintainers push and merge"):
+                levels = {"push_access_level": MAINTAINER, "merge_access_level": MAINTAINER}
+                send(self._owner, f"create {what}", "POST", path, body={"name": name, **levels})
+            return
+        lower = [
+            act
+            for act in ("push", "merge")
+            if any(_is_low(each) for each in rule.get(f"{act}_access_levels", ()))
+        ]
+        if lower:
+            self._say(
+                f"Left: {what} lets Developers {' and '.join(lower)}. Change it to Maintainers."
+            )
+        else:
+            self._say(f"Kept: {what}.")
+
+    def _tags(self, project: _Place) -> None:
+        what = f"the protected tags {TAGS} of {project.name}"
+        path = f"{project.path}/protected_tags"
+        rule = self._rule(what, path, TAGS)
+        if rule is None:
+            if self._changes("Created", f"{what}: Maintainers create them"):
+                body = {"name": TAGS, "create_access_level": MAINTAINER}
+                send(self._owner, f"create {what}", "POST", path, body=body)
+        elif any(_is_low(each) for each in rule.get("create_access_levels", ())):
+            self._say(f"Left: {what}: Developers create them. Change it to Maintainers.")
+        else:
+            self._say(f"Kept: {what}.")
+
+    def _rule(self, what: str, path: str, name: str) -> Mapping[str, Any] | None:
+        answer = ask(self._owner, f"read {what}", "GET", f"{path}/{quote(name, safe='')}")
+        if answer.status == 404:
+            return None
+        if not answer.ok:
+            raise failure(f"read {what}", answer)
+        found: Mapping[str, Any] = answer.data
+        return found
+
+    def _gates(self, project: _Place) -> None:
+        off = [name for name in GATES if not project.about.get(name)]
+        called = " and ".join(f"'{GATES[name]}'" for name in off)
+        if not off:
+            self._say(f"Kept: {project.name} holds merges until pipelines and threads are done.")
+        elif not self._wanted.gates:
+            self._say(f"Proposed: turn on {called} in {project.name}, or run this with --gates.")
+        elif self._changes("Changed", f"{called} is on in {project.name}"):
+            body = dict.fromkeys(off, True)
+            send(self._owner, f"turn on {called}", "PUT", project.path, body=body)
+
+    def _changes(self, done: str, what: str) -> bool:
+        """Say a change; whether it is to be made."""
+        if self._wanted.dry_run:
+            self._say(f"Would have {done.lower()}: {what}.")
+            return False
+        self._say(f"{done}: {what}.")
+        return True
+
+
+def _is_low(allowed: Mapping[str, Any]) -> bool:
+    """Whether an entry of a rule lets people in who are no Maintainers."""
+    level = allowed.get("access_level")
+    return level is not None and 0 < int(level) < MAINTAINER
