@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from bot import gitlabs, trust
+from bot import gitlabs
 from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
 from bot.forges.gitlab.http import Clients
@@ -17,7 +17,7 @@ from bot.forges.gitlab.setting_up import GitLabSetup, SetupRefusedError, Wanted
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
 from bot.gitlabs import GitLabInstance
 from bot.settings import state_folder
-from bot.vault import Vault, VaultError, open_vault
+from bot.vault import Vault, VaultError, open_vault, secrets_file
 
 OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
 BOT_TOKEN = "PORCHBOT_BOT_TOKEN"  # noqa: S105 (likewise)
@@ -88,17 +88,18 @@ def gitlab(
             _forget(name)
             return
         instance = _instance(name, address, url, ca)
-        trust.use(ca)
         wanted = Wanted(projects=projects, groups=groups, login=login, gates=gates, dry_run=dry_run)
         if not projects and not groups:
             raise SetupRefusedError(
                 "Nothing to set up. Name a --group or a --project by its full path."
             )
-        vault = open_vault(os.environ, state_folder(os.environ), make=not dry_run)
+        state = state_folder(os.environ)
+        new = dry_run and not secrets_file(os.environ, state).exists()
+        vault = None if new else open_vault(os.environ, state, make=True)
         _set_up(vault, instance, wanted)
     except (SetupRefusedError, ForgeBusyError, ForgeRefusedError, VaultError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    if not dry_run:
+    if vault is not None and not dry_run:
         terminal.say(f"\nThe bot's token and secrets are stored, encrypted, in {vault.file}.")
         terminal.say("Next: start the bot with porchbot serve, and check with porchbot doctor.")
 
@@ -130,8 +131,9 @@ def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
     )
 
 
-def _set_up(vault: Vault, wanted: GitLabInstance, what: Wanted) -> None:
-    known = {each.name: each for each in gitlabs.stored(vault)}.get(wanted.name)
+def _set_up(vault: Vault | None, wanted: GitLabInstance, what: Wanted) -> None:
+    stored = gitlabs.stored(vault) if vault is not None else ()
+    known = {each.name: each for each in stored}.get(wanted.name)
     instance = wanted
     if known is not None:
         if known.url != wanted.url:
@@ -150,7 +152,7 @@ def _set_up(vault: Vault, wanted: GitLabInstance, what: Wanted) -> None:
             datetime.now(UTC).date(),
             terminal.say,
             lambda bots: Clients(wanted.url, lambda: bots, ca=wanted.ca),
-        ).run(instance, lambda made: gitlabs.keep(vault, made))
+        ).run(instance, lambda made: gitlabs.keep(vault, made) if vault is not None else None)
     finally:
         owner.close()
 

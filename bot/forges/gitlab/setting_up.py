@@ -46,6 +46,9 @@ GATES: Final = {
 }
 """Settings of a project that keep people from merging what the bot has not let through."""
 
+_LEAN: Final = {"with_projects": False}
+"""Of a group without the list of its projects, which is cut off at a hundred."""
+
 _REFUSED = {401, 403, 404, 405}
 """Statuses of what this tier, this version or this owner does not have."""
 
@@ -149,7 +152,9 @@ class GitLabSetup:
             self._gates(project)
 
     def _found(self, kind: str, path: str) -> _Place:
-        answer = ask(self._owner, f"find {path}", "GET", f"/{kind}/{quote(path, safe='')}")
+        answer = ask(
+            self._owner, f"find {path}", "GET", f"/{kind}/{quote(path, safe='')}", query=_LEAN
+        )
         if answer.status == 404:
             raise SetupRefusedError(
                 f"There is no {kind[:-1]} {path}, or your token does not see it. Give its full"

@@ -1,0 +1,127 @@
+"""The bot's token at a GitLab is exchanged before it ends, once, and stored."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import requests
+
+from bot import gitlabs
+from bot.forges.gitlab.http import Clients, send
+from bot.forges.gitlab.renewing import RenewedToken
+from bot.forges.port import ForgeRefusedError
+from bot.gitlabs import GitLabInstance
+from bot.sandbox.serve import SandboxForge
+from bot.vault import Vault, open_vault
+from tests.bot.sandbox.gitlab.inprocess import ForgeAdapter
+
+TODAY = datetime.now(UTC).date()
+
+
+class Place:
+    """A forge, the bot's token there, and the secret store that has it."""
+
+    def __init__(self, folder: Path, days: int | None, scope: str = "api") -> None:
+        self.forge = SandboxForge(folder / "forge", dialect="gitlab")
+        self.forge.state.add_user("bot")
+        until = None if days is None else TODAY + timedelta(days=days)
+        self.first = self.forge.tokens.make("bot", scopes=[scope], expires_at=until).value
+        self.vault: Vault = open_vault({"PORCHBOT_MASTER_KEY": "4f" * 32}, folder)
+        gitlabs.keep(
+            self.vault,
+            GitLabInstance(
+                name="gitlab", url=self.forge.web_url, token=self.first, webhook_secrets=("hook",)
+            ),
+        )
+
+    def clients(self, url: str, token: Callable[[], str]) -> Clients:
+        """Clients that call the forge within the process."""
+
+        def session() -> requests.Session:
+            made = requests.Session()
+            made.mount(self.forge.web_url, ForgeAdapter(self.forge))
+            return made
+
+        return Clients(url, token, session=session)
+
+    def replica(self) -> RenewedToken:
+        """The token as one process has it."""
+        (instance,) = gitlabs.stored(self.vault)
+        return RenewedToken(instance, self.vault, clients=self.clients)
+
+    @property
+    def kept(self) -> str:
+        """The token that the store has."""
+        return gitlabs.stored(self.vault)[0].token
+
+    def works(self, token: str) -> bool:
+        """Whether GitLab takes a token."""
+        pool = self.clients(self.forge.web_url, lambda: token)
+        try:
+            return bool(send(pool, "read", "GET", "/user").data)
+        finally:
+            pool.close()
+
+
+Make = Callable[..., Place]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """Makes a place whose token ends in so many days, None for never."""
+    made: list[Place] = []
+
+    def place(days: int | None, scope: str = "api") -> Place:
+        made.append(Place(tmp_path, days, scope))
+        return made[-1]
+
+    yield place
+    for each in made:
+        each.forge.stop()
+
+
+def test_replicas_exchange_a_token_once_and_both_have_the_new_one(make: Make) -> None:
+    """The short-cut exchanges what the process began with: the second of two revokes them all."""
+    place = make(20)
+    one, two = place.replica(), place.replica()
+
+    one.renew()
+    two.renew()
+
+    assert place.kept != place.first
+    assert one() == two() == place.kept
+    assert place.works(place.kept)
+    live = [t for t in place.forge.state.data.gitlab.tokens.values() if not t.revoked]
+    assert [each.expires_at for each in live] == [TODAY + timedelta(days=364)]
+
+
+@pytest.mark.parametrize("days", [31, None], ids=["a month and a day", "for ever"])
+def test_a_token_that_lasts_is_kept(make: Make, days: int | None) -> None:
+    place = make(days)
+
+    place.replica().renew()
+
+    assert place.kept == place.first
+
+
+def test_a_token_of_the_environment_is_left_alone(make: Make) -> None:
+    """The short-cut exchanges it: the variable has a dead one from then on."""
+    place = make(1)
+    given = GitLabInstance(
+        name="gitlab", url=place.forge.web_url, token=place.first, webhook_secrets=("hook",)
+    )
+
+    RenewedToken(given, place.vault, clients=place.clients).renew()
+
+    assert place.kept == place.first
+    assert place.works(place.first)
+
+
+def test_one_that_may_not_be_exchanged_is_kept_and_told(make: Make) -> None:
+    place = make(1, "read_api")
+
+    with pytest.raises(ForgeRefusedError, match="refused to exchange its token: 403"):
+        place.replica().renew()
+
+    assert place.kept == place.first

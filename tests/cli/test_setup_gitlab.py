@@ -1,0 +1,250 @@
+"""`porchbot setup gitlab` against the sandbox forge: made once, said, and no token kept."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import gitlab
+import pytest
+from click.testing import CliRunner, Result
+
+from bot import gitlabs
+from bot.cli.root import main
+from bot.gitlabs import GitLabInstance
+from bot.sandbox.records.gitlab import Level
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.context import FileChange
+from bot.sandbox.serve import SandboxForge
+from bot.vault import open_vault
+from tests.bot.sandbox.gitlab.inprocess import client
+from tests.fnrunner.wire.test_tls import Authority
+
+BOT = "https://bot.example"
+HOOK = f"{BOT}/webhooks/gitlab/gitlab"
+
+
+class Place:
+    """A forge with a group of two projects, and who sets the bot up there."""
+
+    def __init__(self, folder: Path, forge: SandboxForge, environ: pytest.MonkeyPatch) -> None:
+        self.forge = forge
+        self.folder = folder
+        state = forge.state
+        state.add_user("owner")
+        state.organizations.add("acme", admins=("owner",))
+        self.repositories = [self._repository(name) for name in ("blueprints", "deploy")]
+        self.token = forge.token("owner")
+        environ.setenv("PORCHBOT_STATE", str(folder / "state"))
+        environ.setenv("PORCHBOT_OWNER_TOKEN", self.token)
+
+    def _repository(self, name: str) -> Repository:
+        state = self.forge.state
+        repository = state.add_repository("acme", name)
+        change = FileChange(path="README.md", content=b"Hello\n")
+        with state.lock:
+            state.commit_files(repository, "main", [change], "Begin", actor=state.user("owner"))
+        return repository
+
+    def setup(self, *options: str) -> Result:
+        """Run the command."""
+        command = ["setup", "gitlab", "--gitlab", self.forge.web_url, "--url", BOT, *options]
+        return CliRunner().invoke(main, command)
+
+    def stored(self) -> GitLabInstance:
+        """What the secret store has."""
+        (found,) = gitlabs.stored(open_vault({}, self.folder / "state"))
+        return found
+
+    def as_bot(self) -> gitlab.Gitlab:
+        """python-gitlab with the token that the bot got."""
+        return client(self.forge, self.stored().token)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    for name in ("PORCHBOT_MASTER_KEY", "PORCHBOT_SECRETS_STORE", "PORCHBOT_BOT_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with SandboxForge(tmp_path / "forge", dialect="gitlab") as forge:
+        yield Place(tmp_path, forge, monkeypatch)
+
+
+def test_a_group_is_set_up_with_an_account_of_the_bots_own(place: Place) -> None:
+    """The short-cut keeps the owner's token as the bot's: it is everything the owner is."""
+    told = place.setup("--group", "acme")
+
+    assert told.exit_code == 0, told.output
+    bot = place.as_bot()
+    bot.auth()
+    assert bot.user is not None
+    assert bot.user.username == "porchbot"
+    for repository in place.repositories:
+        project = bot.projects.get(repository.id)
+        assert project.permissions["group_access"] or project.permissions["project_access"]
+        (hook,) = project.hooks.list()
+        assert (hook.url, hook.note_events, hook.token_present, hook.signing_token_present) == (
+            HOOK,
+            True,
+            True,
+            True,
+        )
+        (tags,) = project.protectedtags.list()
+        assert (tags.name, tags.create_access_levels[0]["access_level"]) == ("*/v*", 40)
+    text = (place.folder / "state" / "secrets.json").read_text()
+    for secret in (place.token, *place.stored().secrets):
+        assert secret not in told.output
+        assert secret not in text
+    assert place.token not in place.stored().secrets
+
+
+def test_again_it_changes_nothing(place: Place) -> None:
+    """The short-cut makes a second webhook and a second token: each event then comes twice."""
+    place.setup("--group", "acme")
+    before, tokens = place.stored(), dict(place.forge.state.data.gitlab.tokens)
+
+    told = place.setup("--group", "acme")
+
+    assert told.exit_code == 0, told.output
+    assert place.stored() == before
+    assert place.forge.state.data.gitlab.tokens == tokens
+    assert "Created" not in told.output
+    assert "Changed" not in told.output
+    assert told.output.count("Kept: the webhook of acme/") == 2
+
+
+def test_what_was_taken_away_is_made_again(place: Place) -> None:
+    place.setup("--group", "acme")
+    blueprints, _ = place.repositories
+    (hook,) = blueprints.gitlab.hooks.values()
+    hook.events.discard("note_events")
+    blueprints.gitlab.protected_tags.clear()
+
+    told = place.setup("--group", "acme")
+
+    assert f"Changed: the webhook of acme/blueprints to {HOOK} (note_events)." in told.output
+    assert "Created: the protected tags */v* of acme/blueprints" in told.output
+    assert "note_events" in hook.events
+
+
+def test_a_dry_run_makes_nothing(place: Place) -> None:
+    """The short-cut asks the same requests and forgets one: an account is there all the same."""
+    tokens = dict(place.forge.state.data.gitlab.tokens)
+
+    told = place.setup("--group", "acme", "--dry-run")
+
+    assert told.exit_code == 0, told.output
+    assert f"Would have created: the webhook of acme/blueprints to {HOOK}." in told.output
+    assert place.forge.state.data.gitlab.tokens == tokens
+    assert not place.forge.state.data.gitlab.service_accounts
+    assert not any(each.gitlab.hooks for each in place.repositories)
+    assert not (place.folder / "state" / "secrets.json").exists()
+
+
+def test_a_project_of_nobodys_group_gets_a_token_of_its_own(place: Place) -> None:
+    """Nobody but an administrator makes service accounts outside groups."""
+    told = place.setup("--project", "acme/deploy")
+
+    assert told.exit_code == 0, told.output
+    assert "which reaches acme/deploy only." in told.output
+    _, deploy = place.repositories
+    assert [each.name for each in place.as_bot().projects.get(deploy.id).hooks.list()] == [None]
+    assert (
+        place.forge.state.member_role(deploy, place.forge.state.user(_login(place)))
+        == Level.MAINTAINER.role
+    )
+
+
+def _login(place: Place) -> str:
+    bot = place.as_bot()
+    bot.auth()
+    assert bot.user is not None
+    return str(bot.user.username)
+
+
+REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+    "nothing named": (
+        (),
+        "Nothing to set up. Name a --group or a --project by its full path.",
+    ),
+    "no such project": (
+        ("--project", "acme/nothing"),
+        "There is no project acme/nothing, or your token does not see it. Give its full path, as"
+        " in its address.",
+    ),
+    "a name that is GitHub's": (
+        ("--project", "acme/deploy", "--name", "github"),
+        "An instance cannot be named 'github'. Give up to 31 small letters, digits and '-',"
+        " beginning with a letter, and not 'github'.",
+    ),
+    "an address that is none": (
+        ("--project", "acme/deploy", "--gitlab", "gitlab.corp"),
+        "--gitlab is 'gitlab.corp'. Give an address such as https://gitlab.example.",
+    ),
+    "two projects and no account": (
+        ("--project", "acme/deploy", "--project", "acme/blueprints"),
+        "You may not create a service account here. Either name one --group that you own, or one"
+        " --project; or make an account for the bot, and run this with its token in"
+        " PORCHBOT_BOT_TOKEN.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_done_is_said(place: Place, options: tuple[str, ...], said: str) -> None:
+    told = place.setup(*options)
+
+    assert told.exit_code == 1
+    assert said in " ".join(told.output.split())
+    assert not (place.folder / "state" / "secrets.json").exists()
+
+
+def test_a_token_that_is_none_is_said_without_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PORCHBOT_OWNER_TOKEN", "glpat-mistyped")
+
+    told = place.setup("--group", "acme")
+
+    assert told.exit_code == 1
+    assert "401 Unauthorized" in told.output
+    assert "glpat-mistyped" not in told.output
+
+
+def test_a_name_stays_with_its_instance(place: Place) -> None:
+    """The short-cut overwrites: the first GitLab is then served by nobody, its token is lost."""
+    place.setup("--group", "acme")
+    before = place.stored()
+    other = ["setup", "gitlab", "--gitlab", "http://127.0.0.1:1", "--url", BOT, "--group", "acme"]
+
+    told = CliRunner().invoke(main, other)
+
+    assert told.exit_code == 1
+    assert f"gitlab is the GitLab at {place.forge.web_url}. Give this one another --name." in (
+        told.output
+    )
+    assert place.stored() == before
+
+
+def test_it_can_be_forgotten(place: Place) -> None:
+    place.setup("--group", "acme")
+
+    assert place.setup("--forget").output.startswith("Forgot gitlab. Restart the bot")
+    assert "has no GitLab named gitlab" in place.setup("--forget").output
+    assert gitlabs.stored(open_vault({}, place.folder / "state")) == ()
+
+
+def test_a_certificate_of_a_private_authority_is_trusted_when_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut verifies nothing: whoever stands in between reads the owner's token."""
+    authority = Authority(tmp_path, "corp")
+    signed = authority.sign("forge")
+    files = (signed.certificate, signed.key)
+    with SandboxForge(tmp_path / "forge", dialect="gitlab", tls=files) as forge:
+        place = Place(tmp_path, forge, monkeypatch)
+
+        unknown = place.setup("--group", "acme")
+        told = place.setup("--group", "acme", "--ca", str(authority.path))
+
+        assert unknown.exit_code == 1
+        assert "its certificate is not trusted" in unknown.output
+        assert told.exit_code == 0, told.output
+        assert place.stored().ca == str(authority.path)
