@@ -3,7 +3,7 @@
 At GitHub it is an App, several of them, or a machine user; at a GitLab a machine user.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bot.apps import KnownApp
@@ -13,12 +13,20 @@ from bot.forges.github.forges import GitHubForges
 from bot.forges.github.several import SeveralForges
 from bot.forges.github.user import UserClients
 from bot.forges.github.users import UserForges
+from bot.forges.gitlab.deliveries import GitLabWebhooks
+from bot.forges.gitlab.forge import GitLab
+from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.renewing import RenewedToken
+from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import Forges
+from bot.gitlabs import GitLabInstance
 from bot.http.webhooks import WebhookSource
 from bot.settings import Settings
 from bot.store.port import Budgets
 from lifecycle.identity import GITHUB
+
+KIND = "gitlab"
+"""Where below `/webhooks/` all GitLabs are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +51,17 @@ class Connection:
 
 def everywhere(
     settings: Settings,
+    tokens: Mapping[str, RenewedToken],
     at_end: Callable[[Callable[[], None]], object],
     budgets: Budgets | None = None,
 ) -> dict[str, Connection]:
     """Connect to every forge that the settings name; by its name, GitHub first.
 
-    The arguments are those of `connected`.
+    Args:
+        settings: The operator's.
+        tokens: Of the GitLabs, by their names; see `gitlab_tokens`.
+        at_end: As for `connected`.
+        budgets: Likewise.
     """
     found: dict[str, Connection] = {}
     if settings.github:
@@ -61,10 +74,39 @@ def everywhere(
             webhook_url=settings.webhook_url,
             lacks=bool(settings.github_token),
         )
+    for each in settings.gitlabs:
+        found[each.name] = _gitlab(settings, each, tokens[each.name], at_end, budgets)
     return found
 
 
-def tokens(settings: Settings) -> dict[str, RenewedToken]:
+def _gitlab(
+    settings: Settings,
+    instance: GitLabInstance,
+    token: RenewedToken,
+    at_end: Callable[[Callable[[], None]], object],
+    budgets: Budgets | None,
+) -> Connection:
+    """Connect to a GitLab: the first has the short address of webhooks, too."""
+    user = GitLabUser(
+        instance.name, instance.url, token, instance=settings.own_name, budgets=budgets
+    )
+    at_end(user.close)
+    forges = GitLabForges(user, instance.webhook_url, project=GitLab)
+    reader = GitLabWebhooks(
+        instance.name,
+        [each.encode() for each in instance.webhook_secrets],
+        [each.encode() for each in instance.signing_tokens],
+    )
+    places = (f"{KIND}/{instance.name}", *((KIND,) if len(settings.gitlabs) == 1 else ()))
+    return Connection(
+        forges=forges,
+        hooks=WebhookSource(reader, forges.identity, places),
+        record_keys=settings.record_keys_at(instance.name),
+        webhook_url=instance.webhook_url,
+    )
+
+
+def gitlab_tokens(settings: Settings) -> dict[str, RenewedToken]:
     """The bot's token at each GitLab, by the name of the instance."""
     return {each.name: RenewedToken(each, settings.vault) for each in settings.gitlabs}
 

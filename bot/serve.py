@@ -15,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot import keys, logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.connecting import Connection, everywhere, tokens
+from bot.connecting import Connection, everywhere, gitlab_tokens
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Forges
 from bot.git.mirror import DiskMirrors, own_folder
 from bot.git.port import Mirrors
@@ -219,7 +219,8 @@ async def running(
             {each.name: each.url for each in settings.gitlabs},
             {each.url: each.moved_from for each in settings.gitlabs},
         )
-        served = everywhere(settings, stack.callback, store.budgets)
+        tokens = gitlab_tokens(settings)
+        served = everywhere(settings, tokens, stack.callback, store.budgets)
         checks = {"database": ReadinessCheck(store.check, 1)}
         if parts.work:
             for forge, each in served.items():
@@ -245,7 +246,7 @@ async def running(
                 ),
                 group.create_task(runner.watch(_back(controller), own)),
             ]
-            loops += [group.create_task(each.keep()) for each in tokens(settings).values()]
+            loops += [group.create_task(each.keep()) for each in tokens.values()]
             loops += [
                 group.create_task(_tell_what_is_missing(each.forges))
                 for each in served.values()
