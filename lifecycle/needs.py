@@ -81,7 +81,8 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
         by_itself = not rules and automatic.approves(proposal, rule, package)
         needed = 0 if by_itself else needed
         for owned in (None,) if by_itself else by_owners(proposal, rule, place):
-            who = None if owned is None else (owned.owners, owned.why)
+            who = None if owned is None else (owned.owners, owned.why, owned.least)
+            asked = owned.least if owned is not None and owned.least > 1 else 0
             sources = tuple(s.spelling for s in rule.sources)
             key = (action, rule.require, sources, rule.self_allowed, who, by_itself)
             before = found.get(key)
@@ -90,7 +91,7 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
                 packages=tuple(dict.fromkeys((*(before.packages if before else ()), *named))),
                 rule=rule,
                 owned=before.owned if before else owned,
-                needed=needed,
+                needed=max(needed, asked),
                 action=action,
                 automatic=by_itself,
             )

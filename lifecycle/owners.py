@@ -11,7 +11,7 @@ Source: https://docs.github.com/en/repositories/managing-your-repositorys-settin
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -63,12 +63,16 @@ class Owned:
         count: How many there are.
         owners: As in `Line`.
         why: The reason why nobody can tell the owners; None where they are told.
+        least: How many of them the file asks for; 1 where it asks for no number.
+        whole_paths: Teams are named by their whole paths, wherever they are.
     """
 
     files: tuple[str, ...]
     count: int
     owners: tuple[str, ...] = ()
     why: Unreadable | None = None
+    least: int = 1
+    whole_paths: bool = False
 
     def teams(self, organization: str) -> frozenset[str]:
         """Return the slugs of the teams among the owners.
@@ -76,6 +80,8 @@ class Owned:
         Args:
             organization: Whose teams can own something here: the repository owner's login.
         """
+        if self.whole_paths:
+            return frozenset(o[1:] for o in self.owners if o.startswith("@") and "/" in o)
         mine = f"@{organization}/".lower()
         return frozenset(o.removeprefix(mine) for o in self.owners if o.startswith(mine))
 
@@ -109,6 +115,20 @@ def _login(owner: str) -> str:
     return private[1] if private else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a forge reads the file.
+
+    Attributes:
+        places: Where it may stand; the first that is there counts.
+        read: Given the file and paths from the top of the repository, groups these by their
+            owners, sorted.
+    """
+
+    places: tuple[str, ...]
+    read: Callable[[bytes, Iterable[str]], tuple[Owned, ...]]
+
+
 @lru_cache(maxsize=16)  # each look reads it, and it seldom changes
 def parse(data: bytes) -> tuple[Line, ...]:
     """Read the lines that mean something, in their order.
@@ -119,6 +139,11 @@ def parse(data: bytes) -> tuple[Line, ...]:
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     found = (_line(line) for line in text.split("\n"))
     return tuple(line for line in found if line is not None)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a line: a blank after a backslash separates none."""
+    return re.findall(r"(?:\\.|[^\s\\])+", text)
 
 
 def owned(lines: Sequence[Line], paths: Iterable[str]) -> tuple[Owned, ...]:
@@ -157,8 +182,7 @@ def _owners(lines: Sequence[Line], path: str) -> tuple[str, ...]:
 
 def _line(text: str) -> Line | None:
     """One line; None for a comment, an empty line, and one that GitHub skips."""
-    words = re.findall(r"(?:\\.|[^\s\\])+", text)
-    pattern, *rest = words or [""]
+    pattern, *rest = words(text) or [""]
     if not pattern or pattern[0] in "#!" or "[" in pattern:
         return None
     owners = []
@@ -224,3 +248,7 @@ def _step(pattern: str, text: str) -> bool:
         else:
             return False
     return all(each == "*" for each in pattern[at:])
+
+
+PLAIN = Dialect(places=PLACES, read=lambda data, paths: owned(parse(data), paths))
+"""GitHub's."""

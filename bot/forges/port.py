@@ -30,6 +30,7 @@ from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Ref, Sha
+from lifecycle.owners import Dialect
 from lifecycle.policy import MergeMethod
 from lifecycle.terms import Terms
 
@@ -409,6 +410,10 @@ class Forge(Protocol):
     @property
     def tells_objections(self) -> bool:
         """Whether an event, or when a proposal changed last, tells that one was withdrawn."""
+
+    @property
+    def owners(self) -> Dialect:
+        """How this forge reads CODEOWNERS; always the same."""
 
     @property
     def terms(self) -> Terms:

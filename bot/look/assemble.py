@@ -303,6 +303,7 @@ class Looker:
             address=self.repository.clone_url,
             tried=self._tried,
             observes=self._observes,
+            owners=self.forge.owners,
         )
 
     async def _both(

@@ -74,10 +74,10 @@ def _by_package(packages: Iterable[str], changed: Iterable[str]) -> dict[str, li
 
 
 def _owned(reader: MirrorReader, commit: Sha, paths: Sequence[str]) -> tuple[Owned, ...]:
-    for place in owners.PLACES:
+    for place in reader.owners.places:
         if reader.git.entry(commit, place).startswith("100"):
             data = reader.git.blob(commit, place, owners.MOST_BYTES + 1)
             if data is None or len(data) > owners.MOST_BYTES:
                 return owners.unreadable(paths, Unreadable.LARGE)
-            return owners.owned(owners.parse(data), paths)
-    return owners.owned((), paths)
+            return reader.owners.read(data, paths)
+    return reader.owners.read(b"", paths)

@@ -18,12 +18,20 @@ from lifecycle.facts.whole import Whole
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import UnknownRules
 from lifecycle.names import Sha
+from lifecycle.owners import PLAIN, Dialect
 from lifecycle.policy import BrokenPolicy, Policy
 
 MOST_SUBJECTS = 100
 """Commits of a draft that are looked at for its title."""
 
-RULES = (CONFIG, FOLDER, "CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS")
+RULES = (
+    CONFIG,
+    FOLDER,
+    "CODEOWNERS",
+    ".github/CODEOWNERS",
+    "docs/CODEOWNERS",
+    ".gitlab/CODEOWNERS",
+)
 """What judges proposals, and may not change among merges that came together."""
 
 
@@ -59,6 +67,7 @@ class MirrorReader:
         address: Where git reaches the repository; "" where nobody asks for users of packages.
         tried: What stands in `.porchbot.yaml` of every branch, where somebody tries that out.
         observes: This bot only observes, whatever the rules say.
+        owners: How the forge reads CODEOWNERS.
     """
 
     git: History
@@ -71,6 +80,7 @@ class MirrorReader:
     defaults: Defaults | None = None
     tried: bytes | None = None
     observes: bool = False
+    owners: Dialect = PLAIN
 
     def made_by_us(self, sha: str | None) -> bool:
         """A render commit with our mark: a trailer alone can be written by anybody."""

@@ -17,7 +17,7 @@ from bot.loop.repository import ServedRepository
 from bot.store.buckets import Bucket, Draw
 from bot.store.hints import Hint
 from bot.store.port import Store
-from lifecycle import names, owners
+from lifecycle import names
 from lifecycle.actions import OpenProposal
 from lifecycle.identity import RepositoryId
 from lifecycle.kinds import Write
@@ -134,7 +134,7 @@ def _see(served: ServedRepository, tags: Sequence[str]) -> tuple[Sha, Found]:
     default = served.repository.default_branch
     with served.mirror.open() as git:
         tip = git.ref(names.branch_ref(default)) or Sha("")
-        there = next((path for path in owners.PLACES if git.entry(tip, path)), "")
+        there = next((path for path in served.forge.owners.places if git.entry(tip, path)), "")
         return tip, found(default, git.difference("", tip).packages, tags, there)
 
 

@@ -34,6 +34,7 @@ from bot.sandbox.rules.accounts import Caller
 from bot.sandbox.rules.permissions import NEEDS
 from bot.store.hints import Hint
 from lifecycle.identity import GITHUB, RepositoryId
+from lifecycle.owners import PLAIN
 from lifecycle.terms import AS_WRITTEN
 from tests.simulation.forge_asking import REPO
 from tests.simulation.forge_branches import Branches
@@ -330,6 +331,7 @@ class SimulatedRepository(Proposals, Issues, CheckRuns, Branches):
     """One repository for one bot; implements `bot.forges.port.Forge`."""
 
     checks_hold_text = True
+    owners = PLAIN
     tells_objections = True
     terms = AS_WRITTEN
 

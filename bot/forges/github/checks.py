@@ -17,6 +17,7 @@ from lifecycle.messages.checks import button as button_texts
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import CUT
 from lifecycle.names import Sha
+from lifecycle.owners import PLAIN
 from lifecycle.terms import AS_WRITTEN
 
 ANNOTATIONS = 50
@@ -59,6 +60,7 @@ class CheckRuns(Calls):
     """Checks of one repository."""
 
     checks_hold_text = True
+    owners = PLAIN
     tells_objections = True
     terms = AS_WRITTEN
 
