@@ -9,12 +9,14 @@ from bot.forges.gitlab.issues import Issues
 from bot.forges.gitlab.people import People
 from bot.forges.gitlab.pinned import PinnedFiles
 from lifecycle.messages.forges import gitlab
+from lifecycle.sections import SECTIONS
 from lifecycle.terms import Terms
 
 
 class GitLab(Branches, Issues, People, PinnedFiles):
     """One project on GitLab; implements `bot.forges.port.Forge`."""
 
+    owners = SECTIONS
     tells_objections = False
 
     @property
