@@ -24,14 +24,7 @@ from lifecycle.policy import BrokenPolicy, Policy
 MOST_SUBJECTS = 100
 """Commits of a draft that are looked at for its title."""
 
-RULES = (
-    CONFIG,
-    FOLDER,
-    "CODEOWNERS",
-    ".github/CODEOWNERS",
-    "docs/CODEOWNERS",
-    ".gitlab/CODEOWNERS",
-)
+RULES = (CONFIG, FOLDER, *dict.fromkeys((*PLAIN.places, *SECTIONS.places)))
 """What judges proposals, and may not change among merges that came together."""
 
 
