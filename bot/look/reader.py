@@ -20,6 +20,7 @@ from lifecycle.merges import UnknownRules
 from lifecycle.names import Sha
 from lifecycle.owners import PLAIN, Dialect
 from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.sections import SECTIONS
 
 MOST_SUBJECTS = 100
 """Commits of a draft that are looked at for its title."""
