@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from bot.forges.coauthors import coauthors, is_forge
+from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.calls import Calls, place, quoted
 from bot.forges.gitlab.fields import time
-from bot.forges.gitlab.http import JSONObject, call, pages
-from bot.forges.port import ForgeMissingError, ForgeRefusedError
+from bot.forges.gitlab.http import Clients, JSONObject, call, pages
+from bot.forges.port import ForgeMissingError, ForgeRefusedError, Repository
 from lifecycle.access import Role
 from lifecycle.authors import MadeBy
 from lifecycle.merges import Move
@@ -41,29 +42,42 @@ Accounts = dict[str, tuple[str, int]]
 class People(Calls):
     """Roles, teams and authors of one project."""
 
+    def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
+        super().__init__(access, repository, pool)
+        self._machines: dict[int, bool] = {}
+
     async def role(self, login: str, account: int) -> Role:
         """A person's role, those of the groups above counted; none for a machine.
 
         Source: https://docs.gitlab.com/api/project_members/
         """
         number = account or await self._number_of(login)
-        if not number:
-            return Role.NONE
-        user = await self._user(number)
-        if user is None or bool(user.get("bot")) or user.get("state") != "active":
-            return Role.NONE
-        ours = (await self._access.identity()).account
-        if number == ours or str(user["username"]).lower() != login.lower():
+        me = await self._access.identity()
+        if not number or number == me.account or await self._is_machine(number):
             return Role.NONE
         try:
-            member = await self._get("read a person's role", f"/members/all/{number}")
+            found = await self._get("read a person's role", f"/members/all/{number}")
         except ForgeMissingError:
-            return await self._of_strangers()
-        if str(member.get("state", "active")) != "active":
+            found = await self._user(number)
+        if str(found["username"]).lower() != login.lower():
             return Role.NONE
-        level = int(member["access_level"])
+        if str(found.get("state", "active")) != "active":
+            return Role.NONE
+        level = int(found.get("access_level") or 0)
         role = next((role for least, role in _ROLES if level >= least), Role.NONE)
-        return role if role else await self._of_strangers()
+        return role or await self._of_strangers()
+
+    async def _is_machine(self, number: int) -> bool:
+        """Whether an account is a token's or a service's; it is asked once, and stays what it is.
+
+        One that is not there is nobody's.
+        """
+        if number not in self._machines:
+            try:
+                self._machines[number] = bool((await self._user(number)).get("bot"))
+            except ForgeMissingError:
+                return True
+        return self._machines[number]
 
     async def _of_strangers(self) -> Role:
         """What anybody may do who is no member."""
@@ -71,12 +85,9 @@ class People(Calls):
         open_to_all = project.get("repository_access_level", "enabled") == "enabled"
         return Role.READ if project.get("visibility") in _HELD and open_to_all else Role.NONE
 
-    async def _user(self, number: int) -> JSONObject | None:
-        try:
-            path = f"/users/{number}"
-            found: JSONObject = (await call(self._pool, "read an account", "GET", path)).data
-        except ForgeMissingError:
-            return None
+    async def _user(self, number: int) -> JSONObject:
+        path = f"/users/{number}"
+        found: JSONObject = (await call(self._pool, "read an account", "GET", path)).data
         return found
 
     async def _number_of(self, login: str) -> int:

@@ -216,7 +216,7 @@ async def test_an_idle_look_asks_little(world: World) -> None:
     world.asked.clear()
     await look()
 
-    assert len(world.asked) <= 7, world.asked
+    assert len(world.asked) <= 6, world.asked
     assert not [each for each in world.asked if "versions" in each or "reviewers" in each]
 
 
