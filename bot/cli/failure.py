@@ -15,6 +15,7 @@ _EXTRAS = {
         "git",
         "gitdb",
         "github",
+        "gitlab",
         "google",
         "grpc",
         "grpc_health",
