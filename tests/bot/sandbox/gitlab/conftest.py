@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
 from tests.bot.sandbox.conftest import Clock
+from tests.bot.sandbox.gitlab import inprocess
 from tests.bot.sandbox.gitlab.lab import PEOPLE, Lab
 from tests.contract.watch import watched
 
@@ -41,9 +43,7 @@ class Hub:
         """The project as somebody's python-gitlab sees it."""
         if login not in self._projects:
             token = self.forge.token(login)
-            client = gitlab.Gitlab(
-                self.forge.web_url, private_token=token, retry_transient_errors=False
-            )
+            client = inprocess.client(self.forge, token)
             self._projects[login] = client.projects.get(self.repo.id)
         return self._projects[login]
 
@@ -89,7 +89,9 @@ class Hub:
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
     """Ann and Ben are Developers, Mia is a Maintainer, Ron a Reporter; Zoe is nobody."""
-    with SandboxForge(tmp_path / "forge", dialect="gitlab") as forge:
+    forge = SandboxForge(tmp_path / "forge", dialect="gitlab")  # answers inside this process
+    with ExitStack() as stack:
+        stack.callback(forge.stop)
         state = forge.state
         for login in ("olga", "ann", "ben", "mia", "ron", "zoe"):
             state.add_user(login)
