@@ -40,6 +40,7 @@ from bot.sandbox.gitlab import (
     release_json,
     releases,
     statuses,
+    trains,
     users,
 )
 from bot.sandbox.gitlab.deliveries import Deliveries
@@ -80,6 +81,7 @@ OPERATIONS = (
     release_json,
     releases,
     statuses,
+    trains,
     users,
 )
 """Modules with operations of the API and payloads: reading them makes these known."""

@@ -14,7 +14,7 @@ from bot.sandbox.gitlab import note_json as talk
 from bot.sandbox.gitlab.errors import missing
 from bot.sandbox.gitlab.merge_requests import at
 from bot.sandbox.gitlab.routing import CODE, ApiRequest, page, route
-from bot.sandbox.gitlab.rules import merge_requests, merge_status, merging, threads
+from bot.sandbox.gitlab.rules import merge_requests, merging, threads
 
 _MR = "/projects/{id}/merge_requests/{iid}"
 
@@ -23,9 +23,11 @@ _MR = "/projects/{id}/merge_requests/{iid}"
 def merge_ref(request: ApiRequest) -> ApiResponse:
     """What a merge would make, without making it."""
     mr, state = at(request), request.state
-    if merge_status.has_conflicts(state, mr) or mr.state != "open":
+    base = mr.repo.branch(mr.base_ref)
+    found = mr.state == "open" and base and merging.test_merge(state, mr, base, "merge")
+    if not found:
         raise RefusedError(400, "Merge request is not mergeable")
-    return ApiResponse(body={"commit_id": merging.test_merge(state, mr)})
+    return ApiResponse(body={"commit_id": found})
 
 
 @route("GET", f"{_MR}/versions", CODE)

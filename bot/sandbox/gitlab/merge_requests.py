@@ -17,6 +17,7 @@ from bot.sandbox.gitlab.rules import (
     merge_requests,
     merge_status,
     merging,
+    trains,
 )
 from bot.sandbox.records.gitlab import Level
 from bot.sandbox.records.merge_requests import MergeRequest
@@ -168,7 +169,8 @@ def get(request: ApiRequest) -> ApiResponse:
     merge_status.read(request.state, mr)
     if mr.rebasing is not None:
         rebasing = True
-        merging.end_rebase(request.state, mr)
+        if not request.state.past:
+            merging.end_rebase(request.state, mr)
     body = more.whole(request.state, request.links, mr, request.caller.user)
     if request.input.flag("include_rebase_in_progress"):
         body["rebase_in_progress"] = rebasing
@@ -292,7 +294,11 @@ def merge(request: ApiRequest) -> ApiResponse:
 @route("POST", f"{_MR}/cancel_merge_when_pipeline_succeeds", WITH_CODE)
 def cancel_merge(request: ApiRequest) -> ApiResponse:
     """Give up a merge that waits."""
-    merging.cancel(request.state, at(request), request.user)
+    mr = at(request)
+    if mr.car is not None:
+        trains.leave(request.state, mr, request.user, "by hand")
+    else:
+        merging.cancel(request.state, mr, request.user)
     return ApiResponse(status=201, body={"status": "success"})
 
 

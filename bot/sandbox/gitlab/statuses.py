@@ -10,7 +10,7 @@ from bot.sandbox.api import ApiResponse
 from bot.sandbox.gitlab import protection, status_json
 from bot.sandbox.gitlab.errors import bad_parameter, forbidden, missing
 from bot.sandbox.gitlab.routing import CODE, ApiRequest, at_least, page, route
-from bot.sandbox.gitlab.rules import merge_requests, merging, pipelines
+from bot.sandbox.gitlab.rules import merge_requests, merging, pipelines, trains
 from bot.sandbox.records.gitlab import Level
 from bot.sandbox.records.pipelines import FINISHED, JobStatus, Pipeline
 
@@ -48,6 +48,8 @@ def set_status(request: ApiRequest) -> ApiResponse:
 
 def _merge_waiting(request: ApiRequest, pipeline: Pipeline) -> None:
     """Make the merges that waited for a pipeline."""
+    for branch in request.project.refs.below("refs/heads/"):
+        trains.advance(request.state, request.project, refnames.branch_name(branch))
     for target in list(request.state.data.repositories.values()):
         for mr in merge_requests.of(target):
             if mr.auto_merge is not None and pipelines.head_pipeline(mr) is pipeline:

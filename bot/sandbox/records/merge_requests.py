@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.sandbox.records.accounts import User
+from bot.sandbox.records.pipelines import Pipeline
 from bot.sandbox.records.repository import Comment, Pull
 from bot.sandbox.records.talk import Label
 
@@ -114,6 +115,17 @@ class AutoMerge:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
+class Car:
+    """A merge request's place in a merge train, and the pipeline of what its merge would make."""
+
+    id: int
+    order: AutoMerge
+    created_at: datetime
+    updated_at: datetime
+    pipeline: Pipeline
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class MergeRequest(Pull):
     """A merge request; `number` is its iid.
 
@@ -133,6 +145,7 @@ class MergeRequest(Pull):
     merge_error: str | None = None
     closed_by: User | None = None
     auto_merge: AutoMerge | None = None
+    car: Car | None = None
     preparing: bool = True
     reset_reads: int = 0
     rebasing: User | None = None

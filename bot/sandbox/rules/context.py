@@ -50,6 +50,8 @@ class Context:
         self.listeners: list[Callable[[Happening], None]] = []
         self.branch_listeners: list[Callable[[Repository, RefChange, User], None]] = []
         """What follows from a change of a branch, in this order; called once it is remembered."""
+        self.past = False
+        """Whether it is a view of earlier: what is read there sets nothing going."""
         self.null_reads = 1
         """How many reads of a pull request say `mergeable: null` before the answer is known."""
         self.activity_shown: Callable[[Activity], bool] = _shown_at_once

@@ -78,6 +78,7 @@ class ForgeState(Context):
         view = ForgeState(self.store, self.clock)
         view.data = data
         view.lock = self.lock
+        view.past = True
         view.null_reads = self.null_reads
         view.activity_shown = self.activity_shown
         return view

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bot.sandbox import refnames
 from bot.sandbox.git import history
-from bot.sandbox.gitlab.rules import approvals, merge_requests, threads
+from bot.sandbox.gitlab.rules import approvals, merge_requests, threads, trains
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.merge_requests import MergeRequest
 from bot.sandbox.records.refs import RefChange
@@ -73,6 +73,8 @@ def _source_moved(state: Context, mr: MergeRequest, change: RefChange, actor: Us
             "aborted the automatic merge because source branch was updated",
             "merge",
         )
+    if mr.car is not None:
+        trains.leave(state, mr, actor, "because source branch was updated")
     approvals.pushed(state, mr, actor)
     state.emit(
         "merge_request", "update", mr.repo, actor, merge_request=mr, oldrev=before, changes={}

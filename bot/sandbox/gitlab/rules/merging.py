@@ -66,14 +66,7 @@ def merge(state: Context, mr: MergeRequest, user: User, wish: Wish) -> None:
         raise conflict(f"SHA does not match HEAD of source branch: {mr.head_sha}")
     if settings.text(mr.repo, "squash_option") == "always" and wish.squash is False:
         raise unprocessable("Squashing is required in this project")
-    order = AutoMerge(
-        user=user,
-        sha=mr.head_sha,
-        squash=_squashes(mr, wish.squash),
-        message=wish.message,
-        squash_message=wish.squash_message,
-        remove_source=mr.remove_source if wish.remove_source is None else wish.remove_source,
-    )
+    order = ordered(mr, user, wish)
     if not waits:
         perform(state, mr, order)
         return
@@ -81,6 +74,18 @@ def merge(state: Context, mr: MergeRequest, user: User, wish: Wish) -> None:
     words = f"enabled an automatic merge when all merge checks for {mr.head_sha} pass"
     threads.system(state, mr, user, words, "merge")
     merge_requests.told(state, mr, user)
+
+
+def ordered(mr: MergeRequest, user: User, wish: Wish) -> AutoMerge:
+    """How a merge is made, with what the merge request says where the wish says nothing."""
+    return AutoMerge(
+        user=user,
+        sha=mr.head_sha,
+        squash=_squashes(mr, wish.squash),
+        message=wish.message,
+        squash_message=wish.squash_message,
+        remove_source=mr.remove_source if wish.remove_source is None else wish.remove_source,
+    )
 
 
 def cancel(state: Context, mr: MergeRequest, user: User) -> None:
@@ -187,15 +192,18 @@ def commits(state: Context, mr: MergeRequest) -> list[Commit]:
     return [git.commit(sha) for sha in history.commits_between(git, base, mr.head_sha)]
 
 
-def test_merge(state: Context, mr: MergeRequest) -> str:
-    """Make the commit that a merge would make; no branch moves."""
-    base = mr.repo.branch(mr.base_ref) or mr.base_sha
-    planned = merging.PlannedMerge(
-        state, mr, mr.user, base, None, None, partial(commits, state, mr)
-    )
+def test_merge(state: Context, mr: MergeRequest, base: str, name: str) -> str | None:
+    """Make the commit that a merge into `base` would make; no branch moves.
+
+    Returns:
+        The commit, at which `refs/merge-requests/N/<name>` stands; None where they conflict.
+    """
+    tree = state.git(mr.repo).merge_tree(base, mr.head_sha)
+    if tree is None:
+        return None
     parents = (base, mr.head_sha)
-    made = _commit(state, mr.repo, planned.tree(), parents, _merge_message(mr), mr.user, mr.user)
-    state.git(mr.repo).point(f"refs/merge-requests/{mr.number}/merge", made)
+    made = _commit(state, mr.repo, tree, parents, _merge_message(mr), mr.user, mr.user)
+    state.git(mr.repo).point(f"refs/merge-requests/{mr.number}/{name}", made)
     return made
 
 

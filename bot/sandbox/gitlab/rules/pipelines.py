@@ -62,7 +62,7 @@ def post(state: Context, repo: Repository, user: User, wish: Wish) -> JobStatus:
         (s for s in pipeline.latest if s.name == wish.name and s.user is user and _going(s)), None
     )
     if found is None:
-        found = _made(state, pipeline, user, wish.name)
+        found = _status(state, pipeline, user, wish.name)
     _turn(state, found, wish)
     if found not in pipeline.statuses:
         for other in pipeline.latest:
@@ -91,6 +91,15 @@ def head_pipeline(pull: Pull) -> Pipeline | None:
     return next((p for p in found if p.ref == pull.head_ref), None)
 
 
+def train(state: Context, mr: Pull, user: User, sha: str) -> Pipeline:
+    """The pipeline of what a car of a merge train would make."""
+    ref = f"refs/merge-requests/{mr.number}/train"
+    begun = made(state, mr.repo, user, ref, sha, "merge_request_event")
+    mr.repo.gitlab.pipelines[begun.id] = begun
+    state.emit("pipeline", begun.state, mr.repo, user, pipeline=begun)
+    return begun
+
+
 def _pipeline(state: Context, repo: Repository, user: User, wish: Wish) -> Pipeline:
     known = on_commit(repo, wish.sha)
     if wish.pipeline_id is not None:
@@ -104,13 +113,18 @@ def _pipeline(state: Context, repo: Repository, user: User, wish: Wish) -> Pipel
     found = next((p for p in known if p.ref == ref), None)
     if found is not None:
         return found
+    return made(state, repo, user, ref, wish.sha, "external")
+
+
+def made(state: Context, repo: Repository, user: User, ref: str, sha: str, source: str) -> Pipeline:
+    """A new pipeline, which its first status makes known."""
     now, number = state.now(), len(repo.gitlab.pipelines) + 1
     return Pipeline(
         id=state.next_id(),
         iid=number,
         ref=ref,
-        sha=wish.sha,
-        source="external",
+        sha=sha,
+        source=source,
         user=user,
         created_at=now,
         updated_at=now,
@@ -132,7 +146,7 @@ def _going(status: JobStatus) -> bool:
     return status.state in ("pending", "running")
 
 
-def _made(state: Context, pipeline: Pipeline, user: User, name: str) -> JobStatus:
+def _status(state: Context, pipeline: Pipeline, user: User, name: str) -> JobStatus:
     return JobStatus(
         id=state.next_id(),
         pipeline=pipeline,
