@@ -30,7 +30,8 @@ GITLAB_PHRASES: Final[Mapping[str, str]] = {
         "every thread resolved (*All threads must be resolved* is set for this project); then"
     ),
     "the reviews that the branch's rules require": (
-        "the approvals that the project's approval rules require"
+        "the approvals that the project's approval rules require, and no reviewer who requests"
+        " changes"
     ),
     # Merging.
     "the checks that the branch's rules require": (

@@ -1,0 +1,70 @@
+"""What the bot says at GitLab of a draft and a proposal: its words, and that they settle.
+
+Whatever the stories read is put back into their own words; here counts what the forge was sent.
+"""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from bot.sandbox.api import Exchange
+from tests.stories.world import World, package
+
+BRANCH = "drafts/net/core/w"
+REASON = "see pull request #12 on GitHub, and `/check`"
+QUOTED = "see pull request #<!-- -->12 on GitHub, and \\`/check\\`"
+
+FOREIGN = re.compile(
+    r"[Pp]ull request|GitHub|check run|(?<![&\w])#\d|Ready for review|`/[a-z]|^\s*/|\ufdd0",
+    re.MULTILINE,
+)
+"""What nobody is told there."""
+
+pytestmark = pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
+
+
+@pytest.fixture
+def sent(play: World) -> list[str]:
+    """Every text that the bot sends, without what only machines read."""
+    found: list[str] = []
+
+    def observe(exchange: Exchange) -> None:
+        if exchange.caller.startswith("porchbot") and exchange.method in {"POST", "PUT"}:
+            found.extend(re.sub(r"<!-- porchbot.*?-->", "", text) for text in _texts(exchange))
+
+    play.forge.observers.append(observe)
+    return found
+
+
+def _texts(exchange: Exchange) -> Iterator[str]:
+    body = exchange.request_body
+    if isinstance(body, dict):
+        names = ("body", "title", "description", "message", "merge_commit_message", "tag_message")
+        yield from (str(body[name]) for name in names if body.get(name))
+
+
+def test_every_word_is_gitlabs_and_what_was_said_is_not_said_again(
+    play: World, sent: list[str]
+) -> None:
+    """Short-cuts refused: words of GitHub; a summary that is edited at each look for its words."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.author.comments_at_once(number, f"@porchbot hold {REASON}")
+    play.author.waits_for_summary(number, "no hold")
+    play.author.comments_at_once(number, "@porchbot help")
+    play.author.waits_for_answer(number, "you can use these")
+    play.rests()
+    play.sweep()
+    play.rests()
+
+    every = "\n".join(sent)
+    assert QUOTED in every
+    assert "**Needed:** `@porchbot unhold`" in every
+    assert "- `@porchbot hold [reason]`: " in every
+    wrong = [(text, bad[0]) for text in sent if (bad := FOREIGN.search(text.replace(QUOTED, "")))]
+    assert wrong == []
+
+    before = len(sent)
+    play.author.comments_at_once(number, "Thanks.")
+    play.rests()
+    assert sent[before:] == []
