@@ -6,6 +6,8 @@ A check that is a commit status carries its mark in the fragment of its address.
 import re
 from urllib.parse import quote, urlsplit
 
+from lifecycle.facts.checks import Conclusion
+
 OF = ":"
 """Ends the name of a bot before the digest of its check runs: of two on one repository, each has
 its own, whichever App they are."""
@@ -17,6 +19,9 @@ requires (a forge shows the newest of an App and a name)."""
 
 MARK = "porchbot-"
 """Begins the fragment of the address that holds what is shown as a digest."""
+
+NEUTRAL = "-neutral"
+"""Ends it where the check is neutral; digests hold no such thing."""
 
 
 def spelled(name: str, instance: str) -> str:
@@ -41,11 +46,25 @@ def digest_of(mark: str) -> tuple[str, str]:
     return named, digest
 
 
-def fragment(digest: str, instance: str) -> str:
-    """The fragment of an address that says what is shown, and of which bot it is."""
-    return quote(f"{MARK}{external(digest, instance)}", safe=".:")
+def fragment(digest: str, instance: str, conclusion: Conclusion | None) -> str:
+    """The fragment of an address that says what is shown, and of which bot it is.
+
+    A status has no word for a neutral check, which is put as a success: the fragment tells.
+    """
+    neutral = NEUTRAL if conclusion is Conclusion.NEUTRAL else ""
+    return quote(f"{MARK}{external(digest, instance)}{neutral}", safe=".:")
 
 
-def read_fragment(address: str) -> tuple[str, str]:
-    """The name of a bot and the digest out of such an address."""
-    return digest_of(urlsplit(address).fragment.removeprefix(MARK))
+def read_fragment(
+    address: str, conclusion: Conclusion | None
+) -> tuple[str, str, Conclusion | None]:
+    """The name of a bot, the digest and what the check comes to, out of such an address.
+
+    Args:
+        address: Of the status.
+        conclusion: As the forge has it.
+    """
+    text = urlsplit(address).fragment.removeprefix(MARK)
+    if text.endswith(NEUTRAL) and conclusion is Conclusion.SUCCESS:
+        conclusion = Conclusion.NEUTRAL
+    return *digest_of(text.removesuffix(NEUTRAL)), conclusion

@@ -85,7 +85,8 @@ class StatusChecks(CheckRuns):
         """The pull requests of the commit, where the summary is; and what is shown, as a digest."""
         clone = urlsplit(self._repository.clone_url)
         place = f"{clone.scheme}://{clone.netloc}/{self._repository.full_name}"
-        return f"{place}/pulls?q={check.head}#{fragment(check.digest, self._app.instance)}"
+        mark = fragment(check.digest, self._app.instance, check.conclusion)
+        return f"{place}/pulls?q={check.head}#{mark}"
 
     async def _of_apps(self, head: Sha) -> tuple[CheckRun, ...] | None:
         """Check runs of Apps; None where the token may not read them."""
@@ -106,8 +107,9 @@ class StatusChecks(CheckRuns):
         return tuple(self._read(newest[name], me) for name in sorted(newest.keys() & self._names))
 
     def _read(self, data: JSONObject, me: BotIdentity) -> CheckRun:
-        named, digest = read_fragment(str(data["target_url"] or ""))
-        conclusion = _CONCLUSIONS.get(state_of(data))
+        named, digest, conclusion = read_fragment(
+            str(data["target_url"] or ""), _CONCLUSIONS.get(state_of(data))
+        )
         return CheckRun(
             id=int(data["id"]),
             name=self._names[str(data["context"])],

@@ -196,7 +196,8 @@ class StatusChecks(Threads):
         clone = urlsplit(self._repository.clone_url)
         place = f"{clone.scheme}://{clone.netloc}{clone.path.removesuffix('.git')}/-"
         page = f"merge_requests/{shown.number}" if shown else f"commit/{check.head}"
-        return f"{place}/{page}#{fragment(check.digest, self._access.instance)}"
+        mark = fragment(check.digest, self._access.instance, check.conclusion)
+        return f"{place}/{page}#{mark}"
 
     async def _read_statuses(self, head: Sha, *, again: bool = True) -> _Read:
         """The statuses of a commit that no newer ones replaced."""
@@ -221,9 +222,11 @@ class StatusChecks(Threads):
     def _check(
         self, data: JSONObject, me: BotIdentity, every: tuple[JSONObject, ...], head: Sha
     ) -> CheckRun:
-        named, digest = read_fragment(str(data.get("target_url") or ""))
         state, ended = str(data["status"]), data.get("finished_at") or data.get("created_at")
-        conclusion, shown = _CONCLUSIONS.get(state), self._at_head(head)
+        named, digest, conclusion = read_fragment(
+            str(data.get("target_url") or ""), _CONCLUSIONS.get(state)
+        )
+        shown = self._at_head(head)
         # In an older pipeline than the one that counts it holds nothing back: it is put again.
         counts = shown is None or int(data.get("pipeline_id") or 0) >= _pipeline_of(every, shown)
         return CheckRun(
