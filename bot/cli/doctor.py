@@ -11,10 +11,11 @@ import click
 from bot import trust
 from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
-from bot.connecting import connected
+from bot.connecting import everywhere, gitlab_tokens
 from bot.forges.github.guards import Guards
 from bot.forges.port import Drift, ForgeBusyError, ForgeRefusedError, Forges, Repository
 from bot.settings import Settings, SettingsError
+from lifecycle.identity import GITHUB
 
 OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
 
@@ -41,11 +42,12 @@ def doctor(repositories: tuple[str, ...], fix: bool) -> None:
     work because of it, and 0 when there are only hints or no problems. Settings come from the
     environment, as for `porchbot serve`. With PORCHBOT_OWNER_TOKEN, the token of an administrator
     of the repositories, it also sees who may bypass their rules, and --fix adds missing rules; it
-    never changes or removes a rule. The token is not stored.
+    never changes or removes a rule. The token is not stored. At a GitLab it checks the bot's token
+    and what the instance can do; `porchbot setup gitlab` adds what a project is missing.
     """
     try:
         settings = Settings.from_env(os.environ)
-        trust.use(settings.github_ca)
+        trust.use_all(settings.authorities, settings.state / "authorities.pem")
         token = os.environ.get(OWNER_TOKEN, "").strip()
         if fix and not token:
             raise click.ClickException(
@@ -69,11 +71,12 @@ def doctor(repositories: tuple[str, ...], fix: bool) -> None:
 async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: bool) -> list[Drift]:
     """All that is not as it should be, after what could be mended was."""
     with ExitStack() as stack:
-        forges = connected(settings, stack.callback)
-        guards = Guards(forges, settings.github_api_url, token)
-        stack.callback(guards.close)
-        found = list(await forges.drift(settings.webhook_url))
-        repositories = await _repositories(forges)
+        served = everywhere(settings, gitlab_tokens(settings), stack.callback)
+        found: list[Drift] = []
+        repositories: dict[str, Repository] = {}
+        for each in served.values():
+            found += await each.forges.drift(each.webhook_url)
+            repositories |= await _repositories(each.forges)
         missing = {name.lower() for name in wanted} - repositories.keys()
         if missing:
             raise click.ClickException(
@@ -81,12 +84,16 @@ async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: b
                 " make the machine user a collaborator with write access."
             )
         chosen = [repositories[name.lower()] for name in wanted] or [*repositories.values()]
-        for repository in chosen[:MOST]:
-            lacks = await guards.drift(repository)
-            if fix and await _mended(guards, lacks):
+        guarded = [each for each in chosen if each.id.forge == GITHUB]
+        if GITHUB in served:
+            guards = Guards(served[GITHUB].forges, settings.github_api_url, token)
+            stack.callback(guards.close)
+            for repository in guarded[:MOST]:
                 lacks = await guards.drift(repository)
-            found += lacks
-        if len(chosen) > MOST:
+                if fix and await _mended(guards, lacks):
+                    lacks = await guards.drift(repository)
+                found += lacks
+        if len(guarded) > MOST:
             terminal.say(
                 f"Checked the rules of the first {MOST} repositories only. Name others to check."
             )

@@ -1,7 +1,7 @@
 """`porchbot setup gitlab` against the sandbox forge: made once, said, and no token kept."""
 
-import gc
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import gitlab
@@ -17,7 +17,6 @@ from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
 from bot.vault import open_vault
 from tests.bot.sandbox.gitlab.inprocess import client
-from tests.fnrunner.wire.test_tls import Authority
 
 BOT = "https://bot.example"
 HOOK = f"{BOT}/webhooks/gitlab/gitlab"
@@ -233,19 +232,19 @@ def test_it_can_be_forgotten(place: Place) -> None:
     assert gitlabs.stored(open_vault({}, place.folder / "state")) == ()
 
 
-@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-def test_a_certificate_of_a_private_authority_is_trusted_when_it_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The short-cut gives the file to git alone, or to nothing."""
-    authority = Authority(tmp_path, "corp")
-    signed = authority.sign("forge")
-    files = (signed.certificate, signed.key)
-    with SandboxForge(tmp_path / "forge", dialect="gitlab", tls=files) as forge:
-        place = Place(tmp_path, forge, monkeypatch)
+def test_the_doctor_tells_of_the_instance(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut looks at GitHub alone: a token that ends tomorrow is told nowhere."""
+    for name in ("APP_ID", "TOKEN", "PRIVATE_KEY", "PRIVATE_KEY_FILE"):
+        monkeypatch.delenv(f"PORCHBOT_GITHUB_{name}", raising=False)
+    place.setup("--group", "acme")
 
-        told = place.setup("--group", "acme", "--ca", str(authority.path))
+    well = CliRunner().invoke(main, ["doctor"])
+    tokens = place.forge.state.data.gitlab.tokens
+    token = tokens[place.stored().token]
+    token.expires_at = place.forge.state.now().date() + timedelta(days=3)
+    ill = CliRunner().invoke(main, ["doctor", "acme/blueprints"])
 
-        assert told.exit_code == 0, told.output
-        assert place.stored().ca == str(authority.path)
-    gc.collect()  # the forge ends without waiting for the last word of TLS
+    assert (well.exit_code, well.output.splitlines()[-1]) == (0, "No problems found.")
+    assert "hint: The GitLab gitlab: version 18.5.1, without approval rules" in well.output
+    assert (ill.exit_code, ill.output.splitlines()[-1]) == (1, "1 problem found.")
+    assert "wrong: The token for gitlab: ends on" in ill.output
