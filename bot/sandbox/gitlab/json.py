@@ -245,6 +245,7 @@ def project(state: Context, links: Links, repo: Repository, viewer: User | None)
         "empty_repo": not repo.refs,
         "import_status": "none",
         "issues_enabled": repo.has_issues,
+        "issues_access_level": "enabled" if repo.has_issues else "disabled",
         "open_issues_count": sum(i.state == "open" for i in repo.issues.values()),
         "repository_object_format": "sha1",
         "shared_with_groups": [_share(state, path, role) for path, role in repo.shares.items()],
