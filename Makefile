@@ -19,7 +19,9 @@ SEED ?=
 SECONDS ?=
 AREAS ?=
 
-.PHONY: demo playground test walkthrough stories-real check cases simulate bench mutations proto reference tools clean
+FORGE ?=
+
+.PHONY: demo playground test walkthrough stories stories-real check cases simulate bench mutations proto reference tools clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -29,7 +31,7 @@ playground: $(RUN_READY)
 	  $(if $(REPLICAS),--replicas "$(REPLICAS)")
 
 # Compiled modules are kept whatever the environment says: the tests start hundreds of processes.
-test stories-real $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
+test stories stories-real $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
 # The lines of cadlib and lifecycle that the tests run are held against a floor, which says nothing while it holds.
 test: $(TESTS_READY) tools
 	$(BIN)/python -m slipcover --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
@@ -38,7 +40,11 @@ test: $(TESTS_READY) tools
 
 # All stories with HTTP, PostgreSQL, git and processes; `make test` tells most of them in simulated time (ADR 30).
 stories-real: $(TESTS_READY) tools
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --real-stories tests/stories
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --real-stories $(if $(FORGE),--forge "$(FORGE)") tests/stories
+
+# All stories at one forge, most of them in simulated time.
+stories: $(TESTS_READY) tools
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --forge "$(or $(FORGE),github)" tests/stories
 
 check: $(DEV_READY)
 	$(BIN)/ruff format --check .

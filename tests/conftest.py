@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Stories in simulated time can be told with all the real parts as well."""
     words = "tell every story with HTTP, PostgreSQL, git and processes"
     forges = ("github", "gitlab")
-    parser.addoption("--forge", choices=forges, default="github", help="where stories are told")
+    parser.addoption("--forge", choices=forges, help="where every story is told")
     parser.addoption("--real-stories", action="store_true", help=words)
 
 

@@ -55,7 +55,15 @@ def is_real(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def forge(request: pytest.FixtureRequest) -> str:
     """At which forge the story is told."""
-    return str(getattr(request, "param", request.config.getoption("--forge")))
+    return str(getattr(request, "param", request.config.getoption("--forge") or "github"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tell at both forges what is marked so; `--forge` tells every story at the one it names."""
+    named = metafunc.config.getoption("--forge")
+    marked = metafunc.definition.get_closest_marker("both_forges") is not None
+    if "forge" in metafunc.fixturenames and named is None and marked:
+        metafunc.parametrize("forge", ["github", "gitlab"], indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

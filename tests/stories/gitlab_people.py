@@ -20,6 +20,7 @@ NAME = "porchbot"
 """What the bot is called in commands."""
 
 _COMMAND = re.compile(r"(?m)^/(?=[a-z])")
+_FINDING = re.compile(r"\s*<!-- porchbot-finding [^>]*-->\s*\Z")
 _CONCLUSIONS = {"success": "success", "failed": "failure", "canceled": "failure"}
 _STATES = {"failure": "failed", "error": "failed"}
 _EMOJI = {"rocket": "rocket", "thumbsup": "+1", "thumbsdown": "-1", "eyes": "eyes"}
@@ -215,7 +216,8 @@ class GitLabPerson(Person):
         return {check.name: check for check in found}
 
     def _checks(self, sha: str, number: int, *, every: bool) -> Sequence[Check]:
-        text = self.summary(number) if number else ""
+        shown = number or next((p.number for p in self.pulls(every=True) if p.head == sha), 0)
+        text = self.summary(shown) if shown else ""
         found = self.project.commits.get(sha).statuses.list(get_all=True, all=every)
         return [
             Check(
@@ -246,7 +248,7 @@ class GitLabPerson(Person):
                     Remark(
                         path=position["new_path"],
                         line=position["new_line"] or 0,
-                        text=heard(note["body"]),
+                        text=_FINDING.sub("", heard(note["body"])),
                     )
                 )
         return found

@@ -1,11 +1,14 @@
 """A repository that is stopped at once, and goes on; and one proposal that may pass."""
 
+import pytest
+
 from bot.sandbox.rules.checks import Wish
 from tests.stories.people import wait_for
 from tests.stories.test_dashboard import boards, shows
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
 
+@pytest.mark.both_forges
 def test_a_freeze_stops_everything_in_its_folder_until_it_is_thawed(stage: World) -> None:
     """Short-cuts refused: a hold on the one proposal; and others that hear of it by chance."""
     stage.start_bot()

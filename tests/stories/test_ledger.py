@@ -1,5 +1,7 @@
 """The ledger: numbers that it lists stay used, whatever became of their tags."""
 
+import pytest
+
 from tests.stories.people import wait_for
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
@@ -7,6 +9,7 @@ LEDGER = ".porchbot/ledger/net/core.yaml"
 WITHDRAWN = "revisions:\n  7: {state: withdrawn, reason: it was broken}\n"
 
 
+@pytest.mark.both_forges
 def test_numbers_in_the_ledger_of_a_package_are_never_given_again(play: World) -> None:
     """The short-cut counts tags: without the database the number of a withdrawn one comes again."""
     play.owner.pushes("main", {LEDGER: WITHDRAWN})
@@ -18,6 +21,7 @@ def test_numbers_in_the_ledger_of_a_package_are_never_given_again(play: World) -
     assert set(play.author.tags()) == {"net/core/v8"}
 
 
+@pytest.mark.both_forges
 def test_a_ledger_that_cannot_be_read_publishes_nothing(play: World) -> None:
     """The short-cut takes it for empty: a number that is used may be given again."""
     play.owner.pushes("main", {LEDGER: "revisions: [7]\n"})
@@ -36,6 +40,7 @@ def test_a_ledger_that_cannot_be_read_publishes_nothing(play: World) -> None:
     play.author.waits_for_tag("net/core/v8")
 
 
+@pytest.mark.both_forges
 def test_another_package_is_not_held_up(play: World) -> None:
     """The short-cut reads all ledgers for each proposal: one broken one stops the repository."""
     play.owner.pushes("main", {LEDGER: "revisions: [7]\n"})
@@ -46,6 +51,7 @@ def test_another_package_is_not_held_up(play: World) -> None:
     play.author.waits_for_tag("net/edge/v1")
 
 
+@pytest.mark.both_forges
 def test_what_is_proposed_to_another_branch_is_not_taken_from_it(staged: Staging) -> None:
     """The short-cut looks at its own base: the branch moves under the other pull request."""
     with staged(CONFIG + "packages: [{directory: .}, {directory: ., branch: release-1}]\n") as play:

@@ -79,6 +79,7 @@ def test_a_base_exchanged_and_back_takes_every_approval_with_it(play: World) -> 
     assert play.author.waits_for_tag("net/native/v1")
 
 
+@pytest.mark.both_forges
 def test_deleting_and_editing_the_bots_comments_revives_nothing(play: World) -> None:
     """Fails when the comments are the only memory, or a valid MAC is believed whoever put it there.
 
@@ -211,6 +212,7 @@ def test_an_approval_that_is_edited_later_falls(play: World) -> None:
     waits(play, number, "0 of 1")
 
 
+@pytest.mark.both_forges
 def test_a_head_swapped_while_somebody_approves_is_not_approved(stage: World) -> None:
     """Fails when the time of the first push to a commit is remembered for its second.
 
@@ -247,6 +249,7 @@ def test_a_head_swapped_while_somebody_approves_is_not_approved(stage: World) ->
         assert stage.author.waits_for_tag(f"net/{name}/v1")
 
 
+@pytest.mark.both_forges
 def test_approvals_while_the_bot_is_away_count(stage: World) -> None:
     """Fails when honest people are asked again for what the forge's own times prove."""
     stage.start_bot()

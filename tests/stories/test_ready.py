@@ -14,6 +14,7 @@ NOTICE = (
 )
 
 
+@pytest.mark.both_forges
 def test_who_may_not_propose_may_not_by_a_button_either(staged: Staging) -> None:
     """Short-cuts refused: only `/propose` is held to the rule; a press is answered at each look, or
     the second press of the same person never; the bot's own press counts as somebody's."""
@@ -42,6 +43,7 @@ def _told(play: World, number: int) -> list[str]:
     return [text for text in play.author.answers(number) if "back into a draft" in text]
 
 
+@pytest.mark.both_forges
 @pytest.mark.parametrize(("config", "who"), [(CONFIG, "author"), (HELD, "approver")])
 def test_who_may_propose_may_press(staged: Staging, config: str, who: str) -> None:
     """Fails when presses are held to more than the rule that is written, or to one that is not."""

@@ -1,5 +1,7 @@
 """Removing a package: approved by a rule of its own, refused while others use it."""
 
+import pytest
+
 from tests.stories.people import wait_for
 from tests.stories.world import CONFIG, Staging, World, package, seconds_pass
 
@@ -24,6 +26,7 @@ def _labels(play: World, number: int) -> frozenset[str]:
     return play.author.pull(number).labels
 
 
+@pytest.mark.both_forges
 def test_a_removal_takes_the_approvals_of_deletions(staged: Staging) -> None:
     """The short-cut counts it as a change like any other: one approval removes a package."""
     with staged(DELETING) as play:
@@ -47,6 +50,7 @@ def test_a_removal_takes_the_approvals_of_deletions(staged: Staging) -> None:
         assert play.author.tags() == {}
 
 
+@pytest.mark.both_forges
 def test_what_others_have_as_upstream_is_not_removed(play: World) -> None:
     """The short-cut removes it: what was cloned from it can never be brought up to date."""
     kptfile = package("net/mine")["net/mine/Kptfile"]

@@ -1,11 +1,14 @@
 """What somebody who never saw the harness runs into, with an own way of doing things."""
 
+import pytest
+
 from tests.stories.people import wait_for
 from tests.stories.world import World, package
 
 BRANCH = "drafts/net/core/first"
 
 
+@pytest.mark.both_forges
 def test_what_could_not_be_rendered_is_not_called_rendered(play: World) -> None:
     """The short-cut takes "nothing to change" for "rendered", also where no function ran."""
     files = package("net/core")
@@ -22,6 +25,7 @@ def test_what_could_not_be_rendered_is_not_called_rendered(play: World) -> None:
     play.author.waits_for_check(number, "porchbot/render", "success")
 
 
+@pytest.mark.both_forges
 def test_changes_of_several_packages_name_their_package(play: World) -> None:
     """The short-cut lists `settings.yaml` twice, and nobody knows which one is meant."""
     number = play.proposes("drafts/many/first", {**package("net/core"), **package("net/rim")})
@@ -30,6 +34,7 @@ def test_changes_of_several_packages_name_their_package(play: World) -> None:
     assert "- `net/rim/Kptfile: Kptfile rim: added`" in shown
 
 
+@pytest.mark.both_forges
 def test_a_title_alone_tells_what_is_missing(play: World) -> None:
     """The short-cut cuts the cell of a table out of its row: "waits: 0 of 1"."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -43,6 +48,7 @@ def test_a_title_alone_tells_what_is_missing(play: World) -> None:
     wait_for("the title of porchbot/publish", titled)
 
 
+@pytest.mark.both_forges
 def test_a_question_ends_in_its_own_mark(play: World) -> None:
     """The short-cut puts a full stop behind "did you mean `/approve`?"."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -51,6 +57,7 @@ def test_a_question_ends_in_its_own_mark(play: World) -> None:
     assert "did you mean `/approve`? `/help` lists the commands." in answer
 
 
+@pytest.mark.both_forges
 def test_who_sends_it_back_no_longer_approves_it(play: World) -> None:
     """The short-cut keeps the approval, and `/propose` publishes what was just rejected."""
     number = play.proposes(BRANCH, package("net/core"))

@@ -49,6 +49,7 @@ def summary(world: World, number: int) -> str:
 # --- comments that are no commands ---------------------------------------------------------------
 
 
+@pytest.mark.both_forges
 def test_talk_about_approve_is_no_approval(play: World) -> None:
     """Fails when a command is looked for with a regular expression on the whole text."""
     talk = {
@@ -69,6 +70,7 @@ def test_talk_about_approve_is_no_approval(play: World) -> None:
     assert play.author.answers(number) == []
 
 
+@pytest.mark.both_forges
 def test_an_edited_comment_is_no_command(play: World) -> None:
     """Fails when the text of a comment is taken for what its author wrote at first."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -87,6 +89,7 @@ def test_an_edited_comment_is_no_command(play: World) -> None:
     assert play.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.both_forges
 def test_an_old_command_that_is_edited_does_nothing_again(play: World) -> None:
     """Fails when an edit is a new command: `/why` turned into `/approve` by who may edit it."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -162,6 +165,7 @@ def test_commands_of_other_bots_are_left_alone(play: World) -> None:
 # --- one's own work -------------------------------------------------------------------------------
 
 
+@pytest.mark.both_forges
 def test_an_author_does_not_approve_himself(play: World) -> None:
     """Fails when only the pull request's author counts: here the bot itself opened it."""
     number = proposes(play, play.approver)
@@ -178,6 +182,7 @@ def test_an_author_does_not_approve_himself(play: World) -> None:
     assert play.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.both_forges
 def test_who_pushes_under_another_name_is_an_author_as_well(play: World) -> None:
     """Fails when authors are read from commits: anybody can write any name there."""
     number = proposes(play, play.owner, author="approver")
@@ -189,6 +194,7 @@ def test_who_pushes_under_another_name_is_an_author_as_well(play: World) -> None
     assert "not `approver`, `owner` (the author)" in play.author.summary(number)
 
 
+@pytest.mark.both_forges
 def test_an_unknown_author_takes_one_more_approval(play: World) -> None:
     """Fails when a commit of nobody's is taken for somebody else's."""
     number = proposes(play, play.author, author="nobody-here")
@@ -251,6 +257,7 @@ def test_forged_trailers_and_marks_mean_nothing(play: World) -> None:
     assert list(play.author.tags()) == ["net/core/v1"]
 
 
+@pytest.mark.both_forges
 def test_forged_markers_and_copied_records_mean_nothing(play: World) -> None:
     """Fails when a record counts wherever it stands: everybody can read and copy it."""
     first = play.proposes(BRANCH, package("net/core"))
@@ -273,6 +280,7 @@ def test_forged_markers_and_copied_records_mean_nothing(play: World) -> None:
     assert "1 of 1 (`approver`)" in summary(play, first)
 
 
+@pytest.mark.both_forges
 @pytest.mark.parametrize("place", ["summary", "answer"])
 def test_a_record_of_another_proposal_edited_in_means_nothing(play: World, place: str) -> None:
     """Fails when a record says nothing of the proposal it was made for."""
@@ -323,6 +331,7 @@ def test_a_summary_set_back_to_what_it_was_brings_no_approval_back(play: World) 
 # --- configuration --------------------------------------------------------------------------------
 
 
+@pytest.mark.both_forges
 def test_a_proposal_does_not_change_its_own_rules(play: World) -> None:
     """Fails when `.porchbot.yaml` is read from the proposal: it would approve itself."""
     mine = CONFIG.replace("require: 1", "require: 0").replace("owner: network", "owner: me")
@@ -566,6 +575,7 @@ def test_a_nested_package_is_released_with_the_one_around_it(play: World) -> Non
     assert play.author.waits_for_tag("net/core/v2")
 
 
+@pytest.mark.both_forges
 def test_a_removed_package_keeps_its_tags_and_its_numbers(play: World) -> None:
     """Fails when numbers are counted from what is there."""
     number = play.proposes(BRANCH, package("net/core"))

@@ -101,6 +101,7 @@ def test_a_comment_that_was_never_told_is_answered_after_the_sweep(play: World) 
     assert play.approver.reactions(number, said) == {"rocket"}
 
 
+@pytest.mark.both_forges
 def test_a_merge_by_hand_that_was_never_told_is_tagged_after_the_sweep(play: World) -> None:
     """Fails when the tag hangs on the `closed` event."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -386,6 +387,7 @@ def test_re_run_makes_new_runs(play: World, suite: bool) -> None:
     assert sum(runs_at(play, head).values()) <= 6
 
 
+@pytest.mark.both_forges
 def test_hold_keeps_and_unhold_publishes(play: World) -> None:
     """Fails when a hold is a label of the bot's own memory that a restart forgets."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -406,6 +408,7 @@ def test_hold_keeps_and_unhold_publishes(play: World) -> None:
     assert play.approver.reactions(number, said) == {"rocket"}
 
 
+@pytest.mark.both_forges
 def test_reject_sends_back_with_the_reason_and_propose_again(play: World) -> None:
     """Fails when a rejected proposal keeps its approvals' power or loses the reason."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -431,6 +434,7 @@ def test_reject_sends_back_with_the_reason_and_propose_again(play: World) -> Non
     assert play.approver.reactions(number, refused)
 
 
+@pytest.mark.both_forges
 def test_a_native_review_approves(play: World) -> None:
     """Fails when only comments count."""
     number = play.proposes(BRANCH, package("net/core"))

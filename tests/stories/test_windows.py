@@ -19,6 +19,7 @@ publish:
 """
 
 
+@pytest.mark.both_forges
 def test_what_waits_for_a_window_says_until_when_and_is_published_by_itself(
     staged: Staging, is_real: bool
 ) -> None:
