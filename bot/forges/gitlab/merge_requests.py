@@ -192,7 +192,15 @@ class MergeRequests(Calls):
     async def set_labels(
         self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:
-        """Put labels on and take others off at once; GitLab makes those that are missing."""
+        """Put labels on and take others off at once; GitLab makes those that are missing.
+
+        One with a comma cannot be: GitLab would take it for two.
+
+        Source: https://docs.gitlab.com/api/merge_requests/#update-mr
+        """
+        if commas := [name for name in (*add, *remove) if "," in name]:
+            fix = "Name it without a comma under `labels` in `.porchbot.yaml`"
+            raise ForgeRefusedError("change labels", f"{commas[0]!r} holds a comma", fix)
         body = {"add_labels": ",".join(add), "remove_labels": ",".join(remove)}
         given = {name: value for name, value in body.items() if value}
         if given:

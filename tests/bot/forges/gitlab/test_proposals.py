@@ -32,6 +32,17 @@ async def test_a_merge_request_is_listed_as_it_is(world: World) -> None:
     assert await forge.highest_number() == number
 
 
+async def test_a_label_with_a_comma_is_refused_and_nothing_is_put_on(world: World) -> None:
+    """The short-cut joins names by commas: two labels come of it, and another try at each look."""
+    world.commit("change", {"net/a.yaml": "a: 2\n"})
+    number = world.propose()
+
+    with pytest.raises(ForgeRefusedError, match=r"'net, draft' holds a comma\. Name it without"):
+        await world.forge().set_labels(number, add=["net, draft"])
+
+    assert world.mr(number).labels == []
+
+
 async def test_opening_twice_opens_one(world: World) -> None:
     """The short-cut takes 409 for a refusal: after a lost answer nothing goes on."""
     world.commit("drafts/net/w", {"net/a.yaml": "a: 2\n"})
