@@ -176,6 +176,25 @@ async def test_moves_are_those_of_the_branch_whatever_the_forge_lists(wire: Wire
     assert [m.after for m in await forge.pushes("main", 1)] == ["1" * 40]
 
 
+async def test_an_issue_of_somebody_else_is_not_the_bots_whatever_the_forge_lists(
+    wire: Wire,
+) -> None:
+    """The short-cut trusts the filter: a copied record makes anybody's issue the dashboard."""
+    users = [{"id": number, "login": "robot", "type": "User"} for number in (7, 8)]
+    wire.gives(
+        200,
+        [
+            {"number": n, "title": "t", "body": "b", "user": user, "state": "open"}
+            for n, user in enumerate(users, 1)
+        ],
+    )
+    user = UserClients("https://forge.example", "token")
+    user.machine = BotIdentity("robot", "robot@example.com", 7)
+    forge = GitHub(user, REPOSITORY, wire.pool)
+
+    assert [issue.number for issue in await forge.own_issues()] == [1]
+
+
 async def test_issues_that_a_token_may_not_read_are_unknown_not_none(wire: Wire) -> None:
     """The short-cut asks for the permissions of an App: a freeze of a machine user is lifted."""
     wire.gives(403, {"message": "Resource not accessible by personal access token"})
@@ -366,6 +385,9 @@ def test_of_two_bots_of_one_app_each_has_its_own_check_runs(
     ours = app == 7 and who == made_by
     name = "porchbot/publish" if ours else spelled("porchbot/publish", made_by)
     assert (run.name, run.digest, run.ours) == (name, "d1.m1", ours)
+    # What only observed says of nothing that it holds: a queue would take it for ready.
+    neutral = _check(data | {"conclusion": "neutral"}, 7, who).conclusion
+    assert neutral is (Conclusion.NEUTRAL if ours else Conclusion.SUCCESS)
     # Who puts its name into the run of another bot has not made that one's.
     assert not _check(data | {"external_id": "x:d1"}, 7, who).ours
 
