@@ -1,0 +1,137 @@
+"""What GitLab's refusals of a merge come to, and merge trains, by answers it was told to give."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot.forges.gitlab.forge import GitLab
+from bot.forges.port import (
+    BotIdentity,
+    ForgeBusyError,
+    MergeQueue,
+    MergeWay,
+    QueueEntry,
+    Repository,
+)
+from lifecycle.facts.merging import MergeObstacle
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
+from lifecycle.policy import MergeMethod
+from tests.bot.forges.gitlab.conftest import Known
+from tests.bot.forges.gitlab.test_checks import check
+from tests.bot.forges.gitlab.wire import URL, Wire
+
+HEAD, BASE, TRAIN = (Sha(letter * 40) for letter in "abc")
+ANN = {"id": 2, "username": "ann"}
+
+
+def over(wire: Wire) -> GitLab:
+    here = Repository(
+        id=RepositoryId("gitlab", 7),
+        full_name="acme/pkg",
+        default_branch="main",
+        clone_url=f"{URL}/acme/pkg.git",
+        installation=1,
+        installed_at=datetime.now(UTC),
+    )
+    return GitLab(Known(BotIdentity("porchbot", "bot@x", 1)), here, wire.clients())
+
+
+def mr(**more: Any) -> dict[str, Any]:
+    moment = "2026-11-21T10:00:00.000Z"
+    found: dict[str, Any] = {
+        "iid": 3,
+        "title": "A",
+        "author": ANN,
+        "draft": False,
+        "state": "opened",
+        "sha": HEAD,
+        "source_branch": "change",
+        "source_project_id": 7,
+        "target_branch": "main",
+        "created_at": moment,
+        "updated_at": moment,
+    }
+    return found | more
+
+
+@pytest.mark.parametrize(
+    ("status", "word", "obstacle", "reason"),
+    [
+        (405, "checking", MergeObstacle.UNDER_WAY, "checking: 405 No"),
+        (405, "approvals_syncing", MergeObstacle.UNDER_WAY, "approvals_syncing: 405 No"),
+        (405, "discussions_not_resolved", MergeObstacle.CONVERSATION, None),
+        (422, "conflict", MergeObstacle.CONFLICT, None),
+        (406, "not_approved", MergeObstacle.REVIEW, None),
+        (405, "invented_in_2027", MergeObstacle.UNKNOWN, "invented_in_2027: 405 No"),
+        (409, "mergeable", MergeObstacle.HEAD_MOVED, None),
+    ],
+)
+async def test_a_word_that_is_not_known_is_shown_as_it_is(
+    status: int, word: str, obstacle: MergeObstacle, reason: str | None
+) -> None:
+    """The short-cut goes by the status: a check that runs, a conflict and a draft are all 405."""
+    wire = Wire()
+    wire.has("PUT /projects/7/merge_requests/3/merge", {"message": f"{status} No"}, status)
+    wire.has("GET /projects/7/merge_requests/3", mr(detailed_merge_status=word))
+
+    found = await over(wire).merge(3, HEAD, MergeMethod.SQUASH, "T", "M")
+
+    assert found.obstacle is obstacle
+    assert reason is None or found.reason == reason
+    sent = wire.bodies[0]
+    assert isinstance(sent, dict)
+    assert (sent["sha"], sent["squash"], sent["squash_commit_message"]) == (HEAD, True, "T\n\nM")
+
+
+async def test_who_may_not_merge_is_told_so() -> None:
+    """The short-cut takes 401 for a token that ended, and asks for ever."""
+    wire = Wire()
+    wire.has("PUT /projects/7/merge_requests/3/merge", {"message": "401 Unauthorized"}, 401)
+
+    found = await over(wire).merge(3, HEAD, MergeMethod.MERGE, "T", "M")
+
+    assert found.obstacle is MergeObstacle.PERMISSION
+
+
+async def test_a_merge_train_is_the_queue_of_its_branch() -> None:
+    """The short-cut merges past the train: the API does that for whoever may."""
+    wire = Wire()
+    wire.has("GET /projects/7", {"merge_trains_enabled": True})
+    wire.has("GET /projects/7/repository/branches/main", {"commit": {"id": BASE}})
+    car = {"merge_request": {"iid": 3}, "pipeline": {"sha": TRAIN}}
+    wire.has("GET /projects/7/merge_trains/main", [car])
+    wire.has("GET /projects/7/merge_requests/3", mr())
+    wire.has("POST /projects/7/merge_trains/merge_requests/3", [car], 201)
+    forge = over(wire)
+
+    assert await forge.merge_way(3, "main") == MergeWay(queue=True)
+    assert (await forge.enqueue(3, HEAD)).queued
+    assert wire.bodies[-1] == {"sha": HEAD}
+    entry = QueueEntry(number=3, open=True, base_ref="main", head=HEAD, merge=TRAIN)
+    assert await forge.merge_queue("main") == MergeQueue(BASE, (entry,))
+
+
+async def test_a_project_without_trains_has_no_queue() -> None:
+    wire = Wire()
+    wire.has("GET /projects/7", {})
+
+    assert await over(wire).merge_queue("main") is None
+    assert await over(wire).merge_way(3, "main") == MergeWay()
+    assert await over(wire).required_reviews("main") == 0
+    await over(wire).dequeue(3)
+
+
+async def test_a_status_that_meets_another_is_sent_again() -> None:
+    """The short-cut gives up, or goes on for ever: GitLab says 409 while another one is put."""
+    wire = Wire()
+    wire.gives(409, {"message": "409 Conflict"})
+    wire.gives(201, {})
+    await over(wire).set_check(check(HEAD, None, "d"))
+    assert len(wire.asked) == 2
+
+    busy = Wire()
+    busy.gives(409, {"message": "409 Conflict"})
+    with pytest.raises(ForgeBusyError):
+        await over(busy).set_check(check(HEAD, None, "d"))
