@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from bot.forges.gitlab import capabilities, token
 from bot.forges.gitlab.deliveries import read_verified
 from bot.forges.gitlab.http import Clients, JSONObject, call, pages
+from bot.forges.gitlab.levels import DEVELOPER, level_of
 from bot.forges.gitlab.log import DeliveryLog
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import (
@@ -29,9 +30,6 @@ from bot.forges.webhooks import WebhookError
 from bot.keys import Key
 from bot.store.hints import Hint
 from lifecycle.identity import RepositoryId
-
-DEVELOPER = 30
-"""The access level from which on somebody may push."""
 
 COARSE = timedelta(hours=1, minutes=5)
 """GitLab writes down an activity only where the last one is an hour old: until then, and a little
@@ -90,7 +88,7 @@ class GitLabForges:
     async def is_installed(self, repository_id: RepositoryId) -> bool:
         """Whether we may push to a project."""
         with suppress(ForgeMissingError):
-            return _level(await self._read(repository_id)) >= DEVELOPER
+            return level_of(await self._read(repository_id)) >= DEVELOPER
         return False
 
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
@@ -170,12 +168,6 @@ def _changed(data: JSONObject, now: datetime) -> str:
     if not last or now - datetime.fromisoformat(last) < COARSE:
         return ""
     return f"{last} {data.get('updated_at', '')}"
-
-
-def _level(data: JSONObject) -> int:
-    """Our access level in a project, by itself or by its group; 0 for none."""
-    given = (data.get("permissions") or {}).values()
-    return max((int(each["access_level"]) for each in given if each), default=0)
 
 
 def _nothing(name: str, login: str) -> Drift:

@@ -20,6 +20,7 @@ from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import (
     FailedDeliveries,
     FailedDelivery,
+    ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
     LoggedDelivery,
@@ -88,9 +89,23 @@ class DeliveryLog:
         """Our webhooks of a project; none where only its maintainers are told."""
         listed = pages(self._user.clients, _WANTED, f"/projects/{project}/hooks")
         try:
-            return [int(e["id"]) async for e in listed if self._url in {"", e.get("url")}]
+            ours = [each async for each in listed if self._url in {"", each.get("url")}]
         except ForgeRefusedError:
             return []
+        for hook in ours:
+            if self._url and hook.get("alert_status", "executable") != "executable":
+                await self._enable(project, int(hook["id"]))
+        return [int(hook["id"]) for hook in ours]
+
+    async def _enable(self, project: int, hook: int) -> None:
+        """Have GitLab try a webhook that it turned off after failures: one success turns it on."""
+        path = f"/projects/{project}/hooks/{hook}/test/push_events"
+        try:
+            await call(self._user.clients, "have a webhook tried", "POST", path)
+        except (ForgeBusyError, ForgeRefusedError) as error:
+            log.warning("webhook stays disabled", project=project, hook=hook, reason=str(error))
+        else:
+            log.info("webhook enabled again", project=project, hook=hook)
 
     def _listed(self, tried: JSONObject) -> FailedDelivery:
         self._tries[int(tried["id"])] = tried

@@ -290,3 +290,19 @@ async def test_the_wakes_of_a_stored_delivery(wire: Wire) -> None:
 
     assert forges.wakes_of({"idempotency-key": "k"}, body) == {}
     assert forges.wakes_of({}, b"no JSON") == {}
+
+
+async def test_a_webhook_that_gitlab_turned_off_is_tried_again(wire: Wire) -> None:
+    """Fails when its log is read and it stays off: no event would come until somebody looks."""
+    wire.has("GET /projects", [project(7, "acme/net")])
+    off = {**HOOK, "alert_status": "disabled"}
+    theirs = {"id": 6, "url": "https://elsewhere.example/hook", "alert_status": "disabled"}
+    wire.has("GET /projects/7/hooks", [off, theirs])
+    wire.has("GET /projects/7/hooks/5/events", [])
+    wire.has("POST /projects/7/hooks/5/test/push_events", {"message": "201 Created"}, 201)
+
+    await forges_of(wire).failed_deliveries()
+
+    assert [each for each in wire.asked if each.startswith("POST")] == [
+        "POST /projects/7/hooks/5/test/push_events"
+    ]

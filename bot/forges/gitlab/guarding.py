@@ -1,0 +1,175 @@
+"""What guards a project, held against what the bot needs; each with the change. Pure.
+
+What is missing here lets people merge or tag past the bot, or lets events go unheard. Nothing is
+published by that: the bot compares again at the tag.
+
+Source: https://docs.gitlab.com/api/projects/, https://docs.gitlab.com/api/protected_branches/,
+https://docs.gitlab.com/api/protected_tags/, https://docs.gitlab.com/api/project_webhooks/
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from bot.forges.gitlab.http import JSONObject
+from bot.forges.gitlab.levels import DEVELOPER
+from bot.forges.gitlab.setting_up import EVENTS, GATES, MAINTAINER, TAGS
+from bot.forges.port import Drift, Mend
+
+EXECUTABLE = "executable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarded:
+    """What GitLab tells of a project.
+
+    Attributes:
+        about: The project.
+        level: The bot's access level there.
+        url: Where its webhook is to go; "" where nobody said.
+        hooks: Its webhooks; None where only its maintainers are told.
+        branches: Its protected branches; None likewise.
+        tags: Its protected tags; None likewise.
+    """
+
+    about: JSONObject
+    level: int
+    url: str
+    hooks: Sequence[JSONObject] | None
+    branches: Sequence[JSONObject] | None
+    tags: Sequence[JSONObject] | None
+
+    @property
+    def name(self) -> str:
+        """The project's path."""
+        return str(self.about["path_with_namespace"])
+
+    @property
+    def path(self) -> str:
+        """Its address in the API."""
+        return f"/projects/{self.about['id']}"
+
+
+def lacking(given: Guarded) -> Iterator[Drift]:
+    """What a project leaves open, or keeps the bot from."""
+    if given.level < DEVELOPER:
+        yield Drift(
+            place=f"The bot's role in {given.name}",
+            found="less than Developer",
+            wanted="Developer, or Maintainer where Developers may not merge",
+            fix="Raise its role under Manage > Members",
+        )
+    if given.hooks is None:
+        yield Drift(
+            place=f"The webhook of {given.name}",
+            found="not shown to the bot, which is no Maintainer",
+            wanted="a look at it by a Maintainer",
+            fix="Set PORCHBOT_OWNER_TOKEN to a Maintainer's token for `porchbot doctor`",
+            harmful=False,
+        )
+    yield from _hooks(given)
+    yield from _branches(given)
+    yield from _tags(given)
+    for setting, shown in GATES.items():
+        if setting in given.about and not given.about[setting]:
+            yield Drift(
+                place=f'The setting "{shown}" of {given.name}',
+                found="off, so people can merge what the bot does not publish",
+                wanted="on",
+                fix="Turn it on under Settings > Merge requests",
+                harmful=False,
+                mend=Mend("PUT", given.path, {setting: True}),
+            )
+
+
+def _hooks(given: Guarded) -> Iterator[Drift]:
+    if given.hooks is None or not given.url:
+        return
+    ours = [hook for hook in given.hooks if hook.get("url") == given.url]
+    if not ours:
+        yield Drift(
+            place=f"The webhook of {given.name}",
+            found="missing",
+            wanted=f"one to {given.url}",
+            fix="Run `porchbot setup gitlab` again, or rely on a webhook of the group or instance",
+            harmful=False,
+        )
+    for hook in ours:
+        yield from _hook(given, hook)
+
+
+def _hook(given: Guarded, hook: JSONObject) -> Iterator[Drift]:
+    place, path = f"The webhook of {given.name}", f"{given.path}/hooks/{hook['id']}"
+    off = [event for event in EVENTS if not hook.get(event)]
+    if off:
+        events = dict.fromkeys(EVENTS, True)
+        yield Drift(
+            place=place,
+            found=f"without {', '.join(off)}",
+            wanted="all that the bot listens to",
+            fix="Turn them on under Settings > Webhooks",
+            mend=Mend("PUT", path, {"url": given.url, **events}),
+        )
+    if given.url.startswith("https:") and not hook.get("enable_ssl_verification", True):
+        yield Drift(
+            place=place,
+            found="sent to whoever answers: SSL verification is off",
+            wanted="on",
+            fix="Turn it on under Settings > Webhooks",
+            harmful=False,
+            mend=Mend("PUT", path, {"url": given.url, "enable_ssl_verification": True}),
+        )
+    status = str(hook.get("alert_status") or EXECUTABLE)
+    if status != EXECUTABLE:
+        until = hook.get("disabled_until")
+        yield Drift(
+            place=place,
+            found=f"{status.replace('_', ' ')}{f' until {until}' if until else ''}",
+            wanted="enabled: GitLab turns it off after failures",
+            fix="Press Test > Push events under Settings > Webhooks once the bot can be reached",
+            mend=Mend("POST", f"{path}/test/push_events", {}),
+        )
+
+
+def _branches(given: Guarded) -> Iterator[Drift]:
+    branch = given.about.get("default_branch")
+    if given.branches is None or not branch:
+        return
+    ours = [each for each in given.branches if fnmatchcase(str(branch), str(each["name"]))]
+    if not ours:
+        levels = {"push_access_level": MAINTAINER, "merge_access_level": MAINTAINER}
+        yield Drift(
+            place=f"The branch {branch} of {given.name}",
+            found="not protected, so Developers can push to it past the bot",
+            wanted="protected",
+            fix="Protect it under Settings > Repository > Protected branches",
+            mend=Mend("POST", f"{given.path}/protected_branches", {"name": branch, **levels}),
+        )
+    for each in ours:
+        if _least(each.get("push_access_levels")) == DEVELOPER:
+            yield Drift(
+                place=f"The protected branch {each['name']} of {given.name}",
+                found="Developers may push to it past the bot",
+                wanted="Maintainers or nobody",
+                fix='Change "Allowed to push" under Settings > Repository > Protected branches',
+            )
+
+
+def _tags(given: Guarded) -> Iterator[Drift]:
+    if given.tags is None or any(str(each["name"]) in {TAGS, "*"} for each in given.tags):
+        return
+    wanted = {"name": TAGS, "create_access_level": MAINTAINER}
+    yield Drift(
+        place=f"The tags of {given.name}",
+        found=f"{TAGS} is not protected, so Developers can make tags that look published",
+        wanted="protected",
+        fix="Protect them under Settings > Repository > Protected tags",
+        harmful=False,
+        mend=Mend("POST", f"{given.path}/protected_tags", wanted),
+    )
+
+
+def _least(levels: Sequence[Mapping[str, object]] | None) -> int:
+    """The lowest role that may, nobody left out; 0 for nobody."""
+    found = [level for each in levels or () if isinstance(level := each.get("access_level"), int)]
+    return min((level for level in found if level), default=0)

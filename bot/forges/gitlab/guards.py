@@ -1,0 +1,59 @@
+"""Asks GitLab what guards a project, and makes the changes that a Maintainer's token allows."""
+
+from bot.forges.gitlab.guarding import Guarded, lacking
+from bot.forges.gitlab.http import Clients, JSONObject, call, pages
+from bot.forges.gitlab.levels import level_of
+from bot.forges.gitlab.user import GitLabUser
+from bot.forges.port import Drift, ForgeRefusedError, Mend, Repository
+
+_WANTED = "read what guards a project"
+
+
+class Guards:
+    """What guards the projects that the bot serves.
+
+    Args:
+        user: Who we are.
+        url: Where webhooks go; "" where nobody said.
+        owner: Clients with a Maintainer's token; None to ask as the bot.
+    """
+
+    def __init__(self, user: GitLabUser, url: str = "", owner: Clients | None = None) -> None:
+        self._user = user
+        self._url = url
+        self._owner = owner
+
+    def close(self) -> None:
+        """Close the owner's connections."""
+        if self._owner is not None:
+            self._owner.close()
+
+    async def drift(self, repository: Repository) -> tuple[Drift, ...]:
+        """What a project leaves open."""
+        path = f"/projects/{repository.id.number}"
+        about = (await call(self._user.clients, _WANTED, "GET", path)).data
+        given = Guarded(
+            about=about,
+            level=level_of(about),
+            url=self._url,
+            hooks=await self._listed(f"{path}/hooks"),
+            branches=await self._listed(f"{path}/protected_branches"),
+            tags=await self._listed(f"{path}/protected_tags"),
+        )
+        return tuple(lacking(given))
+
+    async def mend(self, change: Mend) -> None:
+        """Make a change with the owner's token, else with the bot's.
+
+        Raises:
+            ForgeRefusedError: The token does not allow it.
+        """
+        pool = self._owner or self._user.clients
+        await call(pool, "change what guards it", change.verb, change.path, body=change.body)
+
+    async def _listed(self, path: str) -> list[JSONObject] | None:
+        """A list; None where only Maintainers are told."""
+        try:
+            return [each async for each in pages(self._owner or self._user.clients, _WANTED, path)]
+        except ForgeRefusedError:
+            return None

@@ -1,0 +1,192 @@
+"""What guards a project on GitLab: each thing that is lacking, with the change."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.forges.gitlab.guarding import Guarded, lacking
+from bot.forges.gitlab.guards import Guards
+from bot.forges.gitlab.setting_up import EVENTS, GATES
+from bot.forges.gitlab.user import GitLabUser
+from bot.forges.port import ForgeRefusedError, Mend, Repository
+from lifecycle.identity import RepositoryId
+from tests.bot.forges.gitlab.wire import URL, Wire
+from tests.in_process import session
+
+TO = "https://bot.example/webhooks/gitlab"
+ABOUT: Mapping[str, object] = {
+    "id": 7,
+    "path_with_namespace": "acme/net",
+    "default_branch": "main",
+    **dict.fromkeys(GATES, True),
+}
+HOOK: Mapping[str, object] = {
+    "id": 5,
+    "url": TO,
+    "enable_ssl_verification": True,
+    "alert_status": "executable",
+    "disabled_until": None,
+    **dict.fromkeys(EVENTS, True),
+}
+BRANCH: Mapping[str, object] = {
+    "name": "main",
+    "push_access_levels": [{"access_level": 40}, {"access_level": None, "deploy_key_id": 3}],
+}
+GOOD = Guarded(
+    about=dict(ABOUT),
+    level=40,
+    url=TO,
+    hooks=[dict(HOOK)],
+    branches=[dict(BRANCH)],
+    tags=[{"name": "*/v*"}],
+)
+LEVELS = {"push_access_level": 40, "merge_access_level": 40}
+GATE = "only_allow_merge_if_pipeline_succeeds"
+
+CASES: dict[str, tuple[Guarded, list[tuple[str, bool, Mend | None]]]] = {
+    "all is well": (GOOD, []),
+    "a pattern protects the branch": (replace(GOOD, branches=[{**BRANCH, "name": "m*"}]), []),
+    "a role that may not push": (
+        replace(GOOD, level=20),
+        [("The bot's role in acme/net: less than Developer", True, None)],
+    ),
+    "nobody but Maintainers is told": (
+        replace(GOOD, hooks=None, branches=None, tags=None),
+        [
+            (
+                "The webhook of acme/net: not shown to the bot, which is no Maintainer",
+                False,
+                None,
+            )
+        ],
+    ),
+    "a webhook of others is not ours": (
+        replace(GOOD, hooks=[{**HOOK, "url": "https://elsewhere.example"}]),
+        [("The webhook of acme/net: missing", False, None)],
+    ),
+    "a webhook that does not tell of comments": (
+        replace(GOOD, hooks=[{**HOOK, "note_events": False}]),
+        [
+            (
+                "The webhook of acme/net: without note_events",
+                True,
+                Mend("PUT", "/projects/7/hooks/5", {"url": TO, **dict.fromkeys(EVENTS, True)}),
+            )
+        ],
+    ),
+    "whoever answers gets the secret": (
+        replace(GOOD, hooks=[{**HOOK, "enable_ssl_verification": False}]),
+        [
+            (
+                "The webhook of acme/net: sent to whoever answers: SSL verification is off",
+                False,
+                Mend("PUT", "/projects/7/hooks/5", {"url": TO, "enable_ssl_verification": True}),
+            )
+        ],
+    ),
+    "GitLab turned the webhook off for a while": (
+        replace(
+            GOOD,
+            hooks=[{**HOOK, "alert_status": "temporarily_disabled", "disabled_until": "later"}],
+        ),
+        [
+            (
+                "The webhook of acme/net: temporarily disabled until later",
+                True,
+                Mend("POST", "/projects/7/hooks/5/test/push_events", {}),
+            )
+        ],
+    ),
+    "the branch is open": (
+        replace(GOOD, branches=[]),
+        [
+            (
+                "The branch main of acme/net: not protected, so Developers can push to it past the"
+                " bot",
+                True,
+                Mend("POST", "/projects/7/protected_branches", {"name": "main", **LEVELS}),
+            )
+        ],
+    ),
+    "Developers push to the protected branch": (
+        replace(GOOD, branches=[{"name": "main", "push_access_levels": [{"access_level": 30}]}]),
+        [
+            (
+                "The protected branch main of acme/net: Developers may push to it past the bot",
+                True,
+                None,
+            )
+        ],
+    ),
+    "anybody makes tags": (
+        replace(GOOD, tags=[{"name": "release-*"}]),
+        [
+            (
+                "The tags of acme/net: */v* is not protected, so Developers can make tags that look"
+                " published",
+                False,
+                Mend(
+                    "POST",
+                    "/projects/7/protected_tags",
+                    {"name": "*/v*", "create_access_level": 40},
+                ),
+            )
+        ],
+    ),
+    "people merge what is red": (
+        replace(GOOD, about={**ABOUT, GATE: False}),
+        [
+            (
+                'The setting "Pipelines must succeed" of acme/net: off, so people can merge what'
+                " the bot does not publish",
+                False,
+                Mend("PUT", "/projects/7", {GATE: True}),
+            )
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), CASES.values(), ids=CASES)
+def test_what_a_project_lacks(
+    given: Guarded, expected: list[tuple[str, bool, Mend | None]]
+) -> None:
+    """Fails when only what is there is compared: what is missing altogether is never told."""
+    found = [(f"{each.place}: {each.found}", each.harmful, each.mend) for each in lacking(given)]
+
+    assert found == expected
+
+
+PROJECT = Repository(
+    id=RepositoryId("gitlab", 7),
+    full_name="acme/net",
+    default_branch="main",
+    clone_url="",
+    installation=99,
+    installed_at=datetime(2026, 1, 1, tzinfo=UTC),
+)
+
+
+async def test_what_is_lacking_is_asked_for_and_mended() -> None:
+    """Fails when a list that is refused counts as empty: then all rules would be missing."""
+    wire = Wire()
+    access = {"project_access": {"access_level": 40}, "group_access": None}
+    wire.has("GET /projects/7", {**ABOUT, GATE: False, "permissions": access})
+    wire.has("GET /projects/7/hooks", [HOOK])
+    wire.has("GET /projects/7/protected_branches", {"message": "403 Forbidden"}, 403)
+    wire.has("GET /projects/7/protected_tags", [{"name": "*"}])
+    wire.has("PUT /projects/7", {})
+    guards = Guards(
+        GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer)), TO
+    )
+
+    (found,) = await guards.drift(PROJECT)
+    assert found.mend is not None
+    await guards.mend(found.mend)
+
+    assert wire.asked[-1] == "PUT /projects/7"
+    assert wire.bodies[-1] == {GATE: True}
+    with pytest.raises(ForgeRefusedError, match="404"):
+        await guards.mend(Mend("POST", "/nowhere", {}))
