@@ -48,8 +48,8 @@ def set_status(request: ApiRequest) -> ApiResponse:
 
 def _merge_waiting(request: ApiRequest, pipeline: Pipeline) -> None:
     """Make the merges that waited for a pipeline."""
-    for branch in request.project.refs.below("refs/heads/"):
-        trains.advance(request.state, request.project, refnames.branch_name(branch))
+    for branch in {pull.base_ref for pull in request.project.open_pulls.values()}:
+        trains.advance(request.state, request.project, branch)
     for target in list(request.state.data.repositories.values()):
         for mr in merge_requests.of(target):
             if mr.auto_merge is not None and pipelines.head_pipeline(mr) is pipeline:
