@@ -55,6 +55,7 @@ def gitlab_world(
         url = f"http://127.0.0.1:{port}/webhooks/gitlab"
         owner.project.hooks.create({"url": url, "token": SECRET, **dict.fromkeys(HEARD, True)})
         environment = surroundings(folder, database_url, runner, port) | {
+            "PORCHBOT_MASTER_KEY": "ab" * 32,
             "PORCHBOT_GITLAB_URL": forge.web_url,
             "PORCHBOT_GITLAB_TOKEN": forge.token(NAME),
             "PORCHBOT_GITLAB_WEBHOOK_SECRETS": SECRET,
