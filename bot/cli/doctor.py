@@ -5,15 +5,25 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import Protocol
 
 import click
 
 from bot import trust
 from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
-from bot.connecting import everywhere, gitlab_tokens
+from bot.connecting import Connection, everywhere, gitlab_tokens
 from bot.forges.github.guards import Guards
-from bot.forges.port import Drift, ForgeBusyError, ForgeRefusedError, Forges, Repository
+from bot.forges.gitlab.forges import GitLabForges
+from bot.forges.gitlab.guards import Guards as ProjectGuards
+from bot.forges.port import (
+    Drift,
+    ForgeBusyError,
+    ForgeRefusedError,
+    Forges,
+    Mend,
+    Repository,
+)
 from bot.settings import Settings, SettingsError
 from lifecycle.identity import GITHUB
 
@@ -84,20 +94,49 @@ async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: b
                 " make the machine user a collaborator with write access."
             )
         chosen = [repositories[name.lower()] for name in wanted] or [*repositories.values()]
-        guarded = [each for each in chosen if each.id.forge == GITHUB]
-        if GITHUB in served:
-            guards = Guards(served[GITHUB].forges, settings.github_api_url, token)
+        for name, each in served.items():
+            guarded = [repository for repository in chosen if repository.id.forge == name]
+            guards = _guards(settings, each, token if len(served) == 1 or name == GITHUB else "")
             stack.callback(guards.close)
             for repository in guarded[:MOST]:
                 lacks = await guards.drift(repository)
                 if fix and await _mended(guards, lacks):
                     lacks = await guards.drift(repository)
                 found += lacks
-        if len(guarded) > MOST:
-            terminal.say(
-                f"Checked the rules of the first {MOST} repositories only. Name others to check."
-            )
+            if len(guarded) > MOST:
+                terminal.say(
+                    f"Checked the rules of the first {MOST} repositories only. Name others to"
+                    " check."
+                )
         return found
+
+
+class _Guards(Protocol):
+    """What guards the repositories of one forge."""
+
+    async def drift(self, repository: Repository) -> Sequence[Drift]:
+        """What a repository's rules leave open."""
+
+    async def mend(self, change: Mend) -> None:
+        """Make a change."""
+
+    def close(self) -> None:
+        """Close its connections."""
+
+
+def _guards(settings: Settings, served: Connection, token: str) -> _Guards:
+    """Who asks a forge what guards a repository.
+
+    Args:
+        settings: The operator's.
+        served: The forge.
+        token: An owner's token there; "" to ask as the bot. It is sent to one forge only.
+    """
+    if not isinstance(served.forges, GitLabForges):
+        return Guards(served.forges, settings.github_api_url, token)
+    user = served.forges.user
+    owner = user.clients.with_token(token) if token else None
+    return ProjectGuards(user, served.webhook_url, owner)
 
 
 async def _repositories(forges: Forges) -> dict[str, Repository]:
@@ -110,7 +149,7 @@ async def _repositories(forges: Forges) -> dict[str, Repository]:
     return dict(sorted(found.items()))
 
 
-async def _mended(guards: Guards, found: Sequence[Drift]) -> bool:
+async def _mended(guards: _Guards, found: Sequence[Drift]) -> bool:
     """Make the changes that can be made; whether any was."""
     made = False
     for each in found:

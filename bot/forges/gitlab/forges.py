@@ -65,6 +65,11 @@ class GitLabForges:
         self._log = DeliveryLog(user, webhook_url)
 
     @property
+    def user(self) -> GitLabUser:
+        """Who we are."""
+        return self._user
+
+    @property
     def name(self) -> str:
         """The instance's."""
         return self._user.name

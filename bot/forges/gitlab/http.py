@@ -168,6 +168,18 @@ class Clients:
         self._service = limits.is_service(url)
         self._idle = Idle[_Client]()
 
+    def with_token(self, token: str) -> "Clients":
+        """Clients of the same instance with another token, such as its owner's."""
+        return Clients(
+            self.url,
+            lambda: token,
+            ca=self._ca,
+            clock=self.clock,
+            offload=self.offload,
+            time=self.time,
+            session=self._session,
+        )
+
     async def run(
         self,
         cost: Cost,

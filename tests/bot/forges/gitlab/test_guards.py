@@ -190,3 +190,16 @@ async def test_what_is_lacking_is_asked_for_and_mended() -> None:
     assert wire.bodies[-1] == {GATE: True}
     with pytest.raises(ForgeRefusedError, match="404"):
         await guards.mend(Mend("POST", "/nowhere", {}))
+
+
+async def test_an_owner_asks_and_mends_with_a_token_of_their_own() -> None:
+    """Fails when the bot's token makes the change: it may not be a Maintainer."""
+    wire = Wire()
+    wire.has("PUT /projects/7", {})
+    user = GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer))
+    guards = Guards(user, TO, user.clients.with_token("owners"))
+
+    await guards.mend(Mend("PUT", "/projects/7", {GATE: True}))
+    guards.close()
+
+    assert wire.tokens == ["owners"]
