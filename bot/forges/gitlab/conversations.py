@@ -40,6 +40,7 @@ class Conversations(MergeRequests):
         super().__init__(access, repository, pool)
         self._kept: dict[int, _Versions] = {}
         self._at_lines: dict[int, str] = {}
+        self._trains = False  # what merges by itself is on one only where the project has them
 
     async def conversation(self, number: int) -> Conversation:
         """Notes and approvals; reviewers where there are any, versions where they changed."""
@@ -64,7 +65,7 @@ class Conversations(MergeRequests):
             review_numbers=frozenset(review.id for review in said),
             base_at=talk.based_at(notes),
             changes=talk.changes(versions),
-            in_queue=shown.queued,
+            in_queue=shown.queued and self._trains,
             suggested=talk.suggested(notes, me),
             decision=talk.decision(approvals),
             readied=None if shown.draft else talk.readied(notes, me),

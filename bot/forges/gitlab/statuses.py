@@ -184,6 +184,7 @@ class StatusChecks(Threads):
 
     async def _project(self) -> JSONObject:
         found: JSONObject = await self._get("read the project", "")
+        self._trains = bool(found.get("merge_trains_enabled"))
         return found
 
     @property

@@ -328,3 +328,17 @@ async def test_moves_of_a_base_branch_are_told_back_to_a_moment(world: World) ->
 
     assert [m.after for m in found] == [last, moved]
     assert (found[0].before, found[0].actor) == (moved, "olga")
+
+
+async def test_what_merges_by_itself_is_in_no_queue_where_there_is_none(world: World) -> None:
+    """The short-cut takes auto-merge for a merge train: it would cancel what people pressed."""
+    head = world.commit("change", {"net/a.yaml": "a: 2\n"})
+    number, forge = world.propose(), world.forge()
+    statuses = world.as_("ben").commits.get(head).statuses
+    statuses.create({"state": "running", "name": "scan", "ref": "change"})
+    world.mr(number).merge(merge_when_pipeline_succeeds=True)
+    assert world.mr(number).merge_when_pipeline_succeeds
+    await forge.proposal(number)
+    await forge.required_checks("main")
+
+    assert not (await forge.conversation(number)).in_queue
