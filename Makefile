@@ -9,6 +9,7 @@ REPO ?=
 INFO ?=
 EXIT ?=
 REPLICAS ?=
+FORGE ?=
 # pip compiles what it copies, and nothing of an editable installation: commands start twice as fast.
 COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
 # Half of what the tests do is waiting for other processes, and one more keeps the cores busy at the end.
@@ -28,7 +29,7 @@ demo: $(RUN_READY)
 
 playground: $(RUN_READY)
 	@$(BIN)/porchbot playground $(if $(REPO),--repo "$(REPO)") $(if $(INFO),--info "$(INFO)") \
-	  $(if $(REPLICAS),--replicas "$(REPLICAS)")
+	  $(if $(REPLICAS),--replicas "$(REPLICAS)") $(if $(FORGE),--forge "$(FORGE)")
 
 # Compiled modules are kept whatever the environment says: the tests start hundreds of processes.
 test stories stories-real $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =

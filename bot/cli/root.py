@@ -114,11 +114,18 @@ _REPO = click.option(
     show_default=True,
     help="Number of bots on one database; each is restarted if it dies.",
 )
-def playground(repo: Path | None, info: Path | None, replicas: int) -> None:
+@click.option(
+    "--forge",
+    type=click.Choice(["github", "gitlab"]),
+    default="github",
+    show_default=True,
+    help="Which forge it is.",
+)
+def playground(repo: Path | None, info: Path | None, replicas: int, forge: str) -> None:
     """Start a local forge together with the bot, to try things out by hand."""
     from bot.cli.demo.playground import run
 
-    sys.exit(run(repo, info, replicas))
+    sys.exit(run(repo, info, replicas, forge))
 
 
 @main.command(

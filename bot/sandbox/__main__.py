@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with SandboxForge(options.folder, port=options.port) as forge:
+    with SandboxForge(options.folder, dialect=options.dialect, port=options.port) as forge:
         print(json.dumps(prepare(forge, wanted)), flush=True)  # noqa: T201 - its one line of output
         if options.until_stdin_closes:
             threading.Thread(target=_await_close, args=[ending], daemon=True).start()
@@ -60,7 +60,7 @@ def prepare(forge: SandboxForge, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "api_url": forge.api_url,
         "web_url": forge.web_url,
-        "users": [{"login": u.login, "token": state.token(u.login)} for u in users],
+        "users": [{"login": u.login, "token": forge.token(u.login)} for u in users],
         "repositories": [
             {
                 "id": repo.id,
@@ -117,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bot.sandbox", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="where repositories are kept")
     parser.add_argument("--port", type=int, default=0, help="0 for any that is free")
+    parser.add_argument("--dialect", choices=("github", "gitlab"), default="github")
     parser.add_argument("--state", type=Path, help="JSON file to begin with")
     parser.add_argument(
         "--until-stdin-closes",

@@ -57,19 +57,20 @@ class PlaygroundError(Exception):
     """The playground could not be started or kept up."""
 
 
-def run(repo: Path | None, info: Path | None, replicas: int = 1) -> int:
+def run(repo: Path | None, info: Path | None, replicas: int = 1, dialect: str = "github") -> int:
     """Start a playground and keep it up until it is ended.
 
     Args:
         repo: A repository, folder or bundle; None for the examples.
         info: File to write addresses, users and tokens to.
         replicas: How many bots, on one database.
+        dialect: Which forge it is, github or gitlab.
 
     Returns:
         0 when ended by a signal, 1 when it could not be started.
     """
     try:
-        with Playground(repo, info_file=info, replicas=replicas) as playground:
+        with Playground(repo, info, replicas, dialect) as playground:
             _print(playground.info(), info)
             playground.stay()
     except PlaygroundError as error:
@@ -129,9 +130,17 @@ class Playground:
         repo: A repository, folder or bundle to start from; None for the examples.
         info_file: Kept up to date with `info()`.
         replicas: How many bots; webhooks go to them in turn.
+        dialect: Which forge it is, github or gitlab.
     """
 
-    def __init__(self, repo: Path | None, info_file: Path | None = None, replicas: int = 1) -> None:
+    def __init__(
+        self,
+        repo: Path | None,
+        info_file: Path | None = None,
+        replicas: int = 1,
+        dialect: str = "github",
+    ) -> None:
+        self._dialect = dialect
         self._repo = repo
         self._info_file = info_file
         self._replicas = replicas
@@ -182,18 +191,24 @@ class Playground:
         environment = {
             **os.environ,
             "DATABASE_URL": url,
-            "PORCHBOT_GITHUB_APP_ID": str(APP_ID),
-            "PORCHBOT_GITHUB_PRIVATE_KEY": _pem(key),
-            "PORCHBOT_WEBHOOK_SECRETS": secret,
             "PORCHBOT_STATE": str(self._folder / "state"),
         }
+        if self._dialect == "github":
+            environment |= {
+                "PORCHBOT_GITHUB_APP_ID": str(APP_ID),
+                "PORCHBOT_GITHUB_PRIVATE_KEY": _pem(key),
+                "PORCHBOT_WEBHOOK_SECRETS": secret,
+            }
         self._bots = [_Bot(number, environment) for number in range(1, self._replicas + 1)]
         port = self._bots[0].port
         if self._replicas > 1:
             port = self._stack.enter_context(Balancer([b.port for b in self._bots])).port
         ready = self._start_forge(key, secret, port, self._source())
-        for each in self._bots:
-            each.environment["PORCHBOT_GITHUB_API_URL"] = ready["api_url"]
+        if self._dialect == "github":
+            for each in self._bots:
+                each.environment["PORCHBOT_GITHUB_API_URL"] = ready["api_url"]
+        else:
+            self._set_up_gitlab(ready, environment, f"http://127.0.0.1:{port}")
         self._info = {
             "api_url": ready["api_url"],
             "web_url": ready["web_url"],
@@ -219,6 +234,25 @@ class Playground:
         except NotStartedError as error:
             raise PlaygroundError(str(error)) from error
         self._keep()
+
+    def _set_up_gitlab(
+        self, ready: Mapping[str, Any], environment: Mapping[str, str], bot_url: str
+    ) -> None:
+        """Do what an operator does: the bot's account and secrets go to its secret store."""
+        tokens = {each["login"]: each["token"] for each in ready["users"]}
+        command = [sys.executable, "-m", "bot.cli", "setup", "gitlab", "--gates"]
+        command += ["--gitlab", ready["web_url"], "--url", bot_url]
+        for each in ready["repositories"]:
+            command += ["--project", each["full_name"]]
+        done = subprocess.run(  # noqa: S603 (our own command)
+            command,
+            env={**environment, "PORCHBOT_OWNER_TOKEN": tokens["owner"]},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise PlaygroundError(f"the bot could not be set up: {done.stderr.strip()}")
 
     def _keep(self) -> None:
         """Start again what ends from now on."""
@@ -271,7 +305,7 @@ class Playground:
             granted = manifest.read()
         except ManifestError as error:
             raise PlaygroundError(str(error)) from error
-        state = {
+        state: dict[str, Any] = {
             "users": [{"login": login} for login in USERS],
             "repositories": [
                 {
@@ -299,10 +333,13 @@ class Playground:
                 "events": granted["default_events"],
             },
         }
+        if self._dialect == "gitlab":  # has no Apps; `porchbot setup gitlab` makes its protections
+            del state["app"]
+            del state["repositories"][0]["protect"]
         file = self._folder / "forge.json"
         file.write_text(json.dumps(state))
         command = [sys.executable, "-m", "bot.sandbox", "--folder", str(self._folder / "forge")]
-        command += ["--state", str(file), "--until-stdin-closes"]
+        command += ["--state", str(file), "--until-stdin-closes", "--dialect", self._dialect]
         forge = self._forge = self._spawn(command, os.environ, stdout=subprocess.PIPE)
         line = forge.stdout.readline() if forge.stdout else ""
         if not line:
