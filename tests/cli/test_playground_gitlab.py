@@ -10,6 +10,7 @@ import pytest
 
 from tests.stories.people import wait_for
 
+PATH = "net/gateway-new/Kptfile"
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: gateway-new\n"
 
 
@@ -35,7 +36,7 @@ def test_a_draft_becomes_a_merge_request_with_statuses(tmp_path: Path) -> None:
         )
         with gitlab.Gitlab(info["web_url"], private_token=tokens["author"]) as author:
             project = author.projects.get(repository["full_name"])
-            change = {"action": "create", "file_path": "net/gateway-new/Kptfile", "content": KPTFILE}
+            change = {"action": "create", "file_path": PATH, "content": KPTFILE}
             commit = {"branch": "drafts/net/gateway-new/first", "start_branch": "main"}
             project.commits.create(commit | {"commit_message": "Add it", "actions": [change]})
 
