@@ -753,6 +753,9 @@ async def test_a_check_is_shown_and_read_back(place: Place) -> None:
     )
     assert (ours.digest, ours.completed_at is None) == ("digest 101", False)
     assert place.forge.checks_hold_text
+    assert place.forge.tells_objections
+    assert place.forge.owners.places[0] == ".github/CODEOWNERS"
+    assert place.forge.terms.sigil == "#"
     assert place.findings(head, RENDER) == [101]
     assert (others.ours, others.conclusion) == (False, Conclusion.SUCCESS)
     assert others.source != ours.source
