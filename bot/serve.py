@@ -56,7 +56,6 @@ log = structlog.get_logger()
 # Whoever opens a pull request names images: others than the catalog are for the operator to allow.
 _CATALOG_ONLY = tuple(word for each in PREFIXES for word in ("--allow", f"{each}*"))
 
-
 _NO_DATABASE = (
     "DATABASE_URL is not set. Set it to a PostgreSQL server: the processes that receive webhooks"
     " and the workers share one database"

@@ -62,18 +62,22 @@ class Revisions:
         tip = await self._offload(reader.git.ref, names.branch_ref(on))
         if tip is None:
             return {}
+        others = await self._offload(reader.others, on, Basis(rules=tip, base=tip))
+        bases = (tip, *others.values())
         found = {}
         for package, number in asked:
             proposed = [
-                await self._proposed(reader, branch, tip) for branch in _branches(package, number)
+                await self._proposed(reader, branch, bases) for branch in _branches(package, number)
             ]
             state = await self._offload(_state, reader, (package, number), on, tip, proposed)
             found[package, number] = state
         return found
 
-    async def _proposed(self, reader: MirrorReader, branch: str, base: Sha) -> ProposedState:
-        me, ref = reader.repository_id, names.branch_ref(branch)
-        tip, free = await self._offload(_tip, reader, ref, base)
+    async def _proposed(
+        self, reader: MirrorReader, branch: str, bases: Sequence[Sha]
+    ) -> ProposedState:
+        me, ref, base = reader.repository_id, names.branch_ref(branch), bases[0]
+        tip, free = await self._offload(_tip, reader, ref, bases)
         pulls = await self._forge.proposals_of(branch) if tip else ()
         refused = await self._proposals.push_refusal(me, ref, base) or PushRefusal("")
         return ProposedState(
@@ -119,17 +123,17 @@ def _proposes(pull: ListedProposal, repository: int, branch: str) -> bool:
     return pull.open and (pull.head_repository, pull.head_ref) == (repository, branch)
 
 
-def _tip(reader: MirrorReader, ref: str, base: Sha) -> tuple[str, bool]:
+def _tip(reader: MirrorReader, ref: str, bases: Sequence[Sha]) -> tuple[str, bool]:
     """What a branch names, and whether nothing of anybody else's is lost when it moves.
 
     Porch's branch of this name stands at the revision, which the base branch holds. A commit of
-    ours may stand on somebody else's, as a rendering does: only on the base branch it is all there.
+    ours may stand on somebody else's, as a rendering does: only on a base branch it is all there.
     """
     tip = reader.git.ref(ref)
     if tip is None:
         return "", True
     below = reader.git.commit(tip).parents[0] if reader.made_by_us(tip) else tip
-    return tip, reader.git.contains(base, below)
+    return tip, any(reader.git.contains(base, below) for base in bases)
 
 
 def _state(
