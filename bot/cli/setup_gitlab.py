@@ -31,8 +31,7 @@ SERVICE = "https://gitlab.com"
     $ porchbot setup gitlab --group acme --url https://porchbot.acme.example
 
     # See first what would be made in one project of a GitLab of your own.
-    $ porchbot setup gitlab --gitlab https://gitlab.corp --ca corp.pem --project acme/blueprints \\
-        --url https://porchbot.corp --dry-run
+    $ porchbot setup gitlab --gitlab https://git.corp --project acme/nets --url https://b --dry-run
     """,
 )
 @click.option("--url", required=True, metavar="URL", help="Address where GitLab reaches the bot.")

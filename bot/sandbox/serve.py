@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -39,6 +40,18 @@ _VERSIONS = {"github": "v3", "gitlab": "v4"}
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+class _Server(uvicorn.Server):
+    """Ends the connections that clients keep: Python warns of those that are just dropped."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, and let the loop tell each connection of it."""
+        await super().shutdown(sockets)
+        for each in list(self.server_state.connections):
+            if (transport := getattr(each, "transport", None)) is not None:
+                transport.abort()
+        await asyncio.sleep(0)
 
 
 class SandboxForge:
@@ -89,7 +102,7 @@ class SandboxForge:
         self.hooks, self._api, door = self._speak(dialect)
         self._git = GitHttp(self.state, self.store, door, self.faults, self.web_url)
         self._pages: App = (GitLabPages if dialect == "gitlab" else Pages)(self.state).app
-        self._server = uvicorn.Server(
+        self._server = _Server(
             uvicorn.Config(
                 self,
                 loop="asyncio",  # it starts processes from a thread that is not the first

@@ -69,6 +69,8 @@ def test_every_help_has_examples_that_are_commands(
         found: click.Command = main
         while isinstance(found, click.Group):
             arguments = [*context._protected_args, *context.args]
+            if not arguments and found.invoke_without_command:
+                break
             name, inner, arguments = found.resolve_command(context, arguments)
             assert inner is not None
             found, context = inner, inner.make_context(name, arguments, parent=context)

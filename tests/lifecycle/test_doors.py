@@ -118,6 +118,7 @@ _ASKS = {
     "bot/config_access.py": "spells the roles",
     "bot/forges/github/forge.py": "nobody's role, where the forge knows no such collaborator",
     "bot/forges/github/people.py": "reads the forge's answer",
+    "bot/forges/gitlab/people.py": "reads the forge's answer",
     "lifecycle/access.py": "the sources",
     "lifecycle/approvals.py": "whose request for changes blocks: write access, as at the forge",
     "lifecycle/commands/handlers/hold.py": "whether all holds end, or one's own",

@@ -21,6 +21,7 @@ from lifecycle.facts.merging import MergeObstacle, MergeWait
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
+from lifecycle.terms import AS_WRITTEN
 from tests.bot.look.test_pulls import OURS
 from tests.ids import on_github
 from tests.memory.clock import ManualClock
@@ -46,6 +47,7 @@ class _Talk:
 
     body: str
     edited: bool = False
+    terms = AS_WRITTEN
 
     async def proposals_of(self, _: str) -> tuple[ListedProposal, ...]:
         return (replace(OURS, number=7, head_repository=HERE.number),)
