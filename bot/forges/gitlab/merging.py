@@ -186,10 +186,11 @@ class Merging(StatusChecks):
             return 0
         except ForgeRefusedError:
             return 0  # who may not see the rules is not told their number either
+        named = [{str(b["name"]) for b in rule.get("protected_branches") or ()} for rule in found]
         numbers = (
             int(rule.get("approvals_required") or 0)
-            for rule in found
-            if branch in {str(b["name"]) for b in rule.get("protected_branches") or ()} | {branch}
+            for rule, branches in zip(found, named, strict=True)
+            if not branches or branch in branches
         )
         return max(numbers, default=0)
 

@@ -1,6 +1,7 @@
 """Who made commits and pushed them, and what people may do, on GitLab."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from bot.forges.coauthors import coauthors, is_forge
 from bot.forges.gitlab.access import Access
@@ -24,6 +25,10 @@ _ROLES: Sequence[tuple[int, Role]] = (
 Source: https://docs.gitlab.com/api/access_requests/#valid-access-levels"""
 
 _ZEROS = "0" * 40
+_UNTOLD = Sha("?")
+"""Stands for a commit that an event does not name."""
+
+_MOST_EVENTS = 100
 _HELD = frozenset({"public", "internal"})
 _GRAPHQL = """
 query($project: ID!, $iid: String!) {
@@ -177,12 +182,16 @@ class People(Calls):
     async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
         """Pushes to a branch of this project or a fork, among the newest hundred there.
 
+        A push of many branches at once is told without their names: since this one was made, it
+        may be of it as well. Where a hundred pushes do not reach back to when the branch was made,
+        the last one is nobody's: there may be others.
+
         Source: https://docs.gitlab.com/api/events/#list-all-visible-events-for-a-project
         """
-        query = {"action": "pushed", "per_page": 100}
+        query = {"action": "pushed", "per_page": _MOST_EVENTS}
         path = f"/projects/{repository_id}/events"
         data = (await call(self._pool, "read who pushed", "GET", path, query=query)).data
-        return tuple(move_of(each) for each in data if of_branch(each, head_ref))
+        return tuple(moves_of(data, head_ref))
 
 
 def _groups(slug: str, owner: str) -> list[str]:
@@ -198,6 +207,25 @@ def of_branch(event: Mapping[str, object], ref: str) -> bool:
     """One push to this branch; of several at once GitLab tells no commits."""
     push = event.get("push_data")
     return isinstance(push, Mapping) and (push.get("ref_type"), push.get("ref")) == ("branch", ref)
+
+
+def moves_of(events: Sequence[JSONObject], ref: str) -> Iterator[Move]:
+    """The moves of a branch among events of pushes, newest first, and what may be one as well."""
+    begun = False
+    for event in events:
+        if of_branch(event, ref):
+            yield move_of(event)
+            begun = begun or event["push_data"].get("action") == "created"
+        elif not begun and _of_many(event):
+            yield replace(move_of(event), after=_UNTOLD)
+    if not begun and len(events) >= _MOST_EVENTS:
+        last = move_of(events[-1])
+        yield replace(last, before=Sha(_ZEROS), after=_UNTOLD, actor="", account=0, forced=False)
+
+
+def _of_many(event: Mapping[str, object]) -> bool:
+    push = event.get("push_data")
+    return isinstance(push, Mapping) and push.get("ref") is None and push.get("ref_type") != "tag"
 
 
 def move_of(event: JSONObject) -> Move:

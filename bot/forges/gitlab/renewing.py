@@ -66,7 +66,11 @@ class RenewedToken:
         stamp = self._stamp()
         if self._vault is not None and stamp != self._written:
             try:
-                known = {each.name: each.token for each in gitlabs.stored(self._vault)}
+                known = {
+                    each.name: each.token
+                    for each in gitlabs.stored(self._vault)
+                    if each.url == self._instance.url  # one that took the name has another's token
+                }
             except VaultError as error:
                 log.warning("the token is as it was", forge=self._instance.name, reason=str(error))
             else:

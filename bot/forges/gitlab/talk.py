@@ -53,15 +53,15 @@ def _is_comment(data: JSONObject, me: BotIdentity) -> bool:
 def _comment(data: JSONObject, me: BotIdentity) -> Comment:
     """A comment; of a changed one of ours GitLab does not tell who changed it, but its digest does.
 
-    Who resolves the thread that a comment stands in changes it too, as far as its time tells.
+    Whoever resolves the thread that a comment stands in changes its time too. That excuses nothing:
+    a Maintainer can edit somebody else's words and resolve the thread after that.
     """
     at, changed, ours = (
         time(data["created_at"]),
         time(data["updated_at"]),
         is_us(data["author"], me),
     )
-    resolved = data.get("resolved_at")
-    edited = changed != at and not (resolved and changed <= time(resolved))
+    edited = changed != at
     body, fits = speech.opened(str(data["body"])) if ours else (str(data["body"]), True)
     return Comment(
         id=int(data["id"]),
@@ -82,7 +82,7 @@ def based_at(notes: Sequence[JSONObject]) -> datetime | None:
 
 def _retargets(note: JSONObject) -> bool:
     said = str(note["body"])
-    return said.startswith(_RETARGETED) or _RETARGETED_ITSELF in said
+    return said.startswith((_RETARGETED, _RETARGETED_ITSELF))
 
 
 def readied(notes: Sequence[JSONObject], me: BotIdentity) -> Readied | None:

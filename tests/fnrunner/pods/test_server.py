@@ -307,8 +307,8 @@ async def test_it_serves_in_an_image_without_anything(folder: Path) -> None:
     (folder / "socket").chmod(0o777)
     # Says how many are left of calls before, and leaves one itself once that has begun.
     script = (
-        "cat /proc/[0-9]*/comm | grep -c sleep >&2; setsid sleep 300 &"
-        " until cat /proc/[0-9]*/comm | grep -q sleep; do :; done; cat"
+        "cat /proc/[0-9]*/comm 2>/dev/null | grep -c sleep >&2; setsid sleep 300 &"
+        " until cat /proc/[0-9]*/comm 2>/dev/null | grep -q sleep; do :; done; cat"
     )
     inside = [
         *("bwrap", "--unshare-user", "--unshare-pid", "--unshare-net", "--as-pid-1"),
