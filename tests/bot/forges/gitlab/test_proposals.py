@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from bot.forges.gitlab.people import moves_of
 from bot.forges.port import MERGED, ForgeMissingError, ForgeRefusedError
 from lifecycle.access import Role
 from lifecycle.actions import OpenProposal, Reaction
@@ -314,62 +312,6 @@ async def test_who_made_commits_and_who_pushed_them_is_told(world: World) -> Non
     assert (made.sha, made.author, made.committer) == (head, "ann", "")
     assert made.accounts == {ann}
     assert (pushed.after, pushed.actor, pushed.account, pushed.forced) == (head, "ann", ann, True)
-
-
-async def test_words_that_were_edited_stay_edited_when_their_thread_is_resolved(
-    world: World,
-) -> None:
-    """Short-cut refused: a change that is older than the resolving was the resolving.
-
-    A Maintainer can edit what an owner said into an approval, and resolve the thread.
-    """
-    world.commit("change", {"net/a.yaml": "a: 2\n"})
-    number = world.propose()
-    thread = world.mr(number, "ben").discussions.create({"body": "Looks good?"})
-    world.clock.move(seconds=60)
-    note = thread.attributes["notes"][0]
-    maintainer = world.mr(number, "olga")
-    found = maintainer.discussions.get(thread.id)
-    found.notes.update(note["id"], {"body": "@porchbot approve"})
-    world.clock.move(seconds=60)
-    maintainer.discussions.update(thread.id, {"resolved": True})
-
-    said = await world.forge().conversation(number)
-    (comment,) = [each for each in said.comments if each.body == "@porchbot approve"]
-    assert comment.edited
-
-
-async def test_pushes_that_are_not_all_told_leave_it_open_who_pushed(world: World) -> None:
-    """Short-cut refused: of a hundred pushes those of the branch alone, as if they were all."""
-    world.commit("change", {"net/a.yaml": "a: 2\n"})
-    world.commit("other", {"net/a.yaml": "a: 3\n"}, "ben")
-    pushed = world.repo.activity[-1]
-    world.repo.activity += [replace(pushed, id=pushed.id + at) for at in range(1, 102)]
-    last = world.commit("change", {"net/a.yaml": "a: 4\n"})
-    world.propose()
-
-    found = await world.forge().pushes("change", world.repo.id)
-
-    assert [(m.after, m.actor) for m in found] == [(last, "ann"), ("?", "")]
-
-
-def test_a_push_of_many_branches_may_be_of_this_one() -> None:
-    """Short-cut refused: a push that names no branch is left out, and with it who made it."""
-
-    def event(who: str, **push: object) -> dict[str, Any]:
-        return {
-            "author": {"username": who, "id": 1},
-            "created_at": "2026-01-01T00:00:00.000Z",
-            "push_data": {"ref_type": "branch", "commit_from": "a" * 40, **push},
-        }
-
-    many = {"ref": None, "ref_count": 4, "action": "pushed", "commit_to": None}
-    made = {"ref": "change", "action": "created", "commit_to": "b" * 40}
-
-    found = list(moves_of([event("ben", **many), event("ann", **made)], "change"))
-    assert [(m.after, m.actor) for m in found] == [("?", "ben"), ("b" * 40, "ann")]
-    before = list(moves_of([event("ann", **made), event("ben", **many)], "change"))
-    assert [m.actor for m in before] == ["ann"]
 
 
 async def test_moves_of_a_base_branch_are_told_back_to_a_moment(world: World) -> None:
