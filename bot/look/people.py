@@ -87,7 +87,9 @@ class People:
             people |= {
                 who: r.author.id for who, r in latest if r.state is not ReviewState.DISMISSED
             }
-        if not people and not needs.asks_who_wrote(p):
+        # What the bot opened names nobody yet, and the summary says who may not approve.
+        unknown = p.content.approvable and not p.place.draft and not p.people.authors
+        if not people and not unknown and not needs.asks_who_wrote(p):
             return p
         named = needs.teams(p)
         slugs = [slug for slug in named if told is None or slug in told]

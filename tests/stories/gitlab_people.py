@@ -47,6 +47,8 @@ def called(login: str) -> str:
 class GitLabPerson(Person):
     """Somebody with an account at GitLab; `api_url` is the instance."""
 
+    erasing_is_told = False
+
     @cached_property
     def project(self) -> Any:
         """The project through this person's own client."""

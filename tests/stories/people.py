@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from tests.stories.seen import Check, Made, Pull, Remark, Said
 
@@ -59,7 +59,10 @@ class Person(ABC):
 
     Attributes:
         bot: Login of the bot.
+        erasing_is_told: A webhook tells of a comment that was deleted.
     """
+
+    erasing_is_told: ClassVar[bool] = True
 
     login: str
     token: str

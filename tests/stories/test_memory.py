@@ -103,6 +103,8 @@ def test_deleting_and_editing_the_bots_comments_revives_nothing(play: World) -> 
         if not records.is_summary(comment.body):
             play.owner.edits(edited, comment.id, "@approver approved everything.")
 
+    if not play.owner.erasing_is_told:
+        play.sweep()
     waits(play, back, "1 comment of the bot was edited")
     waits(play, edited, "1 comment of the bot was edited")
     wait_for("the comments", lambda: len(play.author.answers(gone)) == answers[gone] or None, 60)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stories.people import wait_for
-from tests.stories.world import CONFIG, Staging, World, package
+from tests.stories.world import CONFIG, Staging, World, package, resized
 
 RULE = '  approve: {require: 1, from: ["role:maintain"]}\n'
 HELD = CONFIG.replace(RULE, RULE + '  propose: {from: ["role:maintain"]}\n')
@@ -56,3 +56,19 @@ def test_who_may_propose_may_press(staged: Staging, config: str, who: str) -> No
         play.approver.says(number, "/approve")
         play.author.waits_for_tag("net/core/v1")
         assert _told(play, number) == []
+
+
+@pytest.mark.both_forges
+def test_who_may_not_approve_is_said_for_as_long_as_it_is_proposed(play: World) -> None:
+    """Short-cut refused: who wrote what the bot opened is read only while somebody asks something.
+
+    The look after the one that answers then takes the author out of the summary.
+    """
+    number = play.proposes("drafts/net/edge/w", resized("net/edge", 2))
+    said = "not `author` (the author)"
+    assert said in play.author.summary(number)
+
+    play.sweep()
+    play.rests()
+
+    assert said in play.author.summary(number)
