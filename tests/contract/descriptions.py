@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -360,6 +360,39 @@ def _told(error: ValidationError) -> str:
     return f"/{place}: {cause.message[:200]}"
 
 
+@cache
+def _openapi() -> Json:
+    """The API's description; nobody changes what is shared here."""
+    spec: Json = with_null(json.loads((FOLDER / "openapi.json").read_text(encoding="utf-8")))
+    for template, method, status, schema in _CORRECTED:
+        answer = spec["paths"][template][method]["responses"][status]
+        answer["content"]["application/json"]["schema"] = schema
+    return spec
+
+
+@cache
+def _webhook_spec() -> Json:
+    """The webhooks' description; nobody changes what is shared here."""
+    text = (FOLDER / "webhooks.openapi.json").read_text(encoding="utf-8")
+    spec: Json = json.loads(text)
+    # What an App may subscribe to: the description lists it again for each event, a few of the
+    # names missing each time.
+    lists = list(_event_lists(spec))
+    for each in lists:
+        each["enum"] = sorted({name for other in lists for name in other["enum"]})
+    return spec
+
+
+@cache
+def _event_keys() -> frozenset[str]:
+    """Every key that the webhook description names at some place.
+
+    The description repeats its objects for each event and forgets keys while doing so: real
+    payloads carry `has_discussions` in repositories for which it is not described.
+    """
+    return frozenset(_property_names(_webhook_spec()))
+
+
 class Validator:
     """Checks answers and webhooks, and counts which operations and events it saw.
 
@@ -437,9 +470,9 @@ class Validator:
                 " should, add it to EVENTS in tests/contract/trim.py and run"
                 " `python -m tests.contract.trim`"
             ]
-        components = self._webhook_spec["components"]
+        components = _webhook_spec()["components"]
         key = ("webhook", name)
-        schema = self._schema(key, self._events[name], components, self._event_keys)
+        schema = self._schema(key, self._events[name], components, _event_keys())
         return prefixed(f"webhook {name}", schema.problems(payload))
 
     @cached_property
@@ -458,41 +491,13 @@ class Validator:
 
     @cached_property
     def _operations(self) -> Json:
-        paths: Json = self._openapi["paths"]
+        paths: Json = _openapi()["paths"]
         return paths
 
     @cached_property
-    def _openapi(self) -> Json:
-        spec: Json = with_null(json.loads((FOLDER / "openapi.json").read_text(encoding="utf-8")))
-        for template, method, status, schema in _CORRECTED:
-            answer = spec["paths"][template][method]["responses"][status]
-            answer["content"]["application/json"]["schema"] = schema
-        return spec
-
-    @cached_property
-    def _webhook_spec(self) -> Json:
-        text = (FOLDER / "webhooks.openapi.json").read_text(encoding="utf-8")
-        spec: Json = json.loads(text)
-        # What an App may subscribe to: the description lists it again for each event, a few of the
-        # names missing each time.
-        lists = list(_event_lists(spec))
-        for each in lists:
-            each["enum"] = sorted({name for other in lists for name in other["enum"]})
-        return spec
-
-    @cached_property
     def _events(self) -> Json:
-        events: Json = self._webhook_spec["webhooks"]
+        events: Json = _webhook_spec()["webhooks"]
         return events
-
-    @cached_property
-    def _event_keys(self) -> frozenset[str]:
-        """Every key that the webhook description names at some place.
-
-        The description repeats its objects for each event and forgets keys while doing so: real
-        payloads carry `has_discussions` in repositories for which it is not described.
-        """
-        return frozenset(_property_names(self._webhook_spec))
 
     @cached_property
     def _inputs(self) -> dict[str, dict[str, bool]]:
@@ -564,7 +569,7 @@ class Validator:
         key = (exchange.method.upper(), exchange.template, status, kind)
         # Newer errors carry `status` (recorded), which the description has in some places only.
         extra = frozenset({"status"}) if status >= 400 else frozenset()
-        components = self._openapi["components"]
+        components = _openapi()["components"]
         yield from self._schema(key, part["schema"], components, extra).problems(body)
 
     def _may_be_unlisted(self, exchange: Exchange) -> bool:
@@ -594,7 +599,7 @@ class Validator:
         if described is not None and exchange.request_body not in (None, "", b""):
             key = ("request", exchange.method.upper(), exchange.template)
             schema = described["content"]["application/json"]["schema"]
-            checked = self._schema(key, schema, self._openapi["components"])
+            checked = self._schema(key, schema, _openapi()["components"])
             for problem in checked.problems(exchange.request_body):
                 yield f"request body {problem}"
         elif described is not None and described.get("required"):
