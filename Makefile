@@ -20,12 +20,10 @@ SEED ?=
 SECONDS ?=
 AREAS ?=
 
-FORGE ?=
-
 .PHONY: demo playground test walkthrough stories stories-real check cases simulate bench mutations proto reference tools clean
 
 demo: $(RUN_READY)
-	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
+	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit) $(if $(FORGE),--forge "$(FORGE)")
 
 playground: $(RUN_READY)
 	@$(BIN)/porchbot playground $(if $(REPO),--repo "$(REPO)") $(if $(INFO),--info "$(INFO)") \

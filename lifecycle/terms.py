@@ -22,7 +22,8 @@ NAME: Final = "porchbot"
 _COMMAND = r"(?P<command>`/(?=[a-z])|(?:(?<=^)|(?<=[\s(;,:]))/(?=[a-z][a-z-]+(?![\w/-]|\.\w)))"
 _OURS = re.compile(
     r"(?<=\()(?:\.\.|/[\w./-]+)/pull/(?P<number>\d+)(?P<link>/files)?(?=\))|"
-    rf"(?P<noun>[Pp]ull(?= requests?\b))|(?P<forge>\bGitHub\b)|(?P<sigil>#(?=\d))|{_COMMAND}",
+    rf"(?P<noun>[Pp]ull(?= requests?\b))|(?P<forge>\bGitHub\b)|(?P<sigil>#(?=\d))|"
+    rf"\b(?P<role>(?:read|triage|write|maintain|admin) access)\b|{_COMMAND}",
     re.MULTILINE,
 )
 _SHORT = re.compile(r"\b(?:the App|base branch|merge queue|[Aa]n administrator)\b")
@@ -50,6 +51,7 @@ class Terms:
         bot: Login by which people address it; "porchbot" is understood as well.
         proposals: Address of the proposals of this repository, before a slash and a number.
         changes: Comes after that for what one changes.
+        roles: What "write access" and its like are there; left as they are where none is told.
         phrases: Whole phrases of ours to what they are there; a longer one comes first.
     """
 
@@ -60,6 +62,7 @@ class Terms:
     bot: str = NAME
     proposals: str = "../pull"
     changes: str = "/files"
+    roles: Mapping[str, str] = field(default_factory=dict, hash=False)
     phrases: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def said(self, text: str) -> str:
@@ -97,6 +100,8 @@ class Terms:
                 return self.forge
             case "sigil":
                 return self.sigil
+            case "role":
+                return self.roles.get(found[0], found[0])
             case _:
                 return found[0].replace("/", self.command)
 

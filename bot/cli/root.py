@@ -99,6 +99,9 @@ _REPO = click.option(
     examples="""
     # Start with the packages of one of your repositories.
     $ porchbot playground --repo ../blueprints
+
+    # Let one bot serve a GitHub and a GitLab; their addresses and tokens go to the file.
+    $ porchbot playground --forge both --info info.json
     """,
 )
 @_REPO
@@ -116,13 +119,18 @@ _REPO = click.option(
 )
 @click.option(
     "--forge",
-    type=click.Choice(["github", "gitlab"]),
+    type=click.Choice(["github", "gitlab", "both"]),
     default="github",
     show_default=True,
-    help="Which forge it is.",
+    help="Which forge it is; both: one bot serves one of each.",
 )
 def playground(repo: Path | None, info: Path | None, replicas: int, forge: str) -> None:
-    """Start a local forge together with the bot, to try things out by hand."""
+    """Start a local forge together with the bot, to try things out by hand.
+
+    The file of --info has bot_url, bots, log and, under forges, for github and gitlab: web_url
+    (python-gitlab's address), api_url (PyGithub's base_url), repositories, and users with their
+    tokens. Where there is one forge alone, what it has also stands at the top.
+    """
     from bot.cli.demo.playground import run
 
     sys.exit(run(repo, info, replicas, forge))
@@ -133,15 +141,25 @@ def playground(repo: Path | None, info: Path | None, replicas: int, forge: str) 
     examples="""
     # Show how a package goes from draft to tag, then exit.
     $ porchbot demo --exit
+
+    # The same on GitLab.
+    $ porchbot demo --forge gitlab
     """,
 )
 @_REPO
 @click.option("--exit", "leave", is_flag=True, help="Exit after the demo, on a terminal too.")
-def demo(repo: Path | None, leave: bool) -> None:
+@click.option(
+    "--forge",
+    type=click.Choice(["github", "gitlab"]),
+    default="github",
+    show_default=True,
+    help="Which forge it is.",
+)
+def demo(repo: Path | None, leave: bool, forge: str) -> None:
     """Start the playground, and show in the terminal how a package goes from draft to tag."""
     from bot.cli.demo.story import run
 
-    sys.exit(run(repo, leave=leave))
+    sys.exit(run(repo, forge, leave=leave))
 
 
 @main.command(

@@ -3,12 +3,13 @@
 It reads a file that says what the forge begins with, serves, and prints one JSON line with the
 addresses and tokens when it is ready. SIGTERM or SIGINT ends it.
 
-The file: `{"users": [{"login", "name"?}], "repositories": [{"owner", "name", "source"?,
-"default_branch"?, "private"?, "members"?: {login: role},
-"protect"?: {branch or "~DEFAULT_BRANCH": {…}},
+The file: `{"users": [{"login", "name"?}], "organizations"?: [{"login", "admins"?: [login]}],
+"repositories": [{"owner", "name", "source"?, "default_branch"?, "private"?,
+"members"?: {login: role}, "protect"?: {branch or "~DEFAULT_BRANCH": {…}},
 "rulesets"?: [{"include"?: [pattern], …}]}],
 "app"?: {"id", "slug", "public_key", "webhook_url", "webhook_secret", "permissions", "events"}}`.
-Owners that are no users become accounts. The App is installed on every repository.
+Organizations are GitLab's groups. Owners that are neither become accounts. The App is installed on
+every repository.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ def prepare(forge: SandboxForge, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """
     state = forge.state
     users = [state.add_user(u["login"], u.get("name")) for u in wanted.get("users", ())]
+    for given in wanted.get("organizations", ()):
+        state.organizations.add(given["login"], admins=tuple(given.get("admins", ())))
     made = [_repository(state, given) for given in wanted.get("repositories", ())]
     app = _app(state, wanted["app"], made) if wanted.get("app") and made else None
     installed = state.data.installations.values()

@@ -102,6 +102,18 @@ Source: https://docs.gitlab.com/user/project/merge_requests/auto_merge/
 https://docs.gitlab.com/user/project/protected_tags/
 """
 
+GITLAB_ROLES: Final[Mapping[str, str]] = {
+    "read access": "the Reporter role",
+    "triage access": "the Developer role",
+    "write access": "the Developer role",
+    "maintain access": "the Maintainer role",
+    "admin access": "the Owner role",
+}
+"""What our roles are on GitLab, which has none between reading and pushing.
+
+Source: https://docs.gitlab.com/user/permissions/
+"""
+
 
 def gitlab(login: str, proposals: str) -> Terms:
     """Return GitLab's terms.
@@ -122,5 +134,6 @@ def gitlab(login: str, proposals: str) -> Terms:
         bot=login,
         proposals=proposals,
         changes="/diffs",
+        roles=GITLAB_ROLES,
         phrases=GITLAB_PHRASES,
     )

@@ -38,12 +38,13 @@ GITLAB = forges.gitlab("porchbot", ADDRESS)
 
 WRONG = re.compile(
     r"[Pp]ull request|GitHub|check run|#\d|\bApp\b|[Rr]uleset|bypass list|Ready for review|`/[a-z]"
+    r"|\b(?:read|triage|write|maintain|admin) access\b"
     rf"|(?<![\w<`/.-])/(?:{'|'.join(TABLE.words)})\b|^/|{KEEP}",
     re.MULTILINE,
 )
 """What nobody is told on GitLab."""
 
-OTHERS = "see pull request #12 on GitHub: `/check`, /approve and the App `x`"
+OTHERS = "see pull request #12 on GitHub: `/check`, /approve, write access, the App `x`"
 
 
 def literals() -> Iterator[tuple[str, int, str]]:

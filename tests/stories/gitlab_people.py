@@ -36,7 +36,13 @@ def heard(text: str) -> str:
     text = re.sub(rf"@{NAME} (?=[a-z])", "/", text)
     text = re.sub(r"(?<![\w!])!(?=\d)", "#", text)
     text = text.replace("merge request", "pull request").replace("Merge request", "Pull request")
+    text = re.sub(r"the (Reporter|Developer|Maintainer|Owner) role", _heard_role, text)
     return text.replace("GitLab", "GitHub")
+
+
+def _heard_role(found: re.Match[str]) -> str:
+    roles = {"Reporter": "read", "Developer": "write", "Maintainer": "maintain", "Owner": "admin"}
+    return f"{roles[found[1]]} access"
 
 
 def called(login: str) -> str:

@@ -1,25 +1,21 @@
-"""What people do in the demo: PyGithub with their tokens, git over HTTP, and waiting.
+"""What people do in the demo, at whichever forge: git over HTTP with their tokens, and waiting.
 
-It is a client like any other and knows nothing of the forge behind the addresses.
+It is a client like any other and knows nothing of the forge behind the addresses; what goes by the
+forge's API stands in `at_github` and `at_gitlab`.
 """
 
 import base64
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import github
-from github.Auth import Token
-from github.CheckRun import CheckRun
-from github.Issue import Issue
-from github.PullRequest import PullRequest
-from github.Repository import Repository
+from typing import Any, ClassVar, TypeVar
 
 from lifecycle import names
+from lifecycle.terms import Terms
 
 T = TypeVar("T")
 
@@ -40,12 +36,40 @@ class Account:
     role: str
 
 
-class Client:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A pull request or merge request, as it is shown now."""
+
+    number: int
+    head: str
+    draft: bool
+    labels: frozenset[str]
+    merge_commit: str
+    """"" until it is merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What the bot says of a line: an annotation of a check, or a thread."""
+
+    path: str
+    line: int
+    text: str
+
+
+class Client(ABC):
     """What people do with one repository, each with a token of their own.
 
+    Attributes:
+        error_shown: How the step is called in which a finding is shown at its line.
+        terms: How the forge is spoken of.
+
     Args:
-        info: What a playground writes about itself.
+        info: What a playground writes about itself, of one forge.
     """
+
+    error_shown: ClassVar[str]
+    terms: Terms
 
     def __init__(self, info: dict[str, Any]) -> None:
         self._info = info
@@ -56,89 +80,113 @@ class Client:
         self.base = str(info["repositories"][0]["default_branch"])
         self._clone_url = info["repositories"][0]["clone_url"]
 
+    # --- pages ---
+
     @property
     def address(self) -> str:
         """The page of the repository."""
         return f"{self._info['web_url']}/{self.full_name}"
 
-    def ask(self, pull: PullRequest, login: str, words: str) -> str:
+    @abstractmethod
+    def page(self, number: int) -> str:
+        """The page of a proposal."""
+
+    @abstractmethod
+    def issue_page(self, number: int) -> str:
+        """The page of an issue."""
+
+    @abstractmethod
+    def release_page(self, tag: str) -> str:
+        """The page of a release."""
+
+    @abstractmethod
+    def evidence(self, number: int) -> Sequence[str]:
+        """Lines that say where a proposal shows what was found."""
+
+    # --- what people do ---
+
+    @abstractmethod
+    def comment(self, number: int, login: str, words: str) -> int:
+        """Comment as somebody; the number of it."""
+
+    def ask(self, number: int, login: str, words: str) -> str:
         """Comment, and wait for the bot's answer to this person."""
-        issue = self.repository(login).get_issue(pull.number)
-        comment = issue.create_comment(words)
+        comment = self.comment(number, login, words)
 
         def answered() -> str | None:
-            for reply in issue.get_comments():
-                if reply.id > comment.id and reply.body.startswith(f"@{login} "):
-                    return " ".join(reply.body.split("<!--")[0].split())
+            for text in self.comments_after(number, comment):
+                if text.startswith(f"@{login} "):
+                    return " ".join(text.split("<!--")[0].split())
             return None
 
         return self.wait(f"an answer to {login}'s {words}", answered)
 
-    def wait_check(self, number: int, name: str, conclusion: str) -> CheckRun:
-        """Wait until the newest check of this name on a head has this conclusion."""
+    # --- what they see ---
 
-        def done() -> CheckRun | None:
-            newest = self._newest(number, name)
-            return newest if newest is not None and newest.conclusion == conclusion else None
+    @abstractmethod
+    def comments_after(self, number: int, comment: int) -> Sequence[str]:
+        """The texts of later comments."""
+
+    @abstractmethod
+    def proposal(self, number: int) -> Proposal:
+        """A proposal as it is now."""
+
+    @abstractmethod
+    def proposal_of(self, branch: str) -> Proposal | None:
+        """The open proposal of a branch, or None."""
+
+    @abstractmethod
+    def ended(self, sha: str, name: str) -> str | None:
+        """How the newest check of a name ended at a commit: "success", "failure"; else None."""
+
+    @abstractmethod
+    def told(self, number: int, name: str) -> str:
+        """What is said beside the newest check of a name on a head."""
+
+    @abstractmethod
+    def remarks(self, number: int) -> Sequence[Remark]:
+        """What stands at lines, open, in the order of the lines."""
+
+    @abstractmethod
+    def mended(self, number: int) -> Sequence[str]:
+        """Lines that say what became of remarks whose cause is gone; waits for it."""
+
+    @abstractmethod
+    def added(self, sha: str) -> tuple[str, Sequence[str]]:
+        """Who a commit is by, and the lines that it adds, each after its file."""
+
+    @abstractmethod
+    def line(self, sha: str, path: str, line: int) -> str:
+        """One line of a file at a commit, as it stands there."""
+
+    @abstractmethod
+    def dashboard(self) -> tuple[int, str] | None:
+        """Number and text of the open issue that the bot keeps; None where there is none."""
+
+    @abstractmethod
+    def notes(self, tag: str) -> str | None:
+        """The notes of a tag's release; None where there is none."""
+
+    @abstractmethod
+    def tags(self) -> Sequence[str]:
+        """The names of all tags."""
+
+    def wait_check(self, number: int, name: str, conclusion: str) -> str:
+        """Wait until a check of this name on the head has this conclusion; the head."""
+
+        def done() -> str | None:
+            head = self.proposal(number).head
+            return head if self.ended(head, name) == conclusion else None
 
         return self.wait(f"{name} to end with {conclusion}", done)
 
     def wait_told(self, number: int, name: str, words: str) -> None:
-        """Wait until the newest check of this name on a head says something."""
-
-        def told() -> bool | None:
-            newest = self._newest(number, name)
-            return (newest is not None and words in (newest.output.summary or "")) or None
-
-        self.wait(f"{name} to say {words!r}", told)
-
-    def _newest(self, number: int, name: str) -> CheckRun | None:
-        repository = self.repository("author")
-        head = repository.get_pull(number).head.sha
-        runs = [r for r in repository.get_commit(head).get_check_runs() if r.name == name]
-        return max(runs, key=lambda r: r.id, default=None)
+        """Wait until something is said beside the newest check of this name."""
+        self.wait(f"{name} to say {words!r}", lambda: words in self.told(number, name) or None)
 
     def wait_head(self, number: int, sha: str) -> None:
-        """Wait until a pull request shows a push."""
-        repository = self.repository("author")
-        self.wait(
-            "the pull request to show the push",
-            lambda: repository.get_pull(number).head.sha == sha or None,
-        )
-
-    def pull_of(self, branch: str) -> PullRequest | None:
-        """The open pull request of a branch, or None."""
-        owner = self.full_name.split("/")[0]
-        pulls = self.repository("author").get_pulls(state="open", head=f"{owner}:{branch}")
-        return next((p for p in pulls if p.head.ref == branch), None)
-
-    def dashboard(self) -> Issue | None:
-        """The open issue that the bot keeps; None where there is none."""
-        found = [i for i in self.repository("author").get_issues() if i.pull_request is None]
-        return next((i for i in found if i.user.login.endswith("[bot]")), None)
-
-    def notes(self, tag: str) -> str | None:
-        """The notes of a tag's release; None where there is none."""
-        try:
-            return str(self.repository("author").get_release(tag).body)
-        except github.UnknownObjectException:
-            return None
-
-    def labels(self, number: int) -> set[str]:
-        """The labels of a pull request."""
-        return {label.name for label in self.repository("author").get_issue(number).labels}
-
-    def tag(self, name: str) -> str | None:
-        """What a tag points at; None where there is none."""
-        try:
-            return str(self.repository("author").get_git_ref(f"tags/{name}").object.sha)
-        except github.UnknownObjectException:
-            return None
-
-    def merged(self, number: int) -> str | None:
-        """The merge of a pull request; None until it is merged."""
-        pull = self.repository("author").get_pull(number)
-        return str(pull.merge_commit_sha) if pull.merged else None
+        """Wait until a proposal shows a push."""
+        self.wait("the push to be shown", lambda: self.proposal(number).head == sha or None)
 
     def wait(self, what: str, ready: Callable[[], T | None]) -> T:
         """Wait until something is there.
@@ -156,16 +204,6 @@ class Client:
             f"waited {PATIENCE} s for {what}, and it did not happen. See the log in"
             f" {self._info['log']}."
         )
-
-    def repository(self, login: str) -> Repository:
-        """The repository, as somebody sees it."""
-        client = github.Github(
-            auth=Token(self._people[login].token),
-            base_url=self._info["api_url"],
-            seconds_between_requests=0,
-            seconds_between_writes=0,
-        )
-        return client.get_repo(self.full_name)
 
     def clone(self, work: Path) -> None:
         """Clone the repository, as its author."""

@@ -1,15 +1,12 @@
-"""The playground: starts the sandbox forge, bots, their runners and PostgreSQL as processes.
-
-Longer than 400 lines: one start, and one end in the reverse order.
+"""The playground: starts sandbox forges, bots, their runners and PostgreSQL as processes.
 
 What it starts it also ends: every child ends when its standard input closes, so that nothing is
 left behind even when the playground itself is killed. A bot or a database that ends is started
-again; the forge has everything in its memory, and the playground ends with it.
+again; a forge has everything in its memory, and the playground ends with it.
 """
 
 import json
 import os
-import secrets
 import shutil
 import signal
 import socket
@@ -27,30 +24,15 @@ from types import FrameType, TracebackType
 from typing import Any
 from urllib.request import urlopen
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-
 import bot
 from bot.cli.demo.balancer import Balancer
 from bot.cli.demo.kept import Kept, NotStartedError, stop
-from bot.forges.github import manifest
-from bot.forges.github.manifest import ManifestError
+from bot.cli.demo.sandboxes import SandboxError, sandboxes
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
-from lifecycle.facts.checks import PUBLISH
-
-USERS: Mapping[str, str] = {
-    "author": "write",
-    "approver": "maintain",
-    "outsider": "read",
-    "owner": "admin",
-}
-"""Login to role: one for each part in the story."""
 
 START_LIMIT = 60
 """Seconds for a process to be ready; it takes about two."""
-
-APP_ID = 1001
 
 
 class PlaygroundError(Exception):
@@ -64,7 +46,7 @@ def run(repo: Path | None, info: Path | None, replicas: int = 1, dialect: str = 
         repo: A repository, folder or bundle; None for the examples.
         info: File to write addresses, users and tokens to.
         replicas: How many bots, on one database.
-        dialect: Which forge it is, github or gitlab.
+        dialect: Which forge it is: github, gitlab, or both.
 
     Returns:
         0 when ended by a signal, 1 when it could not be started.
@@ -82,22 +64,24 @@ def run(repo: Path | None, info: Path | None, replicas: int = 1, dialect: str = 
 
 
 def _print(info: Mapping[str, Any], file: Path | None) -> None:
-    repository = info["repositories"][0]
-    lines = [
-        "",
-        f"  repository   {info['web_url']}/{repository['full_name']}",
-        f"  clone        {repository['clone_url']}",
-        f"  API          {info['api_url']}",
+    lines = [""]
+    for forge in info["forges"].values():
+        repository = forge["repositories"][0]
+        lines += [
+            f"  repository   {forge['web_url']}/{repository['full_name']}",
+            f"  clone        {repository['clone_url']}",
+            f"  API          {forge['api_url']}",
+            *(f"  {u['login']:<12} {u['role']:<9} {u['token']}" for u in forge["users"]),
+            f"  git clone http://author:TOKEN@{repository['clone_url'].removeprefix('http://')}",
+            "",
+        ]
+    lines += [
         *(f"  bot          {each['url']}/healthz" for each in info["bots"]),
         f"  log          {info['log']}",
         "",
-        *(f"  {user['login']:<12} {user['role']:<9} {user['token']}" for user in info["users"]),
-        "",
-        "  The forge attributes commits by e-mail address: author@… is author. A commit with",
-        "  an unknown address needs one more approval.",
-        "",
-        f"  git clone http://author:TOKEN@{repository['clone_url'].removeprefix('http://')}",
-        *([f"  the same as JSON: {file}"] if file else []),
+        "  The forge attributes commits by e-mail address: author@users.example is author.",
+        "  A commit with an unknown address needs one more approval.",
+        *([f"  The same as JSON: {file}"] if file else []),
         "",
         "Press Ctrl-C to stop.",
     ]
@@ -107,10 +91,9 @@ def _print(info: Mapping[str, Any], file: Path | None) -> None:
 class _Bot:
     """One bot: where it listens, and its process once it was started."""
 
-    def __init__(self, number: int, environment: Mapping[str, str]) -> None:
+    def __init__(self, number: int) -> None:
         self.name = f"bot {number}"
         self.port = _free_port()
-        self.environment = {**environment, "PORCHBOT_LISTEN": f"127.0.0.1:{self.port}"}
         self.child: subprocess.Popen[str] | None = None
         self.pid = 0
 
@@ -130,7 +113,7 @@ class Playground:
         repo: A repository, folder or bundle to start from; None for the examples.
         info_file: Kept up to date with `info()`.
         replicas: How many bots; webhooks go to them in turn.
-        dialect: Which forge it is, github or gitlab.
+        dialect: Which forge it is: github, gitlab, or both.
     """
 
     def __init__(
@@ -140,7 +123,6 @@ class Playground:
         replicas: int = 1,
         dialect: str = "github",
     ) -> None:
-        self._dialect = dialect
         self._repo = repo
         self._info_file = info_file
         self._replicas = replicas
@@ -148,8 +130,10 @@ class Playground:
         self._folder.chmod(0o711)  # the database's own user must get through to its folder
         self._log = self._folder / "log"
         self._postgres = EmbeddedPostgres()
-        self._forge: subprocess.Popen[str] | None = None
+        name = _name(repo) if repo else "blueprints"
+        self._sandboxes = sandboxes(dialect, self._folder, name, self._spawn)
         self._bots: list[_Bot] = []
+        self._environment: dict[str, str] = {}
         self._info: dict[str, Any] = {}
         self._writing = threading.Lock()
         self._stack = ExitStack()
@@ -181,51 +165,35 @@ class Playground:
     def stay(self) -> None:
         """Wait until a signal ends it."""
         while not self._ending.wait(0.5):
-            if self._forge is not None and self._forge.poll() is not None:
-                status = self._forge.returncode
-                raise PlaygroundError(f"the forge exited ({status}); see {self._log}")
+            for each in self._sandboxes:
+                if each.child is not None and each.child.poll() is not None:
+                    status = each.child.returncode
+                    raise PlaygroundError(f"the forge exited ({status}); see {self._log}")
 
     def _start(self) -> None:
         url = self._stack.enter_context(self._postgres).url
-        key, secret = _private_key(), secrets.token_hex(20)
-        environment = {
-            **os.environ,
-            "DATABASE_URL": url,
-            "PORCHBOT_STATE": str(self._folder / "state"),
-        }
-        if self._dialect == "github":
-            environment |= {
-                "PORCHBOT_GITHUB_APP_ID": str(APP_ID),
-                "PORCHBOT_GITHUB_PRIVATE_KEY": _pem(key),
-                "PORCHBOT_WEBHOOK_SECRETS": secret,
-            }
-        self._bots = [_Bot(number, environment) for number in range(1, self._replicas + 1)]
+        state = str(self._folder / "state")
+        self._environment = {**os.environ, "DATABASE_URL": url, "PORCHBOT_STATE": state}
+        self._bots = [_Bot(number) for number in range(1, self._replicas + 1)]
         port = self._bots[0].port
         if self._replicas > 1:
             port = self._stack.enter_context(Balancer([b.port for b in self._bots])).port
-        ready = self._start_forge(key, secret, port, self._source())
-        if self._dialect == "github":
-            for each in self._bots:
-                each.environment["PORCHBOT_GITHUB_API_URL"] = ready["api_url"]
-        else:
-            self._set_up_gitlab(ready, environment, f"http://127.0.0.1:{port}")
+        bot_url, source, known = f"http://127.0.0.1:{port}", self._source(), self._environment
+        try:
+            with ThreadPoolExecutor(len(self._sandboxes)) as pool:
+                found = pool.map(lambda each: each.start(bot_url, source, known), self._sandboxes)
+                for settings in found:
+                    self._environment = {**self._environment, **settings}
+        except SandboxError as error:
+            raise PlaygroundError(f"{error} ({self._last_words()})") from error
+        forges = {each.dialect: each.info() for each in self._sandboxes}
         self._info = {
-            "api_url": ready["api_url"],
-            "web_url": ready["web_url"],
-            "bot_url": f"http://127.0.0.1:{port}",
+            **(next(iter(forges.values())) if len(forges) == 1 else {}),
+            "forges": forges,
+            "bot_url": bot_url,
             "bot_pid": 0,
             "bots": [],
             "database_pid": self._postgres.pid,
-            "webhook_secret": secret,
-            "repositories": [
-                {name: r[name] for name in ("full_name", "clone_url", "default_branch")}
-                for r in ready["repositories"]
-            ],
-            "users": [
-                {"login": u["login"], "token": u["token"], "role": USERS[u["login"]]}
-                for u in ready["users"]
-                if u["login"] in USERS
-            ],
             "log": str(self._log),
         }
         try:
@@ -234,25 +202,6 @@ class Playground:
         except NotStartedError as error:
             raise PlaygroundError(str(error)) from error
         self._keep()
-
-    def _set_up_gitlab(
-        self, ready: Mapping[str, Any], environment: Mapping[str, str], bot_url: str
-    ) -> None:
-        """Do what an operator does: the bot's account and secrets go to its secret store."""
-        tokens = {each["login"]: each["token"] for each in ready["users"]}
-        command = [sys.executable, "-m", "bot.cli", "setup", "gitlab", "--gates"]
-        command += ["--gitlab", ready["web_url"], "--url", bot_url]
-        for each in ready["repositories"]:
-            command += ["--project", each["full_name"]]
-        done = subprocess.run(  # noqa: S603 (our own command)
-            command,
-            env={**environment, "PORCHBOT_OWNER_TOKEN": tokens["owner"]},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise PlaygroundError(f"the bot could not be set up: {done.stderr.strip()}")
 
     def _keep(self) -> None:
         """Start again what ends from now on."""
@@ -298,55 +247,6 @@ class Playground:
                 raise PlaygroundError(f"git {arguments[0]} of {source}: {done.stderr.strip()}")
         return work
 
-    def _start_forge(
-        self, key: rsa.RSAPrivateKey, secret: str, port: int, source: Path
-    ) -> dict[str, Any]:
-        try:
-            granted = manifest.read()
-        except ManifestError as error:
-            raise PlaygroundError(str(error)) from error
-        state: dict[str, Any] = {
-            "users": [{"login": login} for login in USERS],
-            "repositories": [
-                {
-                    "owner": "acme",
-                    "name": _name(self._repo) if self._repo else "blueprints",
-                    "source": str(source),
-                    "members": dict(USERS),
-                    # What no gate lets through cannot be merged by hand either. The owner may
-                    # push to the branch, to configure it.
-                    "protect": {
-                        "~DEFAULT_BRANCH": {
-                            "required_checks": [{"context": PUBLISH, "app_id": APP_ID}],
-                            "allow_direct_push": True,
-                        }
-                    },
-                }
-            ],
-            "app": {
-                "id": APP_ID,
-                "slug": "porchbot",
-                "public_key": _public_pem(key),
-                "webhook_url": f"http://127.0.0.1:{port}/webhooks/github",
-                "webhook_secret": secret,
-                "permissions": granted["default_permissions"],
-                "events": granted["default_events"],
-            },
-        }
-        if self._dialect == "gitlab":  # has no Apps; `porchbot setup gitlab` makes its protections
-            del state["app"]
-            del state["repositories"][0]["protect"]
-        file = self._folder / "forge.json"
-        file.write_text(json.dumps(state))
-        command = [sys.executable, "-m", "bot.sandbox", "--folder", str(self._folder / "forge")]
-        command += ["--state", str(file), "--until-stdin-closes", "--dialect", self._dialect]
-        forge = self._forge = self._spawn(command, os.environ, stdout=subprocess.PIPE)
-        line = forge.stdout.readline() if forge.stdout else ""
-        if not line:
-            raise PlaygroundError(f"the forge did not start: {self._last_words()}")
-        ready: dict[str, Any] = json.loads(line)
-        return ready
-
     def _start_bot(self, each: _Bot) -> None:
         """Start a bot, wait until it is ready, and tell its number.
 
@@ -356,7 +256,8 @@ class Playground:
         command = [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"]
         if each.child is not None:
             stop(each.child)
-        each.child = self._spawn(command, each.environment)
+        listen = {"PORCHBOT_LISTEN": f"127.0.0.1:{each.port}"}
+        each.child = self._spawn(command, {**self._environment, **listen})
         until = time.monotonic() + START_LIMIT
         while time.monotonic() < until and not self._ending.is_set():
             if each.ended:
@@ -417,8 +318,9 @@ class Playground:
         children = [b.child for b in self._bots if b.child is not None]
         with ThreadPoolExecutor(max(1, len(children))) as pool:
             list(pool.map(stop, children))
-        if self._forge is not None:
-            stop(self._forge)
+        for sandbox in self._sandboxes:
+            if sandbox.child is not None:
+                stop(sandbox.child)
         self._stack.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -449,23 +351,3 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _private_key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-
-def _pem(key: rsa.RSAPrivateKey) -> str:
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.TraditionalOpenSSL,
-        serialization.NoEncryption(),
-    ).decode()
-
-
-def _public_pem(key: rsa.RSAPrivateKey) -> str:
-    return (
-        key.public_key()
-        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-        .decode()
-    )

@@ -7,15 +7,16 @@ in which nothing is published, the dashboard while everything is frozen, an exce
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from github.PullRequest import PullRequest
 from rich.console import Console
 
 from bot import config
+from bot.cli.demo.at_github import AtGitHub
+from bot.cli.demo.at_gitlab import AtGitLab
 from bot.cli.demo.client import Client, StoryError
 from bot.cli.demo.files import CONFIGURATION, DEPLOYMENT, KPTFILE, label, with_window
 from bot.cli.demo.playground import Playground, PlaygroundError
@@ -26,17 +27,25 @@ from lifecycle.policy import ShownStage
 CLOSED = "nobody is on call"
 """Why the demo's window is closed."""
 
+CLIENTS: Mapping[str, type[Client]] = {"github": AtGitHub, "gitlab": AtGitLab}
+"""What people use, by the forge's dialect."""
 
-def run(repo: Path | None, *, leave: bool) -> int:
+
+def run(repo: Path | None, dialect: str = "github", *, leave: bool) -> int:
     """Start a playground, tell the story, and stay for browsing on a terminal.
+
+    Args:
+        repo: A repository, folder or bundle; None for the examples.
+        dialect: Which forge it is told at, github or gitlab.
+        leave: Exit after the story, on a terminal too.
 
     Returns:
         0 when the story ended well, 1 otherwise.
     """
     console = Console(highlight=False, soft_wrap=True)
     try:
-        with Playground(repo) as playground:
-            story = Story(playground.info(), console)
+        with Playground(repo, dialect=dialect) as playground:
+            story = Story(playground.info(), console, dialect=dialect)
             story.tell()
             if sys.stdout.isatty() and not leave:
                 console.print("\nEverything keeps running; press Ctrl-C to stop.", style="bold")
@@ -56,6 +65,7 @@ class Story:
         info: What a playground writes about itself.
         console: Where to tell it.
         watch: Told of each moment worth a look, with the number of what it is about.
+        dialect: At which of the playground's forges.
     """
 
     def __init__(
@@ -63,8 +73,9 @@ class Story:
         info: dict[str, Any],
         console: Console,
         watch: Callable[[str, int], None] = lambda moment, number: None,  # noqa: ARG005 (names)
+        dialect: str = "github",
     ) -> None:
-        self._client = Client(info)
+        self._client = CLIENTS[dialect](info["forges"][dialect] | {"log": info["log"]})
         self._console = console
         self._watch = watch
         self._package = "net/core"
@@ -85,8 +96,7 @@ class Story:
             self._first(work)
             self._second(work)
         self._step("Done")
-        tags = sorted(t.name for t in self._client.repository("author").get_tags())
-        mine = [name for name in tags if name.startswith(f"{self._package}/v")]
+        mine = [t for t in sorted(self._client.tags()) if t.startswith(f"{self._package}/v")]
         seconds = time.monotonic() - self._started
         self._say(f"Tags of {self._package}: {', '.join(mine)} ({seconds:.1f} s)")
 
@@ -104,96 +114,92 @@ class Story:
         self._configuration = file.read_bytes()
 
     def _first(self, work: Path) -> None:
-        pull = self._draft(work)
-        self._guardrail(pull)
-        self._objection(pull)
-        self._watch("objection", pull.number)
-        self._mend(work, pull)
-        self._refusal(pull)
-        self._watch("refusal", pull.number)
-        self._publish(pull, 1)
+        number = self._draft(work)
+        self._guardrail(number)
+        self._objection(number)
+        self._watch("objection", number)
+        self._mend(work, number)
+        self._refusal(number)
+        self._watch("refusal", number)
+        self._publish(number, 1)
 
-    def _draft(self, work: Path) -> PullRequest:
+    def _draft(self, work: Path) -> int:
         self._step(f"author pushes a draft of {self._package}")
-        branch = f"{names.DRAFTS}{self._package}/first"
         name = self._package.rsplit("/", 1)[-1]
-        self._client.git(work, "switch", "--quiet", "--create", branch)
+        self._client.git(work, "switch", "--quiet", "--create", self._branch)
         folder = work / self._package
         folder.mkdir(parents=True)
         (folder / "Kptfile").write_text(KPTFILE.format(name=name))
         (folder / "router.yaml").write_text(DEPLOYMENT.format(name=name))
         self._client.commit(work, "author", f"Add {self._package}")
-        self._client.push(work, "author", branch)
-        pull = self._client.wait(
-            "the bot opens a pull request", lambda: self._client.pull_of(branch)
-        )
-        self._say(f"The bot opened a draft pull request: {self._page(pull)}")
-        self._labelled(pull, ShownStage.DRAFT)
-        return pull
+        number = self._pushed(work, self._branch)
+        self._tell(f"The bot opened a draft pull request #{number}: ", self._client.page(number))
+        self._labelled(number, ShownStage.DRAFT)
+        return number
 
-    def _guardrail(self, pull: PullRequest) -> None:
+    @property
+    def _branch(self) -> str:
+        return f"{names.DRAFTS}{self._package}/first"
+
+    def _pushed(self, work: Path, branch: str) -> int:
+        """Push a draft; the number of what the bot opens for it."""
+        client = self._client
+        client.push(work, "author", branch)
+        what = client.terms.said("the bot opens a pull request")
+        return client.wait(what, lambda: client.proposal_of(branch)).number
+
+    def _guardrail(self, number: int) -> None:
         self._step("a guardrail adds a label")
-        self._client.wait_check(pull.number, RENDER, "success")
-        head = self._client.repository("author").get_pull(pull.number).head.sha
-        commit = self._client.repository("author").get_commit(head)
-        added = [
-            f"{file.filename}: {line}"
-            for file in commit.files
-            for line in (file.patch or "").split("\n")
-            if line.startswith("+") and not line.startswith("+++")
-        ]
-        self._say(f"Render commit {head[:10]} by {commit.commit.author.name}, its added lines:")
-        for line in added:
+        head = self._client.wait_check(number, RENDER, "success")
+        author, lines = self._client.added(head)
+        self._say(f"Render commit {head[:10]} by {author}, its added lines:")
+        for line in lines:
             self._say(f"  {line}")
 
-    def _objection(self, pull: PullRequest) -> None:
-        self._step("a validator reports an error at its line")
-        run = self._client.wait_check(pull.number, VALIDATE, "failure")
-        for note in run.get_annotations():
-            self._say(f"  {note.path}:{note.start_line}: {note.message}")
-            self._say(f"    {self._line(run.head_sha, note.path, note.start_line)}")
-        self._say(f"Checks: {self._page(pull)}/checks")
+    def _objection(self, number: int) -> None:
+        client = self._client
+        self._step(client.error_shown)
+        head = client.wait_check(number, VALIDATE, "failure")
+        for note in client.wait("the finding at its line", lambda: client.remarks(number) or None):
+            self._say(f"  {note.path}:{note.line}: {' '.join(note.text.split())}")
+            self._say(f"    {client.line(head, note.path, note.line)}")
+        for line in client.evidence(number):
+            self._say(line)
 
-    def _line(self, commit: str, path: str, line: int) -> str:
-        """One line of a file at a commit, as it stands there."""
-        found = self._client.repository("author").get_contents(path, ref=commit)
-        file = found[0] if isinstance(found, list) else found
-        return file.decoded_content.decode().split("\n")[line - 1].strip()
-
-    def _mend(self, work: Path, pull: PullRequest) -> None:
+    def _mend(self, work: Path, number: int) -> None:
         self._step("author fixes it and proposes")
-        branch = pull.head.ref
-        self._client.pull_branch(work, branch)
+        client = self._client
+        client.pull_branch(work, self._branch)
         file = work / self._package / "router.yaml"
         text = file.read_text().replace(
             'containerPort: "http" # a name where a number belongs', "containerPort: 8080"
         )
         file.write_text(text)
-        self._client.commit(work, "author", "Give the port as a number")
-        self._client.push(work, "author", branch)
-        self._client.wait_head(pull.number, self._client.git(work, "rev-parse", "HEAD"))
-        self._client.wait_check(pull.number, VALIDATE, "success")
+        client.commit(work, "author", "Give the port as a number")
+        client.push(work, "author", self._branch)
+        client.wait_head(number, client.git(work, "rev-parse", "HEAD"))
+        client.wait_check(number, VALIDATE, "success")
         self._say(f"{VALIDATE}: success")
-        self._propose(pull)
+        for line in client.mended(number):
+            self._say(line)
+        self._propose(number)
 
-    def _refusal(self, pull: PullRequest) -> None:
+    def _refusal(self, number: int) -> None:
         self._step("outsider tries to approve and is refused")
-        answer = self._client.ask(pull, "outsider", "/approve")
-        self._say(f"  {answer}")
+        self._ask(number, "outsider", "/approve")
 
-    def _publish(self, pull: PullRequest, revision: int) -> None:
+    def _publish(self, number: int, revision: int) -> None:
         self._step(f"approver comments /approve: merged, tagged v{revision}")
-        answer = self._client.ask(pull, "approver", "/approve")
-        self._say(f"  {answer}")
-        self._merged(pull, revision)
+        self._ask(number, "approver", "/approve")
+        self._merged(number, revision)
 
     def _second(self, work: Path) -> None:
-        pull = self._closed(work)
-        self._freeze(pull)
-        self._override(pull)
-        self._watch("published", pull.number)
+        number = self._closed(work)
+        self._freeze(number)
+        self._override(number)
+        self._watch("published", number)
 
-    def _closed(self, work: Path) -> PullRequest:
+    def _closed(self, work: Path) -> int:
         """A second change, approved while a window keeps it from being published."""
         client = self._client
         folder = self._package.split("/")[0]
@@ -211,87 +217,88 @@ class Story:
         time.sleep(1)
 
         self._step("a second change is approved and waits for the window")
-        pull = self._draft_of_second(work)
-        self._say(f"Draft pull request: {self._page(pull)}")
-        client.wait_check(pull.number, VALIDATE, "success")
-        self._propose(pull)
-        client.wait_told(pull.number, PUBLISH, CLOSED)
-        self._say(f"  {client.ask(pull, 'approver', '/approve')}")
-        self._watch("window", pull.number)
-        return pull
+        number = self._draft_of_second(work)
+        self._tell(f"Draft pull request #{number}: ", client.page(number))
+        client.wait_check(number, VALIDATE, "success")
+        self._propose(number)
+        client.wait_told(number, PUBLISH, CLOSED)
+        self._ask(number, "approver", "/approve")
+        self._watch("window", number)
+        return number
 
-    def _draft_of_second(self, work: Path) -> PullRequest:
+    def _draft_of_second(self, work: Path) -> int:
         client = self._client
         branch = f"{names.DRAFTS}{self._package}/second"
         client.git(work, "switch", "--quiet", "--create", branch)
         file = work / self._package / "router.yaml"
         file.write_text(file.read_text().replace("replicas: 2", "replicas: 3"))
         client.commit(work, "author", "Three replicas")
-        client.push(work, "author", branch)
-        return client.wait("the bot opens a pull request", lambda: client.pull_of(branch))
+        return self._pushed(work, branch)
 
-    def _freeze(self, pull: PullRequest) -> None:
+    def _freeze(self, number: int) -> None:
         self._step("owner freezes everything at once, and the dashboard shows it")
         client = self._client
-        self._say(f"  {client.ask(pull, 'owner', '/freeze for 2h the network is down')}")
+        self._ask(number, "owner", "/freeze for 2h the network is down")
 
         def shown() -> tuple[str, int] | None:
-            board = client.dashboard()
-            found = board.body.split("\n") if board else []
-            line = next((line for line in found if "the network is down" in line), None)
-            return (line, board.number) if board and line else None
+            issue, text = client.dashboard() or (0, "")
+            line = next((each for each in text.split("\n") if "the network is down" in each), None)
+            return (line, issue) if line else None
 
-        line, number = client.wait("the dashboard to tell of the freeze", shown)
-        self._say(f"Dashboard: {client.address}/issues/{number}")
+        line, board = client.wait("the dashboard to tell of the freeze", shown)
+        self._say(f"Dashboard: {client.issue_page(board)}")
         self._say(f"  {line}")
-        self._watch("frozen", number)
-        self._say(f"  {client.ask(pull, 'owner', '/thaw')}")
+        self._watch("frozen", board)
+        self._ask(number, "owner", "/thaw")
 
-    def _override(self, pull: PullRequest) -> None:
+    def _override(self, number: int) -> None:
         self._step("approver makes an exception: merged, tagged v2, released with notes")
         client = self._client
-        self._say(f"  {client.ask(pull, 'approver', '/override window it repairs the network')}")
-        tag = self._merged(pull, 2)
+        self._ask(number, "approver", "/override window it repairs the network")
+        tag = self._merged(number, 2)
         notes = client.wait(f"the release of {tag}", lambda: client.notes(tag))
-        self._say(f"Release: {client.address}/releases/tag/{tag}")
+        self._say(f"Release: {client.release_page(tag)}")
         for line in notes.split("<!--")[0].split("\n"):
             if line.strip():
                 self._say(f"  {line}")
 
-    def _propose(self, pull: PullRequest) -> None:
-        repository = self._client.repository("author")
-        repository.get_issue(pull.number).create_comment("/propose")
-        self._client.wait(
-            "the draft to become a proposal",
-            lambda: not repository.get_pull(pull.number).draft or None,
-        )
-        self._say("/propose: it is a proposal now")
-        self._labelled(pull, ShownStage.PROPOSED)
+    def _propose(self, number: int) -> None:
+        client = self._client
+        client.comment(number, "author", client.terms.said("/propose"))
+        client.wait("the draft to end", lambda: not client.proposal(number).draft or None)
+        self._tell("/propose: it is a proposal now")
+        self._labelled(number, ShownStage.PROPOSED)
 
-    def _merged(self, pull: PullRequest, revision: int) -> str:
+    def _merged(self, number: int, revision: int) -> str:
         """Wait until it is merged and tagged; return the tag."""
-        tag = f"{self._package}/v{revision}"
-        self._client.wait(f"the tag {tag}", lambda: self._client.tag(tag))
-        merged = self._client.wait("the merge", lambda: self._client.merged(pull.number))
-        self._say(f"Merged as {merged[:10]}, tagged {tag}: {self._page(pull)}")
-        self._labelled(pull, ShownStage.PUBLISHED)
+        tag, client = f"{self._package}/v{revision}", self._client
+        client.wait(f"the tag {tag}", lambda: tag in client.tags() or None)
+        merged = client.wait("the merge", lambda: client.proposal(number).merge_commit or None)
+        self._say(f"Merged as {merged[:10]}, tagged {tag}: {client.page(number)}")
+        self._labelled(number, ShownStage.PUBLISHED)
         return tag
 
-    def _labelled(self, pull: PullRequest, stage: ShownStage) -> None:
+    def _labelled(self, number: int, stage: ShownStage) -> None:
         """Wait for the label of a stage, where the repository has labels."""
-        name = label(self._configuration, stage)
+        name, client = label(self._configuration, stage), self._client
         if name is not None:
-            labels = self._client.labels
-            self._client.wait(f"the label {name}", lambda: name in labels(pull.number) or None)
+            client.wait(f"the label {name}", lambda: name in client.proposal(number).labels or None)
             self._say(f"Label: {name}")
+
+    def _ask(self, number: int, login: str, words: str) -> None:
+        """Comment as somebody, and tell the bot's answer."""
+        answer = self._client.ask(number, login, self._client.terms.said(words))
+        self._say(f"  {answer}")
 
     # --- telling ---
 
     def _step(self, text: str) -> None:
-        self._console.print(f"\n● {text}", style="bold cyan", markup=False)
+        said = self._client.terms.said(text)
+        self._console.print(f"\n● {said}", style="bold cyan", markup=False)
+
+    def _tell(self, text: str, address: str = "") -> None:
+        """Say a sentence in the forge's terms."""
+        self._say(f"{self._client.terms.said(text)}{address}")
 
     def _say(self, text: str) -> None:
         self._console.print(f"  {text}", markup=False)
-
-    def _page(self, pull: PullRequest) -> str:
-        return f"{self._client.address}/pull/{pull.number}"
