@@ -4,7 +4,7 @@ A check that is a commit status carries its mark in the fragment of its address.
 """
 
 import re
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from lifecycle.facts.checks import Conclusion
 
@@ -64,7 +64,7 @@ def read_fragment(
         address: Of the status.
         conclusion: As the forge has it.
     """
-    text = urlsplit(address).fragment.removeprefix(MARK)
+    text = unquote(urlsplit(address).fragment).removeprefix(MARK)
     if text.endswith(NEUTRAL) and conclusion is Conclusion.SUCCESS:
         conclusion = Conclusion.NEUTRAL
     return *digest_of(text.removesuffix(NEUTRAL)), conclusion

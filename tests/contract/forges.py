@@ -45,12 +45,25 @@ FROZEN = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
 class Place(Protocol):
-    """A repository at a forge, with its people: owner, author, approver."""
+    """A repository at a forge, with its people: owner, author, approver.
+
+    Attributes:
+        asks_nothing: Methods of `Forge` that are answered without the forge.
+        tolerates: Methods of `Forge` that take "refused" for an answer.
+        settles: Seconds since the last change after which the next one shows in the list of
+            repositories.
+    """
 
     forges: Forges
     forge: Forge
     repository: Repository
     others: list[RepositoryId]
+    asks_nothing: frozenset[str]
+    tolerates: frozenset[str]
+    settles: float
+
+    def issue_number(self, number: int) -> int:
+        """How the bot counts the issue that the forge gave a number."""
 
     def commit(self, branch: str, name: str = "a.yaml", by: str = "author") -> Sha:
         """Commit a file to a branch, which is made where it is not there."""
@@ -82,8 +95,11 @@ class Place(Protocol):
     def turn_issues_off(self) -> None:
         """The repository has no issues any more."""
 
-    def review(self, number: int, text: str, *, approves: bool) -> int:
-        """Review a proposal as the approver."""
+    def review(self, number: int, text: str, *, approves: bool) -> int | None:
+        """Review a proposal as the approver; its number, where the forge gives one."""
+
+    def tag(self, name: str, at: Sha) -> None:
+        """Tag a commit as the owner."""
 
     def report(self, head: Sha, context: str, *, passed: bool | None) -> None:
         """Report what somebody else's checks come to; None while they go on."""
@@ -133,8 +149,8 @@ class Place(Protocol):
     def forbid(self, permission: str) -> None:
         """Take a permission from the App."""
 
-    def a_second_passes(self) -> None:
-        """What happens next, happens in another second."""
+    def passes(self, seconds: float) -> None:
+        """What happens next, happens so much later by the forge's clock."""
 
     def suspend(self) -> None:
         """Put the installation to rest."""
@@ -182,6 +198,12 @@ class SandboxGitHub:
     repository: Repository
     others: list[RepositoryId]
     sandbox: SandboxForge | None = None
+    asks_nothing: frozenset[str] = frozenset()
+    tolerates: frozenset[str] = frozenset()
+    settles: float = 0.0
+
+    def issue_number(self, number: int) -> int:
+        return number
 
     def commit(self, branch: str, name: str = "a.yaml", by: str = "author") -> Sha:
         state = self.state
@@ -239,6 +261,11 @@ class SandboxGitHub:
         with self.changing():
             pull, approver = self._pull(number), state.user("approver")
             return state.reviews.submit(pull, approver, event, text).id
+
+    def tag(self, name: str, at: Sha) -> None:
+        with self.changing():
+            owner = self.state.user("owner")
+            self.state.update_ref(self.repo, f"refs/tags/{name}", at, owner)
 
     def report(self, head: Sha, context: str, *, passed: bool | None) -> None:
         state = self.state
@@ -339,9 +366,9 @@ class SandboxGitHub:
             for token in self.state.data.installation_tokens.values():
                 token.permissions.pop(permission, None)
 
-    def a_second_passes(self) -> None:
+    def passes(self, seconds: float) -> None:
         before = self.state.clock
-        self.state.clock = lambda: before() + timedelta(seconds=1)
+        self.state.clock = lambda: before() + timedelta(seconds=seconds)
 
     def suspend(self) -> None:
         state = self.state

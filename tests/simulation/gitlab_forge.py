@@ -20,6 +20,7 @@ from bot.sandbox.gitlab.tokens import GitLabCaller, Tokens
 from bot.sandbox.records.accounts import User
 from bot.sandbox.rules.pushing import Door, Visitor
 from bot.sandbox.rules.state import ForgeState
+from bot.sandbox.sending import SentHook
 from tests.gitlab_calls import session
 from tests.simulation.forge import WEB, SimulatedForge
 
@@ -47,12 +48,19 @@ class SimulatedGitLab(SimulatedForge):
         hooks = sending(deaf, self.links, Faults(deaf).hooks)
         self.api_faults = going_wrong(self.state)
         self.api = GitLabApi(self.state, self.links, self.tokens, self.api_faults, hooks)
+        self._log = hooks.log
         self._token = ""
 
     def _speak(self, send: Callable[[OutgoingHook], None]) -> Door:
         self.tokens = Tokens(self.state)
         Deliveries(self.state, Links(api=f"{WEB}/api/v4", web=WEB), send)
         return GitLabDoor(self.state, self.tokens)
+
+    def lose(self, hook: OutgoingHook) -> None:
+        """As `SimulatedForge` has it: the log of the webhook says that nobody answered."""
+        super().lose(hook)
+        at, number = self.state.now(), self.state.next_id()
+        self._log.append(SentHook(id=number, delivery=hook, status=0, seconds=10.0, at=at))
 
     def visit(self, user: User) -> Visitor:
         """Somebody at git's door who needs no token."""

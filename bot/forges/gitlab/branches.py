@@ -34,6 +34,7 @@ _MERGE_SETTINGS = (
 """Begin the fields of a project that say what may be merged, and by us."""
 
 _THERE = "already exist"
+_UNSIGNED = "Let unsigned commits of the bot into the project"
 
 
 class Branches(Merging):
@@ -104,5 +105,5 @@ class Branches(Merging):
     async def commit(self, wanted: UnsignedCommit) -> Sha | None:
         """GitLab's commits name no parent: what somebody pushed meanwhile would be built upon."""
         raise ForgeRefusedError(
-            "make a commit", f"GitLab cannot make one only on {wanted.parents[0]}"
+            "make a commit", f"GitLab cannot make one only on {wanted.parents[0]}", _UNSIGNED
         )

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from bot.forges.gitlab import capabilities, token
 from bot.forges.gitlab.deliveries import read_verified
-from bot.forges.gitlab.http import Clients, JSONObject, call, pages
+from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call, pages
 from bot.forges.gitlab.levels import DEVELOPER, level_of
 from bot.forges.gitlab.log import DeliveryLog
 from bot.forges.gitlab.user import GitLabUser
@@ -98,7 +98,10 @@ class GitLabForges:
 
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
         """Every project that we may push to, a hundred a request; those without code left out."""
-        await self.identity()
+        if await self.installation(installation) is None:
+            raise ForgeMissingError(
+                "list projects", f"no account {installation} is ours", ASK_OPERATOR
+            )
         wanted, now = "list the projects that its token reaches", self._user.clients.time.now()
         listed = pages(self._user.clients, wanted, "/projects", _LISTED)
         return [self._repository(data, installation, now) async for data in listed]
@@ -132,7 +135,8 @@ class GitLabForges:
 
     async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
         """What the webhooks of all projects could not bring, newest first."""
-        numbers = [each.id.number for each in await self.repositories_of(0) if not each.archived]
+        every = await self.repositories_of((await self.identity()).account)
+        numbers = [each.id.number for each in every if not each.archived]
         return await self._log.failed(numbers, page)
 
     async def logged_delivery(self, number: int) -> LoggedDelivery | None:

@@ -6,8 +6,8 @@ GitLab counts issues apart from merge requests: theirs are the forge's own numbe
 from bot.forges.gitlab import speech, talk
 from bot.forges.gitlab.calls import Calls, place
 from bot.forges.gitlab.fields import is_us
-from bot.forges.gitlab.http import JSONObject
-from bot.forges.port import BotIdentity, ForgeMissingError, Issue
+from bot.forges.gitlab.http import ASK_OPERATOR, JSONObject
+from bot.forges.port import BotIdentity, ForgeMissingError, ForgeRefusedError, Issue
 from lifecycle.facts.conversation import Comment
 
 
@@ -17,8 +17,7 @@ class Issues(Calls):
     async def issue(self, number: int) -> Issue:
         """One issue."""
         wanted = "read an issue"
-        if number >= 0:
-            raise ForgeMissingError(wanted, f"{number} is no issue")
+        _check(wanted, number)
         return _issue(await self._get(wanted, place(number)), await self._access.identity())
 
     async def own_issues(self) -> tuple[Issue, ...]:
@@ -32,23 +31,32 @@ class Issues(Calls):
 
     async def open_issue(self, title: str, body: str) -> int:
         """Open an issue."""
-        request = {"title": title, "description": body}
-        return -int((await self._send("open an issue", "POST", "/issues", request))["iid"])
+        wanted, request = "open an issue", {"title": title, "description": body}
+        try:
+            made = await self._send(wanted, "POST", "/issues", request)
+        except ForgeRefusedError as error:
+            if (await self._get(wanted, "")).get("issues_access_level") == "disabled":
+                raise ForgeMissingError(wanted, error.reason, ASK_OPERATOR) from error
+            raise
+        return -int(made["iid"])
 
     async def edit_issue(self, number: int, body: str) -> None:
         """Replace the text, of which nobody is notified."""
         wanted = "edit an issue"
-        if number >= 0:
-            raise ForgeMissingError(wanted, f"{number} is no issue")
+        _check(wanted, number)
         await self._send(wanted, "PUT", place(number), {"description": body})
 
     async def issue_comments(self, number: int) -> tuple[Comment, ...]:
         """What was said on an issue, oldest first."""
         wanted, me = "read the comments of an issue", await self._access.identity()
-        if number >= 0:
-            raise ForgeMissingError(wanted, f"{number} is no issue")
+        _check(wanted, number)
         listed = self._list(wanted, f"{place(number)}/notes", {"sort": "asc"})
         return talk.comments([data async for data in listed], me)
+
+
+def _check(wanted: str, number: int) -> None:
+    if number >= 0:
+        raise ForgeMissingError(wanted, f"{number} is no issue", ASK_OPERATOR)
 
 
 def _issue(data: JSONObject, me: BotIdentity) -> Issue:

@@ -15,7 +15,7 @@ import structlog
 
 from bot.forges.gitlab.deliveries import delivery_id, read_verified
 from bot.forges.gitlab.events import is_heard, kind_of
-from bot.forges.gitlab.http import JSONObject, call, pages
+from bot.forges.gitlab.http import ASK_OPERATOR, JSONObject, call, pages
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import (
     FailedDeliveries,
@@ -75,7 +75,9 @@ class DeliveryLog:
         """
         tried = self._tries.get(number)
         if tried is None:
-            raise ForgeMissingError("read a delivery", f"no delivery {number} was listed")
+            raise ForgeMissingError(
+                "read a delivery", f"no delivery {number} was listed", ASK_OPERATOR
+            )
         headers, body = _sent(tried)
         try:
             me = await self._user.identity()

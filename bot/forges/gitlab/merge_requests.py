@@ -8,7 +8,7 @@ from datetime import datetime
 from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.calls import Calls, Query
 from bot.forges.gitlab.fields import person, time
-from bot.forges.gitlab.http import Clients, JSONObject, call
+from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
 from bot.forges.port import (
     BotIdentity,
     ForgeMissingError,
@@ -181,12 +181,10 @@ class MergeRequests(Calls):
     async def set_draft(self, number: int, *, draft: bool) -> None:
         """By the title, which is all that there is of it."""
         data = await self._one(number)
-        title = str(data["title"])
         if bool(data["draft"]) == draft:
             return
-        while not draft and _DRAFT.match(title):
-            title = _DRAFT.sub("", title)
-        body = {"title": f"{DRAFT}{title}" if draft else title}
+        title = str(data["title"])
+        body = {"title": f"{DRAFT}{title}" if draft else without_draft(title)}
         await self._send("change the draft state", "PUT", f"/merge_requests/{number}", body)
 
     async def set_labels(
@@ -213,7 +211,7 @@ class MergeRequests(Calls):
     async def _one(self, number: int) -> JSONObject:
         wanted = "read a merge request"
         if number <= 0:
-            raise ForgeMissingError(wanted, f"{number} is no merge request")
+            raise ForgeMissingError(wanted, f"{number} is no merge request", ASK_OPERATOR)
         data: JSONObject = await self._get(wanted, f"/merge_requests/{number}")
         return data
 
@@ -259,7 +257,7 @@ def listed(data: JSONObject, me: BotIdentity) -> ListedProposal:
     at = data.get("merged_at") or data["updated_at"]
     return ListedProposal(
         number=int(data["iid"]),
-        title=str(data["title"]),
+        title=without_draft(str(data["title"])),
         author=person(data["author"], me),
         draft=bool(data.get("draft", data.get("work_in_progress"))),
         open=data["state"] in _OPEN,
@@ -273,6 +271,14 @@ def listed(data: JSONObject, me: BotIdentity) -> ListedProposal:
         assigned=tuple(sorted(str(user["username"]) for user in data.get("assignees") or ())),
         labels=frozenset(map(_label, data.get("labels") or ())),
     )
+
+
+def without_draft(title: str) -> str:
+    """A title without the words that make a draft; one that says nothing else stays."""
+    bare = title
+    while _DRAFT.match(bare):
+        bare = _DRAFT.sub("", bare)
+    return bare or title
 
 
 def _label(data: JSONObject | str) -> str:

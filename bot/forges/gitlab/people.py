@@ -7,7 +7,7 @@ from bot.forges.coauthors import coauthors, is_forge
 from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.calls import Calls, place, quoted
 from bot.forges.gitlab.fields import time
-from bot.forges.gitlab.http import Clients, JSONObject, call, pages
+from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call, pages
 from bot.forges.port import ForgeMissingError, ForgeRefusedError, Repository
 from lifecycle.access import Role
 from lifecycle.authors import MadeBy
@@ -118,7 +118,9 @@ class People(Calls):
                 continue
             active = (each for each in members if each.get("state", "active") == "active")
             return frozenset(str(each["username"]).lower() for each in active)
-        raise ForgeMissingError(wanted, f"there is no group {slug} at {self._repository.owner}")
+        raise ForgeMissingError(
+            wanted, f"there is no group {slug} at {self._repository.owner}", ASK_OPERATOR
+        )
 
     async def commits(self, number: int) -> tuple[MadeBy, ...]:
         """The commits of a merge request with who made them, oldest first.

@@ -4,10 +4,12 @@ import base64
 import binascii
 
 from bot.forges.gitlab.calls import Calls, quoted
-from bot.forges.gitlab.http import call
-from bot.forges.port import ForgeRefusedError, PinnedFile
+from bot.forges.gitlab.http import ASK_OPERATOR, ask, call, failure
+from bot.forges.gitlab.limits import Cost
+from bot.forges.port import ForgeMissingError, ForgeRefusedError, PinnedFile
 
 _WANTED = "read the defaults of the organisation"
+_SMALLER = "Make it smaller"
 
 
 class PinnedFiles(Calls):
@@ -21,15 +23,25 @@ class PinnedFiles(Calls):
         """
         there = f"/projects/{quoted(repository)}"
         default = str((await call(self._pool, _WANTED, "GET", there)).data["default_branch"])
-        query = {"refs[]": [default, commit]}
-        held = await call(self._pool, _WANTED, "GET", f"{there}/repository/merge_base", query=query)
-        if held.data["id"] != commit:
+        if not await self._holds(there, default, commit):
             return PinnedFile(default, None)
         address = f"{there}/repository/files/{quoted(path)}"
         found = (await call(self._pool, _WANTED, "GET", address, query={"ref": commit})).data
         if int(found["size"]) > most:
-            raise ForgeRefusedError(_WANTED, f"{path} has more than {most} bytes")
+            raise ForgeRefusedError(_WANTED, f"{path} has more than {most} bytes", _SMALLER)
         try:
             return PinnedFile(default, base64.b64decode(str(found["content"])))
         except binascii.Error as error:
-            raise ForgeRefusedError(_WANTED, f"{path} is not told in base64") from error
+            raise ForgeRefusedError(
+                _WANTED, f"{path} is not told in base64", ASK_OPERATOR
+            ) from error
+
+    async def _holds(self, there: str, branch: str, commit: str) -> bool:
+        """Whether a branch holds a commit; GitLab answers 400 to one that it does not have."""
+        path, query = f"{there}/repository/merge_base", {"refs[]": [branch, commit]}
+        answer = await self._pool.run(Cost.REQUEST, _WANTED, ask, _WANTED, "GET", path, query=query)
+        if answer.status == 400 and "find ref" in answer.reason:
+            raise ForgeMissingError(_WANTED, answer.reason, ASK_OPERATOR)
+        if not answer.ok:
+            raise failure(_WANTED, answer)
+        return bool(answer.data["id"] == commit)

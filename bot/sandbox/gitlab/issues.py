@@ -50,7 +50,8 @@ def list_issues(request: ApiRequest) -> ApiResponse:
     found = [
         issue
         for issue in request.project.issues.values()
-        if state in (None, "all", "opened" if issue.state == "open" else "closed")
+        if request.project.has_issues
+        and state in (None, "all", "opened" if issue.state == "open" else "closed")
         and (author is None or issue.user.login == author)
         and (author_id is None or issue.user.id == author_id)
         and (after is None or issue.updated_at >= after)

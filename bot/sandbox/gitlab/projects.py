@@ -225,6 +225,8 @@ def _set(request: ApiRequest, repo: Repository) -> None:
             value = request.input.text(name)
         if value is not None or first is None:
             repo.gitlab.settings[name] = value
+    issues = request.input.text("issues_access_level")
+    repo.has_issues = repo.has_issues if issues is None else issues != "disabled"
     topics = request.input.texts("topics")
     if topics is not None:
         repo.gitlab.settings["topics"] = topics

@@ -18,8 +18,8 @@ from bot.sandbox.rules.context import Context
 
 
 def find(repo: Repository, number: int) -> Issue:
-    """An issue by its iid; 404 where there is none."""
-    found = repo.issues.get(number)
+    """An issue by its iid; 404 where there is none, or the project has issues turned off."""
+    found = repo.issues.get(number) if repo.has_issues else None
     if found is None:
         raise missing()
     return found
