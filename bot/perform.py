@@ -52,7 +52,7 @@ from lifecycle.actions import (
     MakeRelease,
     Merge,
     OpenProposal,
-    PushLedger,
+    PushDraft,
     PushRender,
     PushUpdate,
     React,
@@ -240,7 +240,7 @@ class Performer:
                 | OpenProposal()
                 | MakeRelease()
             ):
-                return await self._ask_forge(action)
+                return await self._ask_forge(action, looked)
             case Say() | Reply() | Restore():
                 await self._write(action)
             case RemoveDouble(number, comment):
@@ -251,8 +251,8 @@ class Performer:
                 await self._keep(action)
             case PushRender() | PushUpdate():
                 return await self._push_commit(action)
-            case PushLedger():
-                return await self._push_ledger(action)
+            case PushDraft():
+                return await self._push_draft(action, looked)
             case Forget(number, trees):
                 self._renderer.forget(trees)
                 await self._store.proposals.forget_refusal(self._repository_id, number)
@@ -289,7 +289,9 @@ class Performer:
         return await merging.merge(self._forge, known, me, action, said)
 
     async def _ask_forge(
-        self, action: SetCheck | React | Suggest | SetDraft | SetLabels | OpenProposal | MakeRelease
+        self,
+        action: SetCheck | React | Suggest | SetDraft | SetLabels | OpenProposal | MakeRelease,
+        looked: Looked,
     ) -> ActionResult:
         match action:
             case SetCheck():
@@ -303,18 +305,18 @@ class Performer:
             case SetLabels(number, add, remove):
                 return await self._label(number, add, remove)
             case OpenProposal():
-                await self._open_proposal(action)
+                number = await self._forge.open_proposal(action)
+                await self._wake_other(action.head_ref, looked, number)
             case MakeRelease(tag=tag, title=title, body=body):
                 await self._forge.make_release(tag, title, body)
         return DONE
 
-    async def _open_proposal(self, action: OpenProposal) -> None:
-        """Open it; one that is about another branch than the look is woken, for nothing else is."""
-        number = await self._forge.open_proposal(action)
-        if not action.draft:
+    async def _wake_other(self, head_ref: str, looked: Looked, *numbers: int) -> None:
+        """Wake a branch that the look is not about: what we do ourselves wakes nothing."""
+        if head_ref != looked.facts.head_ref:
             me = self._repository_id
-            here = keys.ProposalKey(me, me.number, action.head_ref)
-            await self._store.queue.wake(here, Hint(numbers=frozenset({number})))
+            here = keys.ProposalKey(me, me.number, head_ref)
+            await self._store.queue.wake(here, Hint(numbers=frozenset(numbers)))
 
     async def _check(self, check: SetCheck) -> ActionResult:
         """Show it; a commit that others have filled keeps nothing back: our verdict counts."""
@@ -365,12 +367,15 @@ class Performer:
             sha = await self._offload(self._write_update, action)
         return await self._push_branch(action.head_ref, action.head, sha, action.asked)
 
-    async def _push_ledger(self, action: PushLedger) -> ActionResult:
+    async def _push_draft(self, action: PushDraft, looked: Looked) -> ActionResult:
         """Make the branch; what a rule forbids is remembered for the base that it was made on."""
-        sha = await self._offload(self._write_ledger, action)
+        sha = await self._offload(self._write_draft, action)
         ref = names.branch_ref(action.head_ref)
         try:
-            return await self._push([RefUpdate(ref, action.tip, sha)])
+            came = await self._push([RefUpdate(ref, action.tip, sha)])
+            if came.outcome is ActionOutcome.DONE:
+                await self._wake_other(action.head_ref, looked)
+            return came
         except GitRefusedError as error:
             refusal = PushRefusal(str(error), action.asked)
         if self._forge.asks_to_sign(refusal.reason):
@@ -384,11 +389,11 @@ class Performer:
         await self._store.proposals.refuse_push(self._repository_id, ref, action.base, refusal)
         return ActionResult(ActionOutcome.LOOK_AGAIN, refusal.reason)
 
-    def _write_ledger(self, action: PushLedger) -> Sha:
+    def _write_draft(self, action: PushDraft) -> Sha:
         with self._mirror.open() as git:
             return git.write_commit(
                 action.base,
-                {action.path: action.data},
+                action.files,
                 self._who,
                 self._clock.now(),
                 lambda tree: records.mark_message(

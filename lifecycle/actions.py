@@ -93,22 +93,22 @@ class PushUpdate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushLedger:
-    """Make a branch that changes one file of the ledger, or make it anew while it is at `tip`.
+class PushDraft:
+    """Commit what a command comes to onto `base`, and move a branch there while it is at `tip`.
 
     Attributes:
         head_ref: Branch name.
         tip: Where it is; "" where it must not exist.
-        base: Tip of the base branch, and the parent of the commit.
-        path: The file.
-        data: The whole file.
+        base: The parent of the commit: `tip`, or a commit of the base branch to begin anew from.
+        files: Path in the repository to the whole file, None for one to delete; none for a commit
+            that changes nothing yet.
         message: Without the mark that makes it ours; that is added with the key.
         asked: Number of the comment that asked for it.
         asker: Whoever wrote that, as from `authors.spelled`; the commit names them under its mark.
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="PushLedger",
+        name="PushDraft",
         repeat=Repeat.NOTICED,
         look=Look.PROPOSAL_FIRST,
         order=ActionOrder.ONE_BY_ONE,
@@ -117,8 +117,7 @@ class PushLedger:
     head_ref: str
     tip: str
     base: Sha
-    path: str
-    data: bytes
+    files: Mapping[str, Entry | None]
     message: str
     asked: int
     asker: str
@@ -708,7 +707,7 @@ class DeleteBranch:
 Action = (
     PushRender
     | PushUpdate
-    | PushLedger
+    | PushDraft
     | OpenProposal
     | SetDraft
     | SetLabels

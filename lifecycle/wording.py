@@ -20,7 +20,7 @@ from lifecycle.actions import (
     MakeRelease,
     Merge,
     OpenProposal,
-    PushLedger,
+    PushDraft,
     PushRender,
     PushUpdate,
     React,
@@ -57,9 +57,7 @@ def _said(action: Action, terms: Terms) -> Action:
         case Tag(message=message, provenance=provenance):
             told = {key: _value(value, terms) for key, value in provenance.items()}
             return replace(action, message=terms.said(message), provenance=told)
-        case (
-            PushRender(message=message) | PushUpdate(message=message) | PushLedger(message=message)
-        ):
+        case PushRender(message=message) | PushUpdate(message=message) | PushDraft(message=message):
             return replace(action, message=terms.said(message))
         case (
             SetDraft()

@@ -8,7 +8,14 @@ from itertools import takewhile
 
 from bot.git import write
 from bot.git.objects import GitObject
-from bot.git.port import MOST_TEXT, Commit, MissingObjectError, ObjectTooLargeError, Signature
+from bot.git.port import (
+    MOST_TEXT,
+    Changes,
+    Commit,
+    MissingObjectError,
+    ObjectTooLargeError,
+    Signature,
+)
 from bot.git.trees import TreeReader
 from cadlib.package.files import Entry
 from lifecycle.messages.checks import large_commit
@@ -111,7 +118,7 @@ class CommitReader(TreeReader):
     def write_commit(
         self,
         parent: str,
-        changes: Mapping[str, bytes | None],
+        changes: Changes,
         who: Signature,
         when: datetime,
         message: Callable[[str], str],

@@ -48,6 +48,9 @@ class ObjectTooLargeError(Exception):
     """An object of git is too large to be read: whoever pushed it must push something else."""
 
 
+Changes = Mapping[str, bytes | None] | Mapping[str, Entry | None]
+"""Path to what is to stand there, bytes alone where a mode is kept; None for nothing."""
+
 Refs = Mapping[str, tuple[Sha, Sha]]
 """Full name to the object that a ref names, and the commit behind that."""
 
@@ -296,7 +299,7 @@ class History(Protocol):
     def write_commit(
         self,
         parent: str,
-        changes: Mapping[str, bytes | None],
+        changes: Changes,
         who: Signature,
         when: datetime,
         message: Callable[[str], str],
@@ -305,7 +308,8 @@ class History(Protocol):
 
         Args:
             parent: The only parent.
-            changes: Path to new bytes, None to delete; modes are kept.
+            changes: Path to new bytes, or bytes with a mode, None to delete; modes are kept where
+                none is given.
             who: Author and committer.
             when: Time of both.
             message: Makes the text from the new tree's id.

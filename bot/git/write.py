@@ -1,19 +1,16 @@
 """Trees, commits and tags as git writes them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from stat import S_ISREG
 
 from bot.git.difference import TREE
 from bot.git.objects import Entries
-from bot.git.port import Signature
+from bot.git.port import Changes, Signature
 from cadlib.package.files import Entry
 
 Store = Callable[[str, bytes], str]
 """Stores an object of a kind; gives its id."""
-
-Changes = Mapping[str, bytes | None] | Mapping[str, Entry | None]
-"""Path to what is to stand there; None for nothing."""
 
 _Changes = dict[str, "bytes | Entry | _Changes | None"]
 

@@ -21,6 +21,7 @@ from bot.look import content, releasing, rendering, revisions, updating
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.defaults import ExtendedFiles
+from bot.look.drafts import Drafts
 from bot.look.fetching import Fetcher
 from bot.look.gains import Gains
 from bot.look.patience import Patience
@@ -175,6 +176,7 @@ class Looker:
         self._gains = Gains(renderer, offload)
         self.extended = ExtendedFiles(repository.owner, forge, clock)
         self._revisions = Revisions(forge, self.fetcher, store.proposals, offload)
+        self._drafts = Drafts(forge, self.fetcher, renderer, store.proposals, offload)
         self._what_if = WhatIf(repository, forge, clock, offload)
 
     async def look(
@@ -563,10 +565,40 @@ class Looker:
         if asked:
             states = self._revisions.read(reader, asked, pull.base_ref, basis.rules, look.since)
             proposal = replace(proposal, revisions=await states)
+        same = pull.head_repository == self.repository.id.number
+        proposal = await self.drafted(reader, proposal, pull.head_ref, look.since, same=same)
         if not proposal.place.closed and any(v.blocking for v in verdicts):
             pushed_by = await self.people.pusher_of(pull)
             proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
         return proposal, found
+
+    async def drafted(
+        self, reader: MirrorReader, p: Proposal, head_ref: str, since: float, *, same: bool = True
+    ) -> Proposal:
+        """Work out the drafts that somebody with the right asks for.
+
+        Args:
+            reader: Reads git.
+            p: Where they ask; roles and `whole` are told.
+            head_ref: Its head branch; "" for the dashboard issue.
+            since: As in `_Look`.
+            same: The branch is in this repository, and in no fork.
+        """
+        asking = Facts(
+            repository=self.repository.full_name,
+            repository_id=self.repository.id,
+            head_ref=head_ref,
+            head=None,
+            same_repository=same,
+            default_ref=self.repository.default_branch,
+            proposals=(p,),
+        )
+        asked = answers.drafts(asking, p, memory.read(p))
+        if not asked:
+            return p
+        if p.whole is None:
+            p = replace(p, whole=await self.offload(reader.whole))
+        return replace(p, drafts=await self._drafts.read(reader, p, head_ref, asked, since))
 
     async def _compare(self, reader: MirrorReader, p: Proposal) -> Proposal:
         """What differs from revisions that somebody asks about."""

@@ -16,6 +16,7 @@ from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
+from lifecycle.facts.whole import Whole
 from lifecycle.names import Sha
 
 
@@ -59,10 +60,33 @@ class DashboardLooker:
             looker.fetcher.fetch(Scope(frozenset({default})), since),
         )
         credentials = await looker.forge.git_credentials()
-        with await looker.offload(looker.mirror.open, credentials, since) as git:
-            whole = await looker.offload(looker.reader(git, adoption).whole)
         said, answers = await looker.offload(self._read, comments, issue.number)
-        found = Proposal(
+        talk = Discussion(comments=said, answers=answers, kept=kept, written=written)
+        with await looker.offload(looker.mirror.open, credentials, since) as git:
+            reader = looker.reader(git, adoption)
+            whole = await looker.offload(reader.whole)
+            found = await looker.people.asking(self._issue(issue, talk, whole))
+            found = await looker.drafted(reader, found, "", since)
+        facts = Facts(
+            repository=me.full_name,
+            repository_id=me.id,
+            head_ref="",
+            head=None,
+            same_repository=True,
+            default_ref=default,
+            proposals=(found,),
+            freezes=frozen,
+            freezes_unread=unread,
+            terms=looker.forge.terms,
+        )
+        seen, nothing = frozenset(comment.id for comment in comments), frozenset[int]()
+        return Looked(facts, read, seen, nothing, {}, {}, nothing)
+
+    def _issue(self, issue: Issue, talk: Discussion, whole: Whole) -> Proposal:
+        """The issue as a proposal that changes nothing, as far as it is known."""
+        looker = self._looker
+        me, default = looker.repository, looker.repository.default_branch
+        return Proposal(
             place=ProposalPlace(
                 number=issue.number,
                 title=issue.title,
@@ -77,29 +101,10 @@ class DashboardLooker:
             times=Times(installed_at=me.installed_at, looked_at=looker.clock.now()),
             people=Participants(author=Person(0, "", bot=True), organization=me.owner),
             content=Content(touched=()),
-            talk=Discussion(
-                comments=said,
-                answers=answers,
-                kept=kept,
-                written=written,
-            ),
+            talk=talk,
             rules=Rules(policy=whole.policy),
             whole=whole,
         )
-        facts = Facts(
-            repository=me.full_name,
-            repository_id=me.id,
-            head_ref="",
-            head=None,
-            same_repository=True,
-            default_ref=default,
-            proposals=(await looker.people.asking(found),),
-            freezes=frozen,
-            freezes_unread=unread,
-            terms=looker.forge.terms,
-        )
-        seen, nothing = frozenset(comment.id for comment in comments), frozenset[int]()
-        return Looked(facts, read, seen, nothing, {}, {}, nothing)
 
     def _read(
         self, comments: Sequence[Comment], number: int

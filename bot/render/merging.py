@@ -5,9 +5,10 @@ from typing import Any
 
 from bot.render.encoded import EncodedError
 from cadlib.errors import PackageError
-from cadlib.merge.conflicts import Conflict, short
+from cadlib.merge.conflicts import Conflict
 from cadlib.package.files import KPTFILE, Entry, Files, join
 from cadlib.update.branches import merge_branches, removed
+from lifecycle.drafting.make import conflict
 from lifecycle.facts.update import MOST_CONFLICTS, MergedPackage, UpdateConflict
 
 _MOST_TEXT = 300
@@ -42,18 +43,7 @@ def unmerged(package: str, error: PackageError) -> MergedPackage:
 
 def _conflicting(package: str, conflicts: tuple[Conflict, ...]) -> MergedPackage:
     return MergedPackage(
-        conflicts=tuple(
-            UpdateConflict(
-                path=join(package, each.path),
-                resource=each.resource[:_MOST_TEXT],
-                field=each.field[:_MOST_TEXT],
-                base=short(each.base),
-                ours=short(each.ours),
-                theirs=short(each.theirs),
-                reason=each.reason[:_MOST_TEXT],
-            )
-            for each in conflicts[:MOST_CONFLICTS]
-        ),
+        conflicts=tuple(conflict(package, each) for each in conflicts[:MOST_CONFLICTS]),
         more=max(0, len(conflicts) - MOST_CONFLICTS),
     )
 
@@ -64,9 +54,7 @@ def write(merged: MergedPackage) -> bytes:
         (path, None if each is None else (each.mode, len(each.data)))
         for path, each in merged.files.items()
     ]
-    told = [
-        [c.path, c.resource, c.field, c.base, c.ours, c.theirs, c.reason] for c in merged.conflicts
-    ]
+    told = [[getattr(each, name) for name in _NAMES] for each in merged.conflicts]
     line = json.dumps([files, told, merged.more, merged.problem]).encode()
     return b"".join((line, b"\n", *(each.data for each in merged.files.values() if each)))
 
@@ -86,13 +74,14 @@ def read(data: bytes) -> MergedPackage:
         )
     except (ValueError, TypeError, RecursionError) as error:
         raise EncodedError(f"no merged package: {error}") from error
-    texts = [value for each in told for value in each]
-    if not all(isinstance(text, str) for text in texts):
-        raise EncodedError("no merged package: a conflict that is no text")
+    for each in found.conflicts:
+        texts = (getattr(each, name) for name in _NAMES if name != "line")
+        if not all(isinstance(text, str) for text in texts) or type(each.line) is not int:
+            raise EncodedError("no merged package: a conflict that is no text")
     return found
 
 
-_NAMES = ("path", "resource", "field", "base", "ours", "theirs", "reason")
+_NAMES = ("path", "resource", "field", "base", "ours", "theirs", "reason", "line", "chosen")
 
 
 def _files(rows: Any, data: bytes) -> dict[str, Entry | None]:

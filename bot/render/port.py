@@ -5,12 +5,16 @@ own: what is wrong with a package or with its functions stands in the verdict, a
 raise passes through, `PackageError` excepted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from cadlib.diff.changes import Change
+from cadlib.kptfile.reader import GitRef
 from cadlib.limits import PackageLimits
 from cadlib.package.files import Files
+from cadlib.update.upstream import Fetch, Fetched
+from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
@@ -33,6 +37,28 @@ class TreeFiles(Protocol):
         Raises:
             PackageError: There is more than the limits allow; nothing of it was read.
         """
+
+
+FetchPackage = Callable[[Fetch], Awaitable[Fetched]]
+"""Fetches one package from a repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftSides:
+    """What a draft is made from; the rest is as `lifecycle.drafting.make.DraftInputs` has it.
+
+    Attributes:
+        here: Tree id of the folder as it is; "" where there is none.
+        revision: Of `edit`, the tree id of the package as it was published.
+        upstream: As in `DraftInputs`, and the others too.
+    """
+
+    here: str = ""
+    revision: str = ""
+    upstream: GitRef | None = None
+    ref: str = ""
+    context: str | None = None
+    allow: tuple[tuple[str, ...], ...] = ()
 
 
 class Renderer(Protocol):
@@ -77,6 +103,18 @@ class Renderer(Protocol):
             base: Its tree id where the branches parted; "" for nothing at all, as in the others.
             ours: Its tree id on the branch that is written to.
             theirs: Its tree id on the other branch.
+        """
+
+    async def drafted(
+        self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
+    ) -> MergedPackage:
+        """Make the files of a draft that somebody asks for, by their paths in the repository.
+
+        Args:
+            trees: Where the files are.
+            request: What is asked for.
+            sides: What it is made from.
+            fetch: Fetches packages from elsewhere; `PackageError` where that cannot be.
         """
 
     def forget(self, trees: Iterable[str]) -> None:

@@ -18,11 +18,12 @@ import structlog
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock
-from bot.render.port import TreeFiles
+from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.rendering import Made
 from bot.render.stored import StoredVerdicts
 from cadlib.diff.changes import Change
 from cadlib.errors import PackageError
+from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
@@ -58,6 +59,11 @@ class Maker(Protocol):
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
     ) -> MergedPackage:
         """Merge what two branches made of a package."""
+
+    async def draft(
+        self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
+    ) -> MergedPackage:
+        """Make the files of a draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +190,12 @@ class CachingRenderer:
         until = self._clock.monotonic() + BROKEN_KEPT if found.problem else float("inf")
         self._merged[key] = found, until
         return found
+
+    async def drafted(
+        self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
+    ) -> MergedPackage:
+        """As `Renderer` has it; not kept, for what is fetched may be other files by the next."""
+        return await self._maker.draft(trees, request, sides, fetch)
 
     async def close(self) -> None:
         """Wait until what was made is kept."""

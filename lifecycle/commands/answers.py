@@ -11,15 +11,18 @@ from datetime import datetime, timedelta
 from lifecycle import authors, memory, rights
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import rules_moved, unbound
+from lifecycle.commands.handlers import drafts as handlers_drafts
 from lifecycle.commands.handlers import ledger
 from lifecycle.commands.handlers.approve import ApproveCommand
 from lifecycle.commands.handlers.questions import DiffCommand
+from lifecycle.commands.handlers.rebase import RebaseCommand
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.permission import refusal
 from lifecycle.commands.spec import CommandRequest, CommandResponse, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.events import Answered
 from lifecycle.facts.conversation import Comment
+from lifecycle.facts.drafts import MOST_DRAFTS, DraftRequest
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
@@ -184,6 +187,34 @@ def removed(proposal: Proposal, remembered: Memory) -> tuple[str, ...]:
         if isinstance(command, ledger.DeleteCommand)
     )
     return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
+def drafts(
+    facts: Facts, proposal: Proposal, remembered: Memory, table: Table = TABLE
+) -> tuple[DraftRequest, ...]:
+    """Return the drafts that somebody with the right asks for, at most `MOST_DRAFTS`.
+
+    What strangers ask for is not worked out: it takes requests to other hosts, and functions.
+    """
+    found = []
+    for comment, parsed in pending(proposal, remembered, table):
+        request = CommandRequest(facts, comment, table)
+        response = CommandResponse(proposal, remembered)
+        for command in () if comment.edited else parsed.commands:
+            wanted = _draft(proposal, command)
+            if wanted and wanted.on_draft and not facts.may_push:
+                continue
+            if wanted and not refusal(request, response, table.row(command), command):
+                found.append(wanted)
+    return tuple(dict.fromkeys(found))[:MOST_DRAFTS]
+
+
+def _draft(proposal: Proposal, command: object) -> DraftRequest | None:
+    if isinstance(command, RebaseCommand):
+        return handlers_drafts.rebased(proposal, command.onto) if command.onto else None
+    if isinstance(command, handlers_drafts.DraftCommand):
+        return handlers_drafts.request_of(proposal, command)
+    return None
 
 
 def unbound_since(proposal: Proposal, remembered: Memory) -> datetime | None:

@@ -1,6 +1,17 @@
 """The table of commands: a row for each, in the order of the help text."""
 
 from lifecycle.access import AccessAction
+from lifecycle.commands.draft_grammar import (
+    Assignment,
+    EditTarget,
+    Flag,
+    Onto,
+    Option,
+    PackagePath,
+    Pairs,
+    UpgradeTarget,
+    Word,
+)
 from lifecycle.commands.grammar import (
     MOST_REASON,
     GateName,
@@ -14,6 +25,7 @@ from lifecycle.commands.grammar import (
 )
 from lifecycle.commands.handlers import (
     approve,
+    drafts,
     hold,
     ledger,
     questions,
@@ -28,6 +40,10 @@ from lifecycle.facts.proposal import Stage
 _OPEN = frozenset({Stage.DRAFT, Stage.PROPOSED})
 _UNPUBLISHED = _OPEN | {Stage.MERGED}
 _ALWAYS = frozenset(Stage)
+
+_PACKAGE = Option("package", "package", "path")
+_STRATEGY = Option("strategy", "strategy", "name")
+_PROPOSE = Flag("propose", "propose")
 
 TABLE = Table(
     [
@@ -78,10 +94,12 @@ TABLE = Table(
         CommandSpec(
             word="rebase",
             command=rebase.RebaseCommand,
+            arguments=(Onto("onto"),),
             stages=_OPEN,
             action=AccessAction.DRAFT,
             handler=rebase.rebase,
-            help="merge the base branch into this branch, packages field by field",
+            help="merge the base branch into this branch, packages field by field; or replay a"
+            " package on another upstream",
             pushes=True,
         ),
         CommandSpec(
@@ -142,6 +160,73 @@ TABLE = Table(
             action=AccessAction.OVERRIDE,
             handler=timing.override,
             help="publish despite `window`, `freeze` or `check:<name>`",
+        ),
+        CommandSpec(
+            word="init",
+            command=drafts.InitCommand,
+            arguments=(PackagePath("path"),),
+            stages=_ALWAYS,
+            action=AccessAction.DRAFT,
+            handler=drafts.draft,
+            help="open a draft with a new package",
+            folders=drafts.folders,
+            dashboard=True,
+        ),
+        CommandSpec(
+            word="clone",
+            command=drafts.CloneCommand,
+            arguments=(_STRATEGY, _PROPOSE, Word("upstream"), PackagePath("path")),
+            stages=_ALWAYS,
+            action=AccessAction.CLONE,
+            handler=drafts.draft,
+            help="open a draft with a package from an upstream,"
+            " `<repository>/<path>@v<N>` or `<git URL>//<path>@<ref>`",
+            folders=drafts.folders,
+            dashboard=True,
+        ),
+        CommandSpec(
+            word="edit",
+            command=drafts.EditCommand,
+            arguments=(EditTarget("target"),),
+            stages=_ALWAYS,
+            action=AccessAction.DRAFT,
+            handler=drafts.draft,
+            help="open a draft of a package, as it is or as a revision was",
+            folders=drafts.folders,
+            dashboard=True,
+        ),
+        CommandSpec(
+            word="upgrade",
+            command=drafts.UpgradeCommand,
+            arguments=(_STRATEGY, _PROPOSE, UpgradeTarget("target")),
+            stages=_ALWAYS,
+            action=AccessAction.UPGRADE,
+            handler=drafts.draft,
+            help="merge what is new in the upstream of a package, field by field",
+            folders=drafts.folders,
+            dashboard=True,
+        ),
+        CommandSpec(
+            word="set",
+            command=drafts.SetCommand,
+            arguments=(_PACKAGE, _PROPOSE, Assignment("change")),
+            stages=_ALWAYS,
+            action=AccessAction.DRAFT,
+            handler=drafts.draft,
+            help="change a field or a setter of a package",
+            folders=drafts.folders,
+            dashboard=True,
+        ),
+        CommandSpec(
+            word="eval",
+            command=drafts.EvalCommand,
+            arguments=(_PACKAGE, _PROPOSE, Word("function"), Pairs("config")),
+            stages=_ALWAYS,
+            action=AccessAction.DRAFT,
+            handler=drafts.draft,
+            help="run a function on a package, once",
+            folders=drafts.folders,
+            dashboard=True,
         ),
         CommandSpec(
             word="delete",

@@ -8,6 +8,7 @@ from enum import StrEnum
 from cadlib.diff.changes import Change
 from lifecycle.access import Person, Role, Team
 from lifecycle.facts.conversation import Discussion
+from lifecycle.facts.drafts import DraftRequest, DraftState
 from lifecycle.facts.effects import RulesEffect
 from lifecycle.facts.merging import Merging
 from lifecycle.facts.packages import Content, ReleaseNotes
@@ -162,6 +163,7 @@ class Proposal:
             one that cannot be read.
         removed: Packages that it removes, and somebody wants removed with their revisions.
         revisions: Revisions that somebody wants withdrawn or deprecated, by package and number.
+        drafts: Drafts that somebody with the right asks for, as far as they were worked out.
         releases: Of its tags of which no release was seen yet, where releases are asked for.
         whole: The repository; told only where somebody asks for something that is about it.
     """
@@ -179,6 +181,7 @@ class Proposal:
     rules_effect: RulesEffect | None = None
     removed: Mapping[str, PackageState] = field(default_factory=dict)
     revisions: Mapping[tuple[str, int], RevisionState] = field(default_factory=dict)
+    drafts: Mapping[DraftRequest, DraftState] = field(default_factory=dict)
     releases: tuple[ReleaseNotes, ...] = ()
     whole: Whole | None = None
 

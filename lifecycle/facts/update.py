@@ -21,6 +21,8 @@ class UpdateConflict:
         ours: What it is in the proposal, likewise.
         theirs: What it is in the base branch, likewise.
         reason: What happened on the two sides.
+        line: Where it stands in the file that is merged into, from 1; 0 where that is not known.
+        chosen: The side that counts there: "upstream", "local" or "both"; "" where none was chosen.
     """
 
     path: str
@@ -30,6 +32,8 @@ class UpdateConflict:
     ours: str = ""
     theirs: str = ""
     reason: str = ""
+    line: int = 0
+    chosen: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from lifecycle.actions import (
     MakeRelease,
     Merge,
     OpenProposal,
-    PushLedger,
+    PushDraft,
     PushRender,
     PushUpdate,
     React,
@@ -40,7 +40,7 @@ def phrase(action: Action, terms: Terms = AS_WRITTEN) -> str:
 
 def _phrase(action: Action) -> str:
     match action:
-        case PushRender() | PushUpdate() | PushLedger() | OpenProposal() | DeleteBranch():
+        case PushRender() | PushUpdate() | PushDraft() | OpenProposal() | DeleteBranch():
             return _on_branch(action)
         case SetCheck(name=name, title=title, conclusion=ends):
             return f"show the check {name} ({ends or 'in progress'}): {kept(plain(title))}"
@@ -69,15 +69,16 @@ def _phrase(action: Action) -> str:
 
 
 def _on_branch(
-    action: PushRender | PushUpdate | PushLedger | OpenProposal | DeleteBranch,
+    action: PushRender | PushUpdate | PushDraft | OpenProposal | DeleteBranch,
 ) -> str:
     match action:
         case PushRender(head_ref=ref, changes=changes):
             return f"commit the rendering to {ref} ({number(len(changes), 'file')})"
         case PushUpdate(head_ref=ref):
             return f"merge the base branch into {ref}"
-        case PushLedger(head_ref=ref, path=path):
-            return f"commit {path} to {ref}"
+        case PushDraft(head_ref=ref, files=files):
+            what = next(iter(files)) if len(files) == 1 else number(len(files), "file")
+            return f"commit {what} to {ref}"
         case OpenProposal(head_ref=ref, title=title, draft=draft):
             return f"open a {'draft ' if draft else ''}pull request for {ref}: {kept(title)}"
         case DeleteBranch(head_ref=ref):

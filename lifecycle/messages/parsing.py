@@ -9,19 +9,14 @@ DOUBTFUL = (
 )
 
 NO_FOLDER = "takes a folder of the repository with a slash at the end, such as `net/core/`"
+NO_PACKAGE = "takes the folder of a package, such as `net/core`; no part of it is named like `v5`"
+NO_ASSIGNMENT = "takes a field and a value, such as `spec.replicas=3`"
+NO_PAIRS = "takes each value once, as `key=value`, in quotes where it contains spaces"
 NO_END = "takes an end time such as `until 2026-12-24 18:00` (UTC), or `for 2h`"
 
-_PUSH = "and push the result to the branch"
-
 INSTEAD: Mapping[str, str] = {
-    "clone": "run `porchbot pkg get`, and push the result to a branch `drafts/<package>/<name>`",
-    "edit": "change the files, and push to a branch `drafts/<package>/<name>`",
-    "eval": f"run `porchbot fn eval` {_PUSH}",
-    "init": "run `porchbot pkg init`, and push the result to a branch `drafts/<package>/<name>`",
     "resume": "end a hold with `/unhold`",
     "rollback": "revert the merge in a new pull request",
-    "set": "change the field, and push to the branch",
-    "upgrade": f"run `porchbot pkg update` {_PUSH}",
 }
 """Words that people try because Porch or other bots have them, and what to do here instead."""
 

@@ -4,6 +4,7 @@ from typing import get_args
 
 import pytest
 
+from cadlib.package.files import Entry
 from lifecycle import names
 from lifecycle.actions import (
     Action,
@@ -17,7 +18,7 @@ from lifecycle.actions import (
     MakeRelease,
     Merge,
     OpenProposal,
-    PushLedger,
+    PushDraft,
     PushRender,
     PushUpdate,
     React,
@@ -73,12 +74,11 @@ PHRASES: list[tuple[Action, str]] = [
         "open a draft pull request for drafts/a: Add a",
     ),
     (
-        PushLedger(
+        PushDraft(
             head_ref="deletionProposed/net/core/v1",
             tip="",
             base=MERGE,
-            path=".porchbot/ledger/net/core.yaml",
-            data=b"",
+            files={".porchbot/ledger/net/core.yaml": Entry(b"")},
             message="",
             asked=1,
             asker="ann",

@@ -60,7 +60,8 @@ def everything(text: str) -> Iterator[Facts]:
     )
     for proposal in (base, unrendered, changed(base, draft=True), changed(base, closed=True)):
         yield facts(proposal, same_repository=False)
-    clash = UpdateConflict(**dict.fromkeys((f.name for f in fields(UpdateConflict)), text))
+    told = {f.name: text for f in fields(UpdateConflict) if f.name != "line"}
+    clash = UpdateConflict(**told, line=1)
     tagging = replace(CORE.tagging, clash=text)
     outdated = changed(
         base, base_ref=text, touched=(replace(touched, base="9" * 40, tagging=tagging),)

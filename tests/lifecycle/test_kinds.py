@@ -99,7 +99,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
     assert [each.KIND.name for each in get_args(Action)] == [
         "PushRender",
         "PushUpdate",
-        "PushLedger",
+        "PushDraft",
         "OpenProposal",
         "SetDraft",
         "SetLabels",

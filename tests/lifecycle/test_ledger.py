@@ -6,7 +6,7 @@ import pytest
 
 from cadlib import yaml
 from lifecycle.access import Role
-from lifecycle.actions import PushLedger, React, Reply
+from lifecycle.actions import PushDraft, React, Reply
 from lifecycle.decide import decide
 from lifecycle.facts.head import Facts
 from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState, PackageState, written
@@ -67,11 +67,11 @@ def asked(**more: object) -> Facts:
 
 def test_a_push_that_the_forge_does_not_show_yet_is_waited_for() -> None:
     """The short-cut refuses: the answer to a command that worked says that it did not."""
-    (push,) = (each for each in decide(asked()) if isinstance(each, PushLedger))
+    (push,) = (each for each in decide(asked()) if isinstance(each, PushDraft))
     assert push.asker == "approver (2)"
 
     late = decide(asked(head=Sha("e" * 40)))
-    assert not [each for each in late if isinstance(each, PushLedger | Reply)]
+    assert not [each for each in late if isinstance(each, PushDraft | Reply)]
     assert not [each for each in late if isinstance(each, React) and each.reaction.name == "DONE"]
 
 

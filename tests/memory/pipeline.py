@@ -7,7 +7,7 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.render import functions, merging, rendering, verdicts
 from bot.render.kept import CachingReader
-from bot.render.port import TreeFiles
+from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.renderer import CachingRenderer
 from bot.render.rendering import Made, NotRun
 from cadlib.diff.changes import Change, changes
@@ -16,8 +16,10 @@ from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.yaml.bulk import Bulk
 from fnrunner.contract.run import CALL, CallContext, Runner
+from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import MergedPackage
 from lifecycle.policy import Policy
+from tests.memory import drafts
 
 
 class PipelineMaker:
@@ -70,6 +72,21 @@ class PipelineMaker:
     ) -> MergedPackage:
         """As `Maker` has it."""
         return await self._offload(self._merge, trees, package, (base, ours, theirs))
+
+    async def call(self, package: str, wanted: FunctionCall) -> CallOutcome | NotRun:
+        """Run one function for a package."""
+        CALL.set(CallContext(package))
+        return await functions.called(self._runner, wanted.image, wanted.resources)
+
+    async def draft(
+        self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
+    ) -> MergedPackage:
+        """As `Maker` has it."""
+
+        async def call(wanted: FunctionCall) -> CallOutcome | NotRun:
+            return await self.call(request.package, wanted)
+
+        return await drafts.drafted(trees, request, sides, self._limits, fetch, call)
 
     def _merge(self, trees: TreeFiles, package: str, sides: Sequence[str]) -> MergedPackage:
         try:

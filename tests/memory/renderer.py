@@ -4,18 +4,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.render import merging, verdicts
-from bot.render.port import TreeFiles
+from bot.render.port import DraftSides, FetchPackage, TreeFiles
+from bot.render.rendering import NotRun
 from cadlib.diff import changes as diff
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
 from cadlib.images import resolve_image
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package.files import Entry, Files
-from cadlib.render.calls import Step
+from cadlib.render.calls import FunctionCall, Step
 from cadlib.render.pipeline import Rendered
+from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import GuardrailFunction, Policy
+from tests.memory import drafts
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,16 @@ class MemoryRenderer:
         except PackageError as error:
             return merging.unmerged(package, error)
         return merging.merge(package, *files)
+
+    async def drafted(
+        self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
+    ) -> MergedPackage:
+        """As `Renderer` has it; functions cannot be run alone."""
+
+        async def call(_called: FunctionCall) -> NotRun:
+            return NotRun("no function runs alone here")
+
+        return await drafts.drafted(trees, request, sides, self._limits, fetch, call)
 
     def forget(self, trees: Iterable[str]) -> None:
         """As `Renderer` has it."""

@@ -5,15 +5,19 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from bot.clock import Clock, Offload
-from bot.render.port import TreeFiles
+from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.renderer import CachingRenderer
-from bot.render.rendering import Made
+from bot.render.rendering import Made, NotRun
 from bot.render.stored import StoredVerdicts
 from bot.store.port import Store
 from cadlib.diff.changes import Change
+from cadlib.limits import DEFAULT
+from cadlib.render.calls import CallOutcome, FunctionCall
 from fnrunner.wire.client import Client
+from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import MergedPackage
 from lifecycle.policy import Policy
+from tests.memory import drafts
 from tests.memory.pipeline import PipelineMaker
 from tests.simulation.loop_thread import LoopThread
 
@@ -100,6 +104,16 @@ class BlockingMaker:
         """As `Maker` has it."""
         return self._thread.wait(self._maker.merge(trees, package, base, ours, theirs))
 
+    async def draft(
+        self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
+    ) -> MergedPackage:
+        """As `Maker` has it; what is fetched is fetched in the loop that asks."""
+
+        async def call(wanted: FunctionCall) -> CallOutcome | NotRun:
+            return self._thread.wait(self._maker.call(request.package, wanted))
+
+        return await drafts.drafted(trees, request, sides, DEFAULT, fetch, call)
+
 
 class SlowMaker:
     """A maker that lets simulated time pass before it renders.
@@ -116,6 +130,7 @@ class SlowMaker:
         self._maker = maker
         self.compare = maker.compare
         self.merge = maker.merge
+        self.draft = maker.draft
 
     async def make(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy

@@ -28,6 +28,9 @@ class FrameKind(IntEnum):
     NOT_RUN = 4  # the function cannot be run now, and why
     DROP = 5  # nobody waits for this any more
     MERGE = 6  # merge what two branches made of a package: the same, and the files of the other
+    DRAFT = 7  # make a draft: the values of `DraftWork`, and its files
+    FETCHED = 8  # a package that was asked for: commit, ref, and its files
+    NOT_FETCHED = 9  # it cannot be fetched, and why
     # From a worker
     CALL = 10  # run a function: its image, and the list of resources
     VERDICT = 11  # it, as `bot.render.encoded` has it; and whether it may leave memory
@@ -35,6 +38,7 @@ class FrameKind(IntEnum):
     DROPPED = 13
     MERGED = 15  # a merged package, as `bot.render.merging` has it
     BROKEN = 14  # a bug: its traceback
+    FETCH = 16  # fetch a package: repository, folder, ref
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -10,7 +11,8 @@ import structlog
 from bot import metrics, tracing
 from bot.clock import Offload, in_thread
 from bot.render import encoded, functions, merging, verdicts
-from bot.render.port import TreeFiles
+from bot.render.drafts import draft_inputs
+from bot.render.port import DraftSides, FetchPackage, TreeFiles
 from bot.render.rendering import Made, NotRun
 from bot.render.workers import requests
 from bot.render.workers.frames import Frame, FrameKind
@@ -21,14 +23,18 @@ from bot.render.workers.process import (
     WorkerEndedError,
     WorkerProcess,
 )
-from bot.render.workers.requests import RenderRequest
+from bot.render.workers.requests import DraftWork, RenderRequest
 from cadlib.diff.changes import Change
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, MIB, PackageLimits
+from cadlib.package.files import join
 from cadlib.render.calls import CallOutcome
+from cadlib.update.upstream import Fetched
 from fnrunner.contract.run import CALL, CallContext, Runner
+from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
+from lifecycle.messages import drafts as draft_texts
 from lifecycle.messages import findings as finding_texts
 from lifecycle.policy import Policy
 
@@ -130,6 +136,32 @@ class WorkerMaker:
             problem = finding_texts.no_process(str(error))
             return merging.unmerged(package, PackageError(Place(), problem, finding_texts.SMALLER))
 
+    async def draft(
+        self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
+    ) -> MergedPackage:
+        """As `Maker` has it; a package that takes too much is told so."""
+        CALL.set(CallContext(request.package))
+        try:
+            work = partial(self._to_draft, trees, request, sides)
+            frame = await self._asked(trees, request.package, work, fetch)
+            made = await self._offload(merging.read, bytes(frame.data))
+        except PackageError as error:
+            return MergedPackage(problem=draft_texts.problem(error))
+        except (OverLimitError, WorkerEndedError) as error:
+            log.warning("draft not made", package=request.package, error=str(error))
+            return MergedPackage(problem=draft_texts.problem(self._too_much(error)))
+        except FunctionsSlowError:
+            slow = finding_texts.functions_slow(self._function_seconds)
+            return MergedPackage(problem=draft_texts.problem(draft_texts.not_run(slow)))
+        except OSError as error:
+            problem = draft_texts.not_run(finding_texts.no_process(str(error)))
+            return MergedPackage(problem=draft_texts.problem(problem))
+        files = {join(request.package, path): entry for path, entry in made.files.items()}
+        return replace(made, files=files)
+
+    def _to_draft(self, trees: TreeFiles, request: DraftRequest, sides: DraftSides) -> DraftWork:
+        return DraftWork(request, draft_inputs(trees, sides, self._limits))
+
     def _to_merge(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
     ) -> RenderRequest:
@@ -139,13 +171,17 @@ class WorkerMaker:
         return RenderRequest(package, here, was, None, self._limits, there)
 
     async def _asked(
-        self, trees: TreeFiles, package: str, read: Callable[[], RenderRequest]
+        self,
+        trees: TreeFiles,
+        package: str,
+        read: Callable[[], RenderRequest | DraftWork],
+        fetch: FetchPackage | None = None,
     ) -> Frame:
         for left in reversed(range(_TRIES)):
             try:
                 async with self._workers.turn(trees.name, package) as worker:
                     request = await self._offload(read)
-                    return await self._told(worker, request)
+                    return await self._told(worker, request, fetch)
             except WorkerEndedError as error:
                 if error.over_memory or not left:
                     raise
@@ -161,7 +197,12 @@ class WorkerMaker:
         files, was = verdicts.read(read, tree, origin)
         return RenderRequest(package, files, was, policy, self._limits)
 
-    async def _told(self, worker: WorkerProcess, request: RenderRequest) -> Frame:
+    async def _told(
+        self,
+        worker: WorkerProcess,
+        request: RenderRequest | DraftWork,
+        fetch: FetchPackage | None,
+    ) -> Frame:
         """Send a request, and what its functions come to, until the worker has an answer."""
         await worker.send(*await self._offload(request.frame))
         del request
@@ -182,6 +223,12 @@ class WorkerMaker:
                     await worker.send(
                         answer.kind, answer.values, len(answer.data), (bytes(answer.data),)
                     )
+                case FrameKind.FETCH if fetch is not None:
+                    try:
+                        got: Fetched | PackageError = await fetch(requests.read_fetch(frame))
+                    except PackageError as error:
+                        got = error
+                    await worker.send(*await self._offload(requests.fetched, got))
                 case FrameKind.BROKEN:
                     raise RendererBrokenError(bytes(frame.data).decode(errors="replace"))
                 case _:

@@ -2,8 +2,8 @@
 
 import json
 import pickle
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bot.render import encoded
@@ -14,6 +14,9 @@ from cadlib.errors import PackageError
 from cadlib.limits import PackageLimits
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import CallOutcome, FunctionCall
+from cadlib.update.upstream import Fetch, Fetched
+from lifecycle.drafting.make import DraftInputs
+from lifecycle.facts.drafts import DraftRequest
 from lifecycle.policy import Policy
 
 _PART: Final = 1024 * 1024  # bytes sent at once
@@ -60,15 +63,81 @@ class RenderRequest:
         """Read it, in the worker: the bot is trusted."""
         values = pickle.loads(frame.values)  # noqa: S301
         package, files, before, policy, limits, theirs, sizes = values
-        blobs, begin = [], 0
-        for size in sizes:
-            blobs.append(bytes(frame.data[begin : begin + size]))
-            begin += size
+        blobs = _blobs(frame, sizes)
         was: Before = (
             PackageError(*before) if isinstance(before, tuple) else _unlisted(before, blobs)
         )
         other = None if theirs is None else _unlisted(theirs, blobs)
         return cls(package, _unlisted(files, blobs), was, policy, limits, other)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftWork:
+    """A draft to make.
+
+    Attributes:
+        request: What is asked for.
+        inputs: What it is made from.
+    """
+
+    request: DraftRequest
+    inputs: DraftInputs
+
+    def frame(self) -> tuple[FrameKind, bytes, int, Iterator[bytes]]:
+        """Its kind, its values, and how many bytes follow in parts."""
+        blobs: dict[bytes, int] = {}
+        sides = [_listed(files, blobs) for files in (self.inputs.here, self.inputs.revision)]
+        sizes = [len(blob) for blob in blobs]
+        bare = replace(self.inputs, here={}, revision={})
+        values = pickle.dumps((self.request, bare, sides, sizes))
+        return FrameKind.DRAFT, values, sum(sizes), _parts(blobs)
+
+    @classmethod
+    def of(cls, frame: Frame) -> "DraftWork":
+        """Read it, in the worker: the bot is trusted."""
+        request, bare, sides, sizes = pickle.loads(frame.values)  # noqa: S301
+        blobs = _blobs(frame, sizes)
+        here, revision = (_unlisted(listed, blobs) for listed in sides)
+        return cls(request, replace(bare, here=here, revision=revision))
+
+
+def fetch(wanted: Fetch) -> Frame:
+    """A package to fetch."""
+    told = json.dumps([wanted.repo, wanted.directory, wanted.ref])
+    return Frame(FrameKind.FETCH, told.encode())
+
+
+def read_fetch(frame: Frame) -> Fetch:
+    """Read which package is to be fetched.
+
+    Raises:
+        ValueError: It is none.
+    """
+    found: Any = json.loads(frame.values)
+    if not isinstance(found, list) or [type(each) for each in found] != [str, str, str]:
+        raise ValueError("what is to be fetched is no text")
+    return Fetch(*found)
+
+
+def fetched(came: Fetched | PackageError) -> tuple[FrameKind, bytes, int, Iterator[bytes]]:
+    """What was fetched, or why nothing was: kind, values, and how many bytes follow in parts."""
+    if isinstance(came, PackageError):
+        told = pickle.dumps((came.place, came.problem, came.fix))
+        return FrameKind.NOT_FETCHED, told, 0, iter(())
+    blobs: dict[bytes, int] = {}
+    files = _listed(came.files, blobs)
+    sizes = [len(blob) for blob in blobs]
+    values = pickle.dumps((came.commit, came.ref, files, sizes))
+    return FrameKind.FETCHED, values, sum(sizes), _parts(blobs)
+
+
+def read_fetched(frame: Frame) -> Fetched | PackageError:
+    """Read what was fetched, in the worker: the bot is trusted."""
+    values = pickle.loads(frame.values)  # noqa: S301
+    if frame.kind is FrameKind.NOT_FETCHED:
+        return PackageError(*values)
+    commit, ref, files, sizes = values
+    return Fetched(_unlisted(files, _blobs(frame, sizes)), commit, ref)
 
 
 _Listed = list[tuple[str, str, int]]
@@ -84,6 +153,15 @@ def _listed(files: Files, blobs: dict[bytes, int]) -> _Listed:
 
 def _unlisted(listed: _Listed, blobs: list[bytes]) -> Files:
     return {path: Entry(blobs[number], mode) for path, mode, number in listed}
+
+
+def _blobs(frame: Frame, sizes: Iterable[int]) -> list[bytes]:
+    """The blobs of a frame."""
+    found, begin = list[bytes](), 0
+    for size in sizes:
+        found.append(bytes(frame.data[begin : begin + size]))
+        begin += size
+    return found
 
 
 def _parts(blobs: Mapping[bytes, int]) -> Iterator[bytes]:

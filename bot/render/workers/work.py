@@ -11,11 +11,14 @@ from bot.render import encoded, merging, rendering
 from bot.render.kept import CachingReader
 from bot.render.workers import frames, requests
 from bot.render.workers.frames import OUT_OF_MEMORY, Frame, FrameKind
-from bot.render.workers.requests import RenderRequest
+from bot.render.workers.requests import DraftWork, RenderRequest
 from cadlib.diff.changes import Change, changes
 from cadlib.errors import PackageError
-from cadlib.render.calls import CallOutcome
+from cadlib.render.calls import CallOutcome, FunctionCall
+from cadlib.update.upstream import Fetch
 from cadlib.yaml.bulk import Bulk
+from lifecycle.drafting.make import DraftSteps, make
+from lifecycle.messages.drafts import not_run
 from lifecycle.policy import Policy
 
 
@@ -38,6 +41,8 @@ def serve(connection: socket.socket) -> None:
 def _answer(connection: socket.socket, frame: Frame, bulk: Bulk) -> Frame:
     if frame.kind is FrameKind.DROP:  # it crossed the answer
         return Frame(FrameKind.DROPPED)
+    if frame.kind is FrameKind.DRAFT:
+        return _drafted(connection, DraftWork.of(frame))
     request = RenderRequest.of(frame)
     del frame
     if request.theirs is not None and not isinstance(request.before, PackageError):
@@ -74,3 +79,32 @@ def _rendered(
             steps.close()
             return Frame(FrameKind.DROPPED)
         came = requests.read_outcome(frame, call.resources)
+
+
+def _drafted(connection: socket.socket, work: DraftWork) -> Frame:
+    """Make a draft; the bot fetches what it needs, and has functions run."""
+    steps = make(work.request, work.inputs)
+    try:
+        need = next(steps)
+        while True:
+            asks = requests.fetch(need) if isinstance(need, Fetch) else requests.call(need)
+            frames.send(connection, asks)
+            frame = frames.receive(connection)
+            if frame is None:
+                raise ConnectionResetError
+            if frame.kind is FrameKind.DROP:
+                steps.close()
+                return Frame(FrameKind.DROPPED)
+            need = _answered(steps, need, frame)
+    except StopIteration as done:
+        return Frame(FrameKind.MERGED, b"", merging.write(done.value))
+
+
+def _answered(steps: DraftSteps, need: Fetch | FunctionCall, frame: Frame) -> Fetch | FunctionCall:
+    if isinstance(need, Fetch):
+        fetched = requests.read_fetched(frame)
+        return steps.throw(fetched) if isinstance(fetched, PackageError) else steps.send(fetched)
+    came = requests.read_outcome(frame, need.resources)
+    if isinstance(came, rendering.NotRun):
+        return steps.throw(not_run(came.reason))
+    return steps.send(came)

@@ -6,8 +6,9 @@ request where they ask, and counts as an author of the one that is opened.
 
 from dataclasses import dataclass, replace
 
+from cadlib.package.files import Entry
 from lifecycle import authors
-from lifecycle.actions import OpenProposal, PushLedger
+from lifecycle.actions import OpenProposal, PushDraft
 from lifecycle.commands.grammar import RevisionTarget
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.facts.proposal import Proposal
@@ -101,12 +102,11 @@ def _whole(
     data = None if state.broken else written(state.file, state.package, missing)
     if data is None or facts.head is None:
         return response.refuse(texts.unlisted(state))
-    push = PushLedger(
+    push = PushDraft(
         head_ref=facts.head_ref,
         tip=facts.head,
         base=facts.head,
-        path=state.path,
-        data=data,
+        files={state.path: Entry(data)},
         message=texts.with_package(state),
         asked=request.asked,
         asker=authors.spelled(request.comment.author),
@@ -178,12 +178,11 @@ def _propose(
     if data is None:
         return response.refuse(texts.broken(word, state))
     asker = request.comment.author
-    push = PushLedger(
+    push = PushDraft(
         head_ref=there.branch,
         tip=there.tip,
         base=state.base,
-        path=state.path,
-        data=data,
+        files={state.path: Entry(data)},
         message=texts.title(state, entry),
         asked=request.asked,
         asker=authors.spelled(asker),

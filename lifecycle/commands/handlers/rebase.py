@@ -2,20 +2,26 @@
 
 from dataclasses import dataclass, replace
 
+from lifecycle.commands.handlers import drafts
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.messages import answers
+from lifecycle.messages import drafts as draft_texts
 from lifecycle.messages import updates as texts
 
 
 @dataclass(frozen=True, slots=True)
 class RebaseCommand:
-    """Merge the base branch into the head, where nothing conflicts."""
+    """Merge the base branch into the head; or the package goes `onto` another upstream."""
+
+    onto: str = ""
 
 
 def rebase(
-    request: CommandRequest, response: CommandResponse, _command: RebaseCommand
+    request: CommandRequest, response: CommandResponse, command: RebaseCommand
 ) -> CommandResponse:
     """Ask for the merge commit, or tell why there is none."""
+    if command.onto:
+        return _onto(request, response, command.onto)
     facts, p, asked = request.facts, response.proposal, request.asked
     base_ref = p.place.base_ref
     if not facts.same_repository:
@@ -32,3 +38,11 @@ def rebase(
     if not p.update.possible:
         return response.refuse(texts.impossible(p.update, base_ref))
     return replace(response.say(texts.updated(p)), update_asked=asked)
+
+
+def _onto(request: CommandRequest, response: CommandResponse, upstream: str) -> CommandResponse:
+    """Replay what was changed here on another upstream."""
+    wanted = drafts.rebased(response.proposal, upstream)
+    if wanted is None:
+        return response.refuse(draft_texts.which("rebase", drafts.about(response.proposal)))
+    return drafts.make(request, response, "rebase", wanted)

@@ -1,0 +1,268 @@
+"""Works out the drafts that somebody asks for, and how their branches stand.
+
+What a request comes to is made from the branch as it is: nothing is left where that has it already.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bot.clock import Offload
+from bot.forges.port import Forge, ListedProposal
+from bot.git.port import History, Scope, Signature
+from bot.look.fetching import Fetcher
+from bot.look.reader import MirrorReader
+from bot.render.port import DraftSides, Renderer
+from bot.store.port import LookProposals
+from cadlib.package.files import REGULAR, Entry, upwards
+from cadlib.update.upstream import Fetch, Fetched
+from lifecycle import names
+from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, tokens
+from lifecycle.facts.head import PushRefusal
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.whole import Whole
+from lifecycle.ledger import ProposedState
+from lifecycle.messages import drafts as texts
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy, Policy, RenderMode, Root
+
+MOST_OURS = 50
+"""Commits of ours that one draft may have behind each other and still be begun anew."""
+
+_SCRATCH = Signature("porchbot", "porchbot@localhost")
+"""Who a commit is by that is looked at and never pushed."""
+
+_NEVER = datetime.fromtimestamp(0, UTC)
+
+
+class Drafts:
+    """Reads what the drafts come to that somebody asks for in one repository.
+
+    Args:
+        forge: Where their pull requests are.
+        fetcher: Fetches their branches.
+        renderer: Makes and renders their files.
+        proposals: Why pushes were refused.
+        offload: Where git is read.
+    """
+
+    def __init__(
+        self,
+        forge: Forge,
+        fetcher: Fetcher,
+        renderer: Renderer,
+        proposals: LookProposals,
+        offload: Offload,
+    ) -> None:
+        self._forge = forge
+        self._fetcher = fetcher
+        self._renderer = renderer
+        self._proposals = proposals
+        self._offload = offload
+
+    async def read(
+        self,
+        reader: MirrorReader,
+        proposal: Proposal,
+        head_ref: str,
+        asked: Sequence[DraftRequest],
+        since: float,
+    ) -> dict[DraftRequest, DraftState]:
+        """Work out what is asked for under a pull request, or on the dashboard issue.
+
+        Args:
+            reader: Reads git.
+            proposal: Where it is asked for; `whole` is told.
+            head_ref: Its head branch; "" for the dashboard issue.
+            asked: What is asked for.
+            since: By the monotonic clock; what was fetched after that will do.
+        """
+        found = {}
+        for request in asked:
+            whole = proposal.whole
+            if whole is not None:
+                found[request] = await self._one(reader, proposal, whole, head_ref, request, since)
+        return found
+
+    async def _one(
+        self,
+        reader: MirrorReader,
+        proposal: Proposal,
+        whole: Whole,
+        head_ref: str,
+        request: DraftRequest,
+        since: float,
+    ) -> DraftState:
+        place = proposal.place
+        base_ref = place.base_ref if request.on_draft else _base(reader, whole, request.package)
+        branch = head_ref if request.on_draft else _branch(request, whole)
+        nowhere = DraftState(
+            request=request, base_ref=base_ref, there=ProposedState(branch=branch), start=Sha("")
+        )
+        if not base_ref:
+            return _failed(nowhere, texts.unmanaged(request.package))
+        await self._fetcher.fetch(Scope(frozenset({base_ref, branch})), since)
+        base = await self._offload(reader.git.ref, names.branch_ref(base_ref))
+        if base is None:
+            return _failed(nowhere, texts.no_base(base_ref))
+        there, done = await self._branch_state(reader, branch, base)
+        on = there.tip if request.on_draft or there.number else base
+        state = replace(nowhere, there=there, start=Sha(on), done=done)
+        if not there.free and not there.number and not request.on_draft:
+            return state  # it may not be written to, whatever that would be
+        begins = request.kind in (DraftKind.INIT, DraftKind.CLONE, DraftKind.EDIT)
+        if there.number and begins:
+            return state
+        return await self._made(reader, whole, state, base, since)
+
+    async def _branch_state(
+        self, reader: MirrorReader, branch: str, base: Sha
+    ) -> tuple[ProposedState, frozenset[str]]:
+        me, ref = reader.repository_id, names.branch_ref(branch)
+        tip, free, done = await self._offload(_tip, reader, ref, base)
+        pulls = await self._forge.proposals_of(branch) if tip else ()
+        # What was forbidden at the tip, or at the base where there is no branch yet.
+        refused = PushRefusal("")
+        for at in (tip, base):
+            if at and not refused.reason:
+                refused = await self._proposals.push_refusal(me, ref, Sha(at)) or refused
+        number = next((p.number for p in pulls if _proposes(p, me.number, branch)), 0)
+        state = ProposedState(
+            branch=branch,
+            tip=tip,
+            free=free,
+            number=number,
+            refused=refused.reason,
+            asked=refused.asked,
+        )
+        return state, done
+
+    async def _made(
+        self, reader: MirrorReader, whole: Whole, state: DraftState, base: Sha, since: float
+    ) -> DraftState:
+        """The state with the files that the request comes to, rendered."""
+        git, request = reader.git, state.request
+        revision, version = "", ""
+        if request.kind is DraftKind.EDIT and request.revision:
+            version = f"v{request.revision}"
+            await self._fetcher.learn(reader.tags, {request.package}, since)
+            commit = await self._offload(reader.tags.commit, request.package, request.revision)
+            revision = await self._offload(git.package, commit or "", request.package)
+            if not revision:
+                return _failed(state, texts.no_revision(request.package, request.revision))
+        here = await self._offload(git.tree, state.start, request.package)
+        policy = whole.policy if isinstance(whole.policy, Policy) else Policy()
+        sides = DraftSides(here=here, revision=revision, allow=policy.allow)
+        made = await self._renderer.drafted(git, request, sides, self._fetch)
+        state = replace(state, made=made, version=version)
+        if made.problem:
+            return state
+        if made.files:
+            made = await self._rendered(reader, state, base)
+            state = replace(state, made=made)
+        pushed = await self._offload(_has, reader, state)
+        return replace(state, pushed=pushed)
+
+    async def _fetch(self, wanted: Fetch) -> Fetched:
+        raise texts.no_upstream()
+
+    async def _rendered(self, reader: MirrorReader, state: DraftState, base: Sha) -> MergedPackage:
+        """The files with their rendering, so that one commit holds both.
+
+        What cannot be rendered is pushed as it is: the checks of the pull request say why.
+        """
+        git, made = reader.git, state.made
+        rules = await self._offload(reader.rules, base, state.base_ref)
+        if isinstance(rules.policy, BrokenPolicy) or rules.policy.render is not RenderMode.COMMIT:
+            return made
+        scratch = await self._offload(_scratch, git, state)
+        unit = await self._offload(_unit, git, scratch, state.request.package)
+        tree = await self._offload(git.package, scratch, unit)
+        if not tree:
+            return made
+        origin = await self._offload(git.package, base, unit)
+        verdict = await self._renderer.verdict(git, unit, tree, origin, rules.policy)
+        if verdict.broken or not verdict.complete:
+            return made
+        files = dict(made.files)
+        for path, data in verdict.changes.items():
+            files[path] = await self._offload(_entry, git, scratch, path, data)
+        return replace(made, files=files)
+
+
+def _failed(state: DraftState, problem: str) -> DraftState:
+    return replace(state, made=MergedPackage(problem=problem))
+
+
+def _base(reader: MirrorReader, whole: Whole, package: str) -> str:
+    """The branch that a package is published on; "" where nobody looks after it."""
+    policy = whole.policy
+    roots = policy.roots if isinstance(policy, Policy) else ()
+    holding = [root for root in roots or (Root(),) if root.holds(package)]
+    if not holding:
+        return ""
+    root = max(holding, key=lambda each: len(each.directory))
+    return reader.default_branch if root.branch is None else root.branch
+
+
+def _branch(request: DraftRequest, whole: Whole) -> str:
+    """The branch of a draft, which is no folder of a package: no ref can be inside another."""
+    workspace = str(request.kind)
+    if request.kind is DraftKind.EDIT and request.revision:
+        workspace += f"-v{request.revision}"
+    folder = f"{request.package}/" if request.package else ""
+    while any(f"{each}/".startswith(f"{folder}{workspace}/") for each in whole.packages):
+        workspace += "-draft"
+    return f"{names.DRAFTS}{folder}{workspace}"
+
+
+def _tip(reader: MirrorReader, ref: str, base: Sha) -> tuple[str, bool, frozenset[str]]:
+    """What a branch names, whether nothing of others is lost when it moves, and what we did there.
+
+    Only what we made on top of the base branch may be begun anew.
+    """
+    git = reader.git
+    tip = git.ref(ref)
+    if tip is None:
+        return "", True, frozenset()
+    below, done = tip, set[str]()
+    for _ in range(MOST_OURS):
+        if git.contains(base, below) or not reader.made_by_us(below):
+            break
+        commit = git.commit(below)
+        done |= tokens(commit.message)
+        below = commit.parents[0]
+    return tip, git.contains(base, below), frozenset(done)
+
+
+def _proposes(pull: ListedProposal, repository: int, branch: str) -> bool:
+    return pull.open and (pull.head_repository, pull.head_ref) == (repository, branch)
+
+
+def _has(reader: MirrorReader, state: DraftState) -> bool:
+    """Whether the branch has exactly what is wanted, in a commit of ours on the same one."""
+    tip = state.there.tip
+    if not tip or not reader.made_by_us(tip):
+        return False
+    commit = reader.git.commit(tip)
+    if commit.parents[0] != state.start:
+        return False
+    return commit.tree == reader.git.commit(_scratch(reader.git, state)).tree
+
+
+def _scratch(git: History, state: DraftState) -> Sha:
+    """A commit with the files of the draft, that no ref names."""
+    return git.write_commit(state.start, state.made.files, _SCRATCH, _NEVER, lambda _: "scratch\n")
+
+
+def _unit(git: History, commit: Sha, package: str) -> str:
+    """The outermost package around a package, which is rendered as one."""
+    around = [*upwards(package)] if package else [""]
+    return next((each for each in reversed(around) if git.package(commit, each)), package)
+
+
+def _entry(git: History, commit: Sha, path: str, data: bytes | None) -> Entry | None:
+    """What rendering makes of a file; its mode stays."""
+    mode = git.entry(commit, path).partition(" ")[0]
+    return None if data is None else Entry(data, mode or REGULAR)

@@ -1,0 +1,311 @@
+"""Arguments of the commands that make drafts: options, upstreams, folders, fields and values."""
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from lifecycle import names
+from lifecycle.commands.grammar import (
+    BLANKS,
+    MOST_ARGUMENT,
+    MOST_REASON,
+    RevisionName,
+    RevisionTarget,
+    TakenArgument,
+    WrongArgument,
+)
+from lifecycle.messages import parsing as texts
+
+MOST_PAIRS = 50
+"""Keys and values of one function's configuration."""
+
+LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An optional argument that may stand anywhere, as `--word value`; "" where it is left out.
+
+    Attributes:
+        name: As in `Argument`.
+        word: Its name as people write it, without dashes.
+        shown: What it takes, for people.
+    """
+
+    name: str
+    word: str
+    shown: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return f"[--{self.word} <{self.shown}>]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take it out of wherever it stands."""
+        found = re.search(rf"(?:^|(?<=[ \t]))--{self.word}(?:=|[ \t]+|$)(\S*)[ \t]*", text)
+        if found is None:
+            return TakenArgument("", text)
+        if not found[1] or len(found[1]) > MOST_ARGUMENT:
+            return WrongArgument(texts.missing(f"{self.shown} behind `--{self.word}`"))
+        return TakenArgument(found[1], _without(text, found))
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """An optional argument without a value that may stand anywhere, as `--word`.
+
+    Attributes:
+        name: As in `Argument`.
+        word: Its name as people write it, without dashes.
+    """
+
+    name: str
+    word: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return f"[--{self.word}]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take it out of wherever it stands."""
+        found = re.search(rf"(?:^|(?<=[ \t]))--{self.word}(?:[ \t]+|$)", text)
+        if found is None:
+            return TakenArgument(False, text)
+        return TakenArgument(True, _without(text, found))
+
+
+def _without(text: str, found: re.Match[str]) -> str:
+    return (text[: found.start()] + text[found.end() :]).strip(BLANKS)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word without blanks; there has to be one.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return f"<{self.name}>"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the first word."""
+        word, _, rest = text.partition(" ")
+        if not word:
+            return WrongArgument(texts.missing(self.name))
+        if len(word) > MOST_REASON:
+            return WrongArgument(texts.too_long(MOST_REASON))
+        return TakenArgument(word, rest.strip(BLANKS))
+
+
+@dataclass(frozen=True, slots=True)
+class PackagePath:
+    """The folder of a package, "." for the top of the repository; there has to be one.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return f"<{self.name}>"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the first word."""
+        word, _, rest = text.partition(" ")
+        if not word:
+            return WrongArgument(texts.missing(self.name))
+        path = package_path(word)
+        if path is None or len(word) > MOST_ARGUMENT:
+            return WrongArgument(texts.NO_PACKAGE)
+        return TakenArgument(path, rest.strip(BLANKS))
+
+
+def package_path(text: str) -> str | None:
+    """Return the path of a package as somebody writes it, "" for "."; None where it is none."""
+    path = text.removeprefix("./").rstrip("/")
+    if path == "." or text == "./":
+        return ""
+    parts = path.split("/")
+    refused = {"", ".", ".."}.intersection(parts) or any(p.lower() == ".git" for p in parts)
+    if refused or names.fault(names.tag_ref(f"{path}/v1")) or names.looks_like_revision(parts[-1]):
+        return None
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeTarget:
+    """What to upgrade, and to what: "[<package>] [v<N>|latest]", or "<package>@v<N>".
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "[<package>] [v<N> | latest]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take one or two words."""
+        package, revision, words = None, 0, text.split()
+        if words and not _is_version(words[0]):
+            package, at, version = words.pop(0).rpartition("@")
+            package, version = (package, version) if at else (version, "")
+            words = [version, *words] if version else words
+            path = package_path(package)
+            if path is None:
+                return WrongArgument(texts.NO_PACKAGE)
+            package = path
+        if words:
+            version = words.pop(0)
+            if not _is_version(version):
+                return WrongArgument(texts.no_revision())
+            revision = 0 if version == LATEST else int(version.removeprefix("v"))
+        return TakenArgument(RevisionTarget(package, revision), " ".join(words))
+
+
+def _is_version(word: str) -> bool:
+    return word == LATEST or names.looks_like_revision(word)
+
+
+@dataclass(frozen=True, slots=True)
+class EditTarget:
+    """A package, or one of its revisions: "<package>[@v<N>]", "v<N>" where the package is clear.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "<package>[@v<N>]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the first word."""
+        if not text:
+            return WrongArgument(texts.missing("package"))
+        return RevisionName(self.name, whole=True).take(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Onto:
+    """An optional argument: `onto <upstream>`; "" where it is left out.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "[onto <upstream>]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take both words."""
+        word, _, rest = text.partition(" ")
+        return (
+            Word("upstream").take(rest.strip(BLANKS)) if word == "onto" else TakenArgument("", text)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """A field or setter of a resource, and a value for it.
+
+    Attributes:
+        resource: "Kind/name"; "" where none is named.
+        field: Path of the field, or the setter's name.
+        value: As written; all text up to the end of the line.
+    """
+
+    resource: str
+    field: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`[<Kind>/<name>] <field or setter>=<value>`.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "[<Kind>/<name>] <field>=<value>"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take all of it."""
+        if len(text) > MOST_REASON:
+            return WrongArgument(texts.too_long(MOST_REASON))
+        first, _, rest = text.partition(" ")
+        resource = ""
+        if _equals(first) < 0 and first.count("/") == 1 and rest:
+            resource, text = first, rest.strip(BLANKS)
+        at = _equals(text)
+        field = text[:at].strip(BLANKS)
+        if at < 1 or not field or re.search(r"[ \t]", re.sub(r"\[[^\]]*\]", "", field)):
+            return WrongArgument(texts.NO_ASSIGNMENT)
+        return TakenArgument(FieldValue(resource, field, text[at + 1 :].strip(BLANKS)), "")
+
+
+def _equals(text: str) -> int:
+    """Where the first equals sign outside of brackets is; -1 for none."""
+    depth = 0
+    for at, char in enumerate(text):
+        depth += (char == "[") - (char == "]")
+        if char == "=" and depth <= 0:
+            return at
+    return -1
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """`key=value` as often as wanted, values in quotes where they hold blanks.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "[<key>=<value> ...]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take all of it."""
+        if len(text) > MOST_REASON:
+            return WrongArgument(texts.too_long(MOST_REASON))
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            return WrongArgument(texts.NO_PAIRS)
+        pairs = tuple((key, value) for key, _, value in (word.partition("=") for word in words))
+        wrong = any("=" not in word or word.startswith("=") for word in words)
+        if wrong or len({key for key, _ in pairs}) != len(pairs) or len(pairs) > MOST_PAIRS:
+            return WrongArgument(texts.NO_PAIRS)
+        return TakenArgument(pairs, "")

@@ -1,0 +1,226 @@
+"""Commands that make a draft, or change the one that they stand under.
+
+Asking is no approving: whoever asks counts as an author of what comes of it, and it is approved as
+any other change. A command given again comes to the same pull request: what it makes is worked out
+from the branch as it is, and what is there already is said.
+"""
+
+from dataclasses import dataclass, replace
+
+from lifecycle import authors
+from lifecycle.actions import OpenProposal, PushDraft
+from lifecycle.commands.draft_grammar import FieldValue
+from lifecycle.commands.grammar import RevisionTarget
+from lifecycle.commands.spec import CommandRequest, CommandResponse
+from lifecycle.facts.drafts import MOST_DRAFTS, ON_DRAFT, DraftKind, DraftRequest, DraftState, token
+from lifecycle.facts.proposal import Proposal
+from lifecycle.messages import drafts as texts
+from lifecycle.records import trailer
+
+
+@dataclass(frozen=True, slots=True)
+class InitCommand:
+    """Begin a package."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloneCommand:
+    """Get a package from an upstream."""
+
+    upstream: str
+    path: str
+    strategy: str = ""
+    propose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EditCommand:
+    """Begin a draft of a package, as it is or as a revision was."""
+
+    target: RevisionTarget
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeCommand:
+    """Merge what is new in the upstream; revision 0 is the newest."""
+
+    target: RevisionTarget
+    strategy: str = ""
+    propose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EvalCommand:
+    """Run one function on a package; `package` may be empty."""
+
+    function: str
+    config: tuple[tuple[str, str], ...] = ()
+    package: str = ""
+    propose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetCommand:
+    """Change a field or setter of a package; `package` may be empty."""
+
+    change: FieldValue
+    package: str = ""
+    propose: bool = False
+
+
+DraftCommand = InitCommand | CloneCommand | EditCommand | UpgradeCommand | EvalCommand | SetCommand
+
+
+def about(proposal: Proposal) -> list[str]:
+    """Return the packages that a pull request is about, those that it removes left out."""
+    return sorted(t.package for t in proposal.content.touched if not t.removed)
+
+
+def request_of(proposal: Proposal, command: DraftCommand) -> DraftRequest | None:
+    """Return what a command asks for; None where nobody can tell of which package."""
+    package = _package(proposal, command)
+    if package is None:
+        return None
+    return _request(command, package, proposal)
+
+
+def _package(proposal: Proposal, command: DraftCommand) -> str | None:
+    match command:
+        case InitCommand(path=path) | CloneCommand(path=path):
+            return path
+        case EditCommand(target=target) | UpgradeCommand(target=target):
+            named = target.package
+        case EvalCommand(package=package) | SetCommand(package=package):
+            named = {"": None, ".": ""}.get(package, package.removeprefix("./").strip("/"))
+    there = about(proposal)
+    return there[0] if named is None and len(there) == 1 else named
+
+
+def _request(command: DraftCommand, package: str, proposal: Proposal) -> DraftRequest:
+    match command:
+        case InitCommand():
+            found = DraftRequest(kind=DraftKind.INIT, package=package)
+        case CloneCommand(upstream=upstream, strategy=strategy, propose=ready):
+            found = DraftRequest(
+                kind=DraftKind.CLONE,
+                package=package,
+                upstream=upstream,
+                strategy=strategy,
+                ready=ready,
+            )
+        case EditCommand(target=target):
+            found = DraftRequest(kind=DraftKind.EDIT, package=package, revision=target.revision)
+        case UpgradeCommand(target=target, strategy=strategy, propose=ready):
+            found = DraftRequest(
+                kind=DraftKind.UPGRADE,
+                package=package,
+                revision=target.revision,
+                strategy=strategy,
+                ready=ready,
+            )
+        case EvalCommand(function=function, config=config, propose=ready):
+            found = DraftRequest(
+                kind=DraftKind.EVAL, package=package, function=function, config=config, ready=ready
+            )
+        case SetCommand(change=change, propose=ready):
+            found = DraftRequest(
+                kind=DraftKind.SET,
+                package=package,
+                resource=change.resource,
+                field=change.field,
+                value=change.value,
+                ready=ready,
+            )
+    here = not proposal.place.closed and found.kind in ON_DRAFT and package in about(proposal)
+    return replace(found, on_draft=here)
+
+
+def rebased(proposal: Proposal, upstream: str) -> DraftRequest | None:
+    """Return what `/rebase onto` asks for; None where nobody can tell of which package."""
+    there = about(proposal)
+    if len(there) != 1:
+        return None
+    here = not proposal.place.closed
+    return DraftRequest(kind=DraftKind.REBASE, package=there[0], upstream=upstream, on_draft=here)
+
+
+def folders(
+    _request: CommandRequest, response: CommandResponse, command: DraftCommand
+) -> tuple[str, ...]:
+    """Return the package that a command is about."""
+    package = _package(response.proposal, command)
+    return tuple(about(response.proposal)) if package is None else (package,)
+
+
+def draft(
+    request: CommandRequest, response: CommandResponse, command: DraftCommand
+) -> CommandResponse:
+    """Make the draft, or change the one that is there; say where, or why not."""
+    p = response.proposal
+    word = request.table.row(command).word
+    wanted = request_of(p, command)
+    if wanted is None:
+        return response.refuse(texts.which(word, about(p)))
+    return make(request, response, word, wanted)
+
+
+def make(
+    request: CommandRequest, response: CommandResponse, word: str, wanted: DraftRequest
+) -> CommandResponse:
+    """Make what was worked out; say where it is, or why it is not."""
+    facts, p = request.facts, response.proposal
+    if wanted.on_draft and not facts.may_push:
+        return response.refuse(texts.not_pushable(word))
+    state = p.drafts.get(wanted)
+    if state is None:
+        return response.refuse(texts.too_many(word, MOST_DRAFTS))
+    if state.made.problem:
+        return response.refuse(texts.not_made(word, state.made.problem))
+    there = state.there
+    if there.refused and there.asked >= request.asked:
+        return response.refuse(texts.push_refused(word, there))
+    if not (there.free or there.number or wanted.on_draft):
+        return response.refuse(texts.taken(word, there))
+    if wanted.on_draft and p.place.head != facts.head:
+        # The forge shows a push later than git does, ours as well: what is missing is not known.
+        return replace(response, waits=True)
+    done, changes = token(request.asked, wanted) in state.done, bool(state.made.files)
+    if done and wanted.on_draft:
+        return response.say(texts.committed_here(state))
+    if there.number and (done or not changes):
+        return response.say(texts.opened(state))
+    if wanted.on_draft or there.number:
+        if not changes:
+            return response.say(texts.unchanged(word, state))
+        return _with(response, _push(request, state))
+    if not changes and not state.pushed and wanted.kind is not DraftKind.EDIT:
+        return response.say(texts.unchanged(word, state))
+    opened = OpenProposal(
+        head_ref=there.branch,
+        base_ref=state.base_ref,
+        title=texts.title(state),
+        body=texts.body(state, request.comment.author.login, p.place.number),
+        draft=not wanted.ready,
+    )
+    return _with(response, *(() if state.pushed else (_push(request, state),)), opened)
+
+
+def _with(response: CommandResponse, *effects: PushDraft | OpenProposal) -> CommandResponse:
+    return replace(response, effects=(*response.effects, *effects), waits=True)
+
+
+def _push(request: CommandRequest, state: DraftState) -> PushDraft:
+    there, wanted = state.there, state.request
+    workspace = there.branch.rpartition("/")[2]
+    text = trailer(wanted.package, workspace, None, {"type": str(wanted.kind)})
+    return PushDraft(
+        head_ref=there.branch,
+        tip=there.tip,
+        base=state.start,
+        files=state.made.files,
+        message=texts.commit_message(state, request.asked, text),
+        asked=request.asked,
+        asker=authors.spelled(request.comment.author),
+    )

@@ -1,0 +1,225 @@
+"""The files of a draft, as a generator: whoever drives it fetches packages and runs functions.
+
+Source: docs/design.md, "Upstream and downstream"; kpt's commands of the same names.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar, assert_never
+
+from cadlib.errors import PackageError
+from cadlib.kptfile import edit as kptfile_edit
+from cadlib.kptfile.reader import GitRef, PipelineFunction
+from cadlib.limits import DEFAULT, PackageLimits
+from cadlib.merge.conflicts import Conflict, ConflictPolicy, short
+from cadlib.package import files as packages
+from cadlib.package.files import KPTFILE, Entry, Files
+from cadlib.render import context
+from cadlib.render.calls import CallOutcome, FunctionCall
+from cadlib.render.evaluate import evaluate
+from cadlib.render.functions import Options, from_texts
+from cadlib.update import get, init
+from cadlib.update.packages import update
+from cadlib.update.upstream import STRATEGIES, Fetch, Fetched, ProgressMessage, read_kptfile
+from lifecycle.drafting.fields import set_value
+from lifecycle.facts.drafts import DraftKind, DraftRequest
+from lifecycle.facts.update import MOST_CONFLICTS, MergedPackage, UpdateConflict
+from lifecycle.messages import drafts as texts
+
+T = TypeVar("T")
+
+_MOST_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftInputs:
+    """What a draft is made from.
+
+    Attributes:
+        here: The package as it is; empty where there is none.
+        revision: Of `EDIT`, the package as it was published.
+        upstream: Of `CLONE` and `REBASE`, where the upstream is.
+        ref: Of `UPGRADE`, the ref to go to; "" for the one that the Kptfile names.
+        context: Path of the package where its context file is to tell it, as in a repository that
+            is deployed from; None where it has none.
+        allow: Which functions may run, as in a policy.
+        limits: For packages.
+    """
+
+    here: Files = field(default_factory=dict)
+    revision: Files = field(default_factory=dict)
+    upstream: GitRef | None = None
+    ref: str = ""
+    context: str | None = None
+    allow: tuple[tuple[str, ...], ...] = ()
+    limits: PackageLimits = DEFAULT
+
+
+DraftSteps: TypeAlias = Generator[Fetch | FunctionCall, Fetched | CallOutcome, MergedPackage]
+"""Yields what it needs, one thing at a time, and is sent that; `PackageError` is thrown into it
+where there is none."""
+
+
+def make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
+    """Make the files of a draft.
+
+    Args:
+        request: What is asked for.
+        inputs: What it is made from.
+
+    Returns:
+        The files that differ from `inputs.here`, by path in the package, and the conflicts. Where
+        nothing can be made it tells the problem, and no files.
+    """
+    try:
+        return (yield from _make(request, inputs))
+    except PackageError as error:
+        return MergedPackage(problem=texts.problem(error))
+
+
+def _make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
+    here = inputs.here
+    name = packages.name(request.package) or "root"
+    match request.kind:
+        case DraftKind.INIT:
+            _absent(here)
+            return _differing(here, init.files(name, description=init.DESCRIPTION))
+        case DraftKind.CLONE:
+            _absent(here)
+            return _differing(here, (yield from _cloned(request, inputs, name)))
+        case DraftKind.EDIT:
+            return _differing(here, inputs.revision or here)
+        case DraftKind.UPGRADE | DraftKind.REBASE:
+            return (yield from _updated(request, inputs, name))
+        case DraftKind.EVAL:
+            return (yield from _evaluated(request, inputs))
+        case DraftKind.SET:
+            changed = set_value(here, request.resource, request.field, request.value)
+            return MergedPackage(files=changed)
+        case _:
+            assert_never(request.kind)
+
+
+def _absent(here: Files) -> None:
+    if KPTFILE in here:
+        raise texts.there_already()
+
+
+def _differing(here: Files, wanted: Mapping[str, Entry]) -> MergedPackage:
+    gone: dict[str, Entry | None] = {path: None for path in here if path not in wanted}
+    new = {path: entry for path, entry in wanted.items() if here.get(path) != entry}
+    return MergedPackage(files={**gone, **new})
+
+
+def _fetching(
+    steps: Generator[Fetch | ProgressMessage, Fetched | None, T],
+) -> Generator[Fetch | FunctionCall, Fetched | CallOutcome, T]:
+    """Drive steps of `cadlib.update`: what they tell people is not for a conversation."""
+    answer: Fetched | None = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        came = (yield step) if isinstance(step, Fetch) else None
+        answer = came if isinstance(came, Fetched) else None
+
+
+def _cloned(
+    request: DraftRequest, inputs: DraftInputs, name: str
+) -> Generator[Fetch | FunctionCall, Fetched | CallOutcome, Mapping[str, Entry]]:
+    if inputs.upstream is None:
+        raise texts.no_upstream()
+    strategy = _strategy(request)
+    limits = inputs.limits
+    steps = get.get(inputs.upstream, name=name, strategy=strategy or STRATEGIES[0], limits=limits)
+    got = yield from _fetching(steps)
+    files: dict[str, Entry | None] = dict(got.files)
+    if inputs.context is not None:
+        files |= context.added(got.files, inputs.context)
+    return {path: entry for path, entry in files.items() if entry is not None}
+
+
+def _updated(request: DraftRequest, inputs: DraftInputs, name: str) -> DraftSteps:
+    """Merge what the upstream is now, or another one, into the package."""
+    here = inputs.here
+    kptfile = read_kptfile(here)
+    if kptfile is None or kptfile.upstream is None or kptfile.upstream_lock is None:
+        raise texts.not_cloned()
+    strategy = _strategy(request)
+    local = dict(here)
+    if inputs.upstream is not None:
+        kept = strategy or kptfile.update_strategy or STRATEGIES[0]
+        data = kptfile_edit.set_upstream(here[KPTFILE].data, inputs.upstream, kept)
+        local[KPTFILE] = Entry(data, here[KPTFILE].mode)
+    steps = update(
+        local,
+        name=name,
+        ref=inputs.ref,
+        strategy=strategy,
+        policy=ConflictPolicy.UPSTREAM,
+        limits=inputs.limits,
+    )
+    came = yield from _fetching(steps)
+    after: dict[str, Entry] = {}
+    for path, entry in {**local, **came.changes}.items():
+        if entry is not None:
+            after[path] = entry
+    found = _differing(here, after)
+    conflicts = tuple(conflict(request.package, each) for each in came.conflicts[:MOST_CONFLICTS])
+    return replace(found, conflicts=conflicts, more=max(0, len(came.conflicts) - MOST_CONFLICTS))
+
+
+def conflict(package: str, found: Conflict) -> UpdateConflict:
+    """A conflict of an update, by its path in the repository; long texts are cut."""
+    return UpdateConflict(
+        path=packages.join(package, found.path),
+        resource=found.resource[:_MOST_TEXT],
+        field=found.field[:_MOST_TEXT],
+        base=short(found.base),
+        ours=short(found.ours),
+        theirs=short(found.theirs),
+        reason=found.reason[:_MOST_TEXT],
+        line=found.line or 0,
+        chosen=found.chosen,
+    )
+
+
+def _evaluated(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
+    """Run one function on the package."""
+    function = PipelineFunction(image=request.function)
+    config = from_texts(dict(request.config)) if request.config else None
+    options = Options(allow=inputs.allow)
+    came = yield from _calling(
+        evaluate(inputs.here, function, config, limits=inputs.limits, options=options)
+    )
+    if came.failed:
+        raise came.error or texts.function_failed(request.function, came.steps)
+    files: dict[str, Entry | None] = {}
+    for path, data in came.changes.items():
+        mode = inputs.here[path].mode if path in inputs.here else packages.REGULAR
+        files[path] = None if data is None else Entry(data, mode)
+    return MergedPackage(files=files)
+
+
+def _calling(
+    steps: Generator[FunctionCall, CallOutcome, T],
+) -> Generator[Fetch | FunctionCall, Fetched | CallOutcome, T]:
+    """Drive steps that only run functions."""
+    try:
+        call = next(steps)
+        while True:
+            came = yield call
+            if not isinstance(came, CallOutcome):
+                raise TypeError("a call is answered with its outcome")
+            call = steps.send(came)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
+def _strategy(request: DraftRequest) -> str:
+    if request.strategy and request.strategy not in STRATEGIES:
+        raise texts.unknown_strategy(request.strategy, STRATEGIES)
+    return request.strategy

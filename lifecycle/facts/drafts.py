@@ -1,0 +1,115 @@
+"""Drafts that somebody asks the bot to make: what is asked for, and how it stands."""
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lifecycle.facts.update import MergedPackage
+from lifecycle.ledger import ProposedState
+from lifecycle.names import Sha
+
+MOST_DRAFTS = 5
+"""Drafts that one look works out because comments ask for them; the others follow."""
+
+
+class DraftKind(StrEnum):
+    """What a draft does to its package; the name of the command, and of the task in its trailer."""
+
+    INIT = "init"
+    """Begin a package, as `kpt pkg init` does."""
+    CLONE = "clone"
+    """Get a package from an upstream, as `kpt pkg get` does."""
+    EDIT = "edit"
+    """Begin a draft of what was published."""
+    UPGRADE = "upgrade"
+    """Merge what is new in the upstream, as `kpt pkg update` does."""
+    REBASE = "rebase"
+    """Replay what was changed here on another upstream."""
+    EVAL = "eval"
+    """Run one function, as `kpt fn eval` does."""
+    SET = "set"
+    """Change one field, or one setter."""
+
+
+ON_DRAFT = frozenset({DraftKind.UPGRADE, DraftKind.REBASE, DraftKind.EVAL, DraftKind.SET})
+"""What changes the draft that it is asked for in, if that touches the package."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftRequest:
+    """What somebody asks for.
+
+    Attributes:
+        kind: What is to be done.
+        package: Path of the package; "" for one at the root.
+        revision: Of `EDIT`, the revision to begin from, and of `UPGRADE`, the one to go to; 0 for
+            the newest.
+        upstream: Of `CLONE` and `REBASE`, the upstream as somebody wrote it.
+        strategy: Of `CLONE` and `UPGRADE`, how to merge; "" for what the Kptfile says.
+        function: Of `EVAL`, the image.
+        config: Of `EVAL`, keys and values of its configuration.
+        resource: Of `SET`, "Kind/name" of the resource; "" for any.
+        field: Of `SET`, the path of the field, or the name of a setter.
+        value: Of `SET`, what it is to be, as written.
+        ready: The pull request is to be proposed at once, and no draft.
+        on_draft: It changes the branch on whose pull request it is asked for.
+    """
+
+    kind: DraftKind
+    package: str
+    revision: int = 0
+    upstream: str = ""
+    strategy: str = ""
+    function: str = ""
+    config: tuple[tuple[str, str], ...] = ()
+    resource: str = ""
+    field: str = ""
+    value: str = ""
+    ready: bool = False
+    on_draft: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftState:
+    """What a request comes to, and how the branch stands that it goes to.
+
+    Attributes:
+        request: What is asked for.
+        base_ref: The branch that its pull request is to be merged into.
+        there: The branch, and its open pull request.
+        start: The commit that the new one stands on.
+        made: The files that differ from `start`, by path in the repository, the rendering among
+            them; the conflicts, and why nothing can be made.
+        pushed: The branch has exactly that already: only its pull request may be missing.
+        done: Tokens of the requests that commits of ours on the branch were made for (`token`).
+        version: What it was made from or goes to, for people, such as "v3"; "" for nothing.
+    """
+
+    request: DraftRequest
+    base_ref: str
+    there: ProposedState
+    start: Sha
+    made: MergedPackage = field(default_factory=MergedPackage)
+    pushed: bool = False
+    done: frozenset[str] = frozenset()
+    version: str = ""
+
+
+_MARK = "Porchbot-Request"
+_TOKEN = re.compile(rf"^{_MARK}: ([0-9a-f]{{16}})$", re.MULTILINE)
+
+
+def token(asked: int, request: DraftRequest) -> str:
+    """Return what tells a request of one comment from all others: 16 hex digits."""
+    return hashlib.sha256(f"{asked} {request!r}".encode()).hexdigest()[:16]
+
+
+def token_line(asked: int, request: DraftRequest) -> str:
+    """Return the line of a commit's message that tells which request it was made for."""
+    return f"{_MARK}: {token(asked, request)}"
+
+
+def tokens(message: str) -> frozenset[str]:
+    """Return the tokens in the message of a commit of ours."""
+    return frozenset(_TOKEN.findall(message))

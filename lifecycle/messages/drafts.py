@@ -1,0 +1,313 @@
+"""Texts of `/init`, `/clone`, `/edit`, `/upgrade`, `/rebase onto`, `/eval` and `/set`.
+
+What is wrong with a request is a `PackageError` where files are made, and an answer after that.
+"""
+
+from collections.abc import Sequence
+
+from cadlib.errors import PackageError, Place
+from cadlib.package.files import KPTFILE
+from cadlib.render.calls import Step
+from lifecycle.facts.drafts import DraftKind, DraftState, token_line
+from lifecycle.facts.update import UpdateConflict
+from lifecycle.ledger import ProposedState
+from lifecycle.messages.markdown import (
+    MOST_LISTED,
+    code,
+    committed,
+    name,
+    names,
+    number,
+    one_line,
+    person,
+    place,
+    quote,
+    typed,
+)
+from lifecycle.terms import kept
+
+_SHOWN = 10
+"""Places that an answer lists."""
+
+
+# --- what is wrong with a request -----------------------------------------------------------------
+
+
+def problem(error: PackageError) -> str:
+    """What is wrong with a package, as a sentence with what to do, without its full stop."""
+    where = "" if error.place == Place() else f"{error.place}: "
+    return f"{where}{error.problem}. {error.fix}"
+
+
+def there_already() -> PackageError:
+    """A package is there already."""
+    return PackageError(
+        Place(KPTFILE), "there is a package in this folder already", "Name another folder"
+    )
+
+
+def no_upstream() -> PackageError:
+    """The upstream could not be read."""
+    return PackageError(
+        Place(), "the upstream could not be read", "Check its address, and comment again"
+    )
+
+
+def not_cloned() -> PackageError:
+    """The package has no upstream."""
+    return PackageError(
+        Place(KPTFILE, field="upstream"),
+        "the package has no upstream, or none that was ever fetched",
+        "Clone a package with `/clone`, or write `upstream` and `upstreamLock` into the Kptfile",
+    )
+
+
+def unknown_strategy(given: str, known: Sequence[str]) -> PackageError:
+    """There is no such strategy."""
+    return PackageError(
+        Place(), f'there is no update strategy "{given}"', f"Use one of: {', '.join(known)}"
+    )
+
+
+def function_failed(image: str, steps: Sequence[Step]) -> PackageError:
+    """A function failed, and said why."""
+    said = [str(each.get("message", "")) for step in steps for each in step.said]
+    why = "; ".join(one for one in said if one) or "it gave no reason"
+    return PackageError(
+        Place(), f"{image} failed: {why[:300]}", "Check the function and its configuration"
+    )
+
+
+def not_run(reason: str) -> PackageError:
+    """A function cannot be run now."""
+    return PackageError(
+        Place(), f"the function cannot be run now: {reason[:300]}", "Comment again later"
+    )
+
+
+def no_place(field: str, resource: str) -> PackageError:
+    """No field and no setter of that name."""
+    where = f"no resource {resource}" if resource else f"no setter and no field {field}"
+    return PackageError(
+        Place(),
+        f"the package has {where}",
+        "Check the spelling, or name the resource: /set Kind/name path=value",
+    )
+
+
+def several_places(field: str, places: Sequence[str]) -> PackageError:
+    """Several places fit."""
+    more = f", and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    return PackageError(
+        Place(),
+        f"{field} stands in {len(places)} places: {', '.join(places[:_SHOWN])}{more}",
+        "Name the resource: /set Kind/name path=value",
+    )
+
+
+def no_scalar(file: str) -> PackageError:
+    """The field holds more than one value."""
+    return PackageError(
+        Place(file), "the field holds a mapping or a list", "Name a field inside it"
+    )
+
+
+def no_field(file: str) -> PackageError:
+    """Nothing can stand at that path."""
+    return PackageError(
+        Place(file), "the path leads through a value that has no such part", "Check the path"
+    )
+
+
+def no_value(file: str, why: str) -> PackageError:
+    """The value is no YAML."""
+    return PackageError(Place(file), f"the value cannot be read: {why}", "Put it in quotes")
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def which(word: str, packages: Sequence[str]) -> str:
+    """The answer where nobody can tell which package is meant."""
+    what = "none" if not packages else f"{len(packages)}: {names(packages)}"
+    return (
+        f"{_refused(word)}: the command names no package, and what it stands under is about {what}."
+        f" Add {typed('--package <path>')} to it."
+    )
+
+
+def unmanaged(package: str) -> str:
+    """The package is in no folder that the bot looks after."""
+    return (
+        f"{one_line(package)} is in none of the folders that .porchbot.yaml lists under `packages`."
+        " Name a folder inside one of them"
+    )
+
+
+def no_base(branch: str) -> str:
+    """The branch that the package is published on is not there."""
+    return (
+        f"the package is published on the branch {one_line(branch)}, which does not exist. Push it,"
+        " or change `packages` in .porchbot.yaml"
+    )
+
+
+def too_many(word: str, most: int) -> str:
+    """The answer where comments ask for more drafts than one look works out."""
+    return (
+        f"{_refused(word)}: at most {most} drafts are made at a time. Comment {typed(word)} again"
+        " once the others are there."
+    )
+
+
+def no_revision(package: str, revision: int) -> str:
+    """There is no such revision."""
+    shown = one_line(package) or "the root package"
+    return f"{shown} has no revision v{revision}. `git tag --list` shows all revisions"
+
+
+def not_made(word: str, why: str) -> str:
+    """The files cannot be made."""
+    return f"{_refused(word)}: {one_line(why).rstrip('.')}."
+
+
+def taken(word: str, there: ProposedState) -> str:
+    """The branch holds what the bot did not make, and no pull request proposes it."""
+    return (
+        f"{_refused(word)}: the branch {code(there.branch)} holds commits that the bot did not"
+        " make, and has no open pull request. Open one for it, or delete it if nobody needs it,"
+        " and comment again."
+    )
+
+
+def push_refused(word: str, there: ProposedState) -> str:
+    """A rule of the forge forbids the push."""
+    return (
+        f"{_refused(word)}: the forge refuses a push to {code(there.branch)}:"
+        f" {quote(there.refused)} Let an administrator allow the bot to push there, and comment"
+        " again."
+    )
+
+
+def not_pushable(word: str) -> str:
+    """The bot may not write to the branch of the pull request."""
+    return (
+        f"{_refused(word)}: the bot may not push to the branch of this pull request. Comment it"
+        " under one whose branch is in this repository, or on the dashboard issue."
+    )
+
+
+def unchanged(word: str, state: DraftState) -> str:
+    """There is nothing to change."""
+    at = f" at {code(state.version)}" if state.version else ""
+    package = name(state.request.package)
+    return f"{code('/' + word)}: nothing to change; {package} is{at} like that already."
+
+
+def committed_here(state: DraftState) -> str:
+    """It was committed to the branch of the pull request."""
+    return f"committed to this branch: {title(state)}.{_conflicted(state)}"
+
+
+def opened(state: DraftState) -> str:
+    """The draft is there."""
+    return f"{place(state.there.number)}: {title(state)}.{_conflicted(state)}"
+
+
+def _conflicted(state: DraftState) -> str:
+    count = len(state.made.conflicts) + state.made.more
+    if not count:
+        return ""
+    return (
+        f" {number(count, 'conflict')}: both sides changed the same, and upstream's value was"
+        " taken; they are listed in its description."
+    )
+
+
+_VERBS = {
+    DraftKind.INIT: "Begin",
+    DraftKind.CLONE: "Clone",
+    DraftKind.EDIT: "Edit",
+    DraftKind.UPGRADE: "Upgrade",
+    DraftKind.REBASE: "Rebase",
+    DraftKind.EVAL: "Run",
+    DraftKind.SET: "Set",
+}
+
+
+def title(state: DraftState) -> str:
+    """Title of the pull request, and first line of its commit."""
+    return committed(_title(state))[:200]
+
+
+def _title(state: DraftState) -> str:
+    request = state.request
+    package, verb = one_line(request.package) or "root package", _VERBS[request.kind]
+    match request.kind:
+        case DraftKind.CLONE | DraftKind.REBASE:
+            word = "from" if request.kind is DraftKind.CLONE else "onto"
+            return f"{verb} {package} {word} {one_line(request.upstream)}"
+        case DraftKind.UPGRADE:
+            return f"{verb} {package} to {state.version or 'the newest upstream'}"
+        case DraftKind.EVAL:
+            return f"{verb} {one_line(request.function)} on {package}"
+        case DraftKind.SET:
+            where = f"{one_line(request.resource)} " if request.resource else ""
+            return (
+                f"{verb} {where}{one_line(request.field)} to {one_line(request.value)} in {package}"
+            )
+        case _:
+            return f"{verb} {package}{f' {state.version}' if state.version else ''}"
+
+
+def commit_message(state: DraftState, asked: int, trailer: str) -> str:
+    """Message of the commit.
+
+    Args:
+        state: What was made.
+        asked: Number of the comment that asked for it.
+        trailer: As Porch writes it.
+    """
+    return f"{title(state)}\n\n{token_line(asked, state.request)}\n\n{kept(trailer)}"
+
+
+def body(state: DraftState, asker: str, where: int) -> str:
+    """Text of the pull request.
+
+    Args:
+        state: What was made.
+        asker: Login of whoever asked.
+        where: Number of the pull request or issue where they did.
+    """
+    ready = "" if state.request.ready else " Comment `/propose` once it is ready."
+    lines = [
+        f"{title(state)}, asked for by {person(asker)} in {place(where)}.",
+        "",
+        f"Push to this branch to change it further.{ready} Comment `/help` for all commands.",
+    ]
+    conflicts = state.made.conflicts
+    if conflicts:
+        count = len(conflicts) + state.made.more
+        lines += [
+            "",
+            f"**{number(count, 'conflict')}.** Both sides changed the same; what was taken stands"
+            " at the end of each line. Change what should be otherwise.",
+            "",
+            *(f"- {_conflict(each)}" for each in conflicts[:MOST_LISTED]),
+        ]
+        left = count - min(len(conflicts), MOST_LISTED)
+        lines += [f"- and {left} more"] if left else []
+    return "\n".join(lines)
+
+
+def _conflict(found: UpdateConflict) -> str:
+    place_ = f"{found.path}:{found.line}" if found.line else found.path
+    where = " ".join(code(part) for part in (place_, found.resource, found.field) if part)
+    if not found.field:
+        return f"{where}: {one_line(found.reason)}"
+    values = f"base {code(found.base)}, here {code(found.ours)}, upstream {code(found.theirs)}"
+    return f"{where}: {values}; {found.chosen or 'none'} is taken"
+
+
+def _refused(word: str) -> str:
+    return f"{code('/' + word)} refused"
