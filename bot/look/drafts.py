@@ -165,7 +165,7 @@ class Drafts:
         return replace(state, pushed=pushed)
 
     async def _fetch(self, wanted: Fetch) -> Fetched:
-        raise texts.no_upstream()
+        raise texts.no_upstream(wanted.repo)
 
     async def _rendered(self, reader: MirrorReader, state: DraftState, base: Sha) -> MergedPackage:
         """The files with their rendering, so that one commit holds both.

@@ -1,6 +1,6 @@
 """The files of a draft, as a generator: whoever drives it fetches packages and runs functions.
 
-Source: docs/design.md, "Upstream and downstream"; kpt's commands of the same names.
+Source: ADR 57 (docs/adr/0057-drafts-made-on-request.md); kpt's commands of the same names.
 """
 
 from collections.abc import Generator, Mapping
@@ -130,7 +130,7 @@ def _cloned(
     request: DraftRequest, inputs: DraftInputs, name: str
 ) -> Generator[Fetch | FunctionCall, Fetched | CallOutcome, Mapping[str, Entry]]:
     if inputs.upstream is None:
-        raise texts.no_upstream()
+        raise texts.no_upstream(request.upstream)
     strategy = _strategy(request)
     limits = inputs.limits
     steps = get.get(inputs.upstream, name=name, strategy=strategy or STRATEGIES[0], limits=limits)
@@ -211,9 +211,7 @@ def _calling(
         call = next(steps)
         while True:
             came = yield call
-            if not isinstance(came, CallOutcome):
-                raise TypeError("a call is answered with its outcome")
-            call = steps.send(came)
+            call = steps.send(came if isinstance(came, CallOutcome) else CallOutcome())
     except StopIteration as done:
         result: T = done.value
         return result

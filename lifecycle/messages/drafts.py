@@ -46,10 +46,10 @@ def there_already() -> PackageError:
     )
 
 
-def no_upstream() -> PackageError:
+def no_upstream(address: str) -> PackageError:
     """The upstream could not be read."""
     return PackageError(
-        Place(), "the upstream could not be read", "Check its address, and comment again"
+        Place(), f"the upstream {address} could not be read", "Check its address, and comment again"
     )
 
 
@@ -132,7 +132,7 @@ def which(word: str, packages: Sequence[str]) -> str:
     what = "none" if not packages else f"{len(packages)}: {names(packages)}"
     return (
         f"{_refused(word)}: the command names no package, and what it stands under is about {what}."
-        f" Add {typed('--package <path>')} to it."
+        f" Write {typed(f'{word} <package>' if word == 'upgrade' else f'{word} --package <path>')}."
     )
 
 
@@ -168,7 +168,7 @@ def no_revision(package: str, revision: int) -> str:
 
 def not_made(word: str, why: str) -> str:
     """The files cannot be made."""
-    return f"{_refused(word)}: {one_line(why).rstrip('.')}."
+    return f"{_refused(word)}: {one_line(why).rstrip('.')}. Then comment {typed(word)} again."
 
 
 def taken(word: str, there: ProposedState) -> str:

@@ -57,6 +57,12 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "freeze": ("MA", "MA"),
     "thaw": ("MA", "MA"),
     "override": ("", "WMA"),  # as who approves, where nothing else is said
+    "init": WRITE,
+    "clone": WRITE,
+    "edit": WRITE,
+    "upgrade": WRITE,
+    "set": WRITE,
+    "eval": WRITE,
     "delete": ("", "WMA"),  # asking is no approving: see test_doors
     "deprecate": ("", "WMA"),
     "diff": READ,

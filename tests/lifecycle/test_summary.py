@@ -129,10 +129,21 @@ def test_help_lists_what_this_person_can_do_here() -> None:
         "- `/unapprove`, `/remove-approve`: remove your own approval\n"
         "- `/reject [reason]`: turn this proposal back into a draft\n"
         "- `/render`, `/rerender`: render again, and commit the result where the bot may push\n"
-        "- `/rebase`: merge the base branch into this branch, packages field by field\n"
+        "- `/rebase [onto <upstream>]`: merge the base branch into this branch, packages field by"
+        " field; or replay a package on another upstream\n"
         "- `/check`, `/recheck`: check again from scratch\n"
         "- `/hold [reason]`: prevent this from being published\n"
         "- `/unhold`, `/remove-hold`: end the hold\n"
+        "- `/init <path>`: open a draft with a new package\n"
+        "- `/clone [--strategy <name>] [--propose] <upstream> <path>`: open a draft with a package"
+        " from an upstream, `<repository>/<path>@v<N>` or `<git URL>//<path>@<ref>`\n"
+        "- `/edit <package>[@v<N>]`: open a draft of a package, as it is or as a revision was\n"
+        "- `/upgrade [--strategy <name>] [--propose] [<package>] [v<N> | latest]`: merge what is"
+        " new in the upstream of a package, field by field\n"
+        "- `/set [--package <path>] [--propose] [<Kind>/<name>] <field>=<value>`: change a field or"
+        " a setter of a package\n"
+        "- `/eval [--package <path>] [--propose] <function> [<key>=<value> ...]`: run a function on"
+        " a package, once\n"
         "- `/diff [v<N>]`: list the changes field by field, here or since a revision\n"
         "- `/why [field]`: list what is still missing\n"
         "- `/help`: show this list\n\n"
@@ -161,7 +172,20 @@ def test_help_leaves_out_what_means_nothing_here() -> None:
     asked = changed(PROPOSAL, comments=(said(AUTHOR, "/help"),))
 
     assert re.findall(r"`/(\w+)", _answer(merged, APPROVER, "/help")) == [
-        *("freeze", "thaw", "delete", "deprecate", "why", "help")
+        *(
+            "freeze",
+            "thaw",
+            "init",
+            "clone",
+            "edit",
+            "upgrade",
+            "set",
+            "eval",
+            "delete",
+            "deprecate",
+            "why",
+            "help",
+        )
     ]
     (reply,) = [a for a in decide(replace(fork, proposals=(asked,))) if isinstance(a, Reply)]
     assert set(TABLE.words) - set(re.findall(r"`/(\w+)", reply.body)) == {"render", "rebase"}

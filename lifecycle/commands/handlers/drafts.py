@@ -29,10 +29,10 @@ class InitCommand:
 class CloneCommand:
     """Get a package from an upstream."""
 
+    strategy: str
+    propose: bool
     upstream: str
     path: str
-    strategy: str = ""
-    propose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +46,28 @@ class EditCommand:
 class UpgradeCommand:
     """Merge what is new in the upstream; revision 0 is the newest."""
 
+    strategy: str
+    propose: bool
     target: RevisionTarget
-    strategy: str = ""
-    propose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class EvalCommand:
     """Run one function on a package; `package` may be empty."""
 
+    package: str
+    propose: bool
     function: str
-    config: tuple[tuple[str, str], ...] = ()
-    package: str = ""
-    propose: bool = False
+    config: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetCommand:
     """Change a field or setter of a package; `package` may be empty."""
 
+    package: str
+    propose: bool
     change: FieldValue
-    package: str = ""
-    propose: bool = False
 
 
 DraftCommand = InitCommand | CloneCommand | EditCommand | UpgradeCommand | EvalCommand | SetCommand

@@ -66,6 +66,12 @@ STAGES: dict[str, str] = {
     "freeze": "DPMUC",
     "thaw": "DPMUC",
     "override": "PM",
+    "init": "DPMUC",
+    "clone": "DPMUC",
+    "edit": "DPMUC",
+    "upgrade": "DPMUC",
+    "set": "DPMUC",
+    "eval": "DPMUC",
     "delete": "DPMUC",
     "deprecate": "DPMUC",
     "diff": "DPM",
@@ -75,6 +81,11 @@ STAGES: dict[str, str] = {
 NEEDED = {
     "freeze": " a reason",
     "override": " freeze a reason",
+    "init": " net/new",
+    "clone": " acme/base/net@v1 net/new",
+    "edit": " net/core",
+    "set": " spec.replicas=3",
+    "eval": " set-labels:v0.2 a=b",
     "delete": " net/core@v1",
     "deprecate": " net/core@v1 a reason",
 }
@@ -164,8 +175,8 @@ def test_arguments_are_fields_of_the_class(row: CommandSpec[Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Upgrade:
-    """`/upgrade [strategy] [version] key=value…`, as it may come."""
+class Promote:
+    """`/promote [strategy] [version] key=value…`, as it may come."""
 
     strategy: str
     version: str
@@ -206,8 +217,8 @@ class Pairs:
         return TakenArgument(tuple((key, value) for key, _, value in pairs), "")
 
 
-def _upgrade(
-    request: CommandRequest, response: CommandResponse, command: Upgrade
+def _promote(
+    request: CommandRequest, response: CommandResponse, command: Promote
 ) -> CommandResponse:
     return response.say(f"comment {request.comment.id}: {command}")
 
@@ -216,12 +227,12 @@ EXTENDED = Table(
     [
         *TABLE.rows,
         CommandSpec(
-            word="upgrade",
-            command=Upgrade,
+            word="promote",
+            command=Promote,
             arguments=(Option("strategy"), OptionalWord("version"), Pairs("settings")),
             stages=frozenset({Stage.PROPOSED}),
             action=AccessAction.HOLD,
-            handler=_upgrade,
+            handler=_promote,
             help="bring it up to a newer version",
             pushes=True,
         ),
@@ -231,29 +242,29 @@ EXTENDED = Table(
 
 def test_a_command_is_one_row_and_one_function() -> None:
     """Short-cut refused: a second list of words, stages, rights or handlers, to be kept in step."""
-    body = "/upgrade v3 --strategy fast-forward replicas=3 name=a"
-    command = Upgrade("fast-forward", "v3", (("replicas", "3"), ("name", "a")))
+    body = "/promote v3 --strategy fast-forward replicas=3 name=a"
+    command = Promote("fast-forward", "v3", (("replicas", "3"), ("name", "a")))
 
     assert parse(body, table=EXTENDED) == ParsedComment((command,))
-    assert parse("/upgarde", table=EXTENDED).problems[0].text().endswith("`/upgrade`?")
-    assert parse("/upgrade v3 x", table=EXTENDED).problems == (
-        Malformed("upgrade", "takes settings as `key=value`"),
+    assert parse("/prmoote", table=EXTENDED).problems[0].text().endswith("`/promote`?")
+    assert parse("/promote v3 x", table=EXTENDED).problems == (
+        Malformed("promote", "takes settings as `key=value`"),
     )
     assert ask(EXTENDED, PROPOSAL, APPROVER, body) == (
         f"@approver comment 100: {command}",
         Reaction.DONE,
     )
     assert ask(EXTENDED, PROPOSALS[Stage.DRAFT], APPROVER, body) == (
-        "@approver `/upgrade` is for proposals, and this is a draft. Comment `/propose` first.",
+        "@approver `/promote` is for proposals, and this is a draft. Comment `/propose` first.",
         Reaction.REFUSED,
     )
     assert ask(EXTENDED, PROPOSAL, OUTSIDER, body) == (
-        "@outsider `/upgrade` refused: it takes being the author or write access, and you have"
+        "@outsider `/promote` refused: it takes being the author or write access, and you have"
         " read access. Ask somebody who may do it.",
         Reaction.REFUSED,
     )
     row = (
-        "- `/upgrade [--strategy <strategy>] [version] key=value…`: bring it up to a newer version"
+        "- `/promote [--strategy <strategy>] [version] key=value…`: bring it up to a newer version"
     )
     assert row in ask(EXTENDED, PROPOSAL, APPROVER, "/help")[0].splitlines()
     assert f"{row} (takes being the author or write access)" in (
@@ -274,7 +285,7 @@ def test_what_no_argument_takes_is_told() -> None:
 def test_two_rows_of_one_word_are_refused() -> None:
     """Fails when the second row quietly takes the place of the first."""
     row = TABLE.rows[0]
-    other = replace(row, command=Upgrade)
+    other = replace(row, command=Promote)
 
     with pytest.raises(ValueError, match="two commands have one word or one class"):
         Table([row, other])
