@@ -19,7 +19,9 @@ class Board:
         before = len(self.answers(answer))
         at_github(person).get_issue(1).create_comment(words)
         return wait_for(
-            f"an answer with {answer!r}", lambda: (self.answers(answer)[before:] or [None])[0], 60
+            f"an answer with {answer!r}",
+            lambda: next(iter(self.answers(answer)[before:]), None),
+            60,
         )
 
     def answers(self, words: str) -> list[str]:
