@@ -238,15 +238,31 @@ class Document:
         """
         if self.empty:
             return None
+        place, node = self._found(field)
+        if isinstance(node, Scalar) and node.end > node.start:
+            place = content_start(self.source.text, node)
+        return self.source.line(place)
+
+    def mark(self, field: FieldPath) -> tuple[int, int] | None:
+        """Return the line and the column, both from 1, where a field stands.
+
+        That is its key, or the item in a list. The nearest parent's where the field does not
+        exist. None for an empty document.
+        """
+        if self.empty:
+            return None
+        place, _ = self._found(field)
+        return self.source.line(place), place - self.source.line_start(place) + 1
+
+    def _found(self, field: FieldPath) -> tuple[int, Node]:
+        """Return where the nearest of a field and what is around it begins, and its node."""
         place, node = self.root.start, self.root
         for step in field:
             found = _child(node, step) or _merged(node, step)
             if found is None:
                 break
             place, node = found
-        if isinstance(node, Scalar) and node.end > node.start:
-            place = content_start(self.source.text, node)
-        return self.source.line(place)
+        return place, node
 
     def scalar(self, field: FieldPath) -> Scalar | None:
         """Return the scalar that a field is written as; None where no scalar is written."""

@@ -12,6 +12,7 @@ something that no command shows by itself, or not without a network, and go to t
 - `runtime`: names of images and tags (`base-name-and-tag`, `has-tag-or-digest`, `resolve-image`,
   `filter-sort-tags`); `github-url`, which would ask GitHub; `parse-dir-version*`, a folder and
   version before anything is fetched; `path-rel-to-root`; `sdk-process`.
+- `packagevariant`: what Porch's controllers ask of a cluster, as rules, packages and decisions.
 - `functions/…`: helper kinds of single functions (`pattern-values`, `path-match`, `helper`,
   `depends-on-substring`, `is-same-resource` and such), which run the function on values.
 """

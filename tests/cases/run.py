@@ -26,7 +26,7 @@ OWN = ROOT / "tests/cases/own"
 SHARED = (ROOT / "../shared/cases").resolve()
 DEVIATIONS = ROOT / "docs/deviations.md"
 
-NAMED = frozenset({"merge3", "update", "get", "render", "heal", "kio", "runtime"})
+NAMED = frozenset({"merge3", "update", "get", "render", "heal", "kio", "runtime", "packagevariant"})
 FUNCTIONS = "functions/"
 
 _ENTRY = re.compile(r"^#+ (D[0-9]+)\b", re.MULTILINE)

@@ -72,7 +72,7 @@ def test_a_handler_that_raises_has_failed(monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_nobody_runs_fails_in_a_named_corpus_and_waits_in_another() -> None:
     """The short-cut counts as waiting whatever it cannot run."""
     assert run.one(_case("merge3", "unheard-of")).verdict.outcome is Outcome.FAILED
-    assert run.one(_case("packagevariant")).verdict == waiting("packagevariant")
+    assert run.one(_case("unheard-of")).verdict == waiting("unheard-of")
     assert run.one(_case("functions/unheard-of")).verdict.outcome is Outcome.FAILED
 
 

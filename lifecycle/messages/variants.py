@@ -1,0 +1,259 @@
+"""Texts about variants: what is wrong with their files, and how each downstream stands."""
+
+from collections.abc import Iterable, Sequence
+
+from cadlib.errors import Place
+
+NO_MAPPING = ("the document is not a mapping", "Write a PackageVariant or a PackageVariantSet")
+NO_KEY = ("a requirement names no label", "Give it a `key`")
+NO_VALUES = (
+    "for 'in', 'notin' operators, values set can't be empty",
+    "List at least one of `values`",
+)
+VALUES = (
+    "values set must be empty for exists and does not exist",
+    "Leave `values` out",
+)
+
+
+def more_problems(count: int) -> tuple[str, str]:
+    """Say how many problems are not told."""
+    return f"the file has {count} more problems", "Fix those above first"
+
+
+def other_kind(version: str, kind: str) -> tuple[str, str]:
+    """Say that a document is no variant."""
+    return (
+        f"the document is of kind {kind} ({version})",
+        "Files of `variants` hold PackageVariants and PackageVariantSets only; move it elsewhere",
+    )
+
+
+def other_version(wanted: str) -> tuple[str, str]:
+    """Say that a document has another version."""
+    return "the version is not known", f"Write `apiVersion: {wanted}`"
+
+
+def bad_name(name: str) -> tuple[str, str]:
+    """Say that a variant has no usable name."""
+    if not name:
+        return "metadata.name: Required value: name is required", ""
+    return (
+        f'metadata.name: Invalid value: "{name}"',
+        "Use lower case letters, digits, `-` and `.`, a letter or digit first and last",
+    )
+
+
+def bad_revision(revision: int) -> tuple[str, str]:
+    """Say that no revision has such a number."""
+    return (
+        f"spec.upstream.revision: Invalid value: {revision}",
+        "Write the number of a revision, or -1 for the newest one",
+    )
+
+
+def bad_package(path: str, problem: str) -> tuple[str, str]:
+    """Say that no package can have such a path."""
+    return f"no package can be at {path!r}: {problem}", "Write the path of its folder"
+
+
+def names_itself(repo: str, package: str) -> tuple[str, str]:
+    """Say that a variant would be made from itself."""
+    return (
+        f"the downstream is the upstream itself: {package} in {repo}",
+        "Name another package, or another repository",
+    )
+
+
+def bad_annotation(key: str, text: str, known: Sequence[str]) -> tuple[str, str]:
+    """Say that an annotation of ours has no such value."""
+    return f"{key} cannot be {text!r}", f"Write {' or '.join(known)}"
+
+
+def unknown_annotation(key: str, known: Sequence[str]) -> tuple[str, str]:
+    """Say that there is no such annotation of ours."""
+    return f"the annotation {key} is unknown", f"Known are {' and '.join(known)}"
+
+
+def bad_operator(operator: str, known: Sequence[str]) -> tuple[str, str]:
+    """Say that a selector has no such operator."""
+    return f'"{operator}" is not a valid label selector operator', f"Write {', '.join(known)}"
+
+
+# --- rules that cannot be kept together -----------------------------------------------------------
+
+
+def set_upstream_missing(package: str, revision: int, repo: str) -> tuple[str, str]:
+    """Say that a set's upstream is not there, in Porch's words."""
+    named = f"'{package}/{revision}' in repo '{repo}'"
+    return f"could not find upstream package revision {named}", "Name a published revision"
+
+
+def too_many(name: str, most: int) -> tuple[str, str]:
+    """Say that a set chooses too much."""
+    return f"the set {name} chooses more than {most:,} packages", "Narrow its selectors"
+
+
+def no_template(target: int, downstream: str, text: str) -> tuple[str, str]:
+    """Say that a template gives nothing for a downstream; the text is Porch's."""
+    return f"spec.targets[{target}], for {downstream}: {text}", ""
+
+
+def set_meets_itself(name: str, downstream: str) -> tuple[str, str]:
+    """Say that two targets of a set want one package, and not the same of it."""
+    return (
+        f"two targets of the set {name} ask for different things of {downstream}",
+        "Let one of them choose it, or another path",
+    )
+
+
+def unknown_repository(name: str) -> tuple[str, str]:
+    """Say that the table of repositories has no such name."""
+    return f'repository "{name}" could not be loaded', "Add it to `repositories` of .porchbot.yaml"
+
+
+def same_name(name: str, others: Sequence[Place]) -> tuple[str, str]:
+    """Say that two rules have one name, by which their functions are told apart."""
+    return f"another variant is named {name} ({_some(map(str, others))})", "Give it another name"
+
+
+def same_downstream(downstream: str, others: Sequence[str]) -> tuple[str, str]:
+    """Say that two rules want one package."""
+    return (
+        f"two variants for one downstream, {downstream}: the other is {_some(others)}",
+        "Take one of them away",
+    )
+
+
+def inside_another(inner: str, outer: str) -> tuple[str, str]:
+    """Say that a downstream lies inside of another."""
+    return (
+        f"the downstream {inner} lies inside of another one, {outer}",
+        "Give one of them another path",
+    )
+
+
+def circle(downstreams: Sequence[str]) -> tuple[str, str]:
+    """Say that packages are made of one another in a circle."""
+    first = downstreams.index(min(downstreams))
+    return (
+        f"a package is made of itself: {_some([*downstreams[first:], *downstreams[:first]])}",
+        "Take one of these variants away",
+    )
+
+
+_SHOWN = 5
+
+
+def _some(names: Iterable[str]) -> str:
+    """List names; of many the first ones, and how many more there are."""
+    found = list(names)
+    more = [f"{len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    return ", ".join([*found[:_SHOWN], *more])
+
+
+# --- what a variant makes of a package; what stands in packages is in Porch's words ---------------
+
+NO_CONTEXT = (
+    '"package-context.yaml" not found',
+    "Make the repository one for deployments, or leave `packageContext` out",
+)
+NO_CONTEXT_DATA = ("the package context has no data field", "Give it `data`")
+FIX_POINTS = "Correct the annotations, or give the resources different names"
+FIX_OBJECTS = "Write resources in it, or another ending in its name"
+NO_INJECTORS = "no injectors defined"
+NO_SECRETS = "Secrets are never injected"
+NOTHING_SELECTED = "no resource matched any injection selector for this injection point"
+
+
+def no_context_in(name: str) -> tuple[str, str]:
+    """Say that the file of the package context holds another thing."""
+    return (
+        f'"package-context.yaml" does not contain resource named "{name}"',
+        "Let porchbot make it: remove the file",
+    )
+
+
+def no_objects(path: str, reason: str) -> str:
+    """Say that a file holds what is no object."""
+    return f"{path}: failed to extract objects: {reason}"
+
+
+def bad_point(path: str, name: str, annotation: str, value: str) -> str:
+    """Say that a resource asks for injection in a way that nobody knows."""
+    return f'{path}: {name} has invalid "{annotation}" annotation value of "{value}"'
+
+
+def same_condition(condition: str, first: str, second: str) -> str:
+    """Say that two resources that ask for injection have one name."""
+    return f'duplicate injection conditionType "{condition}" ({first} and {second})'
+
+
+def bad_points(told: Sequence[str]) -> str:
+    """Say why nothing can be injected."""
+    return f"errors in injection points: {', '.join(told)}"
+
+
+def no_such_objects(version: str, kind: str) -> str:
+    """Say that there is no object that could be injected."""
+    return f"no in-cluster resources of type {version}.{kind}"
+
+
+def several_objects(name: str, places: Sequence[str]) -> str:
+    """Say that an injector names several objects."""
+    return f'several objects match "{name}": {_some(sorted(places))}'
+
+
+def no_field(field: str, name: str) -> str:
+    """Say that an object has nothing to inject."""
+    return f'field "{field}" not found in resource "{name}"'
+
+
+def injected(name: str) -> str:
+    """Say what was injected."""
+    return f'injected resource "{name}" from cluster'
+
+
+NO_KPTFILE = ("the package has no Kptfile", "Name the folder of a package")
+
+
+# --- how a downstream stands ----------------------------------------------------------------------
+
+NOT_ALLOWED = (
+    "The repository of this package does not let the variant's repository write to it. List that"
+    " one under `variants_from` in its .porchbot.yaml."
+)
+NOT_ADOPTED = (
+    "A package is there already, and this variant did not make it. Write `adoptionPolicy:"
+    " adoptExisting` to let it go on with that one, or choose another path."
+)
+CLOSED_BY_PERSON = (
+    "Somebody closed the pull request. Another one is opened when the upstream or the variant"
+    " changes; to go on with this one, reopen it."
+)
+MERGED_INTO = "People have committed to the draft, so what is new is merged into it."
+HELD = "The package was rolled back, and nothing newer is proposed until that is resumed."
+RULE_REMOVED = "No variant asks for this package any more."
+WANTED_AGAIN = "A variant asks for this package again."
+NOTHING_LEFT = "The package is as its variant wants it, so that nothing is left to change."
+SUPERSEDED = "A newer draft of the same variant takes its place."
+
+
+def upstream_missing(package: str, repo: str, revision: int, workspace: str) -> str:
+    """Say that a rule names what is not published; it begins as in Porch."""
+    named = f"{package}@v{revision}" if revision > 0 else package
+    named += f" from the draft {workspace}" if workspace and revision <= 0 else ""
+    return f"could not find upstream package revision {named} in {repo}: nothing such is published"
+
+
+def upstream_withdrawn(package: str, number: int) -> str:
+    """Say that a rule names a revision that was withdrawn."""
+    return f"The upstream {package}@v{number} was withdrawn. Name another revision in the variant."
+
+
+def no_good_upstream(package: str, repo: str) -> str:
+    """Say that no revision is fit to be followed."""
+    return (
+        f"Every revision of {package} in {repo} was withdrawn, deprecated or rolled back."
+        " The variant waits for a new one."
+    )

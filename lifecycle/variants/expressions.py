@@ -1,0 +1,196 @@
+"""Expressions in CEL: checked when a file is read, evaluated for each target, to a text.
+
+Rules
+- The variables are Porch's: `repoDefault` and `packageDefault` are texts, `upstream`, `target` and
+  `repository` whatever they are. There are no functions but the standard ones.
+- An error is said in the words of cel-go, which Porch uses, with the place in the expression.
+- No expression can take long or much memory: the library counts iterations and recursion, and what
+  an expression could come to at most is worked out before it is evaluated (`_cost`).
+- Only a text is a result: nothing else is turned into one.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from cel_expr_python import cel
+
+Input: TypeAlias = str | Mapping[str, "Input"]
+Inputs: TypeAlias = Mapping[str, Input]
+"""The variables of an expression, by name."""
+
+MOST_CHARACTERS: Final = 2000
+"""The longest expression; the longest in Porch's documents has 60 characters."""
+
+MOST_MADE: Final = 256 * 1024 * 1024
+"""The most characters that an expression may make on its way, if it makes all it could."""
+
+MOST_PATTERNS: Final = 20_000
+"""How long the regular expressions may be together that it compiles, if it does all it could. The
+worst of 1,000 characters takes a fifth of a second."""
+
+MOST_RESULT: Final = 256 * 1024
+"""The longest result: as much as all annotations of an object may hold."""
+
+_TEXTS: Final = ("repoDefault", "packageDefault")
+_OBJECTS: Final = ("upstream", "target", "repository")
+
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_MACROS: Final = frozenset({"all", "exists", "exists_one", "existsOne", "filter", "map"})
+_PLACE: Final = re.compile(r"<input>:(-?\d+):(-?\d+): ")
+_STATUS_BEFORE: Final = re.compile(r"\A[A-Z_]+: ")
+_STATUS_BEHIND: Final = re.compile(r" \[[A-Z_]+\]\Z")
+
+_IN_WORDS_OF_CEL_GO: Final = (
+    (re.compile(r'Key not found in map : "(.*)"', re.DOTALL), r"no such key: \1"),
+    (re.compile(r"Key not found in map : (.*)", re.DOTALL), r"no such key: \1"),
+    (re.compile(r"Index error: index=(-?\d+) .*", re.DOTALL), r"index out of bounds: \1"),
+    (re.compile(r"No matching overloads found.*", re.DOTALL), "no such overload"),
+    (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
+    (re.compile(r'No value with name "(.*)" found.*', re.DOTALL), r"no such attribute(s): \1"),
+    (re.compile(r"divide by zero"), "division by zero"),
+    (re.compile(r"invalid regular expression: (.*)", re.DOTALL), r"error parsing regexp: \1"),
+    (
+        re.compile(r".*(?:Iteration budget exceeded|recursion limit exceeded).*", re.DOTALL),
+        "operation cancelled: actual cost limit exceeded",
+    ),
+)
+
+_NO_TEXT: Final = {
+    "BOOL": "type conversion error from bool to 'string'",
+    "DOUBLE": "unsupported type conversion from 'double' to string",
+    "INT": "unsupported type conversion from 'int' to string",
+    "UINT": "unsupported type conversion from 'uint' to string",
+}
+
+
+class ExpressionError(Exception):
+    """An expression cannot be used, or gives nothing for one target.
+
+    Attributes:
+        text: What is wrong, in cel-go's words.
+        line: Line in the expression, from 1; 0 where it is about all of it.
+        column: Column in that line, from 1.
+    """
+
+    def __init__(self, text: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(text)
+        self.text, self.line, self.column = text, line, column
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that was checked.
+
+    Attributes:
+        text: As people wrote it.
+        program: What the library made of it.
+    """
+
+    text: str
+    program: Any
+
+    def evaluate(self, inputs: Inputs) -> str:
+        """Return the text that it gives.
+
+        Args:
+            inputs: Its variables; one that is not there is an error where it is used.
+
+        Raises:
+            ExpressionError: It gives no text.
+        """
+        _check_cost(self.text, inputs)
+        try:
+            value = self.program.eval(data={**inputs})
+            found, kind = value.plain_value(), value.type().name()
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise _said(str(error)) from error
+        if kind == "ERROR":
+            raise _said(str(found))
+        if not isinstance(found, str):
+            raise ExpressionError(_no_text(kind))
+        if len(found) > MOST_RESULT:
+            raise ExpressionError(f"the result is longer than {MOST_RESULT} characters")
+        return found
+
+
+@lru_cache(maxsize=4096)
+def compiled(text: str) -> Expression:
+    """Check an expression.
+
+    Raises:
+        ExpressionError: It is none, uses what is not there, or can never give a text.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ExpressionError(f"the expression is longer than {MOST_CHARACTERS} characters")
+    try:
+        program = _environment().compile(text)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise _said(str(error)) from error
+    kind = program.return_type().name()
+    if kind not in ("STRING", "DYN"):
+        raise ExpressionError(_no_text(kind))
+    return Expression(text, program)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    variables = {**dict.fromkeys(_TEXTS, cel.Type.STRING), **dict.fromkeys(_OBJECTS, cel.Type.DYN)}
+    return cel.NewEnv(variables=variables)
+
+
+def _no_text(kind: str) -> str:
+    name = kind.partition("<")[0].lower()
+    return _NO_TEXT.get(kind, f"type conversion error from {name} to 'string'")
+
+
+def _said(text: str) -> ExpressionError:
+    """Return an error of the library as cel-go would say it, with its place."""
+    text = _STATUS_BEHIND.sub("", _STATUS_BEFORE.sub("", text))
+    for pattern, words in _IN_WORDS_OF_CEL_GO:
+        if pattern.fullmatch(text):
+            return ExpressionError(pattern.sub(words, text))
+    if "Exceeded max recursion depth" in text:
+        return ExpressionError("expression recursion limit exceeded")
+    place = _PLACE.search(text)
+    if place is None or int(place[1]) < 1:
+        return ExpressionError(text)
+    return ExpressionError(text, int(place[1]), int(place[2]))
+
+
+# --- how much it could take -----------------------------------------------------------------------
+
+
+def _check_cost(text: str, inputs: Inputs) -> None:
+    made, patterns = _cost(text, inputs)
+    if made > MOST_MADE or patterns > MOST_PATTERNS:
+        raise ExpressionError("operation cancelled: actual cost limit exceeded")
+
+
+def _cost(text: str, inputs: Inputs) -> tuple[int, int]:
+    """Return how many characters an expression makes at most, and compiles as patterns.
+
+    Each `+` can double what stands beside it, and each macro can do that once for each of as many
+    elements as the longest list or mapping has. Words inside of texts count too: it is a bound.
+    """
+    words = [each[0] for each in _WORD.finditer(text)]
+    macros = sum(each in _MACROS for each in words)
+    size, elements = len(text), text.count(",") + 1
+    for characters, entries in _sizes(inputs):
+        size += characters
+        elements = max(elements, entries)
+    growth = text.count("+") + 1
+    made: int = size * growth * (growth * elements) ** macros
+    patterns: int = words.count("matches") * len(text) * growth * (growth * elements) ** macros
+    return made, patterns
+
+
+def _sizes(value: Input) -> Iterator[tuple[int, int]]:
+    if isinstance(value, str):
+        yield len(value), 1
+        return
+    yield sum(map(len, value)), len(value)
+    for each in value.values():
+        yield from _sizes(each)

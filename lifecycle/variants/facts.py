@@ -1,0 +1,159 @@
+"""What is known of one downstream when it is decided about: the rule, the upstream, the package."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lifecycle.variants.upstreams import UpstreamRevision
+from lifecycle.variants.values import Downstream, Variant
+
+
+class Stage(StrEnum):
+    """How far a revision of a downstream is."""
+
+    DRAFT = "draft"
+    """A branch, with an open pull request that is not ready or with none."""
+    PROPOSED = "proposed"
+    """Its pull request is open and ready."""
+    CLOSED = "closed"
+    """Its pull request was closed, and not merged."""
+    PUBLISHED = "published"
+    DELETION_PROPOSED = "deletion proposed"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What the bot made a draft of. Drafts of one recipe are alike.
+
+    Attributes:
+        upstream: Commit of the upstream's revision.
+        rule: `digest` of the rule.
+        base: Commit of the package's revision that it was based on; "" for a new package.
+        sources: What was injected, as a digest; "" for nothing.
+    """
+
+    upstream: str
+    rule: str
+    base: str = ""
+    sources: str = ""
+
+    def asks_the_same(self, other: "Recipe") -> bool:
+        """Tell whether upstream, rule and what is injected are those of another one."""
+        return (self.upstream, self.rule, self.sources) == (
+            other.upstream,
+            other.rule,
+            other.sources,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedRevision:
+    """A revision of some package, published or not, and who keeps it in step.
+
+    Attributes:
+        downstream: The package.
+        workspace: Last part of the name of its draft.
+        stage: How far it is.
+        owners: Names of the variants that made or adopted it.
+        number: Its number; 0 while it is not published.
+    """
+
+    downstream: Downstream
+    workspace: str
+    stage: Stage
+    owners: frozenset[str] = frozenset()
+    number: int = 0
+
+    @property
+    def published(self) -> bool:
+        """It has a number."""
+        return self.stage in (Stage.PUBLISHED, Stage.DELETION_PROPOSED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftFacts:
+    """A draft of the downstream.
+
+    Attributes:
+        branch: Its branch.
+        head: The commit there, 40 hex digits.
+        stage: DRAFT, PROPOSED or CLOSED.
+        owners: As for `OwnedRevision`.
+        recipe: What the bot made it of last; None where the bot made nothing there.
+        people: Somebody else has committed to it.
+        by_person: A person closed it, or turned it back into a draft.
+        ready: Nothing is in the way of proposing it: no conflict, and its checks do not fail.
+    """
+
+    branch: str
+    head: str = ""
+    stage: Stage = Stage.DRAFT
+    owners: frozenset[str] = frozenset()
+    recipe: Recipe | None = None
+    people: bool = False
+    by_person: bool = False
+    ready: bool = True
+
+    @property
+    def workspace(self) -> str:
+        """The last part of the branch's name."""
+        return self.branch.rpartition("/")[2]
+
+    @property
+    def open(self) -> bool:
+        """It is being worked on."""
+        return self.stage in (Stage.DRAFT, Stage.PROPOSED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedFacts:
+    """The newest published revision of the downstream.
+
+    Attributes:
+        number: Its number.
+        commit: Its commit, 40 hex digits.
+        owners: As for `OwnedRevision`.
+        lock: The ref in its `upstreamLock`, such as "net/core/v3"; "" for none.
+        lock_is_ours: That lock names the rule's upstream: repository and folder.
+        shaped: The rule, put to it again, changes nothing (`making.shaped`).
+        deletion_proposed: A pull request that removes the package is open.
+        deletion_refused: A person closed the last one of these.
+    """
+
+    number: int
+    commit: str = ""
+    owners: frozenset[str] = frozenset()
+    lock: str = ""
+    lock_is_ours: bool = True
+    shaped: bool = True
+    deletion_proposed: bool = False
+    deletion_refused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantFacts:
+    """One downstream and the rule for it.
+
+    Attributes:
+        variant: The rule; as it was last where it is there no more.
+        removed: No file asks for it any more, and all files could be read.
+        allowed: The downstream's repository lets the rule's repository write to it, and the
+            upstream may be read there.
+        revisions: What its upstream has published.
+        published: The package as it is published; None where it is not.
+        present: A folder of that path is there, published or not.
+        drafts: Its drafts, closed ones too.
+        workspaces: Those that it ever had, besides the drafts'.
+        held: Why nothing newer may be proposed since a rollback; "" where it may.
+        sources: What would be injected now, as a digest; "" for nothing.
+    """
+
+    variant: Variant
+    removed: bool = False
+    allowed: bool = True
+    revisions: tuple[UpstreamRevision, ...] = ()
+    published: PublishedFacts | None = None
+    present: bool = False
+    drafts: tuple[DraftFacts, ...] = ()
+    workspaces: frozenset[str] = frozenset()
+    held: str = ""
+    sources: str = ""

@@ -1,0 +1,73 @@
+"""What a variant writes into a Kptfile: its functions, labels and annotations."""
+
+from collections.abc import Mapping, Sequence
+
+from cadlib.kptfile import text as kptfile_text
+from cadlib.yaml import Value, read
+from lifecycle.variants import naming
+from lifecycle.variants.values import Variant
+
+
+def with_functions(kptfile: bytes, variant: Variant) -> bytes:
+    """Return a Kptfile with the functions of a variant in front of the package's own.
+
+    Those that it put there before go. Every other byte stays as it is.
+
+    Args:
+        kptfile: The Kptfile.
+        variant: The variant; its name tells its functions from others.
+
+    Raises:
+        PackageError: It cannot be read, or the change does not fit into its text.
+    """
+    root = _root(kptfile)
+    wanted = dict(_map(root.get("pipeline")))
+    steps = {"mutators": variant.spec.mutators, "validators": variant.spec.validators}
+    for step, functions in steps.items():
+        found = [
+            each
+            for each in _list(wanted.get(step))
+            if not naming.is_function_of(_map(each).get("name"), variant.name)
+        ]
+        ours = [_named(each, variant.name, index) for index, each in enumerate(functions)]
+        wanted.pop(step, None)
+        if ours or found:
+            wanted[step] = [*ours, *found]
+    changed = {key: value for key, value in root.items() if key != "pipeline"}
+    if wanted:
+        changed = {**root, "pipeline": wanted}
+    return kptfile if changed == root else kptfile_text.write(kptfile, changed)
+
+
+def _named(function: Mapping[str, Value], variant: str, position: int) -> Value:
+    rest = {key: value for key, value in function.items() if key != "name"}
+    given = function.get("name")
+    name = given if isinstance(given, str) else ""
+    return {"name": naming.function_name(name, variant, position), **rest}
+
+
+def with_marks(kptfile: bytes, variant: Variant) -> bytes:
+    """Return a Kptfile with the labels and annotations of a variant; others stay.
+
+    Raises:
+        PackageError: As for `with_functions`.
+    """
+    root = _root(kptfile)
+    metadata = dict(_map(root.get("metadata")))
+    for key, given in (("labels", variant.spec.labels), ("annotations", variant.spec.annotations)):
+        if given:
+            metadata[key] = {**_map(metadata.get(key)), **given}
+    changed = {**root, "metadata": metadata}
+    return kptfile if changed == root else kptfile_text.write(kptfile, changed)
+
+
+def _root(kptfile: bytes) -> dict[str, Value]:
+    return _map(kptfile_text.document(read(kptfile, path="Kptfile"))[1].value)
+
+
+def _map(value: Value) -> dict[str, Value]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Value) -> Sequence[Value]:
+    return value if isinstance(value, list) else []

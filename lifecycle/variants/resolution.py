@@ -1,0 +1,186 @@
+"""All rules together: which downstream packages are wanted, each by exactly one rule.
+
+Rules
+- A downstream that two rules want is made by neither; so is one inside of another, a rule whose
+  package is made of itself, and what has the name of another.
+- Where anything of a set cannot be worked out, nothing of the set counts.
+- What nobody asks for any more is only known where everything could be worked out (`complete`).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from cadlib.errors import Place
+from lifecycle.messages import variants as messages
+from lifecycle.variants import naming, templates
+from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.problems import Problem
+from lifecycle.variants.reading import VariantFile
+from lifecycle.variants.targets import MOST_DOWNSTREAMS, unrolled
+from lifecycle.variants.templates import TemplateError
+from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What rules are resolved against.
+
+    Attributes:
+        repositories: The repositories of the table `repositories:`, as Porch's objects, by name.
+        objects: All that can be selected, those repositories among it.
+        revision: Gives the revision that an upstream means, as expressions see it; None where
+            there is none.
+    """
+
+    repositories: Mapping[str, KubeObject]
+    objects: Objects
+    revision: Callable[[Upstream], KubeObject | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What is wanted.
+
+    Attributes:
+        variants: One for each downstream, in the order of these.
+        problems: Why others are not among them, in the order of the files.
+        complete: Nothing else is wanted: what is not here was removed.
+    """
+
+    variants: tuple[Variant, ...]
+    problems: tuple[Problem, ...]
+    complete: bool
+
+
+def resolve(files: Iterable[VariantFile], around: Surroundings) -> Resolution:
+    """Work out what files of rules want.
+
+    Args:
+        files: What was read of them, in order.
+        around: What they are resolved against.
+    """
+    found: list[Variant] = []
+    problems: list[Problem] = []
+    for file in files:
+        problems += file.problems
+        found += file.variants
+        for each in file.sets:
+            made = _of_set(each, around)
+            if isinstance(made, Problem):
+                problems.append(made)
+            else:
+                found += made
+    refused = dict(_refused(found, around.repositories))
+    problems += sorted(
+        _at(found[index].origin, text, fix) for index, (text, fix) in refused.items()
+    )
+    kept = [each for index, each in enumerate(found) if index not in refused]
+    kept.sort(key=lambda each: each.spec.downstream)
+    return Resolution(tuple(kept), tuple(dict.fromkeys(problems)), complete=not problems)
+
+
+def _at(origin: Place, text: str, fix: str) -> Problem:
+    return Problem(origin.path, origin.line or 0, 0, "", text, fix)
+
+
+def _missing(upstream: Upstream) -> tuple[str, str]:
+    return messages.set_upstream_missing(upstream.package, upstream.revision, upstream.repo)
+
+
+def _of_set(variants: VariantSet, around: Surroundings) -> list[Variant] | Problem:
+    revision = around.revision(variants.upstream)
+    if revision is None:
+        return _at(variants.origin, *_missing(variants.upstream))
+    chosen = list(islice(unrolled(variants, around.objects), MOST_DOWNSTREAMS + 1))
+    if len(chosen) > MOST_DOWNSTREAMS:
+        return _at(variants.origin, *messages.too_many(variants.name, MOST_DOWNSTREAMS))
+    made: dict[Downstream, Variant] = {}
+    for each in chosen:
+        try:
+            spec = templates.rendered(variants.upstream, each, around.repositories, revision)
+        except TemplateError as error:
+            where = f"{each.repo}/{each.package}"
+            return _at(variants.origin, *messages.no_template(each.target, where, str(error)))
+        name = naming.variant_name(variants.name, spec.downstream.repo, spec.downstream.package)
+        variant = Variant(
+            name=name,
+            namespace=variants.namespace,
+            spec=spec,
+            follow=variants.follow,
+            propose=variants.propose,
+            origin=variants.origin,
+            set=variants.name,
+        )
+        if made.setdefault(spec.downstream, variant) != variant:
+            return _at(
+                variants.origin, *messages.set_meets_itself(variants.name, f"{spec.downstream}")
+            )
+    return list(made.values())
+
+
+# --- which rules cannot be kept together ----------------------------------------------------------
+
+
+def _refused(
+    variants: list[Variant], repositories: Mapping[str, KubeObject]
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield the positions of rules that do not count, and why; the reason told last is kept."""
+    yield from _inside_others(variants)
+    yield from _circles(variants)
+    for index, each in enumerate(variants):
+        spec = each.spec
+        problem = naming.package_problem(spec.downstream.package)
+        unknown = {spec.upstream.repo, spec.downstream.repo} - repositories.keys()
+        if problem:
+            yield index, messages.bad_package(spec.downstream.package, problem)
+        elif unknown:
+            yield index, messages.unknown_repository(sorted(unknown)[0])
+    by_name: dict[tuple[str, str], list[int]] = defaultdict(list)
+    by_downstream: dict[Downstream, list[int]] = defaultdict(list)
+    for index, each in enumerate(variants):
+        by_name[each.namespace, each.name].append(index)
+        by_downstream[each.spec.downstream].append(index)
+    for (_, name), same in by_name.items():
+        for index in same if len(same) > 1 else ():
+            places = [variants[other].origin for other in same if other != index]
+            yield index, messages.same_name(name, places)
+    for downstream, same in by_downstream.items():
+        for index in same if len(same) > 1 else ():
+            others = [variants[other].name for other in same if other != index]
+            yield index, messages.same_downstream(f"{downstream}", others)
+
+
+def _inside_others(variants: list[Variant]) -> Iterator[tuple[int, tuple[str, str]]]:
+    paths: dict[Downstream, int] = {
+        each.spec.downstream: index for index, each in enumerate(variants)
+    }
+    for downstream, index in paths.items():
+        parts = downstream.package.split("/")
+        for length in range(1, len(parts)):
+            outer = Downstream(downstream.repo, "/".join(parts[:length]))
+            if outer in paths:
+                for each in (index, paths[outer]):
+                    yield each, messages.inside_another(f"{downstream}", outer.package)
+
+
+def _circles(variants: list[Variant]) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield the rules by which a package is made of itself, over however many steps."""
+    made_by: dict[tuple[str, str], int] = {
+        (each.spec.downstream.repo, each.spec.downstream.package): index
+        for index, each in enumerate(variants)
+    }
+    left: dict[int, int] = {}
+    for start in range(len(variants)):
+        walk: list[int] = []
+        here: int | None = start
+        while here is not None and here not in left:
+            left[here] = start
+            walk.append(here)
+            source = variants[here].spec.upstream
+            here = made_by.get((source.repo, source.package))
+        if here is not None and left[here] == start and here in walk:
+            circle = walk[walk.index(here) :]
+            for each in circle:
+                yield each, messages.circle([f"{variants[one].spec.downstream}" for one in circle])

@@ -1,0 +1,204 @@
+"""The fields of PackageVariant and PackageVariantSet files, held as strictly as a cluster does.
+
+Rules
+- A field that Porch does not know is an error, and so is a value of another type; null is nothing.
+- The words are those of the API server, so that they can be looked up.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cadlib.kptfile.schema import FUNCTION, Leaf, ListOf, Shape, Struct
+from cadlib.yaml import FieldPath, Value, field_text
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A field that is not known, or holds something else: where, what is wrong, what to do."""
+
+    at: FieldPath
+    problem: str
+    fix: str
+
+
+_META_KEPT: Final = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_META: Final = Struct(
+    "ObjectMeta",
+    {
+        "name": Leaf.TEXT,
+        "namespace": Leaf.TEXT,
+        "labels": Leaf.TEXTS,
+        "annotations": Leaf.TEXTS,
+        **dict.fromkeys(_META_KEPT, Leaf.ANYTHING),
+    },
+)
+_UPSTREAM: Final = Struct(
+    "Upstream",
+    {
+        "repo": Leaf.TEXT,
+        "package": Leaf.TEXT,
+        "revision": Leaf.NUMBER,
+        "workspaceName": Leaf.TEXT,
+    },
+)
+_INJECTOR: Final[Mapping[str, Shape]] = dict.fromkeys(
+    ("group", "version", "kind", "name"), Leaf.TEXT
+)
+_POLICIES: Final[Mapping[str, Shape]] = {
+    "adoptionPolicy": Leaf.TEXT,
+    "deletionPolicy": Leaf.TEXT,
+    "labels": Leaf.TEXTS,
+    "annotations": Leaf.TEXTS,
+}
+_CONTEXT: Final[Mapping[str, Shape]] = {"data": Leaf.TEXTS, "removeKeys": ListOf(Leaf.TEXT)}
+_DOWNSTREAM: Final[Mapping[str, Shape]] = {"repo": Leaf.TEXT, "package": Leaf.TEXT}
+
+
+def _document(spec: Mapping[str, Shape]) -> Struct:
+    return Struct(
+        "",
+        {
+            "apiVersion": Leaf.TEXT,
+            "kind": Leaf.TEXT,
+            "metadata": _META,
+            "spec": Struct("Spec", spec),
+            "status": Leaf.ANYTHING,
+        },
+    )
+
+
+VARIANT: Final = _document(
+    {
+        "upstream": _UPSTREAM,
+        "downstream": Struct("Downstream", _DOWNSTREAM),
+        **_POLICIES,
+        "packageContext": Struct("PackageContext", _CONTEXT),
+        "pipeline": Struct(
+            "Pipeline", {"mutators": ListOf(FUNCTION), "validators": ListOf(FUNCTION)}
+        ),
+        "injectors": ListOf(Struct("InjectionSelector", _INJECTOR)),
+    }
+)
+"""A whole PackageVariant."""
+
+_MAP_EXPRS: Final = ListOf(
+    Struct("MapExpr", dict.fromkeys(("key", "keyExpr", "value", "valueExpr"), Leaf.TEXT))
+)
+_FUNCTIONS: Final = ListOf(
+    Struct("FunctionTemplate", {**FUNCTION.fields, "configMapExprs": _MAP_EXPRS})
+)
+_SELECTOR: Final[Mapping[str, Shape]] = {
+    "matchLabels": Leaf.TEXTS,
+    "matchExpressions": ListOf(
+        Struct(
+            "LabelSelectorRequirement",
+            {"key": Leaf.TEXT, "operator": Leaf.TEXT, "values": ListOf(Leaf.TEXT)},
+        )
+    ),
+}
+_TEMPLATE: Final = Struct(
+    "PackageVariantTemplate",
+    {
+        "downstream": Struct(
+            "DownstreamTemplate",
+            {**_DOWNSTREAM, "repoExpr": Leaf.TEXT, "packageExpr": Leaf.TEXT},
+        ),
+        **_POLICIES,
+        "labelExprs": _MAP_EXPRS,
+        "annotationExprs": _MAP_EXPRS,
+        "packageContext": Struct(
+            "PackageContextTemplate",
+            {**_CONTEXT, "dataExprs": _MAP_EXPRS, "removeKeyExprs": ListOf(Leaf.TEXT)},
+        ),
+        "pipeline": Struct("PipelineTemplate", {"mutators": _FUNCTIONS, "validators": _FUNCTIONS}),
+        "injectors": ListOf(
+            Struct("InjectionSelectorTemplate", {**_INJECTOR, "nameExpr": Leaf.TEXT})
+        ),
+    },
+)
+_TARGET: Final = Struct(
+    "Target",
+    {
+        "repositories": ListOf(
+            Struct("RepositoryTarget", {"name": Leaf.TEXT, "packageNames": ListOf(Leaf.TEXT)})
+        ),
+        "repositorySelector": Struct("LabelSelector", _SELECTOR),
+        "objectSelector": Struct(
+            "ObjectSelector",
+            {**_SELECTOR, "apiVersion": Leaf.TEXT, "kind": Leaf.TEXT, "name": Leaf.TEXT},
+        ),
+        "template": _TEMPLATE,
+    },
+)
+VARIANT_SET: Final = _document({"upstream": _UPSTREAM, "targets": ListOf(_TARGET)})
+"""A whole PackageVariantSet."""
+
+
+def misfits(value: Value, shape: Shape, at: FieldPath = ()) -> Iterator[Misfit]:
+    """Yield what does not fit below a value, in the order of the file."""
+    if value is None or shape is Leaf.ANYTHING:
+        return
+    match shape, value:
+        case Struct(), dict():
+            for key, inner in value.items():
+                known = shape.fields.get(key)
+                if known is None:
+                    yield _unknown((*at, key), shape)
+                else:
+                    yield from misfits(inner, known, (*at, key))
+        case ListOf(), list():
+            for index, inner in enumerate(value):
+                yield from misfits(inner, shape.item, (*at, index))
+        case Leaf.TEXTS, dict():
+            for key, inner in value.items():
+                yield from misfits(inner, Leaf.TEXT, (*at, key))
+        case (Leaf.TEXT, str()) | (Leaf.NUMBER, int()) if not isinstance(value, bool):
+            return
+        case _:
+            yield _mistyped(value, shape, at)
+
+
+def _unknown(at: FieldPath, shape: Struct) -> Misfit:
+    close = difflib.get_close_matches(str(at[-1]), shape.fields, n=1)
+    fix = f"Did you mean {close[0]!r}? Leave it out otherwise" if close else "Leave it out"
+    return Misfit(at, f'unknown field "{field_text(at)}"', fix)
+
+
+def _mistyped(value: Value, shape: Shape, at: FieldPath) -> Misfit:
+    field, found = field_text(at), _TYPES.get(type(value).__mro__[-2], "string")
+    wanted, fix = _WANTED[type(shape) if not isinstance(shape, Leaf) else shape]
+    if shape is Leaf.NUMBER and isinstance(value, str) and value.lstrip("v").isdecimal():
+        fix = f"Write the number alone: {int(value.lstrip('v'))}"
+    text = f'{field}: Invalid value: "{found}": {field} in body must be of type {wanted}: "{found}"'
+    return Misfit(at, text, fix)
+
+
+_TYPES: Final[Mapping[type, str]] = {
+    dict: "object",
+    list: "array",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+}
+_WANTED: Final[Mapping[object, tuple[str, str]]] = {
+    Struct: ("object", "Write `key: value` lines below it"),
+    ListOf: ("array", "Write one `- ` line for each item"),
+    Leaf.TEXT: ("string", "Write text; put a number, true or false in quotes"),
+    Leaf.TEXTS: ("object", "Write `key: text` lines below it"),
+    Leaf.NUMBER: ("integer", "Write a whole number without quotes"),
+}

@@ -1,0 +1,300 @@
+"""Rules for variants as values: what the files say, once nothing is wrong with them."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from cadlib.errors import Place
+from cadlib.yaml import Value
+from lifecycle.variants.selectors import Selector
+
+GROUP: Final = "config.porch.kpt.dev"
+"""The group of Porch's configuration."""
+
+VARIANT, VARIANT_SET = f"{GROUP}/v1alpha1", f"{GROUP}/v1alpha2"
+"""The versions of PackageVariant and of PackageVariantSet."""
+
+REPOSITORY: Final = (f"{GROUP}/v1alpha1", "Repository")
+"""The version and the kind of Porch's repositories."""
+
+FOLLOW: Final = "porchbot.dev/follow"
+"""The annotation that lets a variant follow new revisions; "latest" is its only value."""
+
+PROPOSE: Final = "porchbot.dev/propose"
+"""The annotation that says who proposes what a variant made; one of `Propose`."""
+
+
+class Propose(StrEnum):
+    """Who says that what a variant made is ready."""
+
+    MANUAL = "manual"
+    """A person."""
+    ASAP = "asap"
+    """The bot, once nothing is in its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """Where the package comes from.
+
+    Attributes:
+        repo: Name of the repository, as the table `repositories:` has it.
+        package: Path of the package in it.
+        revision: Its number; -1 for what is newest; 0 where none is named.
+        workspace: Name of the draft that the revision was made in; "" where none is named.
+    """
+
+    repo: str
+    package: str
+    revision: int = 0
+    workspace: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Downstream:
+    """The package that is kept in step: name of its repository, and its path there."""
+
+    repo: str
+    package: str
+
+    def __str__(self) -> str:
+        return f"{self.package} in {self.repo}"
+
+
+@dataclass(frozen=True, slots=True)
+class Injector:
+    """Chooses an object for points of injection; None where any will do."""
+
+    name: str
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantSpec:
+    """What a PackageVariant asks for.
+
+    Attributes:
+        upstream: Where the package comes from.
+        downstream: The package that is kept in step.
+        adoption_policy: "adoptNone" or "adoptExisting"; "" for the default.
+        deletion_policy: "delete" or "orphan"; "" for the default.
+        labels: Of the package.
+        annotations: Of the package.
+        context: Keys of the package context.
+        context_removed: Keys that go from the package context.
+        mutators: Functions as a Kptfile has them, to go in front of the package's own.
+        validators: The same.
+        injectors: In the order in which they are tried.
+    """
+
+    upstream: Upstream
+    downstream: Downstream
+    adoption_policy: str = ""
+    deletion_policy: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    context: Mapping[str, str] = field(default_factory=dict)
+    context_removed: tuple[str, ...] = ()
+    mutators: tuple[Mapping[str, Value], ...] = ()
+    validators: tuple[Mapping[str, Value], ...] = ()
+    injectors: tuple[Injector, ...] = ()
+
+    @property
+    def adopts(self) -> bool:
+        """A package that is there already is taken over."""
+        return self.adoption_policy == "adoptExisting"
+
+    @property
+    def deletes(self) -> bool:
+        """The package goes with the rule."""
+        return self.deletion_policy != "orphan"
+
+    def as_value(self) -> dict[str, Value]:
+        """Return it as a file has it, without what is empty."""
+        context: dict[str, Value] = {
+            "data": dict(self.context),
+            "removeKeys": list(self.context_removed),
+        }
+        pipeline: dict[str, Value] = {
+            "validators": [dict(each) for each in self.validators],
+            "mutators": [dict(each) for each in self.mutators],
+        }
+        upstream: dict[str, Value] = {
+            "repo": self.upstream.repo,
+            "package": self.upstream.package,
+            "revision": self.upstream.revision,
+            "workspaceName": self.upstream.workspace,
+        }
+        return _filled(
+            {
+                "upstream": _filled(upstream),
+                "downstream": {"repo": self.downstream.repo, "package": self.downstream.package},
+                "adoptionPolicy": self.adoption_policy,
+                "deletionPolicy": self.deletion_policy,
+                "labels": dict(self.labels),
+                "annotations": dict(self.annotations),
+                "packageContext": _filled(context),
+                "pipeline": _filled(pipeline),
+                "injectors": [_injector_value(each) for each in self.injectors],
+            }
+        )
+
+
+def _injector_value(injector: Injector) -> Value:
+    return {
+        key: each
+        for key, each in (
+            ("group", injector.group),
+            ("version", injector.version),
+            ("kind", injector.kind),
+            ("name", injector.name),
+        )
+        if each is not None
+    }
+
+
+def _filled(value: Mapping[str, Value]) -> dict[str, Value]:
+    return {key: each for key, each in value.items() if each not in ("", 0, [], {}, None)}
+
+
+_NOWHERE: Final = Place()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One downstream package and the rule for it.
+
+    Attributes:
+        name: Its name, as it stands in functions and in what people see.
+        namespace: Where its objects are looked for; "" for the default.
+        spec: What it asks for.
+        follow: New revisions of the upstream are followed.
+        propose: Who proposes what it made.
+        origin: The file that says so, and its line.
+        set: Name of the PackageVariantSet that it comes from; "" for one of its own.
+    """
+
+    name: str
+    namespace: str = ""
+    spec: VariantSpec
+    follow: bool = False
+    propose: Propose = Propose.MANUAL
+    origin: Place = _NOWHERE
+    set: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What the rule is, in 16 hex digits: the same as long as it asks for the same."""
+        asked = {"name": self.name, "spec": self.spec.as_value(), "follow": self.follow}
+        text = json.dumps(asked, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# --- sets -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MapExpr:
+    """One entry of a mapping: key and value as they are, or as expressions give them.
+
+    Attributes:
+        key: The key; None where an expression gives it.
+        key_expr: That expression, or None.
+        value: The value; None where an expression gives it.
+        value_expr: That expression, or None.
+    """
+
+    key: str | None = None
+    key_expr: str | None = None
+    value: str | None = None
+    value_expr: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InjectorTemplate:
+    """An injector whose name may come from an expression; `injector.name` is "" then."""
+
+    injector: Injector
+    name_expr: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTemplate:
+    """A function as a Kptfile has it, and entries that go into its `configMap`."""
+
+    function: Mapping[str, Value]
+    config_exprs: tuple[MapExpr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """What the variants of a target have that their set does not give; attributes as there."""
+
+    repo: str = ""
+    repo_expr: str = ""
+    package: str = ""
+    package_expr: str = ""
+    adoption_policy: str = ""
+    deletion_policy: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    label_exprs: tuple[MapExpr, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotation_exprs: tuple[MapExpr, ...] = ()
+    context: Mapping[str, str] = field(default_factory=dict)
+    context_exprs: tuple[MapExpr, ...] = ()
+    context_removed: tuple[str, ...] = ()
+    context_removed_exprs: tuple[str, ...] = ()
+    mutators: tuple[FunctionTemplate, ...] = ()
+    validators: tuple[FunctionTemplate, ...] = ()
+    injectors: tuple[InjectorTemplate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryTarget:
+    """A repository by its name, and packages in it; none for the name of the upstream's."""
+
+    name: str
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSelector:
+    """Chooses objects by version, kind and labels, and by name where `name` is not ""."""
+
+    api_version: str
+    kind: str
+    selector: Selector
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a set makes packages: repositories by name, or one for each object selected.
+
+    Attributes:
+        repositories: The repositories; none where objects are selected.
+        selected: Chooses the objects; None where repositories are named.
+        template: What is said about each of them; None for nothing.
+    """
+
+    repositories: tuple[RepositoryTarget, ...] = ()
+    selected: ObjectSelector | None = None
+    template: Template | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantSet:
+    """Many variants of one upstream; attributes as for `Variant`."""
+
+    name: str
+    namespace: str = ""
+    upstream: Upstream
+    targets: tuple[Target, ...]
+    follow: bool = False
+    propose: Propose = Propose.MANUAL
+    origin: Place = _NOWHERE
