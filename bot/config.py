@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from bot import calendars, config_access
-from bot.config_access import Access, folder
+from bot.config_access import Access, folder, upstream_address
 from bot.extends import KEY, MOST_FILES, PATTERN, Defaults, Reference, parse, united
 from cadlib import forms
 from cadlib.errors import Place
@@ -53,6 +53,7 @@ from lifecycle.policy import (
     Root,
     ShownStage,
     UpdateMode,
+    UpstreamUse,
 )
 
 CONFIG, FOLDER = ".porchbot.yaml", ".porchbot"
@@ -60,7 +61,7 @@ LEDGER = ".porchbot/ledger.yaml"
 LEDGERS = ".porchbot/ledger"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
-    (): frozenset({"deployment", "metadata", "drafts", "upstreams", "variants"}),
+    (): frozenset({"deployment", "metadata", "drafts", "variants"}),
     ("publish",): frozenset({"oci"}),
     ("guardrails", "mutators", 0): frozenset({"exec", "tag"}),
     ("guardrails", "validators", 0): frozenset({"exec", "tag"}),
@@ -290,6 +291,43 @@ class Labels(Strict):
         }
 
 
+def _repository(text: str) -> str:
+    if not re.fullmatch(_REPOSITORY, text) or not {".", ".."}.isdisjoint(text.split("/")):
+        raise wrong(*texts.repository(text))
+    return text
+
+
+_REPOSITORY = r"[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){1,20}"
+_Address = Annotated[str, AfterValidator(upstream_address), Field(max_length=500)]
+
+
+class Upstreams(Strict):
+    """Which upstreams packages may come from, and who may use this repository as one."""
+
+    default: (
+        Annotated[
+            str, AfterValidator(_repository), Field(json_schema_extra={"pattern": _REPOSITORY})
+        ]
+        | None
+    ) = None
+    """Repository that packages are looked for in where none is named in front of them, such as
+    `acme/blueprints`; this one when left out."""
+
+    allow: Annotated[list[_Address], Field(max_length=200)] | None = None
+    """Addresses without a scheme that packages may come from, such as `github.com/acme/*`; `*` at
+    the end stands for the rest. This repository itself may always be used. Left out: any repository
+    that the bot serves and that whoever asks may read, and nothing else."""
+
+    share: Annotated[list[_Address], Field(max_length=200)] = Field(default=[])
+    """Repositories whose variants get packages from this one, such as `acme/*`, though more people
+    may read them than this one. A public repository needs none."""
+
+    def use(self) -> UpstreamUse:
+        """As the lifecycle knows it."""
+        allow = None if self.allow is None else tuple(self.allow)
+        return UpstreamUse(self.default or "", allow, tuple(self.share))
+
+
 class Commands(Strict):
     """Commands in comments."""
 
@@ -334,6 +372,7 @@ class Configuration(Strict):
     functions: Functions = Functions()
     access: Access = Field(default_factory=lambda: Access.model_validate({}))
     publish: Publish = Publish()
+    upstreams: Upstreams = Upstreams()
     commands: Commands = Commands()
 
     labels: Labels | Literal[False] = Field(default_factory=lambda: Labels.model_validate({}))
@@ -367,6 +406,7 @@ class Configuration(Strict):
                 policy.UpstreamAccess(each.upstream, config_access.rules(each))
                 for each in access.upstreams
             ),
+            upstream_use=self.upstreams.use(),
             merge=MergeMethod(self.publish.merge),
             release=self.publish.release,
             auto_merge=self.publish.auto_merge,

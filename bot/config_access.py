@@ -87,7 +87,8 @@ def _app(text: str) -> str:
     return text
 
 
-def _upstream(text: str) -> str:
+def upstream_address(text: str) -> str:
+    """Check an address without a scheme, with `*` only at its end."""
     if not text or "*" in text[:-1] or any(c.isspace() for c in text):
         raise wrong(*texts.upstream(text))
     return text
@@ -248,7 +249,7 @@ class PathAccess(PackageAccess):
 class UpstreamAccess(Strict):
     """Who may take packages from some upstreams, in place of what holds otherwise."""
 
-    upstream: Annotated[str, AfterValidator(_upstream), Field(max_length=500)]
+    upstream: Annotated[str, AfterValidator(upstream_address), Field(max_length=500)]
     """Address without a scheme, such as `github.com/acme/blueprints`; `*` at its end stands for
     the rest."""
 

@@ -5,7 +5,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from importlib.metadata import version
 import structlog
 from psycopg.conninfo import conninfo_to_dict
 
-from bot import keys, logs, tasks, tracing, trust
+from bot import logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.connecting import Connection, everywhere, gitlab_tokens
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Forges
@@ -23,7 +23,7 @@ from bot.git.process import check_version
 from bot.http import web
 from bot.http.ready import Readiness, ReadinessCheck
 from bot.http.server import listening
-from bot.loop import heartbeat
+from bot.loop import heartbeat, tidying
 from bot.loop.controller import Controller
 from bot.loop.intervals import Intervals
 from bot.loop.routed import Controllers
@@ -40,11 +40,15 @@ from bot.settings import Settings, SettingsError
 from bot.store import addresses
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
-from bot.store.hints import NOTHING, START, Hint
 from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
 from bot.tracing import TracingError
+from bot.upstream.doors import Doors
+from bot.upstream.elsewhere import Elsewhere
+from bot.upstream.port import Upstreams
+from bot.upstream.served import ServedUpstreams
+from bot.upstream.upstreams import AllUpstreams
 from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.errors import CertificateError
 from fnrunner.contract.run import Runner
@@ -63,9 +67,6 @@ _NO_DATABASE = (
 
 DRAIN = 3.0
 """Seconds to take requests after SIGTERM: load balancers stop to send them after one or two."""
-
-SWEEP_AGAIN = 5.0
-"""Seconds until a sweep that had no database is tried again: webhooks were refused meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,7 @@ def _secrets(settings: Settings) -> list[str]:
         settings.status_token,
         settings.github_token,
         *settings.hidden,
+        *(each.user_password.partition(":")[2] for each in settings.upstream_reach.credentials),
         *(secret for each in settings.gitlabs for secret in each.secrets),
     ]
 
@@ -228,11 +230,20 @@ async def running(
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
+            elsewhere = Elsewhere(settings.state / "upstreams", Doors(settings.upstream_reach))
+            known = {forge: each.forges for forge, each in served.items()}
+            upstreams = AllUpstreams(
+                ServedUpstreams(known, mirrors, store.repositories, clock, offload),
+                elsewhere,
+                offload,
+            )
             made = maker(runner) if maker else _workers(stack, runner, clock, offload)
             renderer = _renderer(stack, made, runner, store, clock, offload)
             controller = Controllers(
                 {
-                    forge: _controller(settings, each, mirrors, renderer, store, clock, offload)
+                    forge: _controller(
+                        settings, each, mirrors, renderer, store, upstreams, clock, offload
+                    )
                     for forge, each in served.items()
                 }
             )
@@ -241,7 +252,14 @@ async def running(
             loops += [
                 group.create_task(worker.run(settings.workers)),
                 group.create_task(
-                    _sweep(store, served, mirrors, settings.sweep_interval, clock, offload)
+                    tidying.sweep(
+                        store,
+                        served,
+                        (mirrors.trim, elsewhere.trim),
+                        settings.sweep_interval,
+                        clock,
+                        offload,
+                    )
                 ),
                 group.create_task(runner.watch(_back(controller), own)),
             ]
@@ -330,6 +348,7 @@ def _controller(
     mirrors: Mirrors,
     renderer: Renderer,
     store: Store,
+    upstreams: Upstreams,
     clock: Clock,
     offload: Offload,
 ) -> Controller:
@@ -345,6 +364,7 @@ def _controller(
         onboards=settings.onboarding,
         observes=settings.observes,
         signs=settings.signing_key,
+        upstreams=upstreams,
         intervals=Intervals(settings.sweep_interval),
         clock=clock,
         offload=offload,
@@ -363,38 +383,3 @@ def _back(controller: Controller | Controllers) -> Callable[[], Awaitable[bool]]
         return True
 
     return wake
-
-
-async def _sweep(
-    store: Store,
-    forges: Collection[str],
-    mirrors: Mirrors,
-    interval: float,
-    clock: Clock,
-    offload: Offload,
-) -> None:
-    """Begin the sweeps, and tidy up from time to time.
-
-    Their rows say when the sweeps come again, for all replicas together; a database that was lost
-    meanwhile gets them anew.
-    """
-    hint, after = Hint(by=frozenset({START})), 0.0
-    while True:
-        try:
-            sweeps: dict[keys.Key, Hint] = {
-                keys.SweepKey(each, forge): hint for forge in forges for each in keys.Sweep
-            }
-            await store.queue.wake_all(sweeps, after=after)
-            hint, after = NOTHING, interval
-            await store.deliveries.forget()
-            await store.queue.forget()
-            await store.audit.forget()
-            await store.claims.forget()
-            await store.replicas.forget()
-            await store.renderings.trim()
-            await offload(mirrors.trim)
-        except StoreError as error:
-            log.warning("sweep put off", error=str(error))
-            await clock.sleep(min(SWEEP_AGAIN, interval))
-        else:
-            await clock.sleep(interval)

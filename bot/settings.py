@@ -16,6 +16,7 @@ from bot import apps, gitlabs, vault
 from bot.apps import GITHUB_TOKEN, SIGNING_KEY, KnownApp
 from bot.gitlabs import GitLabInstance
 from bot.logs import Form
+from bot.reach import Reach, read_credentials, read_private
 from bot.signing.ssh import KeyUnusableError, PublicKey, SigningKey, read_public
 from bot.variables import GITHUB_API, HOST, INSTANCE, PORT, SWEEP_SECONDS, WORKERS
 from bot.vault import Vault, VaultError
@@ -63,6 +64,7 @@ class Settings:
         observes: It judges and shows, and writes nothing else in any repository.
         signing_key: Signs tags; None where they are not signed.
         public_keys: Of that key and of those that it replaced, newest first: what verifies tags.
+        upstream_reach: What of the network packages may come from.
     """
 
     database_url: str = field(default="", repr=False)
@@ -98,6 +100,7 @@ class Settings:
     webhook_url: str = ""
     signing_key: SigningKey | None = field(default=None, repr=False)
     public_keys: tuple[PublicKey, ...] = ()
+    upstream_reach: Reach = field(default_factory=Reach)
 
     @property
     def private_keys(self) -> tuple[str, ...]:
@@ -175,6 +178,7 @@ class Settings:
             hidden=tuple(each.client_secret for each in read.apps),
             signing_key=signing_key,
             public_keys=public_keys,
+            upstream_reach=read.reach(),
         )
         if read.problems:
             raise SettingsError(read.problems)
@@ -256,6 +260,35 @@ class _Reading:
     def known_api_url(self) -> str:
         """Where the App of the secret store is registered; GitHub.com's where there is none."""
         return self.apps[0].api_url if self.apps else GITHUB_API
+
+    def reach(self) -> Reach:
+        """What of the network packages may come from."""
+        private, credentials = "PORCHBOT_UPSTREAM_PRIVATE", "PORCHBOT_UPSTREAM_CREDENTIALS_FILE"
+        path = self._environ.get(credentials, "").strip()
+        try:
+            networks, hosts = read_private(self._environ.get(private, ""))
+        except ValueError as error:
+            self.problems.append(f"{private}: {error}. Give networks and hosts.")
+            networks, hosts = (), frozenset()
+        try:
+            known = read_credentials(self._file(credentials, path) if path else "")
+        except ValueError as error:
+            self.problems.append(f"{credentials}: {error}. Write https://user:token@host there.")
+            known = ()
+        return Reach(
+            networks=networks,
+            hosts=hosts,
+            credentials=known,
+            known_hosts=self._there("PORCHBOT_UPSTREAM_KNOWN_HOSTS"),
+            ssh_key=self._there("PORCHBOT_UPSTREAM_SSH_KEY"),
+        )
+
+    def _there(self, name: str) -> Path | None:
+        """A file that another program reads; None where none is named."""
+        path = self._environ.get(name, "").strip()
+        if path and not Path(path).is_file():
+            self.problems.append(f"{name}: there is no file {path}. Name one.")
+        return Path(path).absolute() if path else None
 
     def app_id(self) -> str:
         """The App's number or client id: the variable's, or that of the newest App we know."""

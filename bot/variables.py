@@ -104,6 +104,21 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
         "SSH keys (ed25519), separated by commas: the first signs tags, /allowed_signers lists all",
         "tags are not signed",
     ),
+    "PORCHBOT_UPSTREAM_PRIVATE": (
+        "networks and hosts outside of the public network that packages may come from, such as"
+        " 10.1.0.0/16,git.corp",
+        "none",
+    ),
+    "PORCHBOT_UPSTREAM_CREDENTIALS_FILE": (
+        "file with credentials for upstreams, a line each: https://user:token@host/path, and behind"
+        " it the repositories that alone may use it",
+        "none",
+    ),
+    "PORCHBOT_UPSTREAM_KNOWN_HOSTS": (
+        "file of known hosts: upstreams by ssh are used only with it",
+        "ssh is not used",
+    ),
+    "PORCHBOT_UPSTREAM_SSH_KEY": ("file with a private key for upstreams by ssh", "none"),
     "PORCHBOT_STATUS_TOKEN": ("token for /status, 16 characters or more", "the page is off"),
     "PORCHBOT_STATUS_TOKEN_FILE": ("file with it", "none"),
 }

@@ -219,6 +219,24 @@ class UpstreamAccess:
         return upstream == self.upstream
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamUse:
+    """Which upstreams may be used, and who may use this repository as one.
+
+    Attributes:
+        default: Full name of the repository that packages are looked for in where none stands in
+            front of them; "" for the repository itself.
+        allow: Such as "github.com/acme/*"; a `*` at its end stands for the rest. None for the
+            repositories that the bot serves.
+        share: Full names of repositories, or beginnings of them with a `*`, that get packages from
+            here without a person who may read both.
+    """
+
+    default: str = ""
+    allow: tuple[str, ...] | None = None
+    share: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The configuration of a base branch.
@@ -235,6 +253,7 @@ class Policy:
         access: The rules of other actions, as far as the configuration tells them.
         paths: Rules for the packages of some folders; the innermost folder counts.
         upstreams: Rules for what comes from some upstreams; the longest text counts.
+        upstream_use: Which upstreams may be used at all.
         merge: How the bot merges.
         auto_merge: It merges once every gate holds; else only once `/approve` asked for it.
         update: Who brings a proposal up to date.
@@ -257,6 +276,7 @@ class Policy:
     access: Rules = field(default_factory=dict)
     paths: tuple[PathAccess, ...] = ()
     upstreams: tuple[UpstreamAccess, ...] = ()
+    upstream_use: UpstreamUse = UpstreamUse()
     merge: MergeMethod = MergeMethod.MERGE
     auto_merge: bool = True
     update: UpdateMode = UpdateMode.MANUAL

@@ -710,6 +710,7 @@ class Repository:
             the forge does not tell.
         has_issues: It has issues.
         archived: Nobody can write to it, until its owner takes that back.
+        public: Anybody may read it, without an account too.
     """
 
     id: RepositoryId
@@ -721,6 +722,7 @@ class Repository:
     changed: str = field(default="", compare=False)
     has_issues: bool = True
     archived: bool = False
+    public: bool = False
 
     @property
     def owner(self) -> str:

@@ -39,12 +39,14 @@ class Address:
         port: Of it.
         secure: By TLS.
         authority: File with the certificates to trust; "" for the system's.
+        at: Address in numbers that the connection goes to; "" to look the host up.
     """
 
     host: str
     port: int
     secure: bool = False
     authority: str = ""
+    at: str = ""
 
     @property
     def name(self) -> str:
@@ -80,11 +82,13 @@ class Answer:
         status: Of HTTP.
         kind: Its Content-Type.
         body: All of it.
+        location: Where it leads to; "" for nowhere.
     """
 
     status: int
     kind: str
     body: bytes
+    location: str = ""
 
 
 class _Connection:
@@ -96,7 +100,7 @@ class _Connection:
         self.seconds = seconds
         self._http = HTTPConnection(address.host, address.port)
         self._http.auto_open = 0  # it would come back without TLS
-        raw = socket.create_connection((address.host, address.port), seconds)
+        raw = socket.create_connection((address.at or address.host, address.port), seconds)
         self._handle = raw.dup()  # TLS takes the first one away
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -126,7 +130,8 @@ class _Connection:
         again = not answer.will_close
         answer.close()
         self.used = time.monotonic()
-        return Answer(answer.status, kind, bytes(body)), again
+        location = answer.headers.get("Location", "")
+        return Answer(answer.status, kind, bytes(body), location), again
 
     @property
     def fresh(self) -> bool:

@@ -144,6 +144,17 @@ class TreeReader(ABC):
             for path, sha, mode in listed
         }
 
+    def blobs(self, tree: str, limits: PackageLimits) -> list[str]:
+        """Ids of the files under a tree, without those of submodules.
+
+        Raises:
+            PackageError: There are more than the limits allow.
+        """
+        listed = self._walk(tree, "", limits.files + 1)
+        if len(listed) > limits.files:
+            raise self._too_much(Place(), sizes.many_files(limits.files))
+        return [sha for _, sha, mode in listed if mode != _SUBMODULE]
+
     def count(self, tree: str) -> int:
         """How many files a tree holds, up to as many as a package may have; 0 if it is too deep."""
         try:

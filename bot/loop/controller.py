@@ -46,6 +46,7 @@ from bot.signing.ssh import SigningKey
 from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
+from bot.upstream.port import Upstreams
 
 log = structlog.get_logger()
 
@@ -69,6 +70,7 @@ class Controller:
         observes: Judge and show in every repository, and write nothing else.
         intervals: When sweeps come again.
         signs: Signs tags; None where they are not signed.
+        upstreams: Where packages come from; None where drafts are not made from any.
         clock: For all that is done.
         offload: Where git is read and written.
     """
@@ -88,6 +90,7 @@ class Controller:
         observes: bool = False,
         intervals: Intervals = DEFAULT,
         signs: SigningKey | None = None,
+        upstreams: Upstreams | None = None,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
     ) -> None:
@@ -104,6 +107,7 @@ class Controller:
             instance,
             observes=observes,
             signs=signs,
+            upstreams=upstreams,
             clock=clock,
             offload=offload,
         )

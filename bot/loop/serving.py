@@ -26,6 +26,7 @@ from bot.signing.ssh import SigningKey
 from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Adoption
+from bot.upstream.port import Upstreams
 from lifecycle import names
 from lifecycle.identity import RepositoryId
 
@@ -54,6 +55,7 @@ class Serving:
         instance: Name of this bot in its markers.
         observes: It writes nothing but checks in any repository.
         signs: Signs tags; None where they are not signed.
+        upstreams: Where packages come from; None where drafts are not made from any.
         clock: For all that is done in them.
         offload: Where their mirrors are read.
     """
@@ -69,6 +71,7 @@ class Serving:
         *,
         observes: bool = False,
         signs: SigningKey | None = None,
+        upstreams: Upstreams | None = None,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
     ) -> None:
@@ -80,6 +83,7 @@ class Serving:
         self._instance = instance
         self.observes = observes
         self._signs = signs
+        self.upstreams = upstreams
         self._clock = clock
         self._offload = offload
         self._served: Recent[RepositoryId, ServedRepository] = Recent(MOST_SERVED)

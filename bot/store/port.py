@@ -35,6 +35,7 @@ from bot.store.values import (
     Replica,
     Rested,
     Revision,
+    ServedName,
     Swept,
     Taken,
     Touching,
@@ -210,6 +211,9 @@ class Repositories(DashboardNumbers, Protocol):
 
     async def repositories(self, forge: str, installation: int) -> set[RepositoryId]:
         """The repositories of an installation that are served."""
+
+    async def named(self, forge: str, full_names: Collection[str]) -> tuple[ServedName, ...]:
+        """The repositories of a forge that are served and called so, in whatever letters."""
 
     async def only_installations(self, forge: str, numbers: Sequence[int]) -> tuple[str, ...]:
         """Serve nothing of another installation of a forge; returns the names of what was."""

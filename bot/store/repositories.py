@@ -5,9 +5,9 @@ from datetime import datetime
 
 from psycopg.rows import TupleRow
 
-from bot.sayable import as_json
+from bot.sayable import as_json, sayable
 from bot.store.database import Database
-from bot.store.values import Adopted, Adoption
+from bot.store.values import Adopted, Adoption, ServedName
 from lifecycle.identity import RepositoryId
 
 ADOPT = """
@@ -109,6 +109,15 @@ class PostgresRepositories:
             {"forge": forge, "n": installation},
         )
         return {RepositoryId(forge, number) for (number,) in rows}
+
+    async def named(self, forge: str, full_names: Collection[str]) -> tuple[ServedName, ...]:
+        rows = await self._database.ask(
+            "SELECT number, full_name, installation FROM adoption JOIN served USING (repository)"
+            " WHERE gone IS NULL AND forge = %(forge)s AND lower(full_name) = ANY (%(names)s)"
+            " ORDER BY number",
+            {"forge": forge, "names": [sayable(each.lower()) for each in full_names]},
+        )
+        return tuple(ServedName(RepositoryId(forge, n), name, at) for n, name, at in rows)
 
     async def only_installations(self, forge: str, numbers: Sequence[int]) -> tuple[str, ...]:
         rows = await self._database.ask(

@@ -97,6 +97,21 @@ class Adopted(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ServedName:
+    """A repository that is served, by its name.
+
+    Attributes:
+        id: Which.
+        full_name: As it was called when it was last reached.
+        installation: Number of the installation that it belongs to.
+    """
+
+    id: RepositoryId
+    full_name: str
+    installation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Adoption:
     """What a repository was when the bot first saw it: the baseline (docs/design.md, "Adoption").
 

@@ -206,6 +206,11 @@ def upstream(text: str) -> Problem:
     )
 
 
+def repository(text: str) -> Problem:
+    """A text that is no full name of a repository."""
+    return f"{text!r} is not a repository", "Write its full name, such as acme/blueprints"
+
+
 OWNERS_OF_NOTHING: Problem = (
     "'codeowners' names the owners of changed files, and this action changes none",
     "Name a role, a team or users",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.store.values import BEGAN, KEPT_AUDIT_DAYS, Adopted, Adoption, Revision
+from bot.store.values import BEGAN, KEPT_AUDIT_DAYS, Adopted, Adoption, Revision, ServedName
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from tests.memory.statements import Statements, kept
@@ -84,6 +84,15 @@ class MemoryRepositories:
     async def repositories(self, forge: str, installation: int) -> set[RepositoryId]:
         await self.statements.begin()
         return {id_ for id_, each in self._of(forge) if each.installation == installation}
+
+    async def named(self, forge: str, full_names: Collection[str]) -> tuple[ServedName, ...]:
+        await self.statements.begin()
+        asked = {each.lower() for each in kept(list(full_names))}
+        return tuple(
+            ServedName(id_, self.names[id_], each.installation)
+            for id_, each in sorted(self._of(forge), key=lambda found: found[0])
+            if self.names[id_].lower() in asked
+        )
 
     async def only_installations(self, forge: str, numbers: Sequence[int]) -> tuple[str, ...]:
         await self.statements.begin()

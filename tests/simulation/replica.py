@@ -9,9 +9,9 @@ from random import Random
 from typing import Any
 
 from bot import tasks
+from bot.loop import tidying
 from bot.loop.controller import Controller
 from bot.loop.work import Failed, Result, Worker, WorkItem
-from bot.serve import _sweep
 from bot.store.port import Store
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
@@ -119,7 +119,11 @@ class Replica:
         self._context.run(OWNER.set, self.owner)
         self._loops = [
             self.start(self.worker.run(workers)),
-            self.start(_sweep(self.store, ["github"], mirrors, SWEEP, self.clock, gate.offload)),
+            self.start(
+                tidying.sweep(
+                    self.store, ["github"], [mirrors.trim], SWEEP, self.clock, gate.offload
+                )
+            ),
         ]
 
     def start(self, work: Coroutine[Any, Any, object]) -> "asyncio.Task[Any]":

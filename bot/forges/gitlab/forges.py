@@ -168,6 +168,7 @@ class GitLabForges:
             changed=_changed(data, now),
             has_issues=data.get("issues_access_level", "enabled") != "disabled",
             archived=bool(data.get("archived")),
+            public=data.get("visibility") == "public",
         )
 
 

@@ -1,0 +1,203 @@
+"""What of the network upstreams may be fetched from: addresses, hosts and credentials.
+
+Rules:
+
+1. A host is looked up once, and every address that it has is judged; the connection goes to one of
+   those, whatever the name says a moment later.
+2. Only addresses of the public network are reached. The operator may name others: networks
+   (10.1.0.0/16) or hosts (git.corp). Plain http is spoken with these only.
+3. ssh needs the operator's file of known hosts, which has to name the host.
+4. Credentials are the operator's, for a host, and for the paths and repositories that they name.
+"""
+
+import fnmatch
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from lifecycle.messages import upstreams as texts
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
+
+Network = IPv4Network | IPv6Network
+Resolve = Callable[[str, int], Sequence[str]]
+"""Gives the addresses of a host."""
+
+_MORE: tuple[Network, ...] = tuple(
+    ip_network(each)
+    for each in (
+        "192.0.0.0/24",  # of protocols; clouds answer there
+        "168.63.129.16/32",  # Azure's own
+        "192.88.99.0/24",
+        "100.64.0.0/10",
+        "240.0.0.0/4",
+    )
+)
+"""What is public by its number, and none of the public network."""
+
+_WRAPPED = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
+"""Where the last four bytes are an address of IPv4 (RFC 6052, RFC 8215)."""
+
+_FAULT = UpstreamFault.REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What opens repositories at a host.
+
+    Attributes:
+        host: With its port, where it is not that of https.
+        path: Beginning of the paths that it is for; "" for all.
+        user_password: With a colon between.
+        readers: Full names of the repositories that get packages by it, or patterns of them; empty
+            for all.
+    """
+
+    host: str
+    path: str
+    user_password: str = field(repr=False)
+    readers: tuple[str, ...] = ()
+
+    def fits(self, host: str, path: str, reader: str) -> bool:
+        """Tell whether it is for a repository, and for whom asks."""
+        inside = not self.path or f"{path}/".startswith(f"{self.path}/")
+        return self.host == host and inside and self._is_for(reader)
+
+    def _is_for(self, reader: str) -> bool:
+        name = reader.lower()
+        return not self.readers or any(fnmatch.fnmatchcase(name, each) for each in self.readers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What the operator lets upstreams be fetched from.
+
+    Attributes:
+        networks: That are no part of the public network and may be reached.
+        hosts: Of such networks, by name, in lower case.
+        credentials: The first one that fits is used.
+        known_hosts: Keys of hosts for ssh; None where ssh is not used.
+        ssh_key: Private key for ssh; None for none.
+    """
+
+    networks: tuple[Network, ...] = ()
+    hosts: frozenset[str] = frozenset()
+    credentials: tuple[Credential, ...] = ()
+    known_hosts: Path | None = None
+    ssh_key: Path | None = None
+
+    def addresses(self, host: str, port: int, resolve: Resolve | None = None) -> tuple[str, ...]:
+        """Look a host up; returns its addresses, all of which may be reached.
+
+        Args:
+            host: Name or address.
+            port: Which is asked for.
+            resolve: Looks it up; None for the system.
+
+        Raises:
+            UpstreamError: It has none, or one that is not reached.
+        """
+        try:
+            found = tuple((resolve or _looked_up)(host, port))
+        except (OSError, UnicodeError) as error:
+            raise UpstreamError(UpstreamFault.UNREACHABLE, *texts.no_host(host)) from error
+        if not found:
+            raise UpstreamError(UpstreamFault.UNREACHABLE, *texts.no_host(host))
+        for each in found:
+            if not self._reaches(host, each):
+                # Which address it is would tell of the operator's network.
+                raise UpstreamError(_FAULT, *texts.private(host))
+        return found
+
+    def is_named(self, host: str, addresses: Sequence[str]) -> bool:
+        """Tell whether the operator named a host, or all networks that its addresses are in."""
+        return host.lower() in self.hosts or all(map(self._in_networks, addresses))
+
+    def credentials_for(self, host: str, path: str, reader: str) -> str:
+        """Return user and password for a repository, with a colon between; "" for none."""
+        fits = (c for c in self.credentials if c.fits(host.lower(), path.lower(), reader))
+        return next((each.user_password for each in fits), "")
+
+    def _reaches(self, host: str, address: str) -> bool:
+        return is_public(address) or host.lower() in self.hosts or self._in_networks(address)
+
+    def _in_networks(self, address: str) -> bool:
+        at = _plain(address)
+        return any(at.version == each.version and at in each for each in self.networks)
+
+
+def is_public(address: str) -> bool:
+    """Tell whether an address is one of the public network."""
+    at = _plain(address)
+    closed = at.is_multicast or at.is_reserved or at.is_unspecified or not at.is_global
+    return not closed and not any(at.version == each.version and at in each for each in _MORE)
+
+
+def _plain(address: str) -> IPv4Address | IPv6Address:
+    """An address, without what wraps one of IPv4 into one of IPv6."""
+    at = ip_address(address.partition("%")[0])
+    if isinstance(at, IPv6Address):
+        inner = at.ipv4_mapped or at.sixtofour
+        if inner is None and any(at in each for each in _WRAPPED):
+            inner = IPv4Address(at.packed[-4:])
+        return inner or at
+    return at
+
+
+def _looked_up(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+def read_private(text: str) -> tuple[tuple[Network, ...], frozenset[str]]:
+    """Read networks and hosts that the operator names.
+
+    Args:
+        text: Separated by commas, such as "10.1.0.0/16,git.corp".
+
+    Raises:
+        ValueError: One of them is neither; it says which.
+    """
+    networks: list[Network] = []
+    hosts: set[str] = set()
+    for each in filter(None, (part.strip() for part in text.split(","))):
+        if each[0].isdigit() or ":" in each:
+            networks.append(ip_network(each))
+        elif "/" in each or not each.isascii():
+            raise ValueError(f"{each!r} is neither a network nor a host")
+        else:
+            hosts.add(each.lower().rstrip("."))
+    return tuple(networks), frozenset(hosts)
+
+
+def read_credentials(text: str) -> tuple[Credential, ...]:
+    """Read credentials for hosts, a line each, as git's own credential store has them.
+
+    Behind the address may stand full names of repositories, or patterns of them, that alone get
+    packages by it.
+
+    Args:
+        text: Such as "https://bot:secret@git.corp/platform acme/*".
+
+    Raises:
+        ValueError: A line is none; it says which, and nothing of what stands in it.
+
+    Source: https://git-scm.com/docs/git-credential-store
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        parts = urlsplit(words[0])
+        if parts.scheme not in ("https", "http") or not (parts.hostname and parts.password):
+            raise ValueError(f"line {number} is no address with a user and a password")
+        usual = 443 if parts.scheme == "https" else 80
+        port = f":{parts.port}" if parts.port not in (None, usual) else ""
+        path = parts.path.strip("/").removesuffix(".git").lower()
+        readers = tuple(each.lower() for each in words[1:])
+        secret = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
+        found.append(Credential(f"{parts.hostname}{port}", path, secret, readers))
+    return tuple(found)

@@ -1,0 +1,164 @@
+"""Runs git on what strangers send: no longer, no larger and no more talkative than it may be.
+
+Git and all that it starts are one process group, which is ended as a whole.
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from bot import tracing
+
+_OFTEN = 0.05
+"""Seconds between two looks at what git has written."""
+
+MOST_SAID = 256 * 1024
+"""Bytes that are kept of what git says to people."""
+
+
+class TooSlowError(Exception):
+    """Git was ended because it took too long."""
+
+
+class TooMuchError(Exception):
+    """Git was ended because more came than may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much one call may take.
+
+    Attributes:
+        ends: When it has to be done, by `time.monotonic`.
+        written: Bytes that it may write to disk.
+        output: Bytes that it may print.
+    """
+
+    ends: float
+    written: int
+    output: int = 8 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of one call.
+
+    Attributes:
+        status: How git ended; 0 where it succeeded.
+        output: What it printed.
+        said: What it said of its work and its errors.
+    """
+
+    status: int
+    output: str
+    said: str
+
+
+def run(
+    arguments: Sequence[str], folder: Path, env: Mapping[str, str], bounds: Bounds, text: str = ""
+) -> Done:
+    """Run git in a folder.
+
+    Args:
+        arguments: For git.
+        folder: Where it runs, and what it writes to.
+        env: All of its environment.
+        bounds: How much it may take.
+        text: Its input.
+
+    Raises:
+        TooSlowError: It did not come to its end in time.
+        TooMuchError: It wrote or printed more than it may.
+        OSError: There is no git.
+    """
+    given = folder / "input"
+    given.write_text(text)
+    with (
+        tracing.span("git", command=arguments[0]),
+        given.open() as stdin,
+        subprocess.Popen(  # noqa: S603 (arguments are a list, others' text stands after "--")
+            ["git", *arguments],  # noqa: S607 (the git of whoever runs us, by PATH)
+            cwd=folder,
+            env=dict(env),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            _limit(process, bounds.written)
+            return _watched(process, folder, bounds)
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            given.unlink(missing_ok=True)
+
+
+def _watched(process: subprocess.Popen[bytes], folder: Path, bounds: Bounds) -> Done:
+    out, said = _Reader(process.stdout, bounds.output), _Reader(process.stderr, MOST_SAID)
+    while process.poll() is None:
+        if time.monotonic() > bounds.ends:
+            raise TooSlowError
+        if out.over or written(folder) > bounds.written:
+            raise TooMuchError
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_OFTEN)
+    out.join(bounds.ends)
+    said.join(bounds.ends)
+    # One file that grew over its bound ends git from within.
+    if out.over or process.returncode == -signal.SIGXFSZ or written(folder) >= bounds.written:
+        raise TooMuchError
+    return Done(process.returncode, out.text, said.text)
+
+
+def written(folder: Path) -> int:
+    """Return the bytes of all files below a folder."""
+    total = 0
+    for root, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):  # it was renamed meanwhile
+                total += os.lstat(os.path.join(root, name)).st_size
+    return total
+
+
+def _limit(process: subprocess.Popen[bytes], most: int) -> None:
+    """Bound each file that it writes, before a network has told it anything; Linux alone can."""
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError):
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
+
+
+class _Reader:
+    """Reads a pipe to its end, and keeps no more than may be."""
+
+    def __init__(self, pipe: IO[bytes] | None, most: int) -> None:
+        self._pipe = pipe
+        self._most = most
+        self._kept = bytearray()
+        self.over = False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    @property
+    def text(self) -> str:
+        return self._kept.decode("utf-8", "replace")
+
+    def join(self, ends: float) -> None:
+        self._thread.join(max(0.1, ends - time.monotonic()))
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError):  # closed from the other side
+            while self._pipe and (part := os.read(self._pipe.fileno(), 65536)):
+                room = self._most - len(self._kept)
+                self._kept += part[: max(0, room)]
+                self.over = self.over or len(part) > room

@@ -1,0 +1,230 @@
+"""The way to a repository elsewhere: its address judged, followed where it leads on, and pinned.
+
+Rules:
+
+1. Only https and ssh; http where the operator named the host.
+2. An address that leads on is asked for by us before git is: each next one is judged like the
+   first, by the configuration as well. Git itself follows nothing.
+3. Git connects to the addresses that were judged, and to no others.
+4. Credentials are sent to the host that they are for, in a header, never in an address.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from bot.git.connections import FAILURES, Address, Answer, Connections, Request
+from bot.git.process import AUTHORITY, PROXIES, authorised, basic, environment
+from bot.reach import Reach, Resolve
+from lifecycle.messages import upstreams as texts
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
+from lifecycle.upstreams.locations import Location, locate
+
+MOST_REDIRECTS = 5
+
+MOST_TOLD = 4 * 1024**2
+"""Bytes of the first answer; servers without git's protocol 2 list their refs in it."""
+
+_SCP = re.compile(r"(?:([^/@:]+)@)?([^/@:]+):(?!//)(.+)")
+_PORTS = {"https": 443, "http": 80, "ssh": 22}
+_REFUSED = UpstreamFault.REFUSED
+_SERVICE = "/info/refs?service=git-upload-pack"
+
+Allowed = Callable[[Location], None]
+"""Raises UpstreamError for a repository that may not be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """How git gets to a repository.
+
+    Attributes:
+        url: Where it is, in the end.
+        configuration: For git, credentials among it.
+        ssh: What git runs for ssh; "" where it needs none.
+    """
+
+    url: str
+    configuration: dict[str, str] = field(repr=False)
+    ssh: str = ""
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """All of git's environment, for a repository in a folder."""
+        found = environment(folder, self.configuration)
+        return found | ({"GIT_SSH_COMMAND": self.ssh, "GIT_SSH_VARIANT": "ssh"} if self.ssh else {})
+
+
+class Doors:
+    """Opens the way to repositories.
+
+    Args:
+        reach: What the operator lets be reached.
+        seconds: For each of the first requests.
+        resolve: Looks hosts up; None for the system.
+    """
+
+    def __init__(self, reach: Reach, seconds: float = 15.0, resolve: Resolve | None = None) -> None:
+        self._reach = reach
+        self._resolve = resolve
+        self._seconds = seconds
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether some repositories may be read that others may not."""
+        return bool(self._reach.credentials or self._reach.ssh_key)
+
+    def open(self, repo: str, reader: str, allowed: Allowed) -> Door:
+        """Judge an address, and where it leads to.
+
+        Args:
+            repo: As it was written.
+            reader: Full name of the repository that the package is for.
+            allowed: Judges each repository on the way by the configuration.
+
+        Raises:
+            UpstreamError: It is not reached, or nothing is there.
+        """
+        url = _spelled(repo)
+        first = url.hostname or ""
+        for _ in range(MOST_REDIRECTS + 1):
+            try:
+                door, next_url = self._judged(url, reader, allowed)
+            except UpstreamError as error:
+                if url.hostname == first:
+                    raise
+                problem = texts.redirected(first, url.hostname or "", error.problem)
+                raise UpstreamError(error.fault, problem, error.fix) from error
+            if next_url is None:
+                return door
+            url = next_url
+        raise UpstreamError(_REFUSED, *texts.redirects(first, _shown(url)))
+
+    def _judged(
+        self, url: SplitResult, reader: str, allowed: Allowed
+    ) -> tuple[Door, SplitResult | None]:
+        """The door to an address, and where it leads to; None where it is the one."""
+        location = locate(url.geturl())
+        if location is None:
+            raise UpstreamError(_REFUSED, *texts.no_address(_shown(url)))
+        allowed(location)
+        host, port = url.hostname or "", _port(url)
+        if url.scheme == "ssh" and self._reach.known_hosts is None:
+            raise UpstreamError(_REFUSED, *texts.no_ssh(host))
+        addresses = self._reach.addresses(host, port, self._resolve)
+        if url.scheme == "http" and not self._reach.is_named(host, addresses):
+            raise UpstreamError(_REFUSED, *texts.plain_http(host))
+        if url.scheme == "ssh":
+            return self._by_ssh(url, addresses[0]), None
+        credentials = self._reach.credentials_for(location.host, location.path, reader)
+        pinned = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
+        configuration = {
+            "http.curloptResolve": f"{host}:{port}:{pinned}",
+            **authorised(url.geturl(), credentials),
+        }
+        proxied = any(os.environ.get(each) for each in PROXIES)
+        if not proxied:  # a proxy looks hosts up itself, and judges by its own rules
+            answer = self._asked(url, addresses, credentials)
+            if 300 <= answer.status < 400 and answer.location:
+                return Door(url.geturl(), configuration), self._next(url, answer.location)
+            _judge_answer(answer, url)
+        return Door(url.geturl(), configuration), None
+
+    def _asked(self, url: SplitResult, addresses: tuple[str, ...], credentials: str) -> Answer:
+        secure = url.scheme == "https"
+        authority = os.environ.get(AUTHORITY, "") if secure else ""
+        headers = {"User-Agent": "git/porchbot", "Accept": "*/*", "Git-Protocol": "version=2"}
+        headers |= {"Authorization": basic(credentials)} if credentials else {}
+        asked = Request("GET", f"{url.path.rstrip('/')}{_SERVICE}", headers, most=MOST_TOLD)
+        host = url.hostname or ""
+        reason = ""
+        connections = Connections(self._seconds)  # hosts are asked too seldom to keep any
+        try:
+            for each in addresses:
+                try:
+                    at = Address(host, _port(url), secure, authority, each)
+                    return connections.ask(at, asked)
+                except FAILURES as error:
+                    reason = " ".join(str(error).split()) or type(error).__name__
+        finally:
+            connections.close()
+        raise UpstreamError(UpstreamFault.UNREACHABLE, *texts.unreachable(host, reason))
+
+    def _next(self, url: SplitResult, location: str) -> SplitResult:
+        """Where an answer leads to: a repository by the same service, or nowhere."""
+        to = urlsplit(urljoin(url.geturl().rstrip("/") + _SERVICE, location))
+        path, _, rest = to.path.rpartition("/info/refs")
+        plain = to.query == "service=git-upload-pack" and not rest and path
+        if to.scheme not in ("https", url.scheme) or not plain or to.username or to.password:
+            raise UpstreamError(_REFUSED, *texts.redirects(url.hostname or "", _shown(to)))
+        return to._replace(path=path, query="", fragment="")
+
+    def _by_ssh(self, url: SplitResult, address: str) -> Door:
+        given = {
+            "BatchMode": "yes",
+            "StrictHostKeyChecking": "yes",
+            "UserKnownHostsFile": str(self._reach.known_hosts),
+            "GlobalKnownHostsFile": os.devnull,
+            "CheckHostIP": "no",
+            "UpdateHostKeys": "no",
+            "HostKeyAlias": _alias(url),
+            "HostName": address,
+            "IdentitiesOnly": "yes",
+            "IdentityFile": str(self._reach.ssh_key or os.devnull),
+            "IdentityAgent": "none",
+            "ProxyCommand": "none",
+            "PermitLocalCommand": "no",
+            "ForwardAgent": "no",
+            "ConnectTimeout": "15",
+        }
+        words = ["ssh", "-F", os.devnull, *(f"-o{name}={text}" for name, text in given.items())]
+        return Door(url.geturl(), {"protocol.ssh.allow": "always"}, shlex.join(words))
+
+
+def _judge_answer(answer: Answer, url: SplitResult) -> None:
+    """Say in words why a repository does not answer."""
+    place = _shown(url)
+    if answer.status in (401, 403, 404, 410):
+        raise UpstreamError(UpstreamFault.MISSING, *texts.no_repository(place))
+    if answer.status != 200 or answer.kind != "application/x-git-upload-pack-advertisement":
+        reason = f"it answers with status {answer.status}, and is no git repository"
+        raise UpstreamError(UpstreamFault.UNREACHABLE, *texts.unreachable(place, reason))
+
+
+def _spelled(repo: str) -> SplitResult:
+    """An address as an URL, what ssh has in its own way among it."""
+    found = None if "://" in repo else _SCP.fullmatch(repo)
+    if found:
+        user = f"{found[1]}@" if found[1] else ""
+        repo = f"ssh://{user}{found[2]}/{found[3].lstrip('/')}"
+    try:
+        parts = urlsplit(repo)
+        _ = parts.port  # read only now
+    except ValueError:
+        raise UpstreamError(_REFUSED, *texts.no_address(repo)) from None
+    if parts.scheme not in _PORTS:
+        raise UpstreamError(_REFUSED, *texts.scheme(parts.scheme))
+    unplain = not (parts.hostname and parts.hostname.isascii()) or parts.query or parts.fragment
+    secret = parts.password is not None or (parts.username and parts.scheme != "ssh")
+    dashed = (parts.username or "").startswith("-") or (parts.hostname or "").startswith("-")
+    if unplain or secret or dashed:
+        raise UpstreamError(_REFUSED, *texts.no_address(_shown(parts)))
+    return parts
+
+
+def _port(url: SplitResult) -> int:
+    return url.port or _PORTS[url.scheme]
+
+
+def _alias(url: SplitResult) -> str:
+    """As a file of known hosts names it."""
+    host = url.hostname or ""
+    return f"[{host}]:{url.port}" if url.port not in (None, 22) else host
+
+
+def _shown(url: SplitResult) -> str:
+    """An address for people, without what may be secret in it."""
+    return url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment="").geturl()

@@ -1,0 +1,333 @@
+"""Packages from repositories that the bot does not serve: one ref fetched, read, and kept.
+
+Rules:
+
+1. What a ref means is asked each time; a commit's id means the same for ever, and what was fetched
+   by it is not fetched again.
+2. One ref is fetched, one commit deep, without the files; then the files of the one folder. A
+   server that cannot do that gives all files of the commit, within the same bounds.
+3. Each fetch has a new repository, which becomes part of the cache once it is complete.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.git.objects import Objects
+from bot.git.process import environment, reason
+from bot.git.refs import advertised
+from bot.git.trees import StoredTrees
+from bot.upstream import bounded
+from bot.upstream.bounded import Bounds, Done, TooMuchError, TooSlowError
+from bot.upstream.doors import Allowed, Door, Doors
+from cadlib.errors import PackageError
+from cadlib.limits import DEFAULT, PackageLimits
+from cadlib.package.files import Files
+from lifecycle import names
+from lifecycle.messages import upstreams as texts
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
+from lifecycle.upstreams.locations import locate
+from lifecycle.upstreams.references import LATEST, GitReference, candidates, is_commit
+
+SECONDS = 120.0
+"""For all of one fetch, as for a fetch of the bot's own (`bot.git.mirror`)."""
+
+MOST_FETCHED = 256 * 1024**2
+"""Bytes of what one fetch brings, compressed; a package may have a quarter of that."""
+
+MOST_KEPT = 2 * 1024**3
+"""Bytes of the cache; what was used least recently goes first."""
+
+_PLAIN = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+_WANTED = "refs/porchbot/wanted"
+_REMOTE = "upstream"
+_MISSING = re.compile(
+    r"couldn't find remote ref|not our ref|no such remote ref|unadvertised object"
+)
+_UNSEEN = re.compile(r"not found|denied|authentication|could not read|40[134]", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """A package that came.
+
+    Attributes:
+        files: Its files, relative to its folder.
+        ref: The ref that was found, such as "net/core/v3", or the commit.
+        commit: What it was, in full.
+        tree: Of its folder.
+    """
+
+    files: Files
+    ref: str
+    commit: str
+    tree: str
+
+
+class Elsewhere:
+    """Repositories anywhere; all of it blocks, and is for threads.
+
+    Args:
+        folder: For the cache; made when missing.
+        doors: The way to repositories.
+        limits: How much a package may hold.
+        seconds: For all of one fetch.
+        most_fetched: Bytes of what one fetch brings.
+        most_kept: Bytes of the cache.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        doors: Doors,
+        limits: PackageLimits = DEFAULT,
+        *,
+        seconds: float = SECONDS,
+        most_fetched: int = MOST_FETCHED,
+        most_kept: int = MOST_KEPT,
+    ) -> None:
+        self._folder = folder
+        self._doors = doors
+        self._limits = limits
+        self._seconds = seconds
+        self._most_fetched = most_fetched
+        self._most_kept = most_kept
+
+    def fetch(self, wanted: GitReference, reader: str, allowed: Allowed) -> Came:
+        """Fetch a package.
+
+        Args:
+            wanted: Which one.
+            reader: Full name of the repository that it is for.
+            allowed: Judges each repository that its address leads to.
+
+        Raises:
+            UpstreamError: It cannot be had.
+        """
+        kept = self._kept(wanted, wanted.ref, reader) if is_commit(wanted.ref) else None
+        if kept is not None and kept.is_dir():
+            location = locate(wanted.repo)
+            if location is not None:
+                allowed(location)
+            return self._read(kept, wanted, wanted.ref)
+        ends = time.monotonic() + self._seconds
+        door = self._doors.open(wanted.repo, reader, allowed)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder))
+        try:
+            return self._through(door, wanted, reader, new, ends)
+        except TooSlowError:
+            slow = texts.too_slow(str(wanted), self._seconds)
+            raise UpstreamError(UpstreamFault.TOO_SLOW, *slow) from None
+        except TooMuchError:
+            much = texts.too_much(str(wanted), self._most_fetched)
+            raise UpstreamError(UpstreamFault.TOO_LARGE, *much) from None
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+    def trim(self) -> list[str]:
+        """Remove what was used least recently over the bound; returns which."""
+        found = []
+        for each in self._folder.glob("*"):
+            try:
+                found.append((each.stat().st_mtime, bounded.written(each), each))
+            except OSError:
+                continue  # it became part of the cache, or was removed, meanwhile
+        total = sum(size for _, size, _ in found)
+        removed = []
+        for used, size, each in sorted(found):
+            left = each.name.startswith("new-") and time.time() - used > 10 * self._seconds
+            if left or (total > self._most_kept and not each.name.startswith("new-")):
+                shutil.rmtree(each, ignore_errors=True)
+                removed.append(each.name)
+                total -= size
+        return removed
+
+    def _through(
+        self, door: Door, wanted: GitReference, reader: str, new: Path, ends: float
+    ) -> Came:
+        place = f"{door.url}//{wanted.directory}".rstrip("/")
+        call = _Calls(door, new, Bounds(ends, self._most_fetched), place)
+        call.git("init", "--quiet", "--bare", ".")
+        name, sha = self._found(call, wanted)
+        kept = self._kept(wanted, sha, reader)
+        if not kept.is_dir():
+            # A ref may have moved since it was listed: what came is kept by what it is.
+            kept = self._kept(wanted, self._bring(call, new, wanted, name, sha), reader)
+            try:
+                new.rename(kept)
+            except OSError:
+                if not kept.is_dir():  # another thread was faster
+                    raise
+        return self._read(kept, wanted, name)
+
+    def _found(self, call: "_Calls", wanted: GitReference) -> tuple[str, str]:
+        """The ref that is meant, in full, and the object it names; of a commit itself twice."""
+        if is_commit(wanted.ref):
+            return wanted.ref, wanted.ref
+        if wanted.ref == LATEST:
+            scope = names.tag_ref(f"{wanted.directory}/v*".lstrip("/"))
+            listed = {ref: sha for sha, ref in call.listed(scope)}
+            numbers = names.revisions(wanted.directory, listed)
+            if not numbers:
+                raise UpstreamError(UpstreamFault.MISSING, *texts.no_revision(call.place))
+            newest = names.tag(wanted.directory, numbers[-1])
+            return newest, listed[newest]
+        meant = candidates(wanted.directory, wanted.ref)
+        there = {ref: sha for sha, ref in call.listed(*meant)}
+        found = next((ref for ref in meant if ref in there), None)
+        if found is None:
+            raise UpstreamError(UpstreamFault.MISSING, *texts.no_version(wanted.ref, call.place))
+        return found, there[found]
+
+    def _bring(self, call: "_Calls", new: Path, wanted: GitReference, name: str, sha: str) -> str:
+        """Fetch a commit, and the files of one folder of it; returns the object that came."""
+        done = call.fetch("--filter=blob:none", "--depth=1", f"+{name}:{_WANTED}")
+        if done.status and name == sha and not _MISSING.search(done.said):
+            # Some give whole branches and tags only.
+            done = call.fetch("--filter=blob:none", "+refs/heads/*:refs/porchbot/heads/*")
+        if done.status:
+            raise call.failed(done, wanted.ref)
+        with closing(_Trees(new)) as trees:
+            came = trees.id_of(_WANTED) or sha
+            commit = trees.commit(came)
+            if not commit:
+                raise UpstreamError(UpstreamFault.MISSING, *texts.no_commit(sha, call.place))
+            tree = trees.tree(commit, wanted.directory)
+            missing = self._lacking(trees, tree, call.place) if tree else []
+        if missing:
+            done = call.fetch("--filter=blob:none", "--stdin", text="\n".join(missing) + "\n")
+            if done.status:  # it gives no single files
+                done = call.fetch("--depth=1", "--refetch", f"+{name}:{_WANTED}")
+            if done.status:
+                raise call.failed(done, wanted.ref)
+        return came
+
+    def _lacking(self, trees: "_Trees", tree: str, place: str) -> list[str]:
+        try:
+            blobs = trees.blobs(tree, self._limits)
+        except PackageError as error:
+            raise UpstreamError(
+                UpstreamFault.TOO_LARGE, *texts.too_large(place, error.problem)
+            ) from error
+        return trees.lacks(blobs)
+
+    def _read(self, kept: Path, wanted: GitReference, name: str) -> Came:
+        os.utime(kept)  # last used now, for `trim`
+        place = f"{wanted.repo}//{wanted.directory}".rstrip("/")
+        with closing(_Trees(kept)) as trees:
+            commit = trees.commit(wanted.ref if is_commit(wanted.ref) else _WANTED)
+            tree = trees.tree(commit, wanted.directory)
+            if not tree:
+                problem = texts.no_folder(wanted.directory, wanted.repo, wanted.ref)
+                raise UpstreamError(UpstreamFault.MISSING, *problem)
+            try:
+                files = trees.files(tree, self._limits)
+            except PackageError as error:
+                raise UpstreamError(
+                    UpstreamFault.TOO_LARGE, *texts.too_large(place, error.problem)
+                ) from error
+        ref = names.branch_name(names.tag_name(name))
+        return Came(files, ref, commit, tree)
+
+    def _kept(self, wanted: GitReference, sha: str, reader: str) -> Path:
+        """Where a package is kept: apart for those who get it by credentials of their own."""
+        own = reader if self._doors.has_credentials else ""
+        said = "\0".join((str(locate(wanted.repo)), sha, wanted.directory, own))
+        return self._folder / f"{hashlib.sha256(said.encode()).hexdigest()}.git"
+
+
+class _Calls:
+    """Calls of git for one fetch."""
+
+    def __init__(self, door: Door, folder: Path, bounds: Bounds, place: str) -> None:
+        self.place = place
+        self._folder = folder
+        self._bounds = bounds
+        self._door = door
+        self._env = door.environment(folder)
+
+    def git(self, *arguments: str, text: str = "") -> Done:
+        return bounded.run(arguments, self._folder, self._env, self._bounds, text)
+
+    def listed(self, *patterns: str) -> list[tuple[str, str]]:
+        """The refs that fit, as pairs of object and name."""
+        done = self.git("ls-remote", "--quiet", "--refs", "--", self._door.url, *patterns)
+        if done.status:
+            raise self.failed(done, "")
+        return advertised(done.output)
+
+    def fetch(self, *arguments: str, text: str = "") -> Done:
+        options = [each for each in arguments if each.startswith("--")]
+        refs = [each for each in arguments if not each.startswith("--")]
+        remote = {
+            f"remote.{_REMOTE}.url": self._door.url,
+            f"remote.{_REMOTE}.promisor": "true",
+            f"remote.{_REMOTE}.partialclonefilter": "blob:none",
+        }
+        given = [word for key, value in remote.items() for word in ("-c", f"{key}={value}")]
+        more = ("-c", "fetch.unpackLimit=1", "-c", "fetch.negotiationAlgorithm=noop")
+        return self.git(
+            *(*given, *more, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
+            *(*options, "--", _REMOTE, *refs),
+            text=text,
+        )
+
+    def failed(self, done: Done, ref: str) -> UpstreamError:
+        """Say in words why git could not fetch."""
+        said = done.said
+        if ref and _MISSING.search(said):
+            problem = texts.no_commit if is_commit(ref) else texts.no_version
+            return UpstreamError(UpstreamFault.MISSING, *problem(ref, self.place))
+        if _UNSEEN.search(said):
+            return UpstreamError(UpstreamFault.MISSING, *texts.no_repository(self.place))
+        return UpstreamError(
+            UpstreamFault.UNREACHABLE, *texts.unreachable(self.place, reason(said))
+        )
+
+
+class _Trees(StoredTrees):
+    """What stands in a repository that was fetched; git asks nobody for what is missing."""
+
+    def __init__(self, folder: Path) -> None:
+        # Without it, git would ask for each missing object where it thinks that the others are.
+        (folder / "config").write_text(_PLAIN)
+        super().__init__(Objects(folder, environment(folder)))
+
+    def id_of(self, name: str) -> str:
+        """The object that a ref names; "" if there is none."""
+        found = self.named(name, 0)
+        return found.sha if found else ""
+
+    def commit(self, name: str) -> str:
+        """The commit of a ref or an id, tags followed; "" if there is none."""
+        return self.id_of(f"{name}^{{commit}}")
+
+    def root(self, commit: str) -> str:
+        """Id of the tree of a commit."""
+        return self.id_of(f"{commit}^{{tree}}")
+
+    def lacks(self, blobs: Iterable[str]) -> list[str]:
+        """Those of some files that are not here."""
+        wanted = sorted(set(blobs))
+        with closing(self.objects.stream(wanted, 0)) as stream:
+            return [sha for sha, read in zip(wanted, stream, strict=True) if read is None]
+
+    def unreadable(self, sha: str, error: Exception | None) -> Exception:
+        """What was fetched is not whole: it is no repository, or damaged."""
+        said = str(error) if error else f"object {sha} is missing"
+        return UpstreamError(
+            UpstreamFault.UNREACHABLE, *texts.unreachable("what was fetched", said)
+        )
+
+    def too_wide(self, tree: str) -> Exception:
+        """A folder that is not read."""
+        problem = texts.too_large("the repository", f"a folder of it has too many entries ({tree})")
+        return UpstreamError(UpstreamFault.TOO_LARGE, *problem)

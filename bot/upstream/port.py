@@ -1,0 +1,68 @@
+"""Upstreams as the bot needs them: one way to fetch a package, and what comes of it."""
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from bot.forges.port import Repository
+from cadlib.kptfile.values import GitRef
+from cadlib.package.files import Files
+from lifecycle.access import Person
+from lifecycle.identity import RepositoryId
+from lifecycle.policy import Policy
+from lifecycle.upstreams.references import Reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedUpstream:
+    """A package that was fetched.
+
+    Attributes:
+        files: Its files, relative to its folder, within the limits of a package.
+        ref: What to write into `upstream` of a Kptfile, as kpt writes it.
+        commit: The commit that the files are of, in full; of an annotated tag, what it points to.
+        tree: Id of the tree of its folder.
+        revision: The number of the release that the ref is; None for any other ref.
+        served: The repository it is in, where the bot serves that; None for one elsewhere.
+    """
+
+    files: Files = field(repr=False)
+    ref: GitRef
+    commit: str
+    tree: str
+    revision: int | None = None
+    served: RepositoryId | None = None
+
+    @property
+    def lock(self) -> GitRef:
+        """What to write into `upstreamLock` of a Kptfile."""
+        return replace(self.ref, commit=self.commit)
+
+
+class Upstreams(Protocol):
+    """All places that packages come from."""
+
+    async def fetch(
+        self,
+        reference: Reference | GitRef,
+        *,
+        into: Repository,
+        caller: Person | None,
+        policy: Policy,
+    ) -> FetchedUpstream:
+        """Fetch a package.
+
+        What may not be used or not be read is not asked for, and what somebody may not see is told
+        of as if it were not there.
+
+        Args:
+            reference: Which one; of an upstream or a lock of a Kptfile its commit counts first.
+            into: The repository that the package is for.
+            caller: Whoever asks for it, who must be able to read it; None where nobody does (a
+                variant): then it must be public, in `into` itself, or its repository must consent.
+            policy: Of the base branch of `into`.
+
+        Raises:
+            UpstreamError: It cannot be had, in words.
+            ForgeBusyError: The forge could not be asked; trying again may help.
+            ForgeRefusedError: An operator must change a setting first.
+        """

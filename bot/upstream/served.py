@@ -1,0 +1,274 @@
+"""Packages from repositories that the bot serves, read from their mirrors.
+
+Rules:
+
+1. A release that the mirror has is read without asking anybody for it. Anything that moves, and
+   anything that is not known, is fetched first.
+2. `latest` is the newest release that the ledger neither withdraws nor deprecates.
+3. A ref is a release of the package first, then a branch, then any other tag.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot import config
+from bot.clock import Clock, Offload
+from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
+from bot.git.port import History, Mirror, Mirrors, ObjectTooLargeError, Scope
+from bot.store.port import Repositories
+from bot.upstream.port import FetchedUpstream
+from cadlib.errors import PackageError
+from cadlib.limits import DEFAULT
+from lifecycle import names
+from lifecycle.access import Person, Role
+from lifecycle.messages import upstreams as texts
+from lifecycle.policy import BrokenPolicy
+from lifecycle.upstreams import use
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
+from lifecycle.upstreams.locations import Location, locate
+from lifecycle.upstreams.references import LATEST, as_git, candidates, is_commit
+
+MOST_TIPS = 100
+"""Branches and releases that are asked whether they hold a commit; each starts git once."""
+
+_MISSING = UpstreamFault.MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A package in a repository that is served.
+
+    Attributes:
+        repository: Which.
+        package: Its path there.
+    """
+
+    repository: Repository
+    package: str
+
+    def __str__(self) -> str:
+        return f"{self.repository.full_name}//{self.package}".removesuffix("//")
+
+
+class ServedUpstreams:
+    """The repositories that are served, as upstreams.
+
+    Args:
+        forges: Every forge that is served, by its name.
+        mirrors: What the bot has of all repositories.
+        repositories: Which are served.
+        clock: How old a fetch is.
+        offload: Where git is read.
+    """
+
+    def __init__(
+        self,
+        forges: Mapping[str, Forges],
+        mirrors: Mirrors,
+        repositories: Repositories,
+        clock: Clock,
+        offload: Offload,
+    ) -> None:
+        self._forges = forges
+        self._mirrors = mirrors
+        self._repositories = repositories
+        self._clock = clock
+        self._offload = offload
+
+    async def named(self, forge: str, full_names: Sequence[str]) -> tuple[Repository, ...]:
+        """Return the repositories of these names at a forge, in the order of the names."""
+        known = {
+            each.full_name.lower(): each
+            for each in await self._repositories.named(forge, full_names)
+        }
+        found = []
+        for name in dict.fromkeys(each.lower() for each in full_names):
+            served = known.get(name)
+            if served is None:
+                continue
+            try:
+                there = await self._forges[forge].repository_by_id(served.id, served.installation)
+            except ForgeMissingError:
+                continue  # it is not ours any more, as discovery will find
+            if there.full_name.lower() == name:  # else the name may be another's by now
+                found.append(there)
+        return tuple(found)
+
+    async def at(self, location: Location) -> Repository | None:
+        """Return the repository at a location; None for one that is not served."""
+        for forge in sorted(self._forges):
+            for each in await self.named(forge, [location.path]):
+                if locate(each.clone_url) == location:
+                    return each
+        return None
+
+    async def may_read(
+        self, repository: Repository, into: Repository, caller: Person | None
+    ) -> bool:
+        """Tell whether a repository may be read, by a person or by consent."""
+        if repository.id == into.id or repository.public:
+            return True
+        if caller is not None and repository.id.forge == into.id.forge:
+            return await self._forge(repository).role(caller.login, caller.id) >= Role.READ
+        return await self._consents(repository, into)
+
+    async def _consents(self, repository: Repository, into: Repository) -> bool:
+        """Whether a repository says that another gets packages from it."""
+        if repository.id.forge != into.id.forge:
+            return False  # a name at another forge is somebody else's
+        forge = self._forge(repository)
+        mirror, credentials = self._mirror(repository), await forge.git_credentials()
+        branch = repository.default_branch
+
+        def read() -> bool:
+            mirror.fetch(credentials, self._clock.monotonic(), Scope(frozenset({branch})))
+            with mirror.open() as git:
+                tip = git.ref(names.branch_ref(branch))
+                data = config.fetch(git.blob, tip, config.CONFIG) if tip else None
+            policy = config.read(data)
+            return not isinstance(policy, BrokenPolicy) and use.consents(policy, into.full_name)
+
+        return await self._offload(read)
+
+    async def fetch(self, place: Place, ref: str) -> FetchedUpstream:
+        """Read a package; that it may be read is for the caller to have judged.
+
+        Raises:
+            UpstreamError: There is no such ref or folder, or it is too large.
+            GitBusyError: The forge could not be reached.
+        """
+        forge, mirror = self._forge(place.repository), self._mirror(place.repository)
+        credentials = await forge.git_credentials()
+        found = await self._offload(self._known, mirror, place, ref)
+        if found is None:
+            found = await self._offload(self._fresh, mirror, credentials, place, ref)
+        if found is None:
+            found = await self._other(forge, mirror, credentials, place, ref)
+        name, commit = found
+        return await self._offload(self._read, mirror, place, name, commit, ref)
+
+    def _known(self, mirror: Mirror, place: Place, ref: str) -> tuple[str, str] | None:
+        """The name and commit of what never moves, where the mirror has it."""
+        with mirror.open() as git:
+            if is_commit(ref):
+                return (ref, ref) if _holds(git, place, ref) else None
+            tag = names.tag_ref(names.tag_name(_scoped(place.package, ref)))
+            if names.parse_tag(tag) is None:
+                return None
+            known = git.refs(names.tag_ref(place.package) if place.package else names.TAGS)
+            found = known.get(tag)
+            return (tag, found[1]) if found and git.has(found[1]) else None
+
+    def _fresh(
+        self, mirror: Mirror, credentials: str, place: Place, ref: str
+    ) -> tuple[str, str] | None:
+        """The name and commit of a release or a branch, as the forge has them now."""
+        package, branch = place.package, place.repository.default_branch
+        whole = is_commit(ref)
+        branches = {branch} if ref == LATEST else {"" if whole else names.branch_name(ref)}
+        scope = Scope(frozenset(branches), frozenset({package}))
+        mirror.fetch(credentials, self._clock.monotonic(), scope)
+        with mirror.open() as git:
+            if whole:
+                return (ref, ref) if _holds(git, place, ref) else None
+            tags = git.refs(names.tag_ref(package) if package else names.TAGS)
+            if ref == LATEST:
+                tag = _newest(git, git.ref(names.branch_ref(branch)), package, tags)
+                if tag is None:
+                    raise UpstreamError(_MISSING, *texts.no_revision(str(place)))
+                return tag, tags[tag][1]
+            for name in (_scoped(package, ref), names.branch_ref(names.branch_name(ref))):
+                commit = tags[name][1] if name in tags else git.ref(name)
+                if commit:
+                    return name, commit
+        return None
+
+    async def _other(
+        self, forge: Forge, mirror: Mirror, credentials: str, place: Place, ref: str
+    ) -> tuple[str, str]:
+        """The name and commit of a tag that is no release of the package."""
+        if is_commit(ref):
+            raise UpstreamError(_MISSING, *texts.no_commit(ref, str(place)))
+        for name in candidates(place.package, ref):
+            if not names.is_tag(name) or not await forge.has_tag(names.tag_name(name)):
+                continue
+            # Of a tag at the top this means all tags: there is no other folder around it.
+            around = Scope(packages=frozenset({names.tag_name(name).rpartition("/")[0]}))
+            await self._offload(mirror.fetch, credentials, self._clock.monotonic(), around)
+            found = await self._offload(_tagged, mirror, name)
+            if found:
+                return name, found
+        raise UpstreamError(_MISSING, *texts.no_version(ref, str(place)))
+
+    def _read(
+        self, mirror: Mirror, place: Place, name: str, commit: str, ref: str
+    ) -> FetchedUpstream:
+        with mirror.open() as git:
+            tree = git.tree(commit, place.package)
+            if not tree:
+                problem = texts.no_folder(place.package, place.repository.full_name, ref)
+                raise UpstreamError(_MISSING, *problem)
+            try:
+                files = git.files(tree, DEFAULT)
+            except (PackageError, ObjectTooLargeError) as error:
+                said = error.problem if isinstance(error, PackageError) else str(error)
+                raise UpstreamError(
+                    UpstreamFault.TOO_LARGE, *texts.too_large(str(place), said)
+                ) from error
+        release = names.parse_tag(name)
+        plain = names.branch_name(names.tag_name(name))
+        return FetchedUpstream(
+            files=files,
+            ref=as_git(place.repository.clone_url, place.package, plain),
+            commit=commit,
+            tree=tree,
+            revision=release[1] if release and release[0] == place.package else None,
+            served=place.repository.id,
+        )
+
+    def _forge(self, repository: Repository) -> Forge:
+        return self._forges[repository.id.forge].of(repository)
+
+    def _mirror(self, repository: Repository) -> Mirror:
+        return self._mirrors.of(repository.id, repository.clone_url)
+
+
+def _holds(git: History, place: Place, commit: str) -> bool:
+    """Whether a branch or a release of the package holds a commit.
+
+    A mirror has commits of proposals from forks as well, which anybody can make.
+    """
+    if not git.has(commit):
+        return False
+    package = place.package
+    tips = git.refs(names.HEADS, names.tag_ref(package) if package else names.TAGS)
+    if any(commit in known for known in tips.values()):
+        return True
+    default = git.ref(names.branch_ref(place.repository.default_branch))
+    others = dict.fromkeys(tip for _, tip in tips.values() if tip != default)
+    return any(git.contains(tip, commit) for tip in (default, *[*others][:MOST_TIPS]) if tip)
+
+
+def _scoped(package: str, ref: str) -> str:
+    """The tag of a package that a ref means: "v3" is "net/core/v3" there."""
+    if names.is_tag(ref) or (package and ref.startswith(f"{package}/")):
+        return names.tag_ref(names.tag_name(ref))
+    return names.tag_ref(f"{package}/{ref}".lstrip("/"))
+
+
+def _newest(git: History, tip: str | None, package: str, tags: Collection[str]) -> str | None:
+    """The newest release that the ledger says nothing against; None for none."""
+
+    def ledger(path: str) -> bytes | None:
+        return config.fetch(git.blob, tip, path) if tip and path else None
+
+    whole, own = ledger(config.LEDGER), ledger(config.package_ledger(package))
+    for number in reversed(names.revisions(package, tags)):
+        if config.ledger_entry(whole, own, package, number) is None:
+            return names.tag(package, number)
+    return None
+
+
+def _tagged(mirror: Mirror, name: str) -> str | None:
+    with mirror.open() as git:
+        return git.ref(name)

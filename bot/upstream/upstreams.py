@@ -1,0 +1,148 @@
+"""All upstreams: whose package it is, whether it may be had, and from where it comes."""
+
+import asyncio
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+from bot.clock import Offload
+from bot.forges.port import ForgeBusyError, Repository
+from bot.git.port import GitBusyError
+from bot.upstream.doors import Allowed
+from bot.upstream.elsewhere import Came
+from bot.upstream.port import FetchedUpstream
+from bot.upstream.served import Place, ServedUpstreams
+from cadlib.kptfile.values import GitRef
+from lifecycle import names
+from lifecycle.access import Person
+from lifecycle.messages import upstreams as texts
+from lifecycle.policy import Policy
+from lifecycle.upstreams import use
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
+from lifecycle.upstreams.locations import Location, locate
+from lifecycle.upstreams.references import (
+    GitReference,
+    Reference,
+    RevisionReference,
+    as_git,
+    from_lock,
+)
+
+MOST_PARTS = 5
+"""Folders of a path that may be the name of a repository: groups of GitLab nest."""
+
+
+class Fetcher(Protocol):
+    """Repositories that the bot does not serve; `Elsewhere` is one."""
+
+    def fetch(self, wanted: GitReference, reader: str, allowed: Allowed) -> Came:
+        """Fetch a package; for threads.
+
+        Args:
+            wanted: Which one.
+            reader: Full name of the repository that it is for.
+            allowed: Judges each repository that its address leads to.
+
+        Raises:
+            UpstreamError: It cannot be had.
+        """
+
+
+class AllUpstreams:
+    """Implements `Upstreams`.
+
+    Args:
+        served: The repositories that are served.
+        elsewhere: All others.
+        offload: Where git is run.
+    """
+
+    def __init__(self, served: ServedUpstreams, elsewhere: Fetcher, offload: Offload) -> None:
+        self._served = served
+        self._elsewhere = elsewhere
+        self._offload = offload
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def fetch(
+        self,
+        reference: Reference | GitRef,
+        *,
+        into: Repository,
+        caller: Person | None,
+        policy: Policy,
+    ) -> FetchedUpstream:
+        """Fetch a package; see `Upstreams.fetch`."""
+        if isinstance(reference, GitRef):
+            reference = from_lock(reference)
+        if isinstance(reference, GitReference):
+            location = locate(reference.repo)
+            found = await self._served.at(location) if location else None
+            if found is None or not await self._served.may_read(found, into, caller):
+                # Whoever may not see it gets what the public gets.
+                return await self._from_elsewhere(reference, into, policy)
+            place = Place(found, reference.directory)
+        else:
+            place = await self._place(reference, into, caller, policy)
+        self._judge(place.repository, place.package, into, policy)
+        try:
+            return await self._served.fetch(place, reference.ref)
+        except GitBusyError as error:
+            raise ForgeBusyError(f"fetch {place}", str(error)) from error
+
+    async def _place(
+        self, reference: RevisionReference, into: Repository, caller: Person | None, policy: Policy
+    ) -> Place:
+        """The package in a repository that is served, as far as whoever asks may know of it."""
+        parts = reference.package.split("/")
+        if reference.repository:
+            named = {reference.repository.lower(): reference.package}
+        else:
+            named = {
+                "/".join(parts[:end]).lower(): "/".join(parts[end:])
+                for end in range(min(len(parts), MOST_PARTS), 1, -1)
+            }
+        for found in await self._served.named(into.id.forge, list(named)):
+            if await self._served.may_read(found, into, caller):
+                return Place(found, named[found.full_name.lower()])
+        if reference.repository and reference.repository.lower() != into.full_name.lower():
+            problem = texts.unserved(reference.package, reference.repository)
+            raise UpstreamError(UpstreamFault.MISSING, *problem)
+        default = use.default_repository(policy)
+        if not default or reference.repository:
+            return Place(into, reference.package)
+        for found in await self._served.named(into.id.forge, [default]):
+            if await self._served.may_read(found, into, caller):
+                return Place(found, reference.package)
+        raise UpstreamError(UpstreamFault.MISSING, *texts.unserved(reference.package, default))
+
+    def _judge(
+        self, upstream: Repository, directory: str, into: Repository, policy: Policy
+    ) -> None:
+        location = locate(upstream.clone_url)
+        if upstream.id == into.id:
+            return
+        if location is None or not use.may_use(policy, location, directory, served=True):
+            raise UpstreamError(
+                UpstreamFault.NOT_ALLOWED, *texts.not_allowed(str(location or upstream.full_name))
+            )
+
+    async def _from_elsewhere(
+        self, reference: GitReference, into: Repository, policy: Policy
+    ) -> FetchedUpstream:
+        def allowed(location: Location) -> None:
+            if not use.may_use(policy, location, reference.directory, served=False):
+                raise UpstreamError(UpstreamFault.NOT_ALLOWED, *texts.not_allowed(str(location)))
+
+        location = locate(reference.repo)
+        if location is not None:
+            allowed(location)
+        turn = self._turns.setdefault(str(reference), asyncio.Lock())
+        async with turn:  # who asks for the same meanwhile finds it in the cache
+            came = await self._offload(self._elsewhere.fetch, reference, into.full_name, allowed)
+        release = names.parse_tag(names.tag_ref(came.ref))
+        return FetchedUpstream(
+            files=came.files,
+            ref=as_git(reference.repo, reference.directory, came.ref),
+            commit=came.commit,
+            tree=came.tree,
+            revision=release[1] if release and release[0] == reference.directory else None,
+        )

@@ -1,0 +1,196 @@
+"""What is wrong with an upstream: for each problem a clause, and a remedy.
+
+Each is where it is and what is wrong, and what to do, neither with a full stop.
+"""
+
+Problem = tuple[str, str]
+
+_FORM = "Write <owner>/<repository>/<path>@v<N>, or <git URL>//<path>@<tag, branch or commit>"
+
+
+def no_reference(text: str) -> Problem:
+    """A text that names no package."""
+    return f"{text[:200]!r} is not a reference to a package", _FORM
+
+
+def no_end(text: str) -> Problem:
+    """An address of which nobody can tell where the repository ends."""
+    return (
+        f"{text!r} does not tell where the address of the repository ends",
+        "Write // between the repository and the path of the package, such as"
+        " https://github.com/acme/blueprints//net/core@v3",
+    )
+
+
+def no_address(text: str) -> Problem:
+    """What is no address of a repository."""
+    return (
+        f"{text[:200]!r} is not an address of a git repository",
+        "Write one by https or ssh, such as https://github.com/acme/blueprints",
+    )
+
+
+def no_ref(ref: str, text: str) -> Problem:
+    """A version that git cannot have."""
+    return (
+        f"{ref[:200]!r} in {text[:200]!r} cannot be a tag, branch or commit",
+        "Write v<N>, latest, or the name of a tag, branch or commit after the @",
+    )
+
+
+def outside(path: str) -> Problem:
+    """A path that leaves the repository."""
+    return (
+        f"the path {path[:200]!r} leads out of the repository",
+        "Write the path from the top of the repository, without parent folders",
+    )
+
+
+def oci(text: str) -> Problem:
+    """A package in a registry."""
+    return (
+        f"{text[:200]!r} is in an OCI registry, and porchbot takes packages from git only",
+        "Name the git repository that the package was published from",
+    )
+
+
+def scheme(name: str) -> Problem:
+    """An address of another kind."""
+    return (
+        f"addresses that begin with {name}:// are not used",
+        "Write an address by https or ssh",
+    )
+
+
+def password() -> Problem:
+    """A user or password in an address."""
+    return (
+        "the address has a user or a password in it, for all to read in the package",
+        "Leave it out; credentials for a host are set by the operator of the bot",
+    )
+
+
+def incomplete(repo: str) -> Problem:
+    """A lock that does not name a state."""
+    lacks = "a repository" if not repo else "a commit or a ref"
+    return (
+        f"the upstream in the Kptfile lacks {lacks}",
+        "Write repo, directory and ref into `upstream.git`, and the commit into `upstreamLock.git`",
+    )
+
+
+def no_host(host: str) -> Problem:
+    """A host that no address is known of."""
+    return f"the host {host} is not found", "Check how it is written"
+
+
+def private(host: str) -> Problem:
+    """A host in a network that is not the public one."""
+    return (
+        f"{host} is not in the public network, and porchbot does not fetch from other networks",
+        "Ask the operator of the bot to allow it with PORCHBOT_UPSTREAM_PRIVATE",
+    )
+
+
+def plain_http(host: str) -> Problem:
+    """An address without TLS."""
+    return f"{host} would be asked by http, without TLS", "Write the address with https://"
+
+
+def no_ssh(host: str) -> Problem:
+    """No keys of hosts, by which ssh could tell that a host is the right one."""
+    return (
+        f"{host} cannot be asked by ssh: no keys of hosts are known",
+        "Write the address with https://, or ask the operator to set PORCHBOT_UPSTREAM_KNOWN_HOSTS",
+    )
+
+
+def redirects(host: str, to: str) -> Problem:
+    """Addresses that lead on without end, or to nowhere."""
+    return f"{host} leads on to {to!r}, which is not followed", "Write the address it leads to"
+
+
+def redirected(host: str, to: str, problem: str) -> str:
+    """A problem with where an address leads to."""
+    return f"{host} leads on to {to}: {problem}"
+
+
+def unreachable(place: str, reason: str) -> Problem:
+    """A repository that cannot be asked."""
+    return (
+        f"{place} cannot be fetched: {reason}",
+        "Check the address, and whether the repository is still there",
+    )
+
+
+def no_repository(place: str) -> Problem:
+    """A repository that is not there, or that nobody lets us see."""
+    return (
+        f"{place} does not exist, or may not be read",
+        "Check the address; for a private repository ask the operator to set credentials for it",
+    )
+
+
+def unserved(package: str, repository: str) -> Problem:
+    """A package in a repository that is not served, as far as whoever asks may see."""
+    return (
+        f"{repository} with the package {package or '.'} is not known here: porchbot does not serve"
+        " it, or whoever asks may not read it",
+        "Check the name, install porchbot there, or write the address of the repository with //"
+        " before the path; for a variant the repository lists yours in `upstreams.share`",
+    )
+
+
+def no_version(ref: str, place: str) -> Problem:
+    """A ref that is not there."""
+    return (
+        f"{place} has no tag, branch or commit {ref!r}",
+        "Name one that is there; it may have been deleted or renamed",
+    )
+
+
+def no_commit(commit: str, place: str) -> Problem:
+    """A commit that is not there any more."""
+    return (
+        f"{place} has no commit {commit[:12]} any more: its branch was rewritten, or is gone",
+        "Name a tag or branch that is there now",
+    )
+
+
+def no_revision(place: str) -> Problem:
+    """A package without a release that may be used."""
+    return (
+        f"{place} has no revision that is published and may be used",
+        "Name a tag, branch or commit after the @",
+    )
+
+
+def no_folder(path: str, place: str, ref: str) -> Problem:
+    """A folder that is not there."""
+    return f"{place} has no folder {path!r} at {ref}", "Check the path of the package"
+
+
+def too_large(place: str, why: str) -> Problem:
+    """More than a package may hold."""
+    return f"{place} is too large: {why}", "Split the package, or name a smaller folder"
+
+
+def too_much(place: str, most: int) -> Problem:
+    """A repository that sends more than is taken."""
+    return (
+        f"{place} sent more than {most // 1024**2} MiB",
+        "Take the package from a repository with fewer or smaller files",
+    )
+
+
+def too_slow(place: str, seconds: float) -> Problem:
+    """A repository that does not answer in time."""
+    return f"{place} did not answer within {seconds:g} s", "Try again, or check the host"
+
+
+def not_allowed(place: str) -> Problem:
+    """An upstream that the configuration does not allow."""
+    return (
+        f"`upstreams` in .porchbot.yaml of the base branch does not allow {place}",
+        "Add it to `upstreams.allow`, or take the package from one that is allowed",
+    )
