@@ -1,54 +1,41 @@
 """Looks at a head branch: puts together the facts that a decision needs, from forge and git.
 
-Longer than 400 lines: the order of one look.
-
 Calls that do not wait for one another run at the same time. What never changes (who wrote a commit,
 what a file at a commit says) is kept; everything else is read again at each look.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.freezes import KnownFreezes
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
-from bot.look import content, releasing, rendering, revisions, updating
+from bot.look import indexing, rendering
 from bot.look.asking import Asker, MergeLook
-from bot.look.base import Bases, NotLogged
+from bot.look.base import NotLogged
 from bot.look.defaults import ExtendedFiles
-from bot.look.drafts import Drafts
 from bot.look.fetching import Fetcher
-from bot.look.gains import Gains
 from bot.look.patience import Patience
 from bot.look.people import People
-from bot.look.reader import Basis, MirrorReader
-from bot.look.revisions import Revisions
+from bot.look.proposals import OneLook, ProposalReader
+from bot.look.reader import MirrorReader
 from bot.look.sharing import Overlaps
-from bot.look.states import HeadBranch, HeadState, PullState
+from bot.look.states import HeadBranch
 from bot.look.tags import Tags
-from bot.look.timed_rules import timed_now
 from bot.look.whatif import WhatIf
 from bot.render.port import Renderer
 from bot.store.hints import Press
 from bot.store.port import Index
-from bot.store.values import Adoption, Revision
-from cadlib.diff.changes import Change
-from lifecycle import effects, memory, names, releases
-from lifecycle.access import Person
+from bot.store.values import Adoption
+from lifecycle import memory, names
 from lifecycle.assess import lost_tags
-from lifecycle.commands import answers
 from lifecycle.facts.checks import OURS, CheckRun
-from lifecycle.facts.conversation import Comment
 from lifecycle.facts.head import Facts, PushRefusal
-from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
-from lifecycle.facts.verdicts import Verdict, rules_digest
+from lifecycle.facts.proposal import Proposal
 from lifecycle.names import Sha
-from lifecycle.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,40 +67,6 @@ class Looked:
     news: frozenset[ProposalKey] = frozenset()
     again: float | None = None
     elsewhere: tuple[ListedProposal, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What one look goes by.
-
-    Attributes:
-        head: The branch.
-        state: What the forge told of it.
-        adoption: What the repository was when the bot first saw it.
-        reader: Reads git.
-        since: By the monotonic clock; git as it was fetched after that will do.
-        read: By the same, when it began.
-        begun: Goes on with renderings that are not done soon; None to wait for them.
-        pressed: Buttons that were pressed.
-        rules: A commit whose rules judge it; None for those that hold. They are tried out: no
-            function runs by them.
-        told: Teams whose members may be told where rules are tried out.
-    """
-
-    head: HeadBranch
-    state: HeadState
-    adoption: Adoption
-    reader: MirrorReader
-    since: float
-    read: float
-    begun: rendering.Begun | None = None
-    pressed: Sequence[Press] = ()
-    rules: Sha | None = None
-    told: frozenset[str] | None = None
-
-
-MOST_COMPARED = 5
-"""Revisions that one look compares with; whoever can read may ask."""
 
 
 class Looker:
@@ -162,7 +115,6 @@ class Looker:
             repository, forge, mirror, store.revisions, clock=clock, offload=offload
         )
         self.keys = record_keys
-        self._login = login
         self._observes = observes
         self.freezes = freezes
         self._tried = tried
@@ -171,12 +123,20 @@ class Looker:
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
         self._sharing = Overlaps(me, forge, store.proposals)
         self.people = People(forge, login, clock=clock, offload=offload)
-        self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._patience = Patience(clock)
-        self._gains = Gains(renderer, offload)
+        self.proposals = ProposalReader(
+            repository,
+            forge,
+            self.fetcher,
+            renderer,
+            store,
+            self._asker,
+            self.people,
+            login,
+            clock=clock,
+            offload=offload,
+        )
         self.extended = ExtendedFiles(repository.owner, forge, clock)
-        self._revisions = Revisions(forge, self.fetcher, store.proposals, offload)
-        self._drafts = Drafts(forge, self.fetcher, renderer, store.proposals, offload)
         self._what_if = WhatIf(repository, forge, clock, offload)
 
     async def look(
@@ -255,7 +215,7 @@ class Looker:
             reader = self.reader(git, adoption)
             tags = reader.tags
             shown = any(run.ours for run in state.checks)
-            look = _Look(
+            look = OneLook(
                 head,
                 state,
                 adoption,
@@ -266,7 +226,7 @@ class Looker:
                 pressed,
             )
             looked = await self._put_together(look)
-            await self._index(tags, looked.facts)
+            await indexing.complete(self.store.revisions, self.repository.id, tags, looked.facts)
         self.fetcher.saw(head.repository, head.ref, bases, tags.packages)
         if alone or looked.facts.pending:
             return looked
@@ -323,7 +283,7 @@ class Looker:
         await self.fetcher.fetch(Scope(bases), since)
         credentials = await self.forge.git_credentials()
         with await self.offload(self.mirror.open, credentials, since) as git:
-            look = _Look(head, state, adoption, self.reader(git, adoption), since, since)
+            look = OneLook(head, state, adoption, self.reader(git, adoption), since, since)
             now = await self._put_together(look)
             told = frozenset(slug for p in now.facts.proposals for slug in p.people.teams)
             then = await self._put_together(replace(look, rules=rules, told=told))
@@ -339,31 +299,7 @@ class Looker:
 
         return tuple([replace(p, rules_effect=await self._what_if.of(p, judge)) for p in proposals])
 
-    async def _index(self, tags: Tags, facts: Facts) -> None:
-        """Revisions of ours that the index does not know: it was lost, and is built again.
-
-        Tags tell of them, and the records of their proposals: a tag may be gone, and its number
-        stays used all the same.
-        """
-        proposals = {
-            str(p.place.merge_commit): p.place.number
-            for p in facts.proposals
-            if p.place.merge_commit
-        }
-        for (package, number), revision in tags.ours.items():
-            known = tags.used.get(package, {}).get(number)
-            if known is None or (known.target == revision.target and not known.tag):
-                found = replace(revision, proposal=proposals.get(revision.target))
-                await self.store.revisions.keep_revision(self.repository.id, package, number, found)
-        for proposal in facts.proposals:
-            for each in memory.published(proposal):
-                if each.revision not in tags.used.get(each.package, {}):
-                    made = Revision(each.commit, each.tag, proposal.place.number)
-                    await self.store.revisions.keep_revision(
-                        self.repository.id, each.package, each.revision, made
-                    )
-
-    async def _put_together(self, look: _Look) -> Looked:
+    async def _put_together(self, look: OneLook) -> Looked:
         head, state, reader = look.head, look.state, look.reader
         same = head.repository == self.repository.id.number
         ref = names.branch_ref(head.ref)
@@ -376,7 +312,7 @@ class Looker:
             self._asker.checks(unasked),
             self._push_refused(ref, tip),
             self.offload(reader.made_by_us, shown),
-            asyncio.gather(*(self._proposal(look, each) for each in state.relevant)),
+            asyncio.gather(*(self.proposals.read(look, each) for each in state.relevant)),
         )
         waits = [
             self._patience.wait(s.pull.number, [*s.not_shown, *_tags_not_shown(p)])
@@ -405,7 +341,7 @@ class Looker:
             freezes_unread=unread,
         )
         if not state.relevant and same and tip is not None and facts.is_draft_branch:
-            facts = await self._draft(look, facts, tip)
+            facts = await self.proposals.draft(look, facts, tip)
         return Looked(
             facts,
             look.read,
@@ -429,7 +365,7 @@ class Looker:
             await self.store.proposals.push_refusal(self.repository.id, ref, tip) if tip else None
         )
 
-    def _after_baseline(self, p: Proposal, look: _Look) -> bool:
+    def _after_baseline(self, p: Proposal, look: OneLook) -> bool:
         """Only merges after adoption are published; a record of ours proves it.
 
         Source: docs/design.md, "Adoption".
@@ -439,252 +375,12 @@ class Looker:
             return True
         return memory.carries_record(p)
 
-    async def _draft(self, look: _Look, facts: Facts, tip: Sha) -> Facts:
-        """A draft branch without a pull request: what it touches, and its rendering."""
-        reader, ref = look.reader, facts.default_ref
-        base = reader.git.ref(names.branch_ref(ref))
-        if base is None:
-            return facts
-        basis = Basis(rules=base, base=base)
-        await self.fetcher.fetch_related(reader, tip, ref, basis, look.since)
-        read = await self.offload(content.read, reader, tip, ref, basis, head_ref=facts.head_ref)
-        if read is None or not read.content.touched:
-            return facts
-        verdicts, subjects, pusher = await asyncio.gather(
-            rendering.verdicts(
-                self.renderer, reader.git, read.content.touched, read.policy, head=tip
-            ),
-            self.offload(reader.subjects, tip, base),
-            self.people.pusher(facts.head_ref, self.repository.id.number),
-        )
-        return replace(
-            facts,
-            draft_touched=read.content.touched,
-            draft_verdicts=verdicts,
-            draft_policy=read.policy,
-            draft_subjects=subjects,
-            draft_pusher=pusher,
-        )
-
-    async def _proposal(
-        self, look: _Look, state: PullState
-    ) -> tuple[Proposal, MergeLook] | NotLogged | None:
-        """One pull request, with what its merge waits for; None when git does not have it yet."""
-        pull, reader = state.pull, look.reader
-        await self.fetcher.fetch_head(reader.git, pull)
-        basis = await self._bases.find(reader, pull)
-        if not isinstance(basis, Basis):
-            return basis
-        held = basis
-        if look.rules is not None:
-            basis = replace(basis, rules=look.rules)
-        await self.fetcher.fetch_related(reader, pull.head, pull.base_ref, basis, look.since)
-        with metrics.STEP_SECONDS.labels("read").time():
-            read = await self.offload(
-                content.read,
-                reader,
-                pull.head,
-                pull.base_ref,
-                basis,
-                head_ref=pull.head_ref,
-                number=pull.number,
-            )
-        if read is None:
-            return None
-        if pull.merged:
-            timed = await self.offload(timed_now, reader, pull.base_ref, read)
-            read = replace(read, policy=timed)
-        runs = read.policy
-        if look.rules is not None:
-            rules = await self.offload(reader.rules, held.rules, pull.base_ref)
-            runs = effects.running(read.policy, rules.policy)
-        reviews = await self.offload(
-            content.reviews, reader, state.conversation.reviews, read.content, basis.base
-        )
-        proposal = Proposal(
-            place=_place(pull, basis),
-            times=self._times(state, look.adoption),
-            people=Participants(
-                author=pull.author,
-                authors=frozenset({pull.author.login} - {self._login}),
-                us=self._login,
-                assigned=pull.assigned,
-                owners=read.owners,
-                organization=self.repository.full_name.partition("/")[0],
-            ),
-            content=read.content,
-            talk=replace(state.talk(reviews), pressed=self._pressed(look, pull)),
-            rules=Rules(policy=read.policy),
-        )
-        if answers.about_repository(proposal, memory.read(proposal)):
-            proposal = replace(proposal, whole=await self.offload(reader.whole))
-        # Whose word matters does not follow from the rendering: neither waits for the other.
-        proposal, verdicts, found = await asyncio.gather(
-            self.people.add(reader, pull, proposal, state.conversation.changes or (), look.told),
-            rendering.soon(
-                rendering.verdicts(
-                    self.renderer,
-                    reader.git,
-                    read.content.touched,
-                    runs,
-                    head="" if pull.merged else pull.head,
-                    again=look.state.rerun,
-                ),
-                None if pull.merged else look.begun,
-            ),
-            self._asker.merging(state, basis, look.state, read.policy),
-        )
-        if verdicts is None:
-            return proposal, found
-        proposal = replace(
-            proposal,
-            rules=await self._rules(reader, pull, basis, proposal, verdicts),
-            verdicts=verdicts,
-            merging=found.merging,
-        )
-        since = await self._gains.taken_back(reader.git, proposal)
-        proposal = replace(proposal, content=replace(proposal.content, takes_back=since))
-        if proposal.content.unpublished and not proposal.once_published:
-            touched = await rendering.unpublished_changes(
-                self.renderer, reader.git, proposal.content.touched
-            )
-            proposal = replace(proposal, content=replace(proposal.content, touched=touched))
-        if due := releases.due(proposal, memory.read(proposal)):
-            notes = await releasing.notes(
-                self.forge, self.renderer, reader, proposal.place, due, self.offload
-            )
-            proposal = replace(proposal, releases=notes)
-        if pull.head_repository == self.repository.id.number:
-            update = await updating.update(self.renderer, reader.git, proposal, self.offload)
-            proposal = replace(proposal, update=update)
-        proposal = await self._compare(reader, proposal)
-        if whole := answers.removed(proposal, memory.read(proposal)):
-            there = await self.offload(revisions.packages, reader, whole, pull.head)
-            proposal = replace(proposal, removed=there)
-        asked = answers.named(proposal, memory.read(proposal))
-        if asked:
-            states = self._revisions.read(reader, asked, pull.base_ref, basis.rules, look.since)
-            proposal = replace(proposal, revisions=await states)
-        same = pull.head_repository == self.repository.id.number
-        proposal = await self.drafted(reader, proposal, pull.head_ref, look.since, same=same)
-        if not proposal.place.closed and any(v.blocking for v in verdicts):
-            pushed_by = await self.people.pusher_of(pull)
-            proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
-        return proposal, found
-
-    async def drafted(
-        self, reader: MirrorReader, p: Proposal, head_ref: str, since: float, *, same: bool = True
-    ) -> Proposal:
-        """Work out the drafts that somebody with the right asks for.
-
-        Args:
-            reader: Reads git.
-            p: Where they ask; roles and `whole` are told.
-            head_ref: Its head branch; "" for the dashboard issue.
-            since: As in `_Look`.
-            same: The branch is in this repository, and in no fork.
-        """
-        asking = Facts(
-            repository=self.repository.full_name,
-            repository_id=self.repository.id,
-            head_ref=head_ref,
-            head=None,
-            same_repository=same,
-            default_ref=self.repository.default_branch,
-            proposals=(p,),
-        )
-        asked = answers.drafts(asking, p, memory.read(p))
-        if not asked:
-            return p
-        if p.whole is None:
-            p = replace(p, whole=await self.offload(reader.whole))
-        return replace(p, drafts=await self._drafts.read(reader, p, head_ref, asked, since))
-
-    async def _compare(self, reader: MirrorReader, p: Proposal) -> Proposal:
-        """What differs from revisions that somebody asks about."""
-        asked = answers.compared_with(p, memory.read(p))
-        found: dict[int, dict[str, tuple[Change, ...]]] = {number: {} for number in asked}
-        for number in sorted(asked)[:MOST_COMPARED]:
-            for t in p.content.touched:
-                commit = await self.offload(reader.tags.commit, t.package, number)
-                if commit is not None and t.tree:
-                    before = await self.offload(reader.git.package, commit, t.package)
-                    changes = await self.renderer.changes(reader.git, before, t.tree)
-                    found[number][t.package] = changes
-        return replace(p, compared=found) if found else p
-
-    def _pressed(self, look: _Look, pull: ListedProposal) -> tuple[Comment, ...]:
-        """The buttons that were pressed, as commands; once, where several propose the commit."""
-        numbers = [each.pull.number for each in look.state.relevant if each.pull.open]
-        if not pull.open or pull.number != min(numbers):
-            return ()
-        return tuple(
-            Comment(
-                id=-int(hashlib.sha256(str(each).encode()).hexdigest()[:12], 16),
-                author=Person(each.person, each.login, bot=False),
-                body=f"/{each.button}",
-                at=self.repository.installed_at,  # when does not matter: none of them approves
-                button=True,
-            )
-            for each in look.pressed
-        )
-
-    def _times(self, state: PullState, adoption: Adoption) -> Times:
-        """Since when it is what it is; when its head came to be is for people's look to tell."""
-        said = state.conversation
-        return Times(
-            installed_at=self.repository.installed_at,
-            opened_at=said.opened_at,
-            looked_at=self.clock.now(),
-            head_mark=state.head_mark,
-            base_at=said.base_at,
-            base_told=said.changes is not None,
-            adopted_at=adoption.at,
-            adopted_number=adoption.highest,
-        )
-
-    async def _rules(
-        self,
-        reader: MirrorReader,
-        pull: ListedProposal,
-        basis: Basis,
-        p: Proposal,
-        verdicts: Sequence[Verdict],
-    ) -> Rules:
-        """What judges it; and since when, where the meaning of what somebody said hangs on that."""
-        policy = p.rules.policy
-        digest = rules_digest(policy, verdicts) if isinstance(policy, Policy) else ""
-        remembered = memory.read(p)
-        approving = answers.unbound_since(p, remembered) if p.content.touched else None
-        said = [approving, answers.by_rules_since(p, remembered)]
-        since = min((at for at in said if at is not None), default=None)
-        if since is None:
-            return Rules(policy=policy, digest=digest)
-        told = await self._bases.rules_since(reader, pull, basis, since)
-        return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)
-
 
 def _tags_not_shown(found: tuple[Proposal, MergeLook] | NotLogged | None) -> list[str]:
     """Tags that we made and git does not show: it may be late, as after their own push."""
     if not isinstance(found, tuple):
         return []
     return [f"tag of {package}" for package in lost_tags(found[0])]
-
-
-def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:
-    return ProposalPlace(
-        number=pull.number,
-        title=pull.title,
-        draft=pull.draft,
-        merged=pull.merged,
-        closed=not pull.open,
-        head=pull.head,
-        base_ref=pull.base_ref,
-        base=basis.base or Sha(""),
-        merge_commit=pull.merge_commit,
-        merged_at=pull.merged_at,
-        labels=pull.labels,
-    )
 
 
 def _shown(*listed: Iterable[CheckRun]) -> dict[str, CheckRun]:

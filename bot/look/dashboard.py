@@ -66,7 +66,7 @@ class DashboardLooker:
             reader = looker.reader(git, adoption)
             whole = await looker.offload(reader.whole)
             found = await looker.people.asking(self._issue(issue, talk, whole))
-            found = await looker.drafted(reader, found, "", since)
+            found = await looker.proposals.drafted(reader, found, "", since)
         facts = Facts(
             repository=me.full_name,
             repository_id=me.id,

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from tests.simulation.history import Outcome, play
+from tests.simulation.history import play
+from tests.simulation.outcome import Outcome
 from tests.simulation.real import RealSetting
 from tests.simulation.shrink import printed, shrink
 from tests.simulation.words import Violation

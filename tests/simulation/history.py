@@ -7,9 +7,7 @@ on in the same way when steps of it are left out: that is how it is shrunk.
 import asyncio
 import hashlib
 import heapq
-from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -17,32 +15,26 @@ from bot.git.port import Mirrors
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.records.memory import Installation
 from bot.store.port import Store
-from tests.simulation import ending, scenes, scenes_bots, scenes_memory
-from tests.simulation.deeds import Misfortune, Scene
+from tests.simulation import ending
+from tests.simulation.deeds import Scene
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
-from tests.simulation.faults import MISFORTUNES
 from tests.simulation.forge import SimulatedForge
+from tests.simulation.furnishing import furnish
 from tests.simulation.hands import Hands, ImpossibleError
+from tests.simulation.manner import MOVES, SETTLING, STEPS, Manner, manner
 from tests.simulation.moves import Move
-from tests.simulation.moves_settings import MOVES
 from tests.simulation.oracle import Oracle
+from tests.simulation.outcome import Outcome
 from tests.simulation.replica import Replica
 from tests.simulation.scheduler import SimulatedClock
 from tests.simulation.setting import (
     ADMIN,
     BOT,
-    CHOICES,
-    CONFIG,
     MAIN,
-    PACKAGES,
     PEOPLE,
     RELEASE,
     ROLES,
-    TEAM,
-    RulesText,
-    kptfile,
-    resource,
 )
 from tests.simulation.stores import MemoryStores, Stores
 from tests.simulation.system import ENDLESS, EndlessError, System
@@ -52,7 +44,6 @@ from tests.simulation.words import Violation, Words
 if TYPE_CHECKING:
     from tests.simulation.real import RealSetting
 
-OWNER = "acme"
 FEWEST, MOST = 41, 48
 """Steps of a history."""
 
@@ -61,98 +52,6 @@ CLAIMED = 12.5
 
 TOLD = 60
 """Steps of tasks that may pass between two acts of people, at most, when they are in a hurry."""
-
-
-@dataclass
-class Outcome:
-    """What came of a history.
-
-    Attributes:
-        seed: What it was drawn from.
-        steps: What was done, by the number of the step; those that came to nothing are left out.
-        violations: What the oracle saw; empty when all is well.
-        tally: How often what was reached.
-        trace: Digest of every call, in order.
-        diary: What everybody did.
-    """
-
-    seed: str
-    steps: dict[int, str]
-    violations: list[Violation]
-    tally: Counter[str]
-    trace: str
-    diary: Diary
-
-
-@dataclass(frozen=True)
-class Manner:
-    """How one history is drawn: what is frequent in it, and how hurried everybody is.
-
-    Attributes:
-        weights: Of each step, in the order of `STEPS`.
-        calm: Nothing goes wrong.
-        replicas: Bots at work.
-        lost: Share of webhooks that nobody gets.
-        late: Share that comes late.
-        doubled: Share that comes twice.
-        latency: Share of calls that take a while.
-        alone: Share of awaits at which the same task is drawn again.
-        hurry: Share of steps after which nothing rests before the next.
-        before: The bot comes when this many steps were done.
-        rules: Those of the repository at the beginning; None without a file.
-    """
-
-    weights: tuple[float, ...]
-    calm: bool
-    replicas: int
-    lost: float
-    late: float
-    doubled: float
-    latency: float
-    alone: float
-    hurry: float
-    before: int
-    rules: RulesText | None = None
-
-
-SETTLING = "everything settles"
-"""The step after which 40 s have passed."""
-
-SCENES = (*scenes.SCENES, *scenes_bots.SCENES, *scenes_memory.SCENES)
-
-STEPS: tuple[Move | Scene | Misfortune, ...] = (*MOVES, *SCENES, *MISFORTUNES)
-
-
-def manner(draw: Random) -> Manner:
-    """Draw the manner of a history: some things are frequent in it, others left out."""
-    calm = draw.random() < 0.2
-    weights = []
-    for step in STEPS:
-        share = draw.choice((0.0, 0.5, 1.0, 1.0, 3.0))
-        if isinstance(step, Misfortune) and calm and step.name != SETTLING:
-            share = 0.0
-        if step.weight >= 2.5:
-            share = max(share, 0.5)
-        weights.append(step.weight * share)
-    return Manner(
-        weights=tuple(weights),
-        replicas=draw.choice((1, 2, 2, 3)),
-        calm=calm,
-        lost=0.0 if calm else draw.choice((0.0, 0.05, 0.3)),
-        late=0.0 if calm else draw.choice((0.0, 0.1, 0.4)),
-        doubled=draw.choice((0.0, 0.1)),
-        latency=0.0 if calm else draw.choice((0.0, 0.0, 0.05, 0.3)),
-        alone=draw.choice((0.3, 0.7, 0.9)),
-        hurry=draw.choice((0.2, 0.5, 0.8)),
-        before=draw.choice((0, 0, 0, 4)),
-        rules=draw.choice(CHOICES[:-1]) if draw.random() < 0.6 else None,
-    )
-
-
-CALM = Manner(
-    (), calm=True, replicas=1, lost=0, late=0, doubled=0, latency=0, alone=0, hurry=0, before=0
-)
-"""Nothing goes wrong by itself: for a history that is told step by step."""
 
 
 class Simulation(System):
@@ -195,19 +94,7 @@ class Simulation(System):
         faults = self.weather.befalls_request
         self.forge = forge = SimulatedForge(self.clock, self.draw, faults=faults)
         state = forge.state
-        for login in PEOPLE:
-            state.add_user(login)
-        state.organizations.add(OWNER)
-        self.app = forge.add_app(OWNER)
-        files = {}
-        for package in PACKAGES:
-            files[f"{package}/Kptfile"] = kptfile(package)
-            for name in "ab":
-                files[f"{package}/{name}.yaml"] = resource(name, "v0")
-        if self.manner.rules is not None:
-            files[CONFIG] = self.manner.rules.text
-        self.repo = forge.add_repository(OWNER, "blueprints", files, ROLES)
-        state.organizations.add_team(OWNER, TEAM)
+        self.app, self.repo = furnish(forge, self.manner.rules)
         self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
         state.listeners.append(self.diary.hear)
         state.silent_listeners.append(self.diary.moved)

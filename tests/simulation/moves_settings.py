@@ -5,7 +5,7 @@ Importing this adds to the list.
 
 from bot.sandbox.records.accounts import Role
 from tests.simulation.hands import Hands, ImpossibleError
-from tests.simulation.moves import MOVES, content, move, writer
+from tests.simulation.moves import Moves, content, writer
 from tests.simulation.setting import (
     ADMIN,
     HONEST,
@@ -17,6 +17,8 @@ from tests.simulation.setting import (
     WRITERS,
     resource,
 )
+
+MOVES = move = Moves()
 
 
 @move("protect a branch", 1)

@@ -8,7 +8,8 @@ import structlog
 
 from bot.sandbox.records.repository import Pull
 from tests.simulation import forge_calls
-from tests.simulation.history import CALM, Simulation
+from tests.simulation.history import Simulation
+from tests.simulation.manner import CALM
 from tests.simulation.setting import BOT, CONFIG, MAIN, RELEASE, RulesText, resource
 from tests.simulation.weather import FORGE, GIT, Mishap
 

@@ -9,7 +9,8 @@ import pytest
 from bot.sandbox.git.objects import Ident, Tag
 from bot.sandbox.records.repository import Pull
 from tests.simulation import setting
-from tests.simulation.history import CALM, Simulation
+from tests.simulation.history import Simulation
+from tests.simulation.manner import CALM
 from tests.simulation.setting import BOT
 
 HERE = Path(__file__).parent

@@ -1,6 +1,7 @@
 """Histories on PostgreSQL and git on disk go as they do in memory."""
 
-from tests.simulation.history import CALM, Simulation, play
+from tests.simulation.history import Simulation, play
+from tests.simulation.manner import CALM
 from tests.simulation.real import RealSetting
 
 FIRST = range(10)

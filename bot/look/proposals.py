@@ -1,0 +1,358 @@
+"""Reads one proposal for a look at its head branch: content, people, what its merge waits for.
+
+What one look goes by stands here as well: `OneLook`.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot import metrics
+from bot.clock import Clock, Offload
+from bot.forges.port import Forge, ListedProposal, Repository
+from bot.look import content, releasing, rendering, revisions, updating
+from bot.look.asking import Asker, MergeLook
+from bot.look.base import Bases, NotLogged
+from bot.look.drafts import Drafts
+from bot.look.fetching import Fetcher
+from bot.look.gains import Gains
+from bot.look.people import People
+from bot.look.reader import Basis, MirrorReader
+from bot.look.revisions import Revisions
+from bot.look.states import HeadBranch, HeadState, PullState
+from bot.look.timed_rules import timed_now
+from bot.render.port import Renderer
+from bot.store.hints import Press
+from bot.store.port import Index
+from bot.store.values import Adoption
+from cadlib.diff.changes import Change
+from lifecycle import effects, memory, names, releases
+from lifecycle.access import Person
+from lifecycle.commands import answers
+from lifecycle.facts.conversation import Comment
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
+from lifecycle.facts.verdicts import Verdict, rules_digest
+from lifecycle.names import Sha
+from lifecycle.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class OneLook:
+    """What one look goes by.
+
+    Attributes:
+        head: The branch.
+        state: What the forge told of it.
+        adoption: What the repository was when the bot first saw it.
+        reader: Reads git.
+        since: By the monotonic clock; git as it was fetched after that will do.
+        read: By the same, when it began.
+        begun: Goes on with renderings that are not done soon; None to wait for them.
+        pressed: Buttons that were pressed.
+        rules: A commit whose rules judge it; None for those that hold. They are tried out: no
+            function runs by them.
+        told: Teams whose members may be told where rules are tried out.
+    """
+
+    head: HeadBranch
+    state: HeadState
+    adoption: Adoption
+    reader: MirrorReader
+    since: float
+    read: float
+    begun: rendering.Begun | None = None
+    pressed: Sequence[Press] = ()
+    rules: Sha | None = None
+    told: frozenset[str] | None = None
+
+
+MOST_COMPARED = 5
+"""Revisions that one look compares with; whoever can read may ask."""
+
+
+class ProposalReader:
+    """Reads proposals of one repository.
+
+    Args:
+        repository: Which one.
+        forge: Its forge.
+        fetcher: Brings what git lacks.
+        renderer: Renders and validates.
+        store: The index, for shortcuts only.
+        asker: Asks the forge what a merge waits for.
+        people: Tells who may do what.
+        login: Our own login, such as "porchbot[bot]".
+        clock: The time that facts are read at.
+        offload: Where git is read.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        forge: Forge,
+        fetcher: Fetcher,
+        renderer: Renderer,
+        store: Index,
+        asker: Asker,
+        people: People,
+        login: str,
+        *,
+        clock: Clock,
+        offload: Offload,
+    ) -> None:
+        self._repository = repository
+        self._forge = forge
+        self._fetcher = fetcher
+        self._renderer = renderer
+        self._asker = asker
+        self._people = people
+        self._login = login
+        self._clock = clock
+        self._offload = offload
+        me = repository.id
+        self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
+        self._gains = Gains(renderer, offload)
+        self._revisions = Revisions(forge, fetcher, store.proposals, offload)
+        self._drafts = Drafts(forge, fetcher, renderer, store.proposals, offload)
+
+    async def read(
+        self, look: OneLook, state: PullState
+    ) -> tuple[Proposal, MergeLook] | NotLogged | None:
+        """One pull request, with what its merge waits for; None when git does not have it yet."""
+        pull, reader = state.pull, look.reader
+        await self._fetcher.fetch_head(reader.git, pull)
+        basis = await self._bases.find(reader, pull)
+        if not isinstance(basis, Basis):
+            return basis
+        held = basis
+        if look.rules is not None:
+            basis = replace(basis, rules=look.rules)
+        await self._fetcher.fetch_related(reader, pull.head, pull.base_ref, basis, look.since)
+        with metrics.STEP_SECONDS.labels("read").time():
+            read = await self._offload(
+                content.read,
+                reader,
+                pull.head,
+                pull.base_ref,
+                basis,
+                head_ref=pull.head_ref,
+                number=pull.number,
+            )
+        if read is None:
+            return None
+        if pull.merged:
+            timed = await self._offload(timed_now, reader, pull.base_ref, read)
+            read = replace(read, policy=timed)
+        runs = read.policy
+        if look.rules is not None:
+            rules = await self._offload(reader.rules, held.rules, pull.base_ref)
+            runs = effects.running(read.policy, rules.policy)
+        reviews = await self._offload(
+            content.reviews, reader, state.conversation.reviews, read.content, basis.base
+        )
+        proposal = Proposal(
+            place=_place(pull, basis),
+            times=self._times(state, look.adoption),
+            people=Participants(
+                author=pull.author,
+                authors=frozenset({pull.author.login} - {self._login}),
+                us=self._login,
+                assigned=pull.assigned,
+                owners=read.owners,
+                organization=self._repository.full_name.partition("/")[0],
+            ),
+            content=read.content,
+            talk=replace(state.talk(reviews), pressed=self._pressed(look, pull)),
+            rules=Rules(policy=read.policy),
+        )
+        if answers.about_repository(proposal, memory.read(proposal)):
+            proposal = replace(proposal, whole=await self._offload(reader.whole))
+        # Whose word matters does not follow from the rendering: neither waits for the other.
+        proposal, verdicts, found = await asyncio.gather(
+            self._people.add(reader, pull, proposal, state.conversation.changes or (), look.told),
+            rendering.soon(
+                rendering.verdicts(
+                    self._renderer,
+                    reader.git,
+                    read.content.touched,
+                    runs,
+                    head="" if pull.merged else pull.head,
+                    again=look.state.rerun,
+                ),
+                None if pull.merged else look.begun,
+            ),
+            self._asker.merging(state, basis, look.state, read.policy),
+        )
+        if verdicts is None:
+            return proposal, found
+        proposal = replace(
+            proposal,
+            rules=await self._rules(reader, pull, basis, proposal, verdicts),
+            verdicts=verdicts,
+            merging=found.merging,
+        )
+        since = await self._gains.taken_back(reader.git, proposal)
+        proposal = replace(proposal, content=replace(proposal.content, takes_back=since))
+        if proposal.content.unpublished and not proposal.once_published:
+            touched = await rendering.unpublished_changes(
+                self._renderer, reader.git, proposal.content.touched
+            )
+            proposal = replace(proposal, content=replace(proposal.content, touched=touched))
+        if due := releases.due(proposal, memory.read(proposal)):
+            notes = await releasing.notes(
+                self._forge, self._renderer, reader, proposal.place, due, self._offload
+            )
+            proposal = replace(proposal, releases=notes)
+        if pull.head_repository == self._repository.id.number:
+            update = await updating.update(self._renderer, reader.git, proposal, self._offload)
+            proposal = replace(proposal, update=update)
+        proposal = await self._compare(reader, proposal)
+        if whole := answers.removed(proposal, memory.read(proposal)):
+            there = await self._offload(revisions.packages, reader, whole, pull.head)
+            proposal = replace(proposal, removed=there)
+        asked = answers.named(proposal, memory.read(proposal))
+        if asked:
+            states = self._revisions.read(reader, asked, pull.base_ref, basis.rules, look.since)
+            proposal = replace(proposal, revisions=await states)
+        same = pull.head_repository == self._repository.id.number
+        proposal = await self.drafted(reader, proposal, pull.head_ref, look.since, same=same)
+        if not proposal.place.closed and any(v.blocking for v in verdicts):
+            pushed_by = await self._people.pusher_of(pull)
+            proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
+        return proposal, found
+
+    async def drafted(
+        self, reader: MirrorReader, p: Proposal, head_ref: str, since: float, *, same: bool = True
+    ) -> Proposal:
+        """Work out the drafts that somebody with the right asks for.
+
+        Args:
+            reader: Reads git.
+            p: Where they ask; roles and `whole` are told.
+            head_ref: Its head branch; "" for the dashboard issue.
+            since: As in `OneLook`.
+            same: The branch is in this repository, and in no fork.
+        """
+        asking = Facts(
+            repository=self._repository.full_name,
+            repository_id=self._repository.id,
+            head_ref=head_ref,
+            head=None,
+            same_repository=same,
+            default_ref=self._repository.default_branch,
+            proposals=(p,),
+        )
+        asked = answers.drafts(asking, p, memory.read(p))
+        if not asked:
+            return p
+        if p.whole is None:
+            p = replace(p, whole=await self._offload(reader.whole))
+        return replace(p, drafts=await self._drafts.read(reader, p, head_ref, asked, since))
+
+    async def draft(self, look: OneLook, facts: Facts, tip: Sha) -> Facts:
+        """A draft branch without a pull request: what it touches, and its rendering."""
+        reader, ref = look.reader, facts.default_ref
+        base = reader.git.ref(names.branch_ref(ref))
+        if base is None:
+            return facts
+        basis = Basis(rules=base, base=base)
+        await self._fetcher.fetch_related(reader, tip, ref, basis, look.since)
+        read = await self._offload(content.read, reader, tip, ref, basis, head_ref=facts.head_ref)
+        if read is None or not read.content.touched:
+            return facts
+        verdicts, subjects, pusher = await asyncio.gather(
+            rendering.verdicts(
+                self._renderer, reader.git, read.content.touched, read.policy, head=tip
+            ),
+            self._offload(reader.subjects, tip, base),
+            self._people.pusher(facts.head_ref, self._repository.id.number),
+        )
+        return replace(
+            facts,
+            draft_touched=read.content.touched,
+            draft_verdicts=verdicts,
+            draft_policy=read.policy,
+            draft_subjects=subjects,
+            draft_pusher=pusher,
+        )
+
+    async def _compare(self, reader: MirrorReader, p: Proposal) -> Proposal:
+        """What differs from revisions that somebody asks about."""
+        asked = answers.compared_with(p, memory.read(p))
+        found: dict[int, dict[str, tuple[Change, ...]]] = {number: {} for number in asked}
+        for number in sorted(asked)[:MOST_COMPARED]:
+            for t in p.content.touched:
+                commit = await self._offload(reader.tags.commit, t.package, number)
+                if commit is not None and t.tree:
+                    before = await self._offload(reader.git.package, commit, t.package)
+                    changes = await self._renderer.changes(reader.git, before, t.tree)
+                    found[number][t.package] = changes
+        return replace(p, compared=found) if found else p
+
+    def _pressed(self, look: OneLook, pull: ListedProposal) -> tuple[Comment, ...]:
+        """The buttons that were pressed, as commands; once, where several propose the commit."""
+        numbers = [each.pull.number for each in look.state.relevant if each.pull.open]
+        if not pull.open or pull.number != min(numbers):
+            return ()
+        return tuple(
+            Comment(
+                id=-int(hashlib.sha256(str(each).encode()).hexdigest()[:12], 16),
+                author=Person(each.person, each.login, bot=False),
+                body=f"/{each.button}",
+                at=self._repository.installed_at,  # when does not matter: none of them approves
+                button=True,
+            )
+            for each in look.pressed
+        )
+
+    def _times(self, state: PullState, adoption: Adoption) -> Times:
+        """Since when it is what it is; when its head came to be is for people's look to tell."""
+        said = state.conversation
+        return Times(
+            installed_at=self._repository.installed_at,
+            opened_at=said.opened_at,
+            looked_at=self._clock.now(),
+            head_mark=state.head_mark,
+            base_at=said.base_at,
+            base_told=said.changes is not None,
+            adopted_at=adoption.at,
+            adopted_number=adoption.highest,
+        )
+
+    async def _rules(
+        self,
+        reader: MirrorReader,
+        pull: ListedProposal,
+        basis: Basis,
+        p: Proposal,
+        verdicts: Sequence[Verdict],
+    ) -> Rules:
+        """What judges it; and since when, where the meaning of what somebody said hangs on that."""
+        policy = p.rules.policy
+        digest = rules_digest(policy, verdicts) if isinstance(policy, Policy) else ""
+        remembered = memory.read(p)
+        approving = answers.unbound_since(p, remembered) if p.content.touched else None
+        said = [approving, answers.by_rules_since(p, remembered)]
+        since = min((at for at in said if at is not None), default=None)
+        if since is None:
+            return Rules(policy=policy, digest=digest)
+        told = await self._bases.rules_since(reader, pull, basis, since)
+        return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)
+
+
+def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:
+    return ProposalPlace(
+        number=pull.number,
+        title=pull.title,
+        draft=pull.draft,
+        merged=pull.merged,
+        closed=not pull.open,
+        head=pull.head,
+        base_ref=pull.base_ref,
+        base=basis.base or Sha(""),
+        merge_commit=pull.merge_commit,
+        merged_at=pull.merged_at,
+        labels=pull.labels,
+    )

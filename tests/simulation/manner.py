@@ -1,0 +1,95 @@
+"""How a history is drawn: what may happen in it, and what is frequent in this one."""
+
+from dataclasses import dataclass
+from random import Random
+
+from tests.simulation import (
+    moves,
+    moves_attacks,
+    moves_settings,
+    moves_talk,
+    scenes,
+    scenes_bots,
+    scenes_memory,
+)
+from tests.simulation.deeds import Misfortune, Scene
+from tests.simulation.faults import MISFORTUNES
+from tests.simulation.moves import Move
+from tests.simulation.setting import CHOICES, RulesText
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How one history is drawn: what is frequent in it, and how hurried everybody is.
+
+    Attributes:
+        weights: Of each step, in the order of `STEPS`.
+        calm: Nothing goes wrong.
+        replicas: Bots at work.
+        lost: Share of webhooks that nobody gets.
+        late: Share that comes late.
+        doubled: Share that comes twice.
+        latency: Share of calls that take a while.
+        alone: Share of awaits at which the same task is drawn again.
+        hurry: Share of steps after which nothing rests before the next.
+        before: The bot comes when this many steps were done.
+        rules: Those of the repository at the beginning; None without a file.
+    """
+
+    weights: tuple[float, ...]
+    calm: bool
+    replicas: int
+    lost: float
+    late: float
+    doubled: float
+    latency: float
+    alone: float
+    hurry: float
+    before: int
+    rules: RulesText | None = None
+
+
+SETTLING = "everything settles"
+"""The step after which 40 s have passed."""
+
+SCENES = (*scenes.SCENES, *scenes_bots.SCENES, *scenes_memory.SCENES)
+
+MOVES: tuple[Move, ...] = tuple(
+    each for module in (moves, moves_talk, moves_attacks, moves_settings) for each in module.MOVES
+)
+"""All that people do."""
+
+STEPS: tuple[Move | Scene | Misfortune, ...] = (*MOVES, *SCENES, *MISFORTUNES)
+"""All that may happen."""
+
+
+def manner(draw: Random) -> Manner:
+    """Draw the manner of a history: some things are frequent in it, others left out."""
+    calm = draw.random() < 0.2
+    weights = []
+    for step in STEPS:
+        share = draw.choice((0.0, 0.5, 1.0, 1.0, 3.0))
+        if isinstance(step, Misfortune) and calm and step.name != SETTLING:
+            share = 0.0
+        if step.weight >= 2.5:
+            share = max(share, 0.5)
+        weights.append(step.weight * share)
+    return Manner(
+        weights=tuple(weights),
+        replicas=draw.choice((1, 2, 2, 3)),
+        calm=calm,
+        lost=0.0 if calm else draw.choice((0.0, 0.05, 0.3)),
+        late=0.0 if calm else draw.choice((0.0, 0.1, 0.4)),
+        doubled=draw.choice((0.0, 0.1)),
+        latency=0.0 if calm else draw.choice((0.0, 0.0, 0.05, 0.3)),
+        alone=draw.choice((0.3, 0.7, 0.9)),
+        hurry=draw.choice((0.2, 0.5, 0.8)),
+        before=draw.choice((0, 0, 0, 4)),
+        rules=draw.choice(CHOICES[:-1]) if draw.random() < 0.6 else None,
+    )
+
+
+CALM = Manner(
+    (), calm=True, replicas=1, lost=0, late=0, doubled=0, latency=0, alone=0, hurry=0, before=0
+)
+"""Nothing goes wrong by itself: for a history that is told step by step."""
