@@ -438,9 +438,11 @@ def _selector(selector: Selector) -> values.Selector:
 
 
 class Listed(Strict):
-    """Why a revision is no longer to be used."""
+    """What is to be known of a revision, and why."""
 
-    state: Literal["withdrawn", "deprecated"]
+    state: Literal["withdrawn", "deprecated", "held"]
+    """`held`: the package was rolled back to it, and nothing newer is taken from its upstream."""
+
     reason: Annotated[str, Field(min_length=1, max_length=500)]
     tag: Annotated[str, Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$")] = ""
     """Object of the tag that is withdrawn with it; left out: the tag that porchbot made."""

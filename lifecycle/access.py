@@ -77,6 +77,7 @@ APPROVING = frozenset(
         AccessAction.DELETE,
         AccessAction.DEPRECATE,
         AccessAction.OVERRIDE,
+        AccessAction.ROLLBACK,
     }
 )
 """Actions that take approvals, a number of them, and none of authors unless allowed."""

@@ -8,7 +8,10 @@ Rules (docs/design.md, "Deletion"):
    one those of a deprecation. Both count for the entries as they are written.
 3. The tag of a withdrawn revision is deleted once that was merged and approved, and only the tag
    that porchbot made or that the entry names by its object.
-4. What others in the repository have as upstream, on whatever branch, is not withdrawn.
+4. A package that was rolled back is held at that revision, by an entry in the commit that rolls
+   back, until that is taken out: no upgrade and no variant proposes anything newer. Both take what
+   a rollback takes.
+5. What others in the repository have as upstream, on whatever branch, is not withdrawn.
 """
 
 import json
@@ -31,6 +34,8 @@ class ListedState(StrEnum):
     """It is gone, with its tag."""
     DEPRECATED = "deprecated"
     """It is there, and nobody should use it any more."""
+    HELD = "held"
+    """Its package was rolled back to it: nothing newer from upstream is proposed there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +115,26 @@ class LedgerChange:
 
     @property
     def restores(self) -> bool:
-        """The revision is deprecated no more."""
+        """The revision is deprecated no more, or held."""
         return self.before is not None and self.after is None and not self.frees
+
+    @property
+    def holds(self) -> bool:
+        """The package is held at the revision, and was not before."""
+        return _is_held(self.after) and not _is_held(self.before)
+
+    @property
+    def resumes(self) -> bool:
+        """The package is held at the revision no more."""
+        return _is_held(self.before) and not _is_held(self.after)
 
     @property
     def action(self) -> AccessAction:
         """What it takes to approve it."""
-        deletes = _is_withdrawn(self.after) or _is_withdrawn(self.before)
-        return AccessAction.DELETE if deletes else AccessAction.DEPRECATE
+        states = {each.state for each in (self.before, self.after) if each is not None}
+        if ListedState.WITHDRAWN in states:
+            return AccessAction.DELETE
+        return AccessAction.ROLLBACK if states == {ListedState.HELD} else AccessAction.DEPRECATE
 
     @property
     def goes(self) -> bool:
@@ -134,6 +151,16 @@ class LedgerChange:
 
 def _is_withdrawn(entry: LedgerEntry | None) -> bool:
     return entry is not None and entry.state is ListedState.WITHDRAWN
+
+
+def _is_held(entry: LedgerEntry | None) -> bool:
+    return entry is not None and entry.state is ListedState.HELD
+
+
+def held(entries: Entries) -> tuple[int, LedgerEntry] | None:
+    """Return the revision that a package is held at, the newest, with its entry; None for none."""
+    found = [(number, each) for number, each in entries.items() if _is_held(each)]
+    return max(found, key=lambda each: each[0]) if found else None
 
 
 def bound(changes: Iterable[LedgerChange]) -> dict[str, str]:
@@ -257,13 +284,15 @@ class PackageState:
         }
 
 
-def written(data: bytes | None, package: str, entries: Entries) -> bytes | None:
+def written(
+    data: bytes | None, package: str, entries: Mapping[int, LedgerEntry | None]
+) -> bytes | None:
     """Return a file of the ledger with some entries; None where they cannot be written.
 
     Args:
         data: The file; None where there is none.
         package: Whose file it is; "" for the older form, which alone lists the root package.
-        entries: What it is to say.
+        entries: What it is to say; None for a revision of which it is to say nothing.
     """
     try:
         stream = yaml.read(data or _NEW)
@@ -273,7 +302,11 @@ def written(data: bytes | None, package: str, entries: Entries) -> bytes | None:
         listed = _mapping(whole.get("revisions"))
         inner = listed if package else _mapping(listed.get("."))
         keys = {each.removeprefix("v"): each for each in inner}
-        for number, entry in sorted(entries.items()):
+        for number in sorted(entries):
+            entry = entries[number]
+            if entry is None:
+                inner = {key: each for key, each in inner.items() if key != keys.get(str(number))}
+                continue
             made: dict[str, yaml.Value] = {"state": str(entry.state), "reason": entry.reason}
             tag: dict[str, yaml.Value] = {"tag": entry.tag} if entry.tag else {}
             inner = {**inner, keys.get(str(number), str(number)): {**made, **tag}}

@@ -344,7 +344,7 @@ class Policy:
         if self.configure is not None:
             found.append({AccessAction.CONFIGURE: self.configure})
         told = next((rules[action] for rules in found if action in rules), None)
-        if told is None and action in APPROVING:
+        if told is None and action in APPROVING and action not in DEFAULTS:
             approve = self._told(AccessAction.APPROVE, package, "")
             return AccessRule(max(1, approve.require), approve.sources)
         return told or DEFAULTS[action]

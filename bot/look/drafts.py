@@ -8,8 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from bot.clock import Offload
+from bot.config import LEDGER, package_ledger
 from bot.forges.port import Forge, ListedProposal
 from bot.git.port import History, Scope, Signature
+from bot.look import rules
 from bot.look.fetching import Fetcher
 from bot.look.reader import MirrorReader
 from bot.render.port import DraftSides, Renderer
@@ -17,12 +19,12 @@ from bot.store.port import LookProposals
 from cadlib.package.files import REGULAR, Entry, upwards
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle import names
-from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, tokens
+from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState, tokens
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.whole import Whole
-from lifecycle.ledger import ProposedState
+from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, held, written
 from lifecycle.messages import drafts as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, Root
@@ -111,8 +113,8 @@ class Drafts:
         state = replace(nowhere, there=there, start=Sha(on), done=done)
         if not there.free and not there.number and not request.on_draft:
             return state  # it may not be written to, whatever that would be
-        begins = request.kind in (DraftKind.INIT, DraftKind.CLONE, DraftKind.EDIT)
-        if there.number and begins:
+        changes = request.kind in ON_DRAFT  # what is not there yet is begun, and once only
+        if there.number and not changes:
             return state
         return await self._made(reader, whole, state, base, since)
 
@@ -144,7 +146,10 @@ class Drafts:
         """The state with the files that the request comes to, rendered."""
         git, request = reader.git, state.request
         revision, version = "", ""
-        if request.kind is DraftKind.EDIT and request.revision:
+        listed = await self._offload(_ledger, reader, base, request)
+        if isinstance(listed, str):
+            return _failed(state, listed)
+        if request.kind in (DraftKind.EDIT, DraftKind.ROLLBACK) and request.revision:
             version = f"v{request.revision}"
             await self._fetcher.learn(reader.tags, {request.package}, since)
             commit = await self._offload(reader.tags.commit, request.package, request.revision)
@@ -155,7 +160,8 @@ class Drafts:
         policy = whole.policy if isinstance(whole.policy, Policy) else Policy()
         sides = DraftSides(here=here, revision=revision, allow=policy.allow)
         made = await self._renderer.drafted(git, request, sides, self._fetch)
-        state = replace(state, made=made, version=version)
+        made = replace(made, files={**made.files, **listed})
+        state = replace(state, made=made, version=version, ledger=next(iter(listed), ""))
         if made.problem:
             return state
         if made.files:
@@ -173,8 +179,8 @@ class Drafts:
         What cannot be rendered is pushed as it is: the checks of the pull request say why.
         """
         git, made = reader.git, state.made
-        rules = await self._offload(reader.rules, base, state.base_ref)
-        if isinstance(rules.policy, BrokenPolicy) or rules.policy.render is not RenderMode.COMMIT:
+        held_to = (await self._offload(reader.rules, base, state.base_ref)).policy
+        if isinstance(held_to, BrokenPolicy) or held_to.render is not RenderMode.COMMIT:
             return made
         scratch = await self._offload(_scratch, git, state)
         unit = await self._offload(_unit, git, scratch, state.request.package)
@@ -182,7 +188,7 @@ class Drafts:
         if not tree:
             return made
         origin = await self._offload(git.package, base, unit)
-        verdict = await self._renderer.verdict(git, unit, tree, origin, rules.policy)
+        verdict = await self._renderer.verdict(git, unit, tree, origin, held_to)
         if verdict.broken or not verdict.complete:
             return made
         files = dict(made.files)
@@ -206,10 +212,45 @@ def _base(reader: MirrorReader, whole: Whole, package: str) -> str:
     return reader.default_branch if root.branch is None else root.branch
 
 
+def _ledger(
+    reader: MirrorReader, base: Sha, request: DraftRequest
+) -> dict[str, Entry | None] | str:
+    """The changed file of the ledger, as it is on the base branch; or what is wrong."""
+    package = request.package
+    entries = rules.listed(reader.file, base, package)
+    path = package_ledger(package) or LEDGER
+    if isinstance(entries, BrokenPolicy):
+        return texts.ledger_broken(path)
+    hold = held(entries)
+    moves = (DraftKind.UPGRADE, DraftKind.REBASE)
+    if request.kind in moves and hold is not None:
+        return texts.held(package, hold[0], hold[1].reason)
+    if request.kind not in (DraftKind.ROLLBACK, DraftKind.RESUME):
+        return {}
+    if request.kind is DraftKind.RESUME and hold is None:
+        return texts.not_held(package)
+    wanted: dict[int, LedgerEntry | None] = {}
+    if hold is not None and hold[0] != request.revision:
+        wanted[hold[0]] = None
+    if request.kind is DraftKind.ROLLBACK:
+        there = entries.get(request.revision)
+        if there is not None and there.state is ListedState.WITHDRAWN:
+            return texts.withdrawn(package, request.revision, there.reason)
+        reason = request.reason or texts.NO_REASON
+        wanted[request.revision] = LedgerEntry(ListedState.HELD, reason)
+    file = reader.file(base, path)
+    if isinstance(file, BrokenPolicy):
+        return texts.ledger_broken(path)
+    if request.kind is DraftKind.ROLLBACK and hold and hold[0] == request.revision:
+        return {}
+    data = written(file, package, wanted)
+    return texts.ledger_broken(path) if data is None else {path: Entry(data)}
+
+
 def _branch(request: DraftRequest, whole: Whole) -> str:
     """The branch of a draft, which is no folder of a package: no ref can be inside another."""
     workspace = str(request.kind)
-    if request.kind is DraftKind.EDIT and request.revision:
+    if request.revision and request.kind in (DraftKind.EDIT, DraftKind.ROLLBACK):
         workspace += f"-v{request.revision}"
     folder = f"{request.package}/" if request.package else ""
     while any(f"{each}/".startswith(f"{folder}{workspace}/") for each in whole.packages):

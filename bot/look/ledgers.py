@@ -10,7 +10,7 @@ from bot.look.reader import MirrorReader
 from bot.look.rules import Blob
 from cadlib.findings import Finding
 from lifecycle import names
-from lifecycle.ledger import Entries, LedgerChange
+from lifecycle.ledger import Entries, LedgerChange, ListedState
 from lifecycle.messages import configuration as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
@@ -128,7 +128,7 @@ def used(
         for ref in sorted(refs):
             named = names.parse_tag(ref if names.is_tag(ref) else names.tag_ref(ref))
             entry = listed(named[0]).get(named[1]) if named else None
-            if named and entry:
+            if named and entry and entry.state is not ListedState.HELD:
                 found.append(texts.upstream_listed(package, names.spelled(*named), entry))
     return tuple(found)
 

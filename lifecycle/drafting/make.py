@@ -37,7 +37,7 @@ class DraftInputs:
 
     Attributes:
         here: The package as it is; empty where there is none.
-        revision: Of `EDIT`, the package as it was published.
+        revision: Of `EDIT` and `ROLLBACK`, the package as it was published.
         upstream: Of `CLONE` and `REBASE`, where the upstream is.
         ref: Of `UPGRADE`, the ref to go to; "" for the one that the Kptfile names.
         context: Path of the package where its context file is to tell it, as in a repository that
@@ -87,8 +87,10 @@ def _make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
         case DraftKind.CLONE:
             _absent(here)
             return _differing(here, (yield from _cloned(request, inputs, name)))
-        case DraftKind.EDIT:
+        case DraftKind.EDIT | DraftKind.ROLLBACK:
             return _differing(here, inputs.revision or here)
+        case DraftKind.RESUME:
+            return MergedPackage()
         case DraftKind.UPGRADE | DraftKind.REBASE:
             return (yield from _updated(request, inputs, name))
         case DraftKind.EVAL:

@@ -30,6 +30,10 @@ class DraftKind(StrEnum):
     """Run one function, as `kpt fn eval` does."""
     SET = "set"
     """Change one field, or one setter."""
+    ROLLBACK = "rollback"
+    """Bring back what a revision was, and hold the package there."""
+    RESUME = "resume"
+    """End the hold after a rollback."""
 
 
 ON_DRAFT = frozenset({DraftKind.UPGRADE, DraftKind.REBASE, DraftKind.EVAL, DraftKind.SET})
@@ -43,8 +47,8 @@ class DraftRequest:
     Attributes:
         kind: What is to be done.
         package: Path of the package; "" for one at the root.
-        revision: Of `EDIT`, the revision to begin from, and of `UPGRADE`, the one to go to; 0 for
-            the newest.
+        revision: Of `EDIT` and `ROLLBACK`, the revision to begin from, and of `UPGRADE`, the one to
+            go to; 0 for the newest.
         upstream: Of `CLONE` and `REBASE`, the upstream as somebody wrote it.
         strategy: Of `CLONE` and `UPGRADE`, how to merge; "" for what the Kptfile says.
         function: Of `EVAL`, the image.
@@ -52,6 +56,7 @@ class DraftRequest:
         resource: Of `SET`, "Kind/name" of the resource; "" for any.
         field: Of `SET`, the path of the field, or the name of a setter.
         value: Of `SET`, what it is to be, as written.
+        reason: Of `ROLLBACK` and `RESUME`, why, as written.
         ready: The pull request is to be proposed at once, and no draft.
         on_draft: It changes the branch on whose pull request it is asked for.
     """
@@ -66,6 +71,7 @@ class DraftRequest:
     resource: str = ""
     field: str = ""
     value: str = ""
+    reason: str = ""
     ready: bool = False
     on_draft: bool = False
 
@@ -83,6 +89,7 @@ class DraftState:
             them; the conflicts, and why nothing can be made.
         pushed: The branch has exactly that already: only its pull request may be missing.
         done: Tokens of the requests that commits of ours on the branch were made for (`token`).
+        ledger: Of `ROLLBACK` and `RESUME`, the file that says that the package is held.
         version: What it was made from or goes to, for people, such as "v3"; "" for nothing.
     """
 
@@ -93,6 +100,7 @@ class DraftState:
     made: MergedPackage = field(default_factory=MergedPackage)
     pushed: bool = False
     done: frozenset[str] = frozenset()
+    ledger: str = ""
     version: str = ""
 
 

@@ -124,6 +124,36 @@ def no_value(file: str, why: str) -> PackageError:
     return PackageError(Place(file), f"the value cannot be read: {why}", "Put it in quotes")
 
 
+def held(package: str, revision: int, reason: str) -> str:
+    """The package is held after a rollback."""
+    shown = one_line(package) or "the root package"
+    return (
+        f"{shown} is held at v{revision} since a rollback ({one_line(reason)})."
+        f" End that first with /resume {one_line(package) or '.'}"
+    )
+
+
+def withdrawn(package: str, revision: int, reason: str) -> str:
+    """The revision to go back to was withdrawn."""
+    shown = one_line(package) or "the root package"
+    return f"{shown} v{revision} was withdrawn ({one_line(reason)}). Name another revision"
+
+
+def not_held(package: str) -> str:
+    """The package is not held."""
+    shown = one_line(package) or "the root package"
+    return f"{shown} is not held at any revision. Nothing keeps it from being upgraded"
+
+
+def ledger_broken(path: str) -> str:
+    """The ledger cannot be read, or has no place for the entry."""
+    return f"{path} cannot be read, or has no place for the entry. Fix it in a pull request"
+
+
+NO_REASON = "no reason given"
+"""Stands in the ledger where somebody rolls back without saying why."""
+
+
 # --- answers --------------------------------------------------------------------------------------
 
 
@@ -232,6 +262,8 @@ _VERBS = {
     DraftKind.REBASE: "Rebase",
     DraftKind.EVAL: "Run",
     DraftKind.SET: "Set",
+    DraftKind.ROLLBACK: "Roll back",
+    DraftKind.RESUME: "Resume",
 }
 
 
@@ -256,6 +288,8 @@ def _title(state: DraftState) -> str:
             return (
                 f"{verb} {where}{one_line(request.field)} to {one_line(request.value)} in {package}"
             )
+        case DraftKind.ROLLBACK:
+            return f"{verb} {package} to {state.version}"
         case _:
             return f"{verb} {package}{f' {state.version}' if state.version else ''}"
 
@@ -285,6 +319,14 @@ def body(state: DraftState, asker: str, where: int) -> str:
         "",
         f"Push to this branch to change it further.{ready} Comment `/help` for all commands.",
     ]
+    if state.request.kind is DraftKind.ROLLBACK:
+        lines[2:2] = [
+            f"All files are as in {state.version}, `upstreamLock` included. Once this is merged,"
+            f" {code(state.ledger)} holds the package there: no upgrade and no variant proposes"
+            f" anything newer until {typed('resume ' + (state.request.package or '.'))}.",
+            *([f"Reason: {quote(state.request.reason)}"] if state.request.reason else []),
+            "",
+        ]
     conflicts = state.made.conflicts
     if conflicts:
         count = len(conflicts) + state.made.more

@@ -86,6 +86,10 @@ def listed(change: LedgerChange) -> str:
     """What becomes of a revision by a change of the ledger, in a word."""
     if change.withdraws:
         return "withdrawn"
+    if change.holds:
+        return "held: nothing newer is taken from the upstream"
+    if change.resumes and change.after is None:
+        return "no longer held"
     if change.restores:
         return "no longer deprecated"
     deprecates = change.after is not None and change.after.state is ListedState.DEPRECATED

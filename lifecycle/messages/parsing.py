@@ -15,8 +15,7 @@ NO_PAIRS = "takes each value once, as `key=value`, in quotes where it contains s
 NO_END = "takes an end time such as `until 2026-12-24 18:00` (UTC), or `for 2h`"
 
 INSTEAD: Mapping[str, str] = {
-    "resume": "end a hold with `/unhold`",
-    "rollback": "revert the merge in a new pull request",
+    "retry": "comment `/check` to check again from scratch",
 }
 """Words that people try because Porch or other bots have them, and what to do here instead."""
 

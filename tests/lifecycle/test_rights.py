@@ -63,6 +63,8 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "upgrade": WRITE,
     "set": WRITE,
     "eval": WRITE,
+    "rollback": WRITE,
+    "resume": WRITE,
     "delete": ("", "WMA"),  # asking is no approving: see test_doors
     "deprecate": ("", "WMA"),
     "diff": READ,

@@ -182,3 +182,65 @@ def test_a_branch_of_others_is_not_taken(stage: World, board: Board) -> None:
     assert "holds commits that the bot did not make" in answer
     stage.rests()
     assert stage.author.branches()["drafts/net/edge/set"] == before
+
+
+@pytest.mark.both_forges
+def test_a_rollback_brings_a_revision_back_and_holds_the_package(play: World) -> None:
+    """Short-cuts refused: a hold that only the database knows; a revert that keeps no number."""
+    for number, size in ((1, 2), (2, 3)):
+        proposal = play.proposes(f"drafts/net/edge/w{number}", resized("net/edge", size))
+        play.approver.says(proposal, "/approve")
+        play.author.waits_for_tag(f"net/edge/v{number}")
+        play.rests()
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(other, "/rollback net/edge@v1 v2 loses packets")
+    pull = play.author.pull_of("drafts/net/edge/rollback-v1")
+    play.rests()
+    assert not pull.draft
+    assert pull.title == "Roll back net/edge to v1"
+    branch = "drafts/net/edge/rollback-v1"
+    assert 'size: "2"' in play.author.reads("net/edge/settings.yaml", branch)
+    assert len(play.author.commits_of(pull.number)) == 1
+    ledger = play.author.reads(".porchbot/ledger/net/edge.yaml", branch)
+    assert "state: held" in ledger
+    assert "v2 loses packets" in ledger
+    shown = play.author.waits_for_summary(pull.number, "held: nothing newer is taken")
+    assert "net/edge/v1" in shown
+
+    play.author.says(pull.number, "/approve")
+    play.author.waits_for_answer(pull.number, "refused")
+    play.rests()
+    assert "net/edge/v3" not in play.author.tags()
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_tag("net/edge/v3")
+    play.rests()
+
+    play.author.says(other, "/upgrade net/edge")
+    assert "is held at v1 since a rollback" in play.author.waits_for_answer(other, "/upgrade")
+    play.author.says(other, "/resume net/edge fixed upstream")
+    resumed = play.author.pull_of("drafts/net/edge/resume")
+    play.rests()
+    assert "no longer held" in play.author.waits_for_summary(resumed.number, "no longer held")
+    play.approver.says(resumed.number, "/approve")
+    play.rests()
+    assert "held" not in play.author.reads(".porchbot/ledger/net/edge.yaml")
+
+
+@pytest.mark.both_forges
+def test_nobody_holds_a_package_by_hand_without_an_approval(play: World) -> None:
+    """The short-cut takes a hold for no change of the rules, so that it needs nobody."""
+    held = "version: 1\nrevisions:\n  1: {state: held, reason: mine}\n"
+    proposal = play.proposes("drafts/net/edge/w1", resized("net/edge", 2))
+    play.approver.says(proposal, "/approve")
+    play.author.waits_for_tag("net/edge/v1")
+    play.rests()
+    play.author.pushes("people/hold", {".porchbot/ledger/net/edge.yaml": held})
+    pull = play.author.opens("people/hold", "Hold it")
+    play.rests()
+    play.author.says(pull.number, "/approve")
+    play.author.waits_for_answer(pull.number, "refused")
+    play.rests()
+    assert not play.author.pull(pull.number).merged
+    play.approver.says(pull.number, "/approve")
+    play.rests()
+    assert play.author.pull(pull.number).merged

@@ -70,7 +70,32 @@ class SetCommand:
     change: FieldValue
 
 
-DraftCommand = InitCommand | CloneCommand | EditCommand | UpgradeCommand | EvalCommand | SetCommand
+@dataclass(frozen=True, slots=True)
+class RollbackCommand:
+    """Bring back what a revision was, and hold the package there; `reason` may be empty."""
+
+    target: RevisionTarget
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeCommand:
+    """End the hold after a rollback; `reason` may be empty."""
+
+    path: str
+    reason: str
+
+
+DraftCommand = (
+    InitCommand
+    | CloneCommand
+    | EditCommand
+    | UpgradeCommand
+    | EvalCommand
+    | SetCommand
+    | RollbackCommand
+    | ResumeCommand
+)
 
 
 def about(proposal: Proposal) -> list[str]:
@@ -88,9 +113,13 @@ def request_of(proposal: Proposal, command: DraftCommand) -> DraftRequest | None
 
 def _package(proposal: Proposal, command: DraftCommand) -> str | None:
     match command:
-        case InitCommand(path=path) | CloneCommand(path=path):
+        case InitCommand(path=path) | CloneCommand(path=path) | ResumeCommand(path=path):
             return path
-        case EditCommand(target=target) | UpgradeCommand(target=target):
+        case (
+            EditCommand(target=target)
+            | UpgradeCommand(target=target)
+            | RollbackCommand(target=target)
+        ):
             named = target.package
         case EvalCommand(package=package) | SetCommand(package=package):
             named = {"": None, ".": ""}.get(package, package.removeprefix("./").strip("/"))
@@ -124,6 +153,16 @@ def _request(command: DraftCommand, package: str, proposal: Proposal) -> DraftRe
             found = DraftRequest(
                 kind=DraftKind.EVAL, package=package, function=function, config=config, ready=ready
             )
+        case RollbackCommand(target=target, reason=reason):
+            found = DraftRequest(
+                kind=DraftKind.ROLLBACK,
+                package=package,
+                revision=target.revision,
+                reason=reason,
+                ready=True,
+            )
+        case ResumeCommand(reason=reason):
+            found = DraftRequest(kind=DraftKind.RESUME, package=package, reason=reason, ready=True)
         case SetCommand(change=change, propose=ready):
             found = DraftRequest(
                 kind=DraftKind.SET,

@@ -154,7 +154,7 @@ def _unfit(word: str, state: RevisionState, entry: LedgerEntry) -> str:
     if not state.known:
         return texts.unknown(word, state)
     there = state.entry
-    if there and (there.state is ListedState.WITHDRAWN or there.state is entry.state):
+    if there and there.state in (ListedState.WITHDRAWN, entry.state):
         return texts.listed(word, state, there)
     return ""
 

@@ -72,6 +72,8 @@ STAGES: dict[str, str] = {
     "upgrade": "DPMUC",
     "set": "DPMUC",
     "eval": "DPMUC",
+    "rollback": "DPMUC",
+    "resume": "DPMUC",
     "delete": "DPMUC",
     "deprecate": "DPMUC",
     "diff": "DPM",
@@ -86,6 +88,8 @@ NEEDED = {
     "edit": " net/core",
     "set": " spec.replicas=3",
     "eval": " set-labels:v0.2 a=b",
+    "rollback": " net/core@v1 a reason",
+    "resume": " net/core a reason",
     "delete": " net/core@v1",
     "deprecate": " net/core@v1 a reason",
 }
