@@ -34,7 +34,7 @@ from lifecycle.facts.overview import (
     Overview,
 )
 from lifecycle.identity import RepositoryId
-from lifecycle.ledger import withdrawn
+from lifecycle.ledger import ListedState, held, withdrawn
 from lifecycle.messages import dashboard as texts
 from lifecycle.policy import BrokenPolicy, Policy
 
@@ -161,12 +161,15 @@ def _package(
     """A package with its newest revision that was not withdrawn, and what the ledger says."""
     listed = rules.listed(partial(_file, git), git.ref(names.branch_ref(base)) or "", package)
     entries = {} if isinstance(listed, BrokenPolicy) else listed
-    gone = withdrawn(entries)
+    gone, hold = withdrawn(entries), held(entries)
     return ListedPackage(
         package=package,
         branch="" if base == default else base,
         revision=max(set(numbers) - gone, default=0),
-        deprecated={n: each.reason for n, each in entries.items() if n not in gone},
+        deprecated={
+            n: each.reason for n, each in entries.items() if each.state is ListedState.DEPRECATED
+        },
+        held=None if hold is None else (hold[0], hold[1].reason),
         withdrawn=len(gone),
     )
 

@@ -18,6 +18,7 @@ class ListedPackage:
         revision: The newest revision in use; 0 when there is none.
         deprecated: Revisions that are deprecated, to their reasons.
         withdrawn: How many revisions were withdrawn.
+        held: The revision that it is held at after a rollback, and why; None where it is not.
     """
 
     package: str
@@ -25,6 +26,7 @@ class ListedPackage:
     revision: int = 0
     deprecated: Mapping[int, str] = field(default_factory=dict)
     withdrawn: int = 0
+    held: tuple[int, str] | None = None
 
 
 class ListedStage(StrEnum):

@@ -130,7 +130,8 @@ def _wait(wait: ListedWait) -> str:
 
 def _notable(package: ListedPackage) -> tuple[bool, str, str]:
     """Packages whose revisions were deprecated or withdrawn first, the others by name."""
-    return (not (package.deprecated or package.withdrawn), package.package, package.branch)
+    told = package.deprecated or package.withdrawn or package.held
+    return (not told, package.package, package.branch)
 
 
 def _package(package: ListedPackage) -> str:
@@ -141,7 +142,10 @@ def _package(package: ListedPackage) -> str:
         for revision, reason in sorted(package.deprecated.items(), reverse=True)
     ]
     withdrawn = [f"{number(package.withdrawn, 'revision')} withdrawn"] if package.withdrawn else []
-    told = [newest, *deprecated[:2], *withdrawn]
+    held = (
+        [f"held at v{package.held[0]}: {quote(package.held[1][:_TITLE])}"] if package.held else []
+    )
+    told = [newest, *held, *deprecated[:2], *withdrawn]
     return f"{name(package.package)}{on}: {'; '.join(told)}"
 
 

@@ -587,8 +587,8 @@ BROKEN_LEDGERS: dict[str, tuple[str, str]] = {
     ),
     "a state that there is not": (
         "revisions: {net: {5: {state: gone, reason: x}}}\n",
-        ".porchbot/ledger.yaml:1, revisions.net.5.state: 'gone' is not withdrawn or deprecated."
-        " Write withdrawn or deprecated.",
+        ".porchbot/ledger.yaml:1, revisions.net.5.state: 'gone' is not withdrawn, deprecated or"
+        " held. Write withdrawn, deprecated or held.",
     ),
     "what comes later": (
         "holds: {}\n",

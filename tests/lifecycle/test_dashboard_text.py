@@ -25,7 +25,13 @@ CHANGE = ListedChange(
 OVERVIEW = Overview(
     packages=(
         ListedPackage(package="app/web"),
-        ListedPackage(package="net/core", revision=5, deprecated={4: "use v5"}, withdrawn=1),
+        ListedPackage(
+            package="net/core",
+            revision=5,
+            deprecated={4: "use v5"},
+            withdrawn=1,
+            held=(3, "v5 loses packets"),
+        ),
         ListedPackage(package="", branch="release", revision=2),
     ),
     changes=(
@@ -51,7 +57,8 @@ def test_what_the_dashboard_says() -> None:
         "### Deletion proposed (1)\n\n"
         "- `net/core/v2`, with Porch. Comment `/delete net/core@v2` on a pull request\n\n"
         "### Packages (3)\n\n"
-        "- `net/core`: v5; v4 deprecated: use v5; 1 revision withdrawn\n"
+        "- `net/core`: v5; held at v3: v5 loses packets; v4 deprecated: use v5; 1 revision"
+        " withdrawn\n"
         "- the root package on `release`: v2\n"
         "- `app/web`: no revision"
     )

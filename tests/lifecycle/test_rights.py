@@ -63,8 +63,8 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "upgrade": WRITE,
     "set": WRITE,
     "eval": WRITE,
-    "rollback": WRITE,
-    "resume": WRITE,
+    "rollback": ("", "WMA"),  # asking is no approving
+    "resume": ("", "WMA"),
     "delete": ("", "WMA"),  # asking is no approving: see test_doors
     "deprecate": ("", "WMA"),
     "diff": READ,

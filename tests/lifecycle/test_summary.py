@@ -184,6 +184,8 @@ def test_help_leaves_out_what_means_nothing_here() -> None:
             "upgrade",
             "set",
             "eval",
+            "rollback",
+            "resume",
             "delete",
             "deprecate",
             "why",
