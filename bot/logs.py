@@ -172,6 +172,11 @@ class Redactor:
         # Very short texts would tear ordinary words apart.
         self._secrets = sorted((s for s in secrets if len(s) >= 6), key=len, reverse=True)
 
+    def add(self, secret: str) -> None:
+        """Replace one more from now on."""
+        if len(secret) >= 6 and secret not in self._secrets:
+            self._secrets = sorted([*self._secrets, secret], key=len, reverse=True)
+
     def __call__(self, logger: WrappedLogger, name: str, event: EventDict) -> EventDict:  # noqa: ARG002 (structlog's shape)
         """Clean every value of an event."""
         return {key: self.clean(value) for key, value in event.items()}
@@ -197,6 +202,11 @@ class Redactor:
 
 _redactor = Redactor()
 """Of this process, as `configure` made it."""
+
+
+def hide(secret: str) -> None:
+    """Have one more text never written: a secret that came after `configure`."""
+    _redactor.add(secret)
 
 
 def redacted(value: object) -> Any:

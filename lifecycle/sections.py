@@ -8,11 +8,13 @@ Rules:
    approve it all the same, since somebody has to.
 3. `!pattern` takes files out of its section, whatever comes after it there.
 4. A pattern without a slash before it matches in any folder, one with a slash after it all that is
-   in a folder; `*` stops at a slash and `**/` does not.
+   in a folder; the rest is as Ruby reads patterns (`lifecycle.globs`).
+5. A pattern ends at the first blank without a backslash before it.
 
-Owners by their role (`@@maintainers`) and classes of characters in a pattern are not understood.
+Owners by their role (`@@maintainers`) are not understood.
 
-Source: https://docs.gitlab.com/user/project/codeowners/reference/
+Source: https://docs.gitlab.com/user/project/codeowners/reference/, and how it is read:
+https://gitlab.com/gitlab-org/gitlab/-/blob/master/ee/lib/gitlab/code_owners/file.rb
 """
 
 import re
@@ -20,13 +22,33 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from lifecycle import globs
 from lifecycle.access import Unreadable
-from lifecycle.owners import MOST_MATCHES, MOST_NAMED, Dialect, Line, Owned, unreadable, words
+from lifecycle.owners import MOST_MATCHES, MOST_NAMED, Dialect, Owned, unreadable, words
 
 _HEAD = re.compile(
     r"(?P<optional>\^)?\[(?P<name>[^\]]*)\](?:\[(?P<least>[0-9]{0,3})\])?(?P<owners>.*)"
 )
+_PATTERN_ENDS = re.compile(r"(?<!\\)\s+")
+_BLANKS = re.compile(r"\\\s+")
 _NOREPLY = re.compile(r"[0-9]{1,18}-([a-z0-9_][a-z0-9_.-]*)@users\.noreply\..+")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: a pattern, and the owners of what it matches.
+
+    Attributes:
+        pattern: In its parts.
+        owners: In lower case: "@ann", "@acme/network" or an address; empty for nobody.
+    """
+
+    pattern: tuple[globs.Part, ...]
+    owners: tuple[str, ...]
+
+    def matches(self, parts: Sequence[str]) -> bool:
+        """Tell whether a path, in its parts, is meant."""
+        return globs.matches(self.pattern, parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +85,13 @@ def parse(data: bytes) -> tuple[Section, ...]:
         if not text or text.startswith("#"):
             continue
         if head := _HEAD.fullmatch(text):
-            name, defaults = head["name"].strip().lower(), _owners(words(head["owners"]))
+            name, defaults = head["name"].strip().lower(), _defaults(head["owners"])
             known = found.get(name)
             optional = bool(head["optional"]) and (known is None or known.optional)
             least = max(int(head["least"] or 1), known.least if known else 1, 1)
             found[name] = replace(known or Section(), least=least, optional=optional)
             continue
-        pattern, *rest = words(text) or [""]
+        pattern, *rest = _PATTERN_ENDS.split(text, maxsplit=1)
         if not pattern.strip("!"):
             continue
         section = found[name]
@@ -77,7 +99,7 @@ def parse(data: bytes) -> tuple[Section, ...]:
             out = (*section.excluded, _line(pattern[1:], ()))
             found[name] = replace(section, excluded=out)
         else:
-            line = _line(pattern, _owners(rest) or defaults)
+            line = _line(pattern, _owners(words("".join(rest))) or defaults)
             found[name] = replace(section, lines=(*section.lines, line))
     return tuple(found.values())
 
@@ -129,16 +151,20 @@ def _owners(said: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _defaults(said: str) -> tuple[str, ...]:
+    """The owners of a section; what follows its name without a blank names none."""
+    return _owners(words(said)) if said[:1].isspace() else ()
+
+
 def _line(pattern: str, owners: tuple[str, ...]) -> Line:
-    plain = re.sub(r"\\(.)", r"\1", pattern)
-    steps = [step for step in plain.split("/") if step]
+    plain = _BLANKS.sub(" ", pattern.removeprefix("\\") if pattern[:2] == "\\#" else pattern)
+    if plain == "*":
+        plain = "/**/*"
     if not plain.startswith("/"):
-        steps = ["**", *steps]
+        plain = f"/**/{plain}"
     if plain.endswith("/"):
-        steps = [*steps, "**", "*"]
-    elif steps and steps[-1] == "**":  # without a slash after it, it is an asterisk
-        steps[-1] = "*"
-    return Line(tuple(steps), deep=False, owners=owners)
+        plain = f"{plain}**/*"
+    return Line(globs.parts(plain[1:]), owners)
 
 
 SECTIONS = Dialect(

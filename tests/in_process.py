@@ -32,7 +32,7 @@ class InProcess(BaseAdapter):
         answer = requests.Response()
         answer.status_code, answer.request, answer.url = status, request, str(request.url)
         answer.headers = CaseInsensitiveDict(told)
-        answer.raw, answer._content, answer.encoding = BytesIO(), body, "utf-8"
+        answer.raw, answer._content, answer.encoding = BytesIO(body), body, "utf-8"
         return answer
 
     def close(self) -> None:

@@ -103,6 +103,62 @@ def test_an_address_that_gitlab_made_tells_the_login() -> None:
     assert found.has("eve", {}, "acme") is Known.UNKNOWN
 
 
+PATTERNS = {
+    # pattern: (what it matches, what it does not)
+    "/net[a-m]/x": (["neta/x", "netm/x"], ["netn/x", "net[a-m]/x", "net/x"]),
+    "/net[!a-m]": (["netz", "net-"], ["neta", "net"]),
+    "/net[^a]/x": (["netb/x"], ["neta/x"]),
+    "/x[]]": ([], ["x]", "x"]),
+    "/x[\\]]": (["x]"], ["x\\]"]),
+    "/x[a-]": (["xa", "x-"], ["xb"]),
+    "/x[a/b]y": (["xay", "xby"], ["x/y", "x[a/b]y"]),
+    "/x[a": ([], ["xa", "x[a"]),
+    "/\\*.yaml": (["*.yaml"], ["a.yaml"]),
+    "/\\[x\\]": (["[x]"], ["x"]),
+    "a\\ b": (["in/a b"], ["a", "a\\ b"]),
+    "a\\\\ b": (["a b"], ["a\\"]),
+    "/**/z": (["z", "a/z", "a/b/z"], ["z/a"]),
+    "/a/**": (["a/b"], ["a/b/c", "a"]),
+    "/a/**/": (["a/b", "a/b/c"], ["a", "b/a/c"]),
+    "/a**/b": (["a/b", "axy/b"], ["a/x/b"]),
+    "**/b/**/c": (["b/c", "x/b/y/z/c"], ["b/x"]),
+    "/a//b": ([], ["a/b"]),
+    "/": (["x", "a/b"], []),
+    "a?c": (["abc", "in/abc"], ["ac", "a/c"]),
+    "*a*b*": (["xaxbx", "in/ab"], ["ba"]),
+    ".*": ([".hidden", "in/.x"], ["x"]),
+    "{a,b}": (["{a,b}"], ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize(("pattern", "expected"), PATTERNS.items(), ids=PATTERNS)
+def test_patterns_are_read_as_gitlab_reads_them(
+    pattern: str, expected: tuple[list[str], list[str]]
+) -> None:
+    """Short-cut refused: the patterns of the other dialect, in which `[a-m]` and `\\*` mean
+    themselves: then owners are not asked whom GitLab would ask."""
+    file = f"{pattern} @x\n".encode()
+    yes, no = expected
+
+    found = {path: shown(sections.SECTIONS.read(file, [path])) for path in (*yes, *no)}
+
+    assert [path for path, owned in found.items() if owned == [(("@x",), 1)]] == yes
+    assert [path for path, owned in found.items() if owned == [((), 1)]] == no
+
+
+def test_a_pattern_costs_its_length_times_the_paths() -> None:
+    """Short-cut refused: a regular expression, which tries every way to divide the text."""
+    file = f"{'*a' * 500}z @x\n{'**/' * 200}{'*a/' * 200}z @y\n".encode()
+    paths = ["a" * 1_000, "/".join("a" * 500)]
+
+    assert [group.owners for group in sections.SECTIONS.read(file, paths)] == [()]
+
+
+def test_what_follows_a_name_at_once_owns_nothing() -> None:
+    """A pattern that begins with a class is a section's head to GitLab, with no owners."""
+    assert shown(sections.SECTIONS.read(b"[a-m]*.yaml @x\n*\n", ["a.yaml"])) == [((), 1)]
+
+
 @pytest.mark.parametrize("data", [b"", b"\\\n!\n!!\n[\n^[\n\xff\n", b"[]\n* @x\n"])
 def test_whatever_is_pushed_is_read(data: bytes) -> None:
     """Short-cut refused: an error at what anybody may write into a branch."""

@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 from bot.forges.gitlab import speech
 from bot.forges.gitlab.access import Access
-from bot.forges.gitlab.http import Clients, GitLabAnswer, ask, call, pages
+from bot.forges.gitlab.http import Clients, GitLabAnswer, ask, call
 from bot.forges.gitlab.limits import Cost
+from bot.forges.gitlab.pages import pages
 from bot.forges.port import Repository
 
 Query = Mapping[str, object]

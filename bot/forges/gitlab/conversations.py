@@ -4,9 +4,11 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 
+from bot.forges.gitlab import notes as reading
 from bot.forges.gitlab import speech, talk
 from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.calls import place
+from bot.forges.gitlab.fields import is_us
 from bot.forges.gitlab.http import Clients, JSONObject, failure
 from bot.forges.gitlab.merge_requests import MergeRequests
 from bot.forges.port import Conversation, ForgeMissingError, Repository
@@ -52,7 +54,9 @@ class Conversations(MergeRequests):
         )
         versions = await self._versions(number, shown.head, talk.newest_event(notes))
         self._at_lines[number] = "\n".join(
-            str(n["body"]) for n in notes if n.get("resolvable") and not n.get("resolved")
+            str(n["body"])
+            for n in notes
+            if n.get("resolvable") and not n.get("resolved") and is_us(n["author"], me)
         )
         newest = Sha(str(versions[0]["head_commit_sha"] or "")) if versions else shown.head
         said = talk.reviews(approvals, reviewers, versions, notes, me)
@@ -73,8 +77,8 @@ class Conversations(MergeRequests):
 
     async def _notes(self, number: int) -> list[JSONObject]:
         order = {"sort": "asc", "order_by": "created_at"}
-        listed = self._list("read the comments", f"{place(number)}/notes", order)
-        return [data async for data in listed]
+        wanted = "read the comments"
+        return await reading.read(wanted, self._list(wanted, f"{place(number)}/notes", order))
 
     async def _reviewers(self, number: int) -> list[JSONObject]:
         path = f"{place(number)}/reviewers"

@@ -212,8 +212,8 @@ def _merge_request(event: Event) -> Iterator[tuple[Key, Hint]]:
 
 def _note(event: Event) -> Iterator[tuple[Key, Hint]]:
     hint = Hint(comments=frozenset({event.of["id"]}))
-    if event.of.get("system"):
-        return  # GitLab's own words about what came as an event
+    if event.of.get("system") or event.of.get("internal"):
+        return  # GitLab's own words about what came as an event; or what no answer is given to
     match event.of["noteable_type"]:
         case "MergeRequest":
             yield PullKey(event.here, event.payload["merge_request"]["iid"]), hint
@@ -281,7 +281,8 @@ _READERS: Mapping[str, Callable[[Event], Wakes]] = {
 
 _NOTHING_TO_DO: Mapping[str, str] = {
     "issue": "Packages are proposed in merge requests; an issue changes none of them.",
-    "note": "It is on an issue that is not the dashboard, or on a commit, or GitLab wrote it.",
+    "note": "It is internal, or on an issue that is not the dashboard, or on a commit, or GitLab"
+    " wrote it.",
     "emoji": "Nothing follows from reactions.",
     "release": "Releases are made from tags; nothing follows from them.",
     "deployment": "Deployments are not followed.",

@@ -9,12 +9,14 @@ Source: https://docs.gitlab.com/api/projects/#list-all-projects
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
 from bot.forges.gitlab import capabilities, token
 from bot.forges.gitlab.deliveries import read_verified
-from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call, pages
+from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
 from bot.forges.gitlab.levels import DEVELOPER, level_of
 from bot.forges.gitlab.log import DeliveryLog
+from bot.forges.gitlab.pages import pages
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import (
     BotIdentity,
@@ -162,7 +164,8 @@ class GitLabForges:
             id=RepositoryId(self.name, int(data["id"])),
             full_name=str(data["path_with_namespace"]),
             default_branch=str(data.get("default_branch") or "main"),
-            clone_url=str(data["http_url_to_repo"]),
+            # At the address that we know: what an instance says of itself gets no token.
+            clone_url=f"{self._user.clients.url}/{quote(str(data['path_with_namespace']))}.git",
             installation=installation,
             installed_at=since,
             changed=_changed(data, now),

@@ -1,8 +1,9 @@
 """Asks GitLab what guards a project, and makes the changes that a Maintainer's token allows."""
 
 from bot.forges.gitlab.guarding import Guarded, lacking
-from bot.forges.gitlab.http import Clients, JSONObject, call, pages
+from bot.forges.gitlab.http import Clients, JSONObject, call
 from bot.forges.gitlab.levels import level_of
+from bot.forges.gitlab.pages import pages
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import Drift, ForgeRefusedError, Mend, Repository
 

@@ -7,12 +7,11 @@ taken from the backend below it, and what it means is decided here.
 Source: https://docs.gitlab.com/api/rest/, https://docs.gitlab.com/api/rest/troubleshooting/
 """
 
-import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import gitlab
 import requests
@@ -20,7 +19,7 @@ from gitlab._backends.requests_backend import RequestsBackend, RequestsResponse
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
-from bot.forges.exchange import MOST_PAGES, Answer, ForgeTime, Idle, counted, granted, read
+from bot.forges.exchange import Answer, ForgeTime, Idle, counted, granted, read
 from bot.forges.gitlab import limits
 from bot.forges.gitlab.limits import Cost
 from bot.forges.port import ForgeBusyError, ForgeDeniedError, ForgeMissingError, ForgeRefusedError
@@ -39,7 +38,19 @@ ASK_OPERATOR = (
 )
 NOT_TRUSTED = "its certificate is not trusted (name its authority's certificates in the settings)"
 
-_NEXT = 'rel="next"'
+MOST_ANSWER = 16 * 1024**2
+"""Bytes of one answer that are read: a comment may have six million, and a list a hundred such."""
+
+_CHUNK = 8_192
+"""Bytes that are taken off the wire at a time: what is packed is unpacked so much at a time."""
+
+
+class TooLargeError(ForgeRefusedError):
+    """There is more of what was asked for than is read: whoever wrote it can make it less."""
+
+    def __init__(self, wanted: str, reason: str, fix: str = "Make it shorter") -> None:
+        super().__init__(wanted, reason, fix)
+        self.args = (f"There is too much to {wanted}: {reason}. {fix}.",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +94,22 @@ class _Backend(RequestsBackend):
         self.answered: requests.Response | None = None
 
     def http_request(self, *args: Any, **named: Any) -> RequestsResponse:
-        """Send it."""
+        """Send it, and read no more of the answer than `MOST_ANSWER`."""
         self.answered = None
-        sent = super().http_request(*args, **named, allow_redirects=False)
-        self.answered = sent.response
+        sent = super().http_request(*args, **{**named, "stream": True}, allow_redirects=False)
+        read = bytearray()
+        with sent.response as answer:
+            for chunk in answer.iter_content(_CHUNK):
+                read += chunk
+                if len(read) > MOST_ANSWER:
+                    raise _TooLargeError
+        answer._content = bytes(read)
+        self.answered = answer
         return sent
+
+
+class _TooLargeError(Exception):
+    """An answer goes on after `MOST_ANSWER`."""
 
 
 class _Client:
@@ -238,6 +260,7 @@ def ask(
 
     Raises:
         ForgeBusyError: No answer came, or one that claims success and is no JSON.
+        TooLargeError: The answer is larger than is read.
     """
     kind = "read" if verb in {"GET", "HEAD"} else "write"
     given = {name: str(v).lower() if v in (True, False) else v for name, v in (query or {}).items()}
@@ -290,46 +313,6 @@ async def call(
     return await pool.run(cost, wanted, send, wanted, verb, path, query=query, body=body)
 
 
-async def pages(
-    pool: Clients, wanted: str, path: str, query: Mapping[str, object] | None = None
-) -> AsyncIterator[Any]:
-    """Every item of a list, page by page.
-
-    The next page is asked for by the parameters of the link to it, and at the address that we know:
-    an instance behind a proxy may name itself otherwise, and our token goes nowhere else. With
-    `pagination=keyset` such a link is all there is.
-
-    A list that shows a page again has ended.
-
-    Source: https://docs.gitlab.com/api/rest/#pagination
-    """
-    asked: Mapping[str, object] = {"per_page": 100, **(query or {})}
-    seen: set[str] = set()
-    for _ in range(MOST_PAGES):
-        answer = await call(pool, wanted, "GET", path, query=asked)
-        shown = json.dumps(answer.data, sort_keys=True)
-        if shown in seen:
-            return
-        seen.add(shown)
-        for item in answer.data:
-            yield item
-        following = _next(answer.headers)
-        if not following:
-            return
-        asked = {**asked, **following}
-
-
-def _next(headers: Mapping[str, str]) -> Mapping[str, object]:
-    """Parameters of the next page; none where there is no next one."""
-    for link in headers.get("link", "").split(", <"):
-        address, _, said = link.partition(">")
-        if _NEXT in said:
-            query = parse_qs(urlsplit(address.lstrip("<")).query)
-            return {name: values[-1] for name, values in query.items() if not name.endswith("]")}
-    number = headers.get("x-next-page", "")
-    return {"page": number} if number else {}
-
-
 def failure(wanted: str, answer: GitLabAnswer) -> Exception:
     """The error that an answer without success stands for, sorted by who must act."""
     reason = f"{answer.status} {answer.reason}"
@@ -356,6 +339,8 @@ def _network(wanted: str) -> Iterator[None]:
     """Turn errors of the client itself into ours."""
     try:
         yield
+    except _TooLargeError as error:
+        raise TooLargeError(wanted, f"an answer has more than {MOST_ANSWER} bytes") from error
     except gitlab.exceptions.GitlabError as error:
         raise ForgeBusyError(wanted, type(error).__name__) from error
     except requests.exceptions.SSLError as error:

@@ -3,7 +3,7 @@
 GitLab counts issues apart from merge requests: theirs are the forge's own numbers below zero.
 """
 
-from bot.forges.gitlab import speech, talk
+from bot.forges.gitlab import notes, speech, talk
 from bot.forges.gitlab.calls import Calls, place
 from bot.forges.gitlab.fields import is_us
 from bot.forges.gitlab.http import ASK_OPERATOR, JSONObject
@@ -51,7 +51,7 @@ class Issues(Calls):
         wanted, me = "read the comments of an issue", await self._access.identity()
         _check(wanted, number)
         listed = self._list(wanted, f"{place(number)}/notes", {"sort": "asc"})
-        return talk.comments([data async for data in listed], me)
+        return talk.comments(await notes.read(wanted, listed), me)
 
 
 def _check(wanted: str, number: int) -> None:

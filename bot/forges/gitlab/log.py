@@ -13,9 +13,10 @@ from typing import Any
 
 import structlog
 
+from bot.forges.gitlab import pages as paging
 from bot.forges.gitlab.deliveries import delivery_id, read_verified
 from bot.forges.gitlab.events import is_heard, kind_of
-from bot.forges.gitlab.http import ASK_OPERATOR, JSONObject, call, pages
+from bot.forges.gitlab.http import ASK_OPERATOR, JSONObject, call
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import (
     FailedDeliveries,
@@ -31,6 +32,8 @@ from bot.sayable import sayable
 log = structlog.get_logger()
 
 _WANTED = "read the log of a webhook"
+MOST_KEPT = 32 * 1024**2
+"""Bytes of what was sent that are kept from when it is listed until it is taken in."""
 
 
 class DeliveryLog:
@@ -45,6 +48,7 @@ class DeliveryLog:
         self._user = user
         self._url = url
         self._tries: dict[int, JSONObject] = {}
+        self._kept = 0
 
     async def failed(self, projects: Sequence[int], page: str) -> FailedDeliveries:
         """A page of each log, what was not accepted alone, newest first.
@@ -54,18 +58,42 @@ class DeliveryLog:
             page: Which page of each log; "" for the first.
         """
         if not page:
-            self._tries = {}
+            self._tries, self._kept = {}, 0
         found: list[FailedDelivery] = []
-        more = False
+        more, read = False, not projects
+        broken: ForgeBusyError | None = None
         for project in projects:
-            for hook in await self._hooks(project):
-                path = f"/projects/{project}/hooks/{hook}/events"
-                query = {"per_page": 100, "page": page or "1"}
-                answer = await call(self._user.clients, _WANTED, "GET", path, query=query)
-                more = more or len(answer.data) == query["per_page"]
-                found += [self._listed(each) for each in answer.data if not _accepted(each)]
+            try:
+                full, tries = await self._failed_of(project, page or "1")
+            except ForgeRefusedError as error:
+                log.warning("log of a webhook not read", project=project, reason=str(error))
+                continue
+            except ForgeBusyError as error:
+                if error.after:
+                    raise  # asked too much: so would the next one be
+                log.warning("log of a webhook not read", project=project, reason=str(error))
+                broken = error
+                continue
+            more, read, found = more or full, True, found + tries
+        if broken is not None and not read:
+            raise broken  # the instance answers nobody
         found.sort(key=lambda tried: tried.number, reverse=True)
         return FailedDeliveries(tuple(found), str(int(page or "1") + 1) if more else "")
+
+    async def _failed_of(self, project: int, page: str) -> tuple[bool, list[FailedDelivery]]:
+        """Whether a page of a project's logs is full, and what was not accepted on it."""
+        found: list[FailedDelivery] = []
+        full = False
+        for hook in await self._hooks(project):
+            path = f"/projects/{project}/hooks/{hook}/events"
+            told, more = await paging.page(self._user.clients, _WANTED, path, int(page))
+            full = full or more
+            for each in told:
+                try:
+                    found += [] if _accepted(each) else [self._listed(each)]
+                except (AttributeError, KeyError, TypeError, ValueError, WebhookError) as error:
+                    log.warning("logged delivery not read", hook=hook, reason=repr(error))
+        return full, found
 
     async def read(self, number: int) -> LoggedDelivery | None:
         """One of those that were listed, with what it says; None where we make no sense of it.
@@ -89,7 +117,7 @@ class DeliveryLog:
 
     async def _hooks(self, project: int) -> list[int]:
         """Our webhooks of a project; none where only its maintainers are told."""
-        listed = pages(self._user.clients, _WANTED, f"/projects/{project}/hooks")
+        listed = paging.pages(self._user.clients, _WANTED, f"/projects/{project}/hooks")
         try:
             ours = [each async for each in listed if self._url in {"", each.get("url")}]
         except ForgeRefusedError:
@@ -110,8 +138,11 @@ class DeliveryLog:
             log.info("webhook enabled again", project=project, hook=hook)
 
     def _listed(self, tried: JSONObject) -> FailedDelivery:
-        self._tries[int(tried["id"])] = tried
         headers, body = _sent(tried)
+        self._kept += len(body)
+        if self._kept <= MOST_KEPT:  # the rest is found by the sweeps of what changed
+            kept = ("request_headers", "request_data")
+            self._tries[int(tried["id"])] = {name: tried.get(name) for name in kept}
         at = tried.get("created_at")
         return FailedDelivery(
             number=int(tried["id"]),

@@ -1,7 +1,7 @@
 """Merge requests on GitLab: listed, read, opened, turned into drafts and back, labelled."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -93,7 +93,7 @@ class MergeRequests(Calls):
         """Every merge request whose head is this commit: the open ones, and what it came in by."""
         path = f"/repository/commits/{head}/merge_requests"
         listed = self._list("list the merge requests of a commit", path)
-        found = await self._read([data async for data in listed])
+        found = await self._read_all(listed)
         return tuple(p for p in found if p.head == head and (p.open or p.merged))
 
     async def proposal(self, number: int) -> ListedProposal:
@@ -146,7 +146,7 @@ class MergeRequests(Calls):
         query |= {"source_branch": head_ref} if head_ref else {}
         query |= {**_NEWEST, "updated_after": since.isoformat()} if since else {}
         listed = self._list(wanted, "/merge_requests", query)
-        found = await self._read([data async for data in listed])
+        found = await self._read_all(listed)
         return tuple(p for p in found if since is None or p.updated_at >= since)
 
     async def open_proposal(self, wanted: OpenProposal) -> int:
@@ -218,6 +218,11 @@ class MergeRequests(Calls):
     async def _read(self, listed: Sequence[JSONObject]) -> tuple[ListedProposal, ...]:
         me = await self._access.identity()
         return tuple(self._keep(data, me) for data in listed)
+
+    async def _read_all(self, listed: AsyncIterator[JSONObject]) -> tuple[ListedProposal, ...]:
+        """Read a list while it comes: descriptions have a million characters each."""
+        me = await self._access.identity()
+        return tuple([self._keep(data, me) async for data in listed])
 
     def _keep(self, data: JSONObject, me: BotIdentity) -> ListedProposal:
         found = listed(data, me)

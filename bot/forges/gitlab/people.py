@@ -7,7 +7,8 @@ from bot.forges.coauthors import coauthors, is_forge
 from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.calls import Calls, place, quoted
 from bot.forges.gitlab.fields import time
-from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call, pages
+from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
+from bot.forges.gitlab.pages import pages
 from bot.forges.port import ForgeMissingError, ForgeRefusedError, Repository
 from lifecycle.access import Role
 from lifecycle.authors import MadeBy
@@ -104,23 +105,19 @@ class People(Calls):
     async def team(self, slug: str) -> frozenset[str]:
         """Active members of a group, those of the groups above it counted.
 
-        A name without a slash is that of a group beside the project or above it: anybody can make
-        one of that name elsewhere.
+        Its name alone says which group is meant, and never what else is there: `_group`.
 
         Source: https://docs.gitlab.com/api/group_members/
         """
-        wanted = "read who is in a group"
-        for path in _groups(slug.strip("/").lower(), self._repository.owner.lower()):
-            try:
-                listed = pages(self._pool, wanted, f"/groups/{quoted(path)}/members/all")
-                members = [each async for each in listed]
-            except ForgeMissingError:
-                continue
-            active = (each for each in members if each.get("state", "active") == "active")
-            return frozenset(str(each["username"]).lower() for each in active)
-        raise ForgeMissingError(
-            wanted, f"there is no group {slug} at {self._repository.owner}", ASK_OPERATOR
-        )
+        wanted, path = "read who is in a group", _group(slug, self._repository.owner)
+        found = set[str]()
+        try:
+            async for each in pages(self._pool, wanted, f"/groups/{quoted(path)}/members/all"):
+                if each.get("state", "active") == "active":
+                    found.add(str(each["username"]).lower())
+        except ForgeMissingError:
+            raise ForgeMissingError(wanted, f"there is no group {path}", ASK_OPERATOR) from None
+        return frozenset(found)
 
     async def commits(self, number: int) -> tuple[MadeBy, ...]:
         """The commits of a merge request with who made them, oldest first.
@@ -196,13 +193,15 @@ class People(Calls):
         return tuple(moves_of(data, head_ref))
 
 
-def _groups(slug: str, owner: str) -> list[str]:
-    if "/" in slug:
-        return [slug]
-    parts = owner.split("/")
-    above = ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
-    named = [path for path in above if path.rpartition("/")[2] == slug]
-    return [*(f"{path}/{slug}" for path in above), *named]
+def _group(slug: str, owner: str) -> str:
+    """The full path of a group.
+
+    A name without a slash is that of the project's top-level group, or of one right below it. Were
+    it looked for in each group above the project, whoever may make a subgroup in one could put it
+    in the place of another.
+    """
+    name, top = slug.strip("/").lower(), owner.lower().partition("/")[0]
+    return name if "/" in name or name == top else f"{top}/{name}"
 
 
 def of_branch(event: Mapping[str, object], ref: str) -> bool:

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 
 import structlog
 
-from bot import gitlabs
+from bot import gitlabs, logs
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.gitlab.http import Clients, send
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
@@ -76,6 +76,7 @@ class RenewedToken:
             else:
                 self._token = known.get(self._instance.name, self._token)
                 self._written = stamp
+                logs.hide(self._token)
         return self._token
 
     async def keep(self) -> None:
@@ -114,8 +115,10 @@ class RenewedToken:
             )
         finally:
             clients.close()
+        token = str(made.data["token"])
+        logs.hide(token)
         log.info("token renewed", forge=self._instance.name, until=until)
-        return str(made.data["token"])
+        return token
 
     def _stamp(self) -> int:
         """When the secret store was written; 0 where there is none."""

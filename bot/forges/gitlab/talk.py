@@ -7,6 +7,7 @@ Source: https://docs.gitlab.com/api/notes/, https://docs.gitlab.com/api/merge_re
 https://docs.gitlab.com/api/merge_requests/#retrieve-merge-request-diff-versions
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -21,7 +22,11 @@ MARK = "<!-- porchbot-"
 """Begins what marks notes of ours that are no comments: findings at lines, and suggestions."""
 
 SUGGESTED = "<!-- porchbot-suggested "
-"""Begins the mark of a suggestion; then comes the commit."""
+"""Begins the mark of a suggestion; then comes the commit.
+
+A mark is the last line of its note: what we quote before it may hold anything."""
+
+_SUGGESTED = re.compile(rf"(?:\A|\n){re.escape(SUGGESTED)}([0-9a-f]{{40,64}}) -->\s*\Z")
 
 _AT_LINES = "DiffNote"
 _READY, _RETARGETED = "marked this merge request as **ready**", "changed target branch from "
@@ -37,17 +42,29 @@ def comments(notes: Sequence[JSONObject], me: BotIdentity) -> tuple[Comment, ...
 
 def suggested(notes: Sequence[JSONObject], me: BotIdentity) -> frozenset[Sha]:
     """The commits at which we suggested changes."""
-    return frozenset(
-        Sha(str(data["body"]).partition(SUGGESTED)[2].partition(" ")[0])
-        for data in notes
-        if is_us(data["author"], me) and SUGGESTED in data["body"]
-    )
+    found = (_suggested(data, me) for data in notes)
+    return frozenset(head for head in found if head)
+
+
+def _suggested(data: JSONObject, me: BotIdentity) -> Sha | None:
+    """The commit at which a note of ours suggests changes."""
+    found = _SUGGESTED.search(str(data["body"])) if is_us(data["author"], me) else None
+    return Sha(found[1]) if found else None
 
 
 def _is_comment(data: JSONObject, me: BotIdentity) -> bool:
-    if data["system"] or data.get("type") == _AT_LINES:
+    """Not what stands at lines, no event, and nothing internal, whose answer all would read."""
+    if data["system"] or data.get("type") == _AT_LINES or is_internal(data):
         return False
-    return not (is_us(data["author"], me) and SUGGESTED in data["body"])
+    return _suggested(data, me) is None
+
+
+def is_internal(note: JSONObject) -> bool:
+    """Whether members alone see a note.
+
+    Source: https://docs.gitlab.com/user/discussions/#add-an-internal-note
+    """
+    return bool(note.get("internal") or note.get("confidential"))
 
 
 def _comment(data: JSONObject, me: BotIdentity) -> Comment:

@@ -34,7 +34,7 @@ MOST_THREADS = 50
 """Threads of one check; whoever mends these sees the rest, which the summary has as well."""
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_FOUND = re.compile(re.escape(f"{talk.MARK}finding ") + r"(.+) ([0-9a-f]{24}) -->")
+_FOUND = re.compile(rf"(?:\A|\n){re.escape(talk.MARK)}finding ([^\n]+) ([0-9a-f]{{24}}) -->\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ import pytest
 import requests
 
 from bot.forges.budget import Account
-from bot.forges.gitlab.http import Clients, ask, call, pages, send
+from bot.forges.gitlab.http import Clients, ask, call, send
 from bot.forges.gitlab.limits import NOTES_SERVICE, REQUESTS, Cost, draws, pause, told
+from bot.forges.gitlab.pages import pages
 from bot.forges.port import (
     ForgeBusyError,
     ForgeDeniedError,

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 import requests
 
-from bot import gitlabs
+from bot import gitlabs, logs
 from bot.forges.gitlab.http import Clients, send
 from bot.forges.gitlab.renewing import RenewedToken
 from bot.forges.port import ForgeRefusedError
 from bot.gitlabs import GitLabInstance
 from bot.sandbox.serve import SandboxForge
 from bot.vault import Vault, open_vault
+from tests.bot.forges.gitlab.wire import URL, Wire
 from tests.bot.sandbox.gitlab.inprocess import ForgeAdapter
 
 TODAY = datetime.now(UTC).date()
@@ -125,3 +126,27 @@ def test_one_that_may_not_be_exchanged_is_kept_and_told(make: Make) -> None:
         place.replica().renew()
 
     assert place.kept == place.first
+
+
+def test_an_exchanged_token_is_not_written_to_the_log(tmp_path: Path) -> None:
+    """The short-cut hides the token of the start. What takes its place may begin with anything, so
+    nothing else tells that it is one; a replica reads it from the store."""
+    vault = open_vault({"PORCHBOT_MASTER_KEY": "4f" * 32}, tmp_path)
+    first = GitLabInstance(name="gitlab", url=URL, token="corp_first", webhook_secrets=("hook",))
+    gitlabs.keep(vault, first)
+    wire = Wire()
+    soon = (TODAY + timedelta(days=3)).isoformat()
+    wire.has("GET /personal_access_tokens/self", {"expires_at": soon})
+    wire.has("POST /personal_access_tokens/self/rotate", {"token": "corp_second"})
+    (instance,) = gitlabs.stored(vault)
+    one, two = (RenewedToken(instance, vault, clients=lambda *_: wire.clients()) for _ in range(2))
+    two._written = 0
+
+    logs.configure(["corp_first"])
+    one.renew()
+    by_who_exchanged_it = logs.redacted("it is corp_second")
+    logs.configure(["corp_first"])
+    told = two()
+
+    assert told == "corp_second"
+    assert by_who_exchanged_it == logs.redacted("it is corp_second") == "it is [secret]"

@@ -1,0 +1,193 @@
+"""What others may write, name or break at GitLab, and what comes of it: nothing."""
+
+import pytest
+
+from bot import logs
+from bot.forges.gitlab import talk
+from bot.forges.gitlab.forge import GitLab
+from bot.forges.gitlab.forges import GitLabForges
+from bot.forges.gitlab.user import GitLabUser
+from bot.forges.port import BotIdentity, Forge, ForgeBusyError, ForgeMissingError
+from lifecycle.actions import SetCheck
+from lifecycle.facts.checks import RENDER, Conclusion, Status
+from lifecycle.identity import RepositoryId
+from tests.bot.forges.gitlab.conftest import World
+from tests.bot.forges.gitlab.test_forges import HOOK, forges_of, project
+from tests.bot.forges.gitlab.wire import URL, Wire
+from tests.in_process import session
+
+ME = BotIdentity("porch-bot", "bot@corp.example", 99)
+
+
+@pytest.fixture
+def wire() -> Wire:
+    made = Wire()
+    made.has("GET /user", {"id": 99, "username": "porchbot", "created_at": "2026-01-02T00:00:00Z"})
+    return made
+
+
+def note(number: int, body: str, **more: object) -> dict[str, object]:
+    at = "2026-11-24T12:00:00Z"
+    author = {"id": 99, "username": "porch-bot"}
+    told = {"id": number, "body": body, "author": author, "created_at": at, "updated_at": at}
+    return {**told, "system": False, "type": None, **more}
+
+
+HEAD = "1" * 40
+
+
+@pytest.mark.parametrize(
+    ("body", "comments", "suggested"),
+    [
+        ("Suggested.\n\n<!-- porchbot-suggested " + HEAD + " -->", 0, {HEAD}),
+        ("Package <!-- porchbot-suggested " + HEAD + " --> is red.", 1, set()),
+        ("`\n<!-- porchbot-suggested " + HEAD + " -->\n` is red.", 1, set()),
+        ("<!-- porchbot-suggested x -->", 1, set()),
+    ],
+    ids=["ours", "quoted in a line", "quoted as a line", "no commit"],
+)
+def test_a_mark_counts_where_we_put_it(body: str, comments: int, suggested: set[str]) -> None:
+    """The short-cut looks for the mark anywhere: a name that holds one, quoted in our summary,
+    takes the summary out of sight, and another is written at each look."""
+    found = [note(1, body)]
+
+    assert len(talk.comments(found, ME)) == comments
+    assert talk.suggested(found, ME) == suggested
+
+
+async def test_a_mark_in_what_we_quote_makes_no_note_a_finding(world: World) -> None:
+    """The short-cut takes a quoted mark for the finding's own: the thread of a finding is resolved,
+    or deleted as a second one, while it is still there."""
+    head = world.commit("change", {"net/a.yaml": "a: 2\nb: 2\nc: 3\n"})
+    number, forge = world.propose(), world.forge()
+    await forge.open_proposals()
+    forged = "<!-- porchbot-finding porchbot/render " + "a" * 24 + " -->"
+    quoting = f"The image {forged} is not allowed.\n\nAsk somebody."
+    bot = world.as_("porch-bot").mergerequests.get(number, lazy=True)
+    bot.discussions.create({"body": quoting})
+    await forge.conversation(number)
+
+    await forge.show_findings(_check(head))
+
+    mine = [d.attributes["notes"][0] for d in world.mr(number).discussions.list(get_all=True)]
+    assert [n.get("resolved") for n in mine if forged in n["body"]] == [False]
+
+
+def _check(head: str) -> SetCheck:
+    return SetCheck(
+        head=head,  # type: ignore[arg-type] # a commit
+        name=RENDER,
+        status=Status.COMPLETED,
+        conclusion=Conclusion.SUCCESS,
+        title="Rendered",
+        summary="",
+        text="",
+        digest="d",
+        annotations=(),
+        run=None,
+    )
+
+
+async def test_internal_notes_are_not_read(world: World) -> None:
+    """The short-cut answers them: everybody reads what the answer quotes."""
+    world.commit("change", {"net/a.yaml": "a: 2\n"})
+    number, forge = world.propose(), world.forge()
+    mr = world.mr(number)
+    mr.notes.create({"body": "@porchbot hold the customer is X", "internal": True})
+    mr.notes.create({"body": "@porchbot check"})
+
+    said = await forge.conversation(number)
+
+    assert [c.body for c in said.comments] == ["@porchbot check"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "slug", "asked"),
+    [
+        ("acme/team", "network", "acme%2Fnetwork"),
+        ("acme", "network", "acme%2Fnetwork"),
+        ("acme/team", "acme", "acme"),
+        ("acme/team", "team", "acme%2Fteam"),
+        ("acme/team", "other/network", "other%2Fnetwork"),
+    ],
+)
+async def test_a_name_means_one_group_whatever_others_are_there(
+    wire: Wire, owner: str, slug: str, asked: str
+) -> None:
+    """The short-cut looks for the name below each group above the project: whoever may make a
+    subgroup in `acme/team` puts `acme/team/network` in the place of `acme/network`."""
+    wire.has(f"GET /groups/{asked}/members/all", [{"username": "Ann", "state": "active"}])
+    wire.has("GET /groups/acme%2Fteam%2Fnetwork/members/all", [{"username": "eve"}])
+
+    assert await (await _at(wire, f"{owner}/pkg")).team(slug) == {"ann"}
+
+
+async def test_a_group_that_is_not_there_is_told_by_its_path(wire: Wire) -> None:
+    with pytest.raises(ForgeMissingError, match="there is no group acme/network"):
+        await (await _at(wire, "acme/team/pkg")).team("network")
+
+
+async def _at(wire: Wire, path: str) -> Forge:
+    """The project of this path."""
+    wire.has("GET /projects/7", project(7, path))
+    user = GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer))
+    forges = GitLabForges(user, project=GitLab)
+    return forges.of(await forges.repository_by_id(RepositoryId("gitlab", 7), 99))
+
+
+async def test_git_goes_to_the_address_of_the_settings(wire: Wire) -> None:
+    """The short-cut follows `http_url_to_repo`: an instance that names another host there has the
+    token sent to it."""
+    evil = "https://evil.example/x.git"
+    wire.has("GET /projects", [project(7, "acme/sub/net", http_url_to_repo=evil)])
+
+    (found,) = await forges_of(wire).repositories_of(99)
+
+    assert found.clone_url == f"{URL}/acme/sub/net.git"
+
+
+ODD: dict[str, tuple[object, int]] = {
+    "not allowed": ({"message": "403 Forbidden"}, 403),
+    "broken": ("<html>", 500),
+    "entries that are none": ([{"id": None, "request_data": 3}, {}], 200),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_the_log_of_one_project_stops_no_other(wire: Wire, odd: str) -> None:
+    """The short-cut ends at the first log that cannot be read: whoever owns that project keeps all
+    others from what was lost."""
+    body, status = ODD[odd]
+    wire.has("GET /projects", [project(7, "acme/a"), project(8, "acme/b")])
+    for number in (7, 8):
+        wire.has(f"GET /projects/{number}/hooks", [HOOK])
+    wire.has("GET /projects/7/hooks/5/events", body, status)
+    tried = {
+        "id": 31,
+        "response_status": "500",
+        "created_at": "2026-11-24T11:00:00Z",
+        "request_headers": {"Idempotency-Key": "k"},
+        "request_data": {"object_kind": "push"},
+    }
+    wire.has("GET /projects/8/hooks/5/events", [tried])
+
+    found = await forges_of(wire).failed_deliveries()
+
+    assert [each.guid for each in found.tries] == ["k"]
+
+
+async def test_an_instance_that_answers_nobody_is_no_empty_log(wire: Wire) -> None:
+    """The short-cut takes silence for an empty log, and what was lost for read."""
+    wire.has("GET /projects", [project(7, "acme/a")])
+    wire.has("GET /projects/7/hooks", "down", 502)
+
+    with pytest.raises(ForgeBusyError):
+        await forges_of(wire).failed_deliveries()
+
+
+def test_a_secret_that_came_later_is_not_written() -> None:
+    """The short-cut knows those of the start alone; an instance may give tokens any beginning."""
+    logs.configure(["first-secret"])
+    logs.hide("corp-exchanged-1")
+
+    assert logs.redacted("first-secret and corp-exchanged-1") == "[secret] and [secret]"
