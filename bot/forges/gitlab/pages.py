@@ -67,21 +67,25 @@ async def page(pool: Clients, wanted: str, path: str, number: int) -> tuple[list
         path: Of the list.
         number: Of the page, from 1, in pages of a hundred.
     """
-    for size in SIZES:
-        parts, found = SIZES[0] // size, list[Any]()
+    for size in SIZES[:-1]:
         try:
-            for part in range(parts):
-                asked = {"per_page": size, "page": (number - 1) * parts + part + 1}
-                told = (await call(pool, wanted, "GET", path, query=asked)).data
-                found += told
-                if len(told) < size:
-                    return found, False
+            return await _parts(pool, wanted, path, number, size)
         except TooLargeError:
-            if size == SIZES[-1]:
-                raise
-        else:
-            return found, True
-    raise AssertionError("the last size returns or raises")
+            continue
+    return await _parts(pool, wanted, path, number, SIZES[-1])
+
+
+async def _parts(
+    pool: Clients, wanted: str, path: str, number: int, size: int
+) -> tuple[list[Any], bool]:
+    parts, found = SIZES[0] // size, list[Any]()
+    for part in range(parts):
+        asked = {"per_page": size, "page": (number - 1) * parts + part + 1}
+        told = (await call(pool, wanted, "GET", path, query=asked)).data
+        found += told
+        if len(told) < size:
+            return found, False
+    return found, True
 
 
 def _next(headers: Mapping[str, str]) -> Mapping[str, object]:
