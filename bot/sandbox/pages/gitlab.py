@@ -21,6 +21,7 @@ from bot.sandbox.gitlab.rules import (
     quick_actions,
     threads,
 )
+from bot.sandbox.pages import threads as shown_threads
 from bot.sandbox.pages import views
 from bot.sandbox.pages.asked import PageRequest
 from bot.sandbox.pages.routes import Pages
@@ -35,6 +36,8 @@ from bot.sandbox.rules.state import ForgeState
 _PROJECT = "/{owner:path}/{name}"
 _MR = f"{_PROJECT}/-/merge_requests/{{number:int}}"
 _ISSUE = f"{_PROJECT}/-/issues/{{number:int}}"
+_MOST = 100
+"""Pipelines that are listed."""
 _TABS = ("overview", "commits", "pipelines", "diffs")
 _BLOCKED = {
     "not_open": "This merge request is not open.",
@@ -90,6 +93,7 @@ class GitLabPages(Pages):
             Route(f"{_PROJECT}/-/issues", self._shows(self._issues)),
             Route(_ISSUE, self._shows(self._issue)),
             Route(f"{_ISSUE}/{{act}}", self._takes(_act_on_issue), methods=["POST"]),
+            Route(f"{_PROJECT}/-/pipelines", self._shows(self._pipelines)),
             Route(f"{_PROJECT}/-/pipelines/{{pipeline:int}}", self._shows(self._pipeline)),
             Route(f"{_PROJECT}/-/commit/{{sha}}", self._shows(self._commit)),
             Route(f"{_PROJECT}/-/tree/{{address:path}}", self._shows(self._code)),
@@ -100,6 +104,7 @@ class GitLabPages(Pages):
             Route(f"{_PROJECT}/-/releases", self._shows(self._releases)),
             Route(f"{_PROJECT}/-/releases/{{tag:path}}", self._shows(self._tag)),
             *(route for route in super().routes() if not _of_github(route.path)),
+            Route(_PROJECT, self._shows(self._code)),
         ]
 
     def _list(self, asked: PageRequest) -> Response:
@@ -116,6 +121,7 @@ class GitLabPages(Pages):
         if tab not in _TABS:
             raise not_found()
         mr, state = _found(asked), asked.state
+        shown = shown_threads.shown(state, mr)
         return self._page(
             asked,
             "merge-request.html",
@@ -123,9 +129,10 @@ class GitLabPages(Pages):
             mr=mr,
             tab=tab,
             entries=entries(mr),
+            shown=shown,
+            at_lines=shown_threads.at_lines(shown),
             widget=widget(state, mr, asked.user),
             light=light,
-            resolved=threads.is_resolved,
             commits=merging.commits(state, mr),
             files=views.diffs(state, mr, ()),
         )
@@ -140,6 +147,13 @@ class GitLabPages(Pages):
             may_comment=asked.user is not None,
             may_change=issues.can_edit(asked.state, issue, asked.user),
         )
+
+    def _pipelines(self, asked: PageRequest) -> Response:
+        repo, git = asked.repo, asked.state.git(asked.repo)
+        heads = {mr.head_sha: mr for mr in merge_requests.of(repo)}
+        newest = sorted(repo.gitlab.pipelines.values(), key=lambda each: -each.id)
+        found = [(each, git.commit(each.sha), heads.get(each.sha)) for each in newest[:_MOST]]
+        return self._page(asked, "pipelines.html", repo=repo, found=found, light=light)
 
     def _pipeline(self, asked: PageRequest) -> Response:
         """A pipeline's address leads to the merge request whose head it stands at."""

@@ -25,7 +25,7 @@ MOST_PATCH = 400_000
 """Characters of one file's patch that are shown; a longer one is not shown at all."""
 
 _COMMENT = re.compile(r"<!--.*?(-->|\Z)", re.DOTALL)
-_HARMLESS = re.compile(r"</?(details|summary|br|sub|sup)\s*/?>", re.IGNORECASE)
+_HARMLESS = re.compile(r"</?(details|summary|br|code|sub|sup)\s*/?>", re.IGNORECASE)
 _MENTION = re.compile(r"(?<![\w@/.])@([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))(?![\w@-])")
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
 

@@ -28,7 +28,6 @@ _TINTS = 8
 
 def environment(state: ForgeState, words: Words) -> Environment:
     """The environment of all templates: what they may call, and that all text is escaped."""
-    """Return the templates with what they call."""
     made = Environment(
         loader=PackageLoader("bot.sandbox.pages"),
         autoescape=True,
@@ -52,7 +51,7 @@ def environment(state: ForgeState, words: Words) -> Environment:
         "ago": ago,
         "tint": lambda user: zlib.crc32(user.login.encode()) % _TINTS,
         "account": lambda commit: views.author(state, commit),
-        "role": lambda repo, user: state.role(repo, user).word,
+        "role": lambda repo, user: words.roles.get(found := state.role(repo, user).word, found),
         "checks_light": lambda pull: views.light(views.checks(state, pull)),
     }
     return made

@@ -35,8 +35,12 @@ EMOJI = {
     "hooray": "🎉",
     "rocket": "🚀",
     "eyes": "👀",
+    "thumbsup": "👍",
+    "thumbsdown": "👎",
+    "tada": "🎉",
+    "laughing": "😆",
 }
-"""Reactions as people see them."""
+"""Reactions as people see them, by the names of both dialects; others are shown by name."""
 
 
 class Light(StrEnum):
@@ -206,7 +210,7 @@ def reactions(given: Sequence[Reaction]) -> list[tuple[str, int, str]]:
     counted = Counter(reaction.content for reaction in given)
     return [
         (
-            EMOJI[content],
+            EMOJI.get(content, f":{content}:"),
             count,
             ", ".join(r.user.login for r in given if r.content == content),
         )

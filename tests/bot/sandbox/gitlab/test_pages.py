@@ -47,10 +47,54 @@ def test_a_merge_request_reads_as_gitlabs(hub: Hub, browser: Browser) -> None:
         assert words in page
     assert "ull request" not in page
     listed = _text(browser.see("/olga/pkg/-/merge_requests"))
-    assert "Opened 1 Merged 0 Closed 0" in listed
+    assert "Open 1 Merged 0 Closed 0" in listed
     assert "porchbot/render" in _text(browser.see(f"{MR}/pipelines"))
-    assert "+ four" in _text(browser.see(f"{MR}/diffs"))
+    changes = _text(browser.see(f"{MR}/diffs"))
+    assert "+ four" in changes
+    assert "four" in page[page.index("a.txt:4") : page.index("Why four?")]  # the line itself
+    assert "Why four?" in changes[changes.index("+ four") :]  # the thread, below its line
+    assert "Resolve thread" in changes
+    assert "Developer" in page  # ben
     assert "Change a.txt" in _text(browser.see(f"{MR}/commits"))
+
+
+def test_every_link_leads_to_a_page(hub: Hub, browser: Browser) -> None:
+    """Fails for an address of the other dialect, or a page that only some states break.
+
+    A thread is resolved, a note has an award whose name GitHub does not know, a branch has slashes.
+    """
+    project = hub.project("ann")
+    project.branches.create({"branch": "drafts/net/core/w1", "ref": "main"})
+    mr = hub.merge_request(description="See !1.")
+    project.commits.get(mr.sha, lazy=True).statuses.create(
+        {"state": "success", "name": "porchbot/render", "ref": "change"}
+    )
+    mr = hub.settled(1)
+    where = {"position_type": "text", "new_path": "a.txt", "old_path": "a.txt", "new_line": 4}
+    thread = mr.discussions.create({"body": "Why four?", "position": {**where, **mr.diff_refs}})
+    mr.discussions.update(thread.id, {"resolved": True})
+    for name in ("thumbsdown", "rocket", "parrot"):
+        mr.notes.create({"body": f"For {name}."}).awardemojis.create({"name": name})
+    issue = project.issues.create({"title": "An issue"})
+    issue.description = "Changed."
+    issue.save()
+    project.releases.create({"tag_name": "net/core/v1", "ref": "main", "description": "Notes."})
+
+    todo, seen = ["/", "/olga/pkg"], set[str]()
+    while todo:
+        address = todo.pop()
+        if address not in seen:
+            seen.add(address)
+            found = re.findall(r'href="(/[^"#]*)', browser.be("ann").see(address))
+            todo += [each for each in found if not each.startswith("/_/")]
+    assert {MR, f"{MR}/diffs", "/olga/pkg/-/pipelines", "/olga/pkg/-/issues/1"} <= seen
+    assert {each for each in seen if each.startswith("/olga/pkg/") and "/-/" not in each} == set()
+    page = _text(browser.see(MR))
+    assert "Resolved by ann" in page
+    assert [each for each in ("👎 1", "🚀 1", ":parrot: 1") if each not in page] == []
+    assert "porchbot/render" in browser.see("/olga/pkg/-/pipelines")
+    noted = browser.see("/olga/pkg/-/issues/1").partition("changed the description")[0]
+    assert 'class="event"' in noted  # what the forge noted is nobody's comment
 
 
 def test_forms_do_what_the_api_does(hub: Hub, browser: Browser) -> None:
