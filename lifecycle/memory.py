@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cached_property
 
 from lifecycle import events, replay
+from lifecycle.access import Person
 from lifecycle.events import (
     Answered,
     Approval,
@@ -30,7 +31,7 @@ from lifecycle.events import (
     Tampered,
     Thawed,
 )
-from lifecycle.facts.conversation import Comment
+from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.records import JSON
@@ -134,7 +135,30 @@ def summary_of(proposal: Proposal) -> Comment | None:
 
 
 def read(proposal: Proposal) -> Memory:
-    """Read the memory of a proposal: the union of the records in our comments and the database."""
+    """Read the memory of a proposal: the union of the records in our comments and the database.
+
+    A look asks for it a dozen times while it puts the proposal together. What it follows from is
+    the same all the while, so that it is read once, with all that is worked out from it.
+    """
+    talk, author = proposal.talk, proposal.people.author
+    known = _READ.get(id(talk))
+    if known is not None and known[0] is talk and known[1] == author:
+        return known[2]
+    memory = _read(proposal)
+    if len(_READ) >= MOST_READ:
+        _READ.clear()
+    _READ[id(talk)] = talk, author, memory
+    return memory
+
+
+_READ: dict[int, tuple[Discussion, Person, Memory]] = {}
+"""What was said, by its identity, with the proposal's author, to what it comes to."""
+
+MOST_READ = 64
+"""Proposals whose memory is kept; one look has a handful."""
+
+
+def _read(proposal: Proposal) -> Memory:
     found, told = set(proposal.talk.kept), set[Event]()
     for number in proposal.talk.missing:  # deleted before the database was told what it caused
         if written := proposal.talk.written[number].record:
@@ -278,7 +302,26 @@ def events_of(record: Mapping[str, JSON]) -> Log:
 
     Of one from before there were events, as far as it says what happened.
     An approval of those days says nothing of the base branch, and so counts for nothing now.
+    Comments are read once and their records kept: what they say is as well.
     """
+    known = _SAID.get(id(record))
+    if known is not None and known[0] is record:
+        return known[1]
+    found = _said(record)
+    if len(_SAID) >= MOST_SAID:
+        _SAID.clear()
+    _SAID[id(record)] = record, found
+    return found
+
+
+_SAID: dict[int, tuple[Mapping[str, JSON], Log]] = {}
+"""Records, by their identity, to their events."""
+
+MOST_SAID = 500
+"""Records whose events are kept; most have one or two kilobytes of text."""
+
+
+def _said(record: Mapping[str, JSON]) -> Log:
     match record["kind"]:
         case "approve" | "answer" if "events" not in record:
             return frozenset({Answered(comment=int(str(record["comment"])))})

@@ -35,7 +35,7 @@ _MOST_RECORDS = 100
 _AWKWARD = re.compile("[-<>&@#`]")
 # "--" and ">" end an HTML comment, the others mean something to a forge.
 
-_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "-<>&@#`"}
+_ESCAPES = {char: f"\\u{ord(char):04x}" for char in "-<>&@#`"}
 _NEGATIVE = re.compile(r"[\[:,]-[0-9]|[eE]-")
 # Where a number may be negative, or its exponent; a string may look like that as well.
 
@@ -323,7 +323,10 @@ def trailer(package: str, workspace: str, revision: int | None, task: Record | N
 def _canonical(value: JSON) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     if not _NEGATIVE.search(text):  # then what is awkward stands in strings
-        return text.translate(_ESCAPES)
+        for char, escaped in _ESCAPES.items():
+            if char in text:
+                text = text.replace(char, escaped)
+        return text
     return re.sub(r'"(?:[^"\\]|\\.)*"', lambda match: _AWKWARD.sub(_escaped, match[0]), text)
 
 

@@ -75,6 +75,9 @@ class MirrorReader:
     tried: bytes | None = None
     observes: bool = False
     owners: Dialect = PLAIN
+    _rules: dict[tuple[str, str, str | None], BaseRules] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
 
     def made_by_us(self, sha: str | None) -> bool:
         """A render commit with our mark: a trailer alone can be written by anybody."""
@@ -159,9 +162,13 @@ class MirrorReader:
         default = None
         if base_ref != self.default_branch:
             default = self.git.ref(names.branch_ref(self.default_branch)) or ""
-        found = rules.of_base(self.file, at, base_ref, default)
-        policy = replace(found.policy, observe=found.policy.observe or self.observes)
-        return replace(found, policy=policy)
+        known = self._rules.get((at, base_ref, default))
+        if known is None:  # a look asks for the same ones again and again
+            known = rules.of_base(self.file, at, base_ref, default)
+            if self.observes and not known.policy.observe:
+                known = replace(known, policy=replace(known.policy, observe=True))
+            self._rules[at, base_ref, default] = known
+        return known
 
     def whole(self) -> Whole:
         """What holds for the repository as a whole, by its default branch as it is now."""

@@ -67,7 +67,8 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> BaseRule
         # Without the ledger the next number cannot be told: nothing is published.
         policy = ledger
     # The default branch's word alone, whatever is broken here and whatever that says.
-    policy = replace(policy, observe=observe)
+    if policy.observe != observe:
+        policy = replace(policy, observe=observe)
     if not isinstance(above, Policy):
         own = policy.branches if above is None and isinstance(policy, Policy) else frozenset()
         return BaseRules(policy, published=True, branches=own - {base_ref})
@@ -196,7 +197,10 @@ def _configured(
     """A policy with the files that its guardrails name; broken where one cannot be used."""
     read: dict[str, Mapping[str, object]] = {}
     problems: list[ConfigurationProblem] = []
-    for path in _config_files(policy):
+    paths = _config_files(policy)
+    if not paths:
+        return policy
+    for path in paths:
         found = config.function_config(file(path), path)
         if isinstance(found, BrokenPolicy):
             problems += found.problems

@@ -6,10 +6,11 @@ of values those that are names. The shape of an entry: docs/operate/audit.md.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from bot.outcomes import Report
@@ -201,31 +202,36 @@ def _plain(value: object) -> Any:
     kind = type(value)
     if value is None or kind in _AS_THEY_ARE:
         return value
-    if names := _fields(kind):  # type: ignore[arg-type]  # types can be hashed
-        return {kind.__name__: {name: _plain(getattr(value, name)) for name in names}}
-    match value:
-        case bool() | int() | float():
-            return value
-        case Enum():
-            return value.name
-        case str():
-            return str(value)
-        case bytes():
-            return hashlib.sha256(value).hexdigest()
-        case Mapping():
-            return sorted(([_plain(k), _plain(v)] for k, v in value.items()), key=json.dumps)
-        case Set():
-            return sorted((_plain(each) for each in value), key=json.dumps)
-        case list() | tuple():
-            return [_plain(each) for each in value]
-        case _:
-            return str(value)
+    return _way(kind)(value)  # type: ignore[arg-type]  # types can be hashed
 
 
 _AS_THEY_ARE = frozenset({str, int, bool, float})
 
 
 @cache
-def _fields(kind: type) -> tuple[str, ...]:
-    """Names of the fields of a dataclass; of any other type none."""
-    return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
+def _way(kind: type) -> Callable[[Any], Any]:
+    """How values of a type are made plain: that is asked for thousands of them at each decision."""
+    if is_dataclass(kind):
+        name, names = kind.__name__, tuple(f.name for f in fields(kind))
+        return lambda value: {name: {each: _plain(getattr(value, each)) for each in names}}
+    if issubclass(kind, int | float):
+        return lambda value: value
+    if issubclass(kind, Enum):
+        return lambda value: value.name
+    if issubclass(kind, bytes):
+        return lambda value: hashlib.sha256(value).hexdigest()
+    if issubclass(kind, Mapping):
+        return _pairs
+    if issubclass(kind, Set):
+        return lambda value: sorted((_plain(each) for each in value), key=json.dumps)
+    if issubclass(kind, list | tuple):
+        return lambda value: [_plain(each) for each in value]
+    return str
+
+
+def _pairs(value: Mapping[Any, Any]) -> list[Any]:
+    """Key and value of each, in the order of the keys' JSON; only of equal ones values decide."""
+    found = [(json.dumps(key := _plain(k)), [key, _plain(v)]) for k, v in value.items()]
+    if len({key for key, _ in found}) < len(found):
+        return sorted((pair for _, pair in found), key=json.dumps)
+    return [pair for _, pair in sorted(found, key=itemgetter(0))]

@@ -40,13 +40,16 @@ def _by_ids(count: int) -> Callable[[M], M]:
     """Keep what a method of `MemoryHistory` says of objects; its first arguments are their ids."""
 
     def kept(method: M) -> M:
-        name = method.__name__
+        name, two = method.__name__, count < 2
 
         @wraps(method)
         def call(history: "MemoryHistory", *args: Any) -> Any:
-            known, key = history.known, (name, *args)
-            if key in _KEPT and all(each in known or not each for each in args[:count]):
-                return _KEPT[key]
+            key = (name, *args)
+            found = _KEPT.get(key, _KEPT)
+            if found is not _KEPT:
+                known, one = history.known, args[0]
+                if (not one or one in known) and (two or not args[1] or args[1] in known):
+                    return found
             found = method(history, *args)
             if len(_KEPT) > MOST_KEPT:
                 _KEPT.clear()

@@ -52,15 +52,16 @@ def kept(value: Any) -> Any:
     """A value as a database would hold and give it: a copy, and all of its text can be said."""
     if type(value) is str:
         return value if value.isascii() and "\0" not in value else sayable(value)
-    if value is None or isinstance(value, _PLAIN):
+    kind = type(value)
+    if kind in _PLAIN:
         return value
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return {kept(key): kept(each) for key, each in value.items()}
-    if isinstance(value, list):
+    if kind is list:
         return [kept(each) for each in value]
     if isinstance(value, tuple):
         return tuple([kept(each) for each in value])
     return sayable(copy.deepcopy(value))
 
 
-_PLAIN = (bool, int, float, bytes, datetime)
+_PLAIN = frozenset({type(None), bool, int, float, bytes, datetime})
