@@ -175,7 +175,7 @@ def fell(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
     older than what was approved. What else can change (rules, base, rights) may change back, and is
     judged afresh at each look.
     """
-    edited = {c.id for c in proposal.talk.comments if c.edited}
+    edited = proposal.talk.edited
     moved = not proposal.place.closed and facts.head == proposal.place.head
     found: list[Event] = []
     for word in remembered.words.values():
@@ -315,7 +315,7 @@ def _stands(approval: Approval, latest: Mapping[str, Review]) -> bool:
 
 def _why_not(approval: Approval, proposal: Proposal, remembered: Memory) -> Fallen | None:
     early = too_early(
-        proposal, remembered, at=approval.at, comment=approval.comment, review=approval.review
+        proposal, remembered, at=approval.at, comment=approval.comment, review=approval.reviewed
     )
     if early is not None:
         return early

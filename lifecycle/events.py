@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from lifecycle.names import Sha
+from lifecycle.numbers import review_of
 from lifecycle.records import JSON
 
 
@@ -64,8 +65,9 @@ class Approval:
         account: The forge's number of the person, which stays through renames; 0 where an older
             version of the bot did not keep it. As in all words about approval.
         at: When it was given.
-        comment: Number of the `/approve` comment; 0 for a native review.
-        review: Number of the native review; 0 for a comment.
+        comment: Number of the `/approve` comment, as in `lifecycle.numbers`; 0 for a native review.
+        review: Number of the native review, also where its text says `/approve`; 0 for a comment,
+            and for a review that only says something.
         head: The commit that was looked at.
         trees: Digest of the tree of each touched package, as `content` makes it.
         digest: Digest of the configuration that judged it.
@@ -88,6 +90,11 @@ class Approval:
     base_ref: str
     unpublished: str = ""
     origin: str = ""
+
+    @property
+    def reviewed(self) -> int:
+        """Number of the review that gives it, by its verdict or in its text; 0 for a comment."""
+        return self.review or review_of(self.comment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

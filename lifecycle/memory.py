@@ -118,9 +118,9 @@ class Memory:
 
     def refreshed_by(self, approval: Approval) -> bool:
         """Tell whether an approval was given after all tampering with our comments."""
-        if approval.comment:
+        if approval.comment > 0:
             return all(approval.comment > e.comments for e in self.tampered)
-        return all(approval.review > e.reviews for e in self.tampered)
+        return all(approval.reviewed > e.reviews for e in self.tampered)
 
 
 def summary_of(proposal: Proposal) -> Comment | None:
@@ -260,18 +260,19 @@ def report_of(proposal: Proposal, repository_id: RepositoryId) -> Comment | None
     return None
 
 
-def shown_head_before(proposal: Proposal, comment: int, memory: Memory) -> bool:
+def shown_head_before(proposal: Proposal, comment: Comment, memory: Memory) -> bool:
     """Tell whether an older comment of ours proves that the head stood before a comment.
 
     We wrote ours when we had seen the present head, the forge shows no change of the head since
-    then, and comments are numbered as they are written: the one order that no clock blurs.
+    then, and comments are numbered as they are written: the one order that no clock blurs. Reviews
+    have numbers of their own: of them only an earlier second tells.
     """
     if not proposal.times.head_mark:
         return False
     here = (str(proposal.place.head), proposal.times.head_mark)
     seen = memory.seen
     for ours in proposal.talk.answers:
-        if ours.id >= comment or ours.altered:
+        if not _before(ours, comment) or ours.altered:
             continue
         if proposal.times.head_at is not None and proposal.times.head_at > ours.at:
             continue
@@ -283,14 +284,18 @@ def shown_head_before(proposal: Proposal, comment: int, memory: Memory) -> bool:
     return False
 
 
-def shown_rules_before(proposal: Proposal, comment: int) -> bool:
+def shown_rules_before(proposal: Proposal, comment: Comment) -> bool:
     """Tell whether an older answer of ours proves that the rules stood before a comment."""
     return any(
         record.get("kind") == "answer" and record.get("rules") == proposal.rules.digest
         for ours in proposal.talk.answers
-        if ours.id < comment and not ours.altered
+        if _before(ours, comment) and not ours.altered
         for record in ours.records
     )
+
+
+def _before(ours: Comment, comment: Comment) -> bool:
+    return ours.at < comment.at if comment.review else ours.id < comment.id
 
 
 def _place(kind: str, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:

@@ -15,8 +15,6 @@ from lifecycle import memory, readied
 from lifecycle.actions import Reply
 from lifecycle.approvals import UNPUBLISHED, approvals_of, too_early, unbound
 from lifecycle.authors import owners
-from lifecycle.commands.parse import parse
-from lifecycle.commands.table import TABLE
 from lifecycle.facts.checks import VALIDATE, Conclusion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Stage
@@ -43,7 +41,6 @@ def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]
         for occasion, text in {
             **found,
             **_readied(proposal),
-            **_in_reviews(proposal),
             **_untold(proposal, remembered),
         }.items()
         if occasion not in told
@@ -56,19 +53,6 @@ def _readied(proposal: Proposal) -> dict[str, str]:
     if press is None or not isinstance(said, Refused):
         return {}
     return {press.occasion: texts.notice([press.last.person.login], texts.not_proposed(said))}
-
-
-def _in_reviews(proposal: Proposal) -> dict[str, str]:
-    """Who wrote a command where none is read: told once for each person."""
-    if proposal.place.closed:
-        return {}
-    return {
-        f"review {text.author.id}": texts.notice(
-            [text.author.login], texts.commands_in_review(_words(text.body))
-        )
-        for text in proposal.talk.review_texts
-        if text.at >= proposal.times.installed_at
-    }
 
 
 def _untold(proposal: Proposal, remembered: Memory) -> dict[str, str]:
@@ -84,11 +68,6 @@ def _untold(proposal: Proposal, remembered: Memory) -> dict[str, str]:
         and not review.author.bot
         and too_early(proposal, remembered, at=review.at, review=review.id) is None
     }
-
-
-def _words(body: str) -> list[str]:
-    """The commands of a text, each once, in its order."""
-    return list(dict.fromkeys(TABLE.row(each).word for each in parse(body).commands))
 
 
 def _occasions(facts: Facts, proposal: Proposal, remembered: Memory) -> Iterator[tuple[str, str]]:

@@ -35,6 +35,7 @@ from lifecycle.events import (
     decode,
     encode,
 )
+from lifecycle.numbers import review_of
 from lifecycle.records import JSON
 
 _NOBODY: Mapping[int, str] = {}
@@ -56,14 +57,17 @@ MOST_ORDERED = 20_000
 def order(event: Event) -> _Position:
     """Return the sort key of an event: a total order that is the same in every copy.
 
-    Comments are numbered as they are written. Reviews have numbers of their own; forges tell whole
-    seconds, so within one second a review comes before any comment: the later `/unapprove` counts.
-    A fall comes right after what fell. Events of equal place are told apart by their text.
+    Comments are numbered as they are written. Reviews have numbers of their own, and what is said
+    in them comes after their verdict. Forges tell whole seconds, so within one second a review
+    comes before any comment: the later `/unapprove` counts. A fall comes right after what fell.
+    Events of equal place are told apart by their text.
     """
     text = json.dumps(encode(event), sort_keys=True)
     match event:
         case Approval() | Fell():
             falls = int(isinstance(event, Fell))
+            if review := review_of(event.comment):  # what is said there, then what falls of it
+                return (event.at, 0, review, 2 + falls, text)
             number = event.comment or event.review
             return (event.at, int(event.comment > 0), number, falls, text)
         case Frozen() | Thawed() | Overridden():

@@ -97,7 +97,7 @@ def excepted(
     policy = proposal.rules.policy
     if not isinstance(policy, Policy):
         return ()
-    edited = {c.id for c in proposal.talk.comments if c.edited}
+    edited = proposal.talk.edited
     found = {
         excepting(each, remembered): each
         for each in remembered.overrides

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 from bot import metrics
 from bot.clock import Offload
@@ -20,13 +21,15 @@ from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
 from lifecycle.commands import parse as commands
 from lifecycle.facts.checks import CheckRun, CheckState, Outside
-from lifecycle.facts.conversation import Comment, ReviewDecision
+from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewText
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait, Merging
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.records import Record
 from lifecycle.terms import Terms
+
+Said = TypeVar("Said", Comment, ReviewText)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ class Asker:
         return PullState(
             pull=pull,
             reviews=await self._forge.required_reviews(pull.base_ref) if lacks else 0,
-            conversation=await self._offload(_with_commands, said),
+            conversation=await self._offload(_read_reviews, said, self._forge.terms),
             comments=await self._offload(
                 self._read_comments, said.comments, pull.number, frozenset(written)
             ),
@@ -291,16 +294,15 @@ def _in_queue(refusal: MergeRefusal | None, merging: Merging) -> bool:
     return merging.in_queue or bool(refusal.left)
 
 
-def told(comment: Comment, terms: Terms) -> Comment:
-    """A comment of somebody, read for commands, which is remembered for the decision."""
+def told(comment: Said, terms: Terms) -> Said:
+    """What somebody said, read for commands, which is remembered for the decision."""
     body = terms.addressed(comment.body)
     commands.parse(body)
     return comment if body == comment.body else replace(comment, body=body)
 
 
-def _with_commands(said: Conversation) -> Conversation:
-    """The conversation with only those review texts that hold commands of people."""
-    found = tuple(
-        t for t in said.review_texts if not t.author.bot and commands.parse(t.body).commands
-    )
-    return replace(said, review_texts=found)
+def _read_reviews(said: Conversation, terms: Terms) -> Conversation:
+    """The conversation with the texts of its reviews read for commands."""
+    if not said.review_texts:
+        return said
+    return replace(said, review_texts=tuple(told(text, terms) for text in said.review_texts))

@@ -15,10 +15,13 @@ from typing import Any
 
 from bot.outcomes import Report
 from bot.store.hints import Hint, Press, Rerun
+from lifecycle import memory
 from lifecycle.access import Person
 from lifecycle.actions import Action, Merge, PushRender, PushUpdate, React, Reply, Tag
+from lifecycle.events import Answered
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
+from lifecycle.numbers import review_of
 
 NAMES = frozenset(
     {"number", "comment", "run", "asked", "asker", "assignee", "head", "head_ref", "base"}
@@ -105,7 +108,7 @@ def asked(
     if approvers:
         ids = {person.login: person.id for person in said.values()}
         return [_person(forge, ids.get(login), login) for login in approvers]
-    answered = {(_COMMENT, _answered(action))} & said.keys()
+    answered = {_place(_answered(action))} & said.keys()
     named = [
         _person(forge, said[kind, number].id, said[kind, number].login) | {kind: number}
         for kind, number in sorted(answered or _heard(hint) & said.keys())
@@ -137,16 +140,21 @@ def _heard(hint: Hint) -> set[tuple[str, int]]:
     return {(_COMMENT, n) for n in hint.comments} | {(_REVIEW, n) for n in hint.reviews}
 
 
+def _place(comment: int) -> tuple[str, int]:
+    review = review_of(comment)
+    return (_REVIEW, review) if review else (_COMMENT, comment)
+
+
 def _answered(action: Action) -> int:
-    """Number of the comment that an action answers; 0 for none."""
+    """Number of what an action answers, as in `lifecycle.numbers`; 0 for none."""
     match action:
         case React():
             return action.comment
         case PushRender() | PushUpdate():
             return action.asked
         case Reply():
-            comment = action.record.get("comment")
-            return int(str(comment)) if comment else 0
+            caused = memory.events_of(action.record) if action.record else ()
+            return next((each.comment for each in caused if isinstance(each, Answered)), 0)
         case _:
             return 0
 

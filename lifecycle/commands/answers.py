@@ -101,10 +101,11 @@ def _heard(proposal: Proposal, remembered: Memory, table: Table) -> Iterator[_He
     known = remembered.answered
     # Nobody asks since when the rules are what they are for the dashboard issue.
     aliases = {} if proposal.place.issue else proposal.rules.policy.aliases
-    for comment in (*proposal.talk.comments, *proposal.talk.pressed):
+    for comment in (*proposal.talk.said, *proposal.talk.pressed):
         machine = comment.author.bot
         if (
             comment.id in known
+            or _told_before(remembered, comment)
             or comment.at < proposal.times.installed_at
             or (machine and (proposal.place.issue or not rights.named(proposal, comment.author)))
         ):
@@ -115,6 +116,12 @@ def _heard(proposal: Proposal, remembered: Memory, table: Table) -> Iterator[_He
             plain = _meant(proposal, parse(comment.body, table=table), table)
         if parsed or plain:
             yield _Heard(comment, parsed, plain)
+
+
+def _told_before(remembered: Memory, comment: Comment) -> bool:
+    """Whether an older version told its writer that commands in reviews are ignored, after it."""
+    told = remembered.notices.get(f"review {comment.author.id}") if comment.review else None
+    return told is not None and comment.at <= told[1]
 
 
 def _meant(proposal: Proposal, parsed: ParsedComment, table: Table) -> ParsedComment:
@@ -250,7 +257,7 @@ def seen(facts: Facts) -> list[React]:
         React(proposal.place.number, comment.id, Reaction.SEEN)
         for proposal in facts.proposals
         for comment, _ in pending(proposal, memory.read(proposal))
-        if not comment.button
+        if comment.id > 0
     ]
 
 
@@ -283,6 +290,9 @@ def _answer_one(
             response = replace(response.say(said), confused=True)
         if partly:
             response = replace(response.say(texts.PARTLY_BEFORE_THE_RULES), confused=True)
+    if request.comment.review and not response.texts and response.approval is None:
+        words = (request.table.row(command).word for command in parsed.commands)
+        response = response.say(texts.done_in_review(dict.fromkeys(words)))
     if response.waits:
         # Asked for and not yet done is found again, the other way round is not.
         return replace(state, actions=(*state.actions, *response.effects))
@@ -314,7 +324,7 @@ def _finish(
         said = (*_approved(facts, response), *response.texts)
         body = texts.answer(comment.author.login, said)
         actions.append(Reply(response.proposal.place.number, body, record))
-    if not comment.button:
+    if comment.id > 0:  # nobody can react to a review or to a button
         number = response.proposal.place.number
         actions.append(React(number, comment.id, _reaction(response)))
     asks = response.render_asked >= state.render_asked and response.render_asked > 0

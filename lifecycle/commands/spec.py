@@ -46,7 +46,7 @@ class CommandRequest:
     @property
     def asked(self) -> int:
         """Number of the comment, by which what it asks for is known; greater than older ones'."""
-        if not self.comment.button:
+        if self.comment.id > 0:
             return self.comment.id
         return 1 + max(p.talk.newest_comment for p in self.facts.proposals)
 

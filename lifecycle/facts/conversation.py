@@ -8,6 +8,7 @@ from enum import StrEnum
 from lifecycle.access import Person
 from lifecycle.events import Log
 from lifecycle.names import Sha
+from lifecycle.numbers import in_review
 from lifecycle.records import JSON
 
 
@@ -28,6 +29,8 @@ class Comment:
         summary: It is our summary comment.
         button: Nobody wrote it: a button of a check was pressed, which gives a command. Its number
             is negative, and no forge knows it.
+        review: What the native review says whose text it is; None for a comment. Its number is one
+            of `in_review`, and no comment of the forge.
     """
 
     id: int
@@ -41,6 +44,7 @@ class Comment:
     records: tuple[Mapping[str, JSON], ...] = ()
     summary: bool = False
     button: bool = False
+    review: "ReviewText | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +88,30 @@ class ReviewText:
         author: Who wrote it.
         body: As written.
         at: When it was submitted.
+        head: The commit that was reviewed; "" where the forge does not tell.
+        edited: It was changed since, by anybody; in the second of its submission counts as since.
+        state: Its verdict; None for a review that only says something.
     """
 
     id: int
     author: Person
     body: str
     at: datetime
+    head: Sha
+    edited: bool = False
+    state: ReviewState | None = None
+
+    @property
+    def as_comment(self) -> Comment:
+        """The same as a comment, whose commands are obeyed like those of any other."""
+        return Comment(
+            id=in_review(self.id),
+            author=self.author,
+            body=self.body,
+            at=self.at,
+            edited=self.edited,
+            review=self,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +164,7 @@ class Discussion:
         comments: Without our own, oldest first.
         answers: Our own comments, oldest first.
         reviews: Native reviews with a verdict, oldest first.
-        review_texts: What reviews say that hold commands, oldest first.
+        review_texts: What reviews say, oldest first; without our own.
         suggested: Commits at which we suggested changes in a review.
         pressed: Buttons of our checks that were pressed, as comments.
         kept: The events that the database remembers of it.
@@ -168,11 +190,25 @@ class Discussion:
     readied: Readied | None = None
 
     @property
+    def said(self) -> tuple[Comment, ...]:
+        """What people wrote in comments and in reviews, oldest first."""
+        if not self.review_texts:
+            return self.comments
+        found = (*(text.as_comment for text in self.review_texts), *self.comments)
+        return tuple(sorted(found, key=lambda comment: (comment.at, comment.id)))
+
+    @property
+    def edited(self) -> frozenset[int]:
+        """Numbers of what people changed after they wrote it."""
+        return frozenset(comment.id for comment in self.said if comment.edited)
+
+    @property
     def newest_comment(self) -> int:
         """Highest number of a comment, ours included; 0 when there is none."""
         return max((c.id for c in (*self.comments, *self.answers)), default=0)
 
     @property
     def newest_review(self) -> int:
-        """Highest number of a native review; 0 when there is none."""
-        return max((r.id for r in self.reviews), default=0)
+        """Highest number of a native review, with a verdict or a text; 0 when there is none."""
+        numbers = {r.id for r in self.reviews} | {text.id for text in self.review_texts}
+        return max(numbers, default=0)

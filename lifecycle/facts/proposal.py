@@ -208,7 +208,7 @@ class Proposal:
     def logins(self) -> Mapping[int, str]:
         """The forge's numbers of the people here to their logins, by which all others go."""
         reviewers = (review.author for review in self.talk.reviews)
-        commenters = (comment.author for comment in self.talk.comments)
+        commenters = (comment.author for comment in self.talk.said)
         people = (self.people.author, *reviewers, *commenters)
         return {person.id: person.login for person in people if person.id}
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lifecycle import limits
+from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
@@ -52,7 +53,8 @@ RENDER_OF_FORK = (
     " check `porchbot/render` shows what differs and the commands that render it."
 )
 EDITED = (
-    "Commands in edited comments are ignored, because nobody could tell later what was asked."
+    "Commands in edited comments and reviews are ignored, because nobody could tell later what was"
+    " asked."
     " Write a new comment instead."
 )
 APPROVE_UNJUDGED = (
@@ -130,6 +132,24 @@ def head_moved(head: str) -> str:
         f"the head changed to {code(head[:10])} as you commented, or after that. Review it"
         " and approve again."
     )
+
+
+def approve_contradicted(state: ReviewState) -> str:
+    """`/approve` in the text of a review that says otherwise, or is dismissed."""
+    why = "is dismissed" if state is ReviewState.DISMISSED else "requests changes"
+    return (
+        f"`/approve` refused: the review that says it {why}. Submit a review that approves, or"
+        " comment `/approve`."
+    )
+
+
+def done_in_review(words: Iterable[str]) -> str:
+    """What was asked for in a review was done, and there is nothing else to say.
+
+    Args:
+        words: The commands.
+    """
+    return f"done: {' and '.join(typed(word) for word in words)}."
 
 
 def rejected_notice(owners: Iterable[str], login: str, reason: str) -> str:

@@ -15,7 +15,6 @@ from lifecycle.messages.markdown import (
     person,
     quote,
     revisions,
-    typed,
 )
 
 if TYPE_CHECKING:
@@ -65,19 +64,6 @@ def approval_untold(head: str) -> str:
     return (
         "your approval does not count yet: the forge does not tell which version of this it was"
         f" given for. Review {code(head[:10])}, and comment `/approve`."
-    )
-
-
-def commands_in_review(found: Iterable[str]) -> str:
-    """Commands in a review, where they are not obeyed.
-
-    Args:
-        found: The words of these commands.
-    """
-    words = " and ".join(typed(f"{word}") for word in found)
-    return (
-        f"{words} in a review was ignored: commands are"
-        " read only in conversation comments. Post it there, at the start of a line."
     )
 
 

@@ -85,9 +85,17 @@ class Talks:
             comments=tuple([self._comment(said) for said in pull.comments]),
             reviews=tuple(sorted(verdicts, key=lambda r: (r.at, r.id))),
             review_texts=tuple(
-                ReviewText(id=r.id, author=person(r.user), body=r.body, at=r.submitted_at)
+                ReviewText(
+                    id=r.id,
+                    author=person(r.user),
+                    body=r.body,
+                    at=r.submitted_at,
+                    edited=r.edit is not None,
+                    head=Sha(r.commit_id),
+                    state=_VERDICTS.get(r.state),
+                )
                 for r in reviews
-                if r.body
+                if r.body and r.user is not self._us
             ),
             review_numbers=frozenset(r.id for r in reviews),
             suggested=frozenset(Sha(r.commit_id) for r in reviews if r.user is self._us),

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.test_main import BAD
 from tests.stories.world import World, package, resized
@@ -78,23 +77,3 @@ def test_proposals_of_one_package_name_each_other(play: World) -> None:
         return "also changed" not in play.author.summary(first) or None
 
     wait_for("the first to stand alone again", gone)
-
-
-@pytest.mark.only_github("reviews that hold remarks")
-def test_a_command_in_a_review_is_answered_once(play: World) -> None:
-    """Fails when only reviews with a verdict are read: somebody's hold would be passed over."""
-    number = play.proposes("drafts/net/core/w", package("net/core"))
-    for _ in range(2):
-        at_github(play.approver).get_pull(number).create_review(
-            body="/hold wait for me", event="COMMENT"
-        )
-    at_github(play.author).get_pull(number).create_review(
-        body="A hold? I `/hold` nothing.", event="COMMENT"
-    )
-
-    play.author.waits_for_answer(number, "@approver `/hold` in a review was ignored")
-    play.sweep()
-    play.rests()
-
-    said = [text for text in play.author.answers(number) if "in a review" in text]
-    assert len(said) == 1

@@ -36,7 +36,9 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
       }
       reviews(first: 100, after: $reviews) {
         pageInfo { hasNextPage endCursor }
-        nodes { fullDatabaseId state body submittedAt commit { oid } author { ...who } }
+        nodes {
+          fullDatabaseId state body submittedAt lastEditedAt commit { oid } author { ...who }
+        }
       }
       bases: timelineItems(
         last: 1
@@ -175,12 +177,18 @@ def _reviews(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Iterator[Na
 
 def _texts(nodes: Iterable[JSONObject | None], me: BotIdentity) -> Iterator[ReviewText]:
     for data in nodes:
-        if data is not None and data["body"] and data["submittedAt"]:
+        if data is None or not data["body"] or not data["submittedAt"]:
+            continue
+        if not _is_us(data["author"], me):
+            at, edited = _time(data["submittedAt"]), data["lastEditedAt"]
             yield ReviewText(
                 id=int(data["fullDatabaseId"]),
                 author=_person(data["author"], me),
                 body=str(data["body"]),
-                at=_time(data["submittedAt"]),
+                at=at,
+                edited=bool(edited) and _time(edited) >= at,  # before it, nobody else saw it
+                head=_oid(data["commit"]) or Sha(""),
+                state=_STATES.get(data["state"]),
             )
 
 

@@ -152,10 +152,13 @@ def _settings() -> Json:
 
 def _review(_state: ForgeState, links: Links, happening: Happening) -> Json:
     review = happening.extra["review"]
-    return {
+    made: Json = {
         "review": more.webhook_review(links, review),
         "pull_request": more.simple_pull(links, review.pull),
     }
+    if "changes" in happening.extra:
+        made["changes"] = happening.extra["changes"]
+    return made
 
 
 def _issue_comment(_state: ForgeState, links: Links, happening: Happening) -> Json:

@@ -10,7 +10,7 @@ from bot.sandbox.errors import plain, unprocessable
 from bot.sandbox.git.diffs import FileDiff
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import Pull, Review
-from bot.sandbox.records.talk import ReviewComment
+from bot.sandbox.records.talk import LastEdit, ReviewComment
 from bot.sandbox.rules import limits
 from bot.sandbox.rules.context import Context
 from bot.sandbox.rules.talk import Talk
@@ -138,6 +138,19 @@ class Reviews:
         for found in [one for one in pull.requested_reviewers if one.login.lower() in gone]:
             pull.requested_reviewers.remove(found)
             self._talk.tell(pull, "review_request_removed", user, reviewer=found)
+
+    def edit(self, review: Review, user: User, body: str) -> None:
+        """Change what a review says; its author may, and who may write."""
+        if review.user is not user and user.app is None:
+            self._state.need(review.pull.repo, user, Role.WRITE)
+        limits.check_review(body)
+        before, review.body = review.body, body
+        review.updated_at = self._state.now()
+        review.edit = LastEdit(user, review.updated_at)
+        repo, changes = review.pull.repo, {"body": {"from": before}}
+        self._state.emit(
+            "pull_request_review", "edited", repo, user, review=review, changes=changes
+        )
 
     def dismiss(self, review: Review, user: User, message: str) -> None:
         """Dismiss an approving or refusing review."""

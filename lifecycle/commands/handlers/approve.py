@@ -13,12 +13,15 @@ from lifecycle.approvals import (
 )
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.events import Approval, TakenBack
-from lifecycle.facts.conversation import Comment
+from lifecycle.facts.conversation import Comment, ReviewState
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.messages import answers as texts
 from lifecycle.policy import Policy, RenderMode
+
+_CONTRADICT = frozenset({ReviewState.CHANGES_REQUESTED, ReviewState.DISMISSED})
+"""Verdicts of reviews in whose text nobody approves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +40,19 @@ def approve(
     """Bind the approval to what its writer could see; refuse where that is not certain."""
     p, comment = response.proposal, request.comment
     after_merge = _after_merge(p, comment, request.facts.repository_id)
-    early = too_early(p, response.memory, at=comment.at, comment=comment.id)
+    review = comment.review
+    number, in_review = (0, review.id) if review else (comment.id, 0)
+    early = too_early(p, response.memory, at=comment.at, comment=number, review=in_review)
     if early is not None:
         return response.refuse(texts.approved_too_early(early))
+    if review and review.state in _CONTRADICT:
+        return response.refuse(texts.approve_contradicted(review.state))
     if p.unjudged:
         return response.refuse(texts.APPROVE_UNJUDGED)
-    shown = memory.shown_rules_before(p, comment.id)
+    shown = memory.shown_rules_before(p, comment)
     if rules_moved(p, at=comment.at, shown=shown):
         return response.refuse(texts.approved_too_early(Fallen.CONFIGURATION))
-    if not shown_unpublished(p, response.memory, at=comment.at, comment=comment.id):
+    if not shown_unpublished(p, response.memory, at=comment.at, comment=number):
         return response.refuse(texts.approved_too_early(Fallen.UNPUBLISHED))
     if not after_merge:
         if _will_be_rendered(request.facts, p):
@@ -60,6 +67,7 @@ def approve(
         digest=p.rules.digest,
         at=comment.at,
         comment=comment.id,
+        review=in_review if review and review.state else 0,
         beside=p.content.beside,
         base_ref=p.place.base_ref,
         unpublished=p.content.unpublished,
@@ -79,7 +87,7 @@ def _after_merge(proposal: Proposal, comment: Comment, repository_id: Repository
     if comment.at > proposal.place.merged_at:
         return True
     report = memory.report_of(proposal, repository_id)
-    return report is not None and report.id < comment.id
+    return report is not None and not comment.review and report.id < comment.id
 
 
 def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:
@@ -99,12 +107,15 @@ def _saw_head(request: CommandRequest, response: CommandResponse) -> bool:
 
     Forges tell times in whole seconds: a change in an earlier second is earlier. Within one second,
     or where the forge does not tell, our own check or comment proves it, if it was there before.
+    A review names the commit that it was of.
     """
     p, comment = response.proposal, request.comment
+    if comment.review and comment.review.head != p.place.head:
+        return False
     if p.times.head_at is not None and p.times.head_at != comment.at:
         return p.times.head_at < comment.at
     return judged_before(request.facts, p, comment.at) or memory.shown_head_before(
-        p, comment.id, response.memory
+        p, comment, response.memory
     )
 
 

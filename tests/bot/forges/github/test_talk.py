@@ -51,6 +51,7 @@ def review(number: int, **values: Any) -> dict[str, Any]:
         "state": "APPROVED",
         "body": "",
         "submittedAt": at(2),
+        "lastEditedAt": None,
         "commit": {"oid": HEAD},
         "author": ANN,
         **values,
@@ -185,6 +186,20 @@ def test_reviews_without_a_verdict_are_left_out(wire: Wire) -> None:
         (4, ReviewState.APPROVED, Sha(HEAD), when(9)),
     ]
     assert found[0].author.login == "ghost"
+
+
+def test_a_review_is_edited_from_its_submission_on(wire: Wire) -> None:
+    """Fails when a draft that its author changed counts as edited, or an edit in its second not."""
+    edits = {7: None, 8: at(1), 9: at(2), 10: at(3)}
+    said = [
+        review(number, state="COMMENTED", body="/hold", lastEditedAt=edited)
+        for number, edited in edits.items()
+    ]
+    wire.gives(200, page(reviews=[*said, review(11, body="Ours.", author=BOT)]))
+
+    found = read(wire.pool, "PR_1", US).review_texts
+
+    assert {text.id: text.edited for text in found} == {7: False, 8: False, 9: True, 10: True}
 
 
 def test_the_timeline_tells_changes_of_base_and_head(wire: Wire) -> None:
