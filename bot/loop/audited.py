@@ -15,10 +15,8 @@ from typing import Any
 
 from bot.outcomes import Report
 from bot.store.hints import Hint, Press, Rerun
-from lifecycle import memory
 from lifecycle.access import Person
 from lifecycle.actions import Action, Merge, PushRender, PushUpdate, React, Reply, Tag
-from lifecycle.events import Answered
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.numbers import review_of
@@ -153,8 +151,8 @@ def _answered(action: Action) -> int:
         case PushRender() | PushUpdate():
             return action.asked
         case Reply():
-            caused = memory.events_of(action.record) if action.record else ()
-            return next((each.comment for each in caused if isinstance(each, Answered)), 0)
+            one = action.record.get("comment") or action.record.get("answered")
+            return int(str(one[0] if isinstance(one, list) else one)) if one else 0
         case _:
             return 0
 
