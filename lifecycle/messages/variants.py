@@ -160,6 +160,7 @@ NO_CONTEXT = (
 )
 NO_CONTEXT_DATA = ("the package context has no data field", "Give it `data`")
 FIX_POINTS = "Correct the annotations, or give the resources different names"
+FIX_SEVERAL = "Name an object that there is once, or give the injector a group, version or kind"
 FIX_OBJECTS = "Write resources in it, or another ending in its name"
 NO_INJECTORS = "no injectors defined"
 NO_SECRETS = "Secrets are never injected"

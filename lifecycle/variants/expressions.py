@@ -10,7 +10,7 @@ Rules
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -177,20 +177,21 @@ def _cost(text: str, inputs: Inputs) -> tuple[int, int]:
     """
     words = [each[0] for each in _WORD.finditer(text)]
     macros = sum(each in _MACROS for each in words)
-    size, elements = len(text), text.count(",") + 1
-    for characters, entries in _sizes(inputs):
-        size += characters
-        elements = max(elements, entries)
+    characters, entries = _size(inputs)
+    size, elements = len(text) + characters, max(text.count(",") + 1, entries)
     growth = text.count("+") + 1
     made: int = size * growth * (growth * elements) ** macros
     patterns: int = words.count("matches") * len(text) * growth * (growth * elements) ** macros
     return made, patterns
 
 
-def _sizes(value: Input) -> Iterator[tuple[int, int]]:
-    if isinstance(value, str):
-        yield len(value), 1
-        return
-    yield sum(map(len, value)), len(value)
+def _size(value: Mapping[str, Input]) -> tuple[int, int]:
+    """Return the characters of all texts, and the entries of the longest mapping."""
+    characters, entries = sum(map(len, value)), len(value)
     for each in value.values():
-        yield from _sizes(each)
+        if isinstance(each, str):
+            characters += len(each)
+        else:
+            inner = _size(each)
+            characters, entries = characters + inner[0], max(entries, inner[1])
+    return characters, entries

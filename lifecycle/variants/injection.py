@@ -3,7 +3,7 @@
 Rules
 - A resource asks by the annotation `kpt.dev/config-injection`, as required or optional.
 - The objects are those of its version and kind in the variant's namespace. The first injector that
-  fits the resource and names one of them decides; where it names several, nothing is injected.
+  fits the resource and names one of them decides; where it names several, that is an error.
 - Secrets are never injected.
 - What came of it stands in the Kptfile: a condition for each such resource, and a readiness gate
   for each required one. Those of resources that ask no more go.
@@ -95,7 +95,8 @@ def inject(
         namespace: Where the objects are.
 
     Raises:
-        PackageError: A file cannot be read, or asks for what there is not; nothing is injected.
+        PackageError: A file cannot be read, a resource asks in a way that nobody knows, or several
+            objects match; nothing is injected.
     """
     streams = parsed(files)
     points = find(streams)
@@ -218,7 +219,8 @@ def _source(
             continue
         named = [each for each in objects if each.name == injector.name]
         if len(named) > 1:
-            return messages.several_objects(injector.name, [each.origin for each in named])
+            told = messages.several_objects(injector.name, [each.origin for each in named])
+            raise PackageError(Place(point.file), messages.bad_points([told]), messages.FIX_SEVERAL)
         if named:
             field = _field(point)
             found = named[0].value

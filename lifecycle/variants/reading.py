@@ -68,6 +68,7 @@ def read(data: bytes, path: str, *, limits: PackageLimits = DEFAULT) -> VariantF
     variants: list[Variant] = []
     sets: list[VariantSet] = []
     problems: list[Problem] = []
+    more = 0
     for document in documents:
         if document.empty:
             continue
@@ -77,38 +78,44 @@ def read(data: bytes, path: str, *, limits: PackageLimits = DEFAULT) -> VariantF
                 variants.append(found)
             case VariantSet():
                 sets.append(found)
-            case _:
-                problems += found
-    return VariantFile(tuple(variants), tuple(sets), _bounded(sorted(problems), path))
+            case told, rest:
+                problems += told
+                more += rest
+    return VariantFile(tuple(variants), tuple(sets), _bounded(problems, more, path))
 
 
-def _bounded(problems: Sequence[Problem], path: str) -> tuple[Problem, ...]:
-    if len(problems) <= MOST:
+def _bounded(problems: Sequence[Problem], more: int, path: str) -> tuple[Problem, ...]:
+    problems = sorted(problems, key=lambda each: (each.line, each.column))
+    more += max(0, len(problems) - MOST)
+    if not more:
         return tuple(problems)
-    more = Problem(path, 0, 0, "", *messages.more_problems(len(problems) - MOST))
-    return (*problems[:MOST], more)
+    return (*problems[:MOST], Problem(path, 0, 0, "", *messages.more_problems(more)))
 
 
-def _document(document: Document, path: str) -> Variant | VariantSet | list[Problem]:
+_Told = tuple[list[Problem], int]
+"""Problems of a document, and how many more it has: each takes time to find its place."""
+
+
+def _document(document: Document, path: str) -> Variant | VariantSet | _Told:
     reader = _Reader(document, path)
     value = document.value
     if document.template or not isinstance(value, dict):
-        return [reader.problem((), *messages.NO_MAPPING)]
+        return [reader.problem((), *messages.NO_MAPPING)], 0
     kind, version = value.get("kind"), value.get("apiVersion")
     made: Variant | VariantSet
     if kind == "PackageVariant":
-        problems = list(reader.problems(value, shapes.VARIANT, VARIANT, _variant_said))
-        if problems:
-            return problems
+        told = reader.told(value, shapes.VARIANT, VARIANT, _variant_said)
+        if told[0]:
+            return told
         made = building.variant(value, reader.place)
     elif kind == "PackageVariantSet":
-        problems = list(reader.problems(value, shapes.VARIANT_SET, VARIANT_SET, _set_said))
-        if problems:
-            return problems
+        told = reader.told(value, shapes.VARIANT_SET, VARIANT_SET, _set_said)
+        if told[0]:
+            return told
         made = building.variant_set(value, reader.place)
     else:
         at = ("kind",) if kind is not None else ()
-        return [reader.problem(at, *messages.other_kind(f"{version}", f"{kind}"))]
+        return [reader.problem(at, *messages.other_kind(f"{version}", f"{kind}"))], 0
     return made
 
 
@@ -128,29 +135,29 @@ class _Reader:
         line, column = self._document.mark(at) or (0, 0)
         return Problem(self._path, line, column, field_text(at), text, fix)
 
-    def problems(
+    def told(
         self,
         value: Mapping[str, Value],
         shape: Struct,
         version: str,
         said: Callable[[Mapping[str, Value]], Iterator[validation.Said]],
-    ) -> Iterator[Problem]:
-        """Yield what is wrong with a document; what is not of the right types is not asked more."""
+    ) -> _Told:
+        """Return what is wrong with a document: what is not of the right types, or the rest."""
         if value.get("apiVersion") != version:
-            yield self.problem(("apiVersion",), *messages.other_version(version))
-            return
+            return [self.problem(("apiVersion",), *messages.other_version(version))], 0
         unfit = list(shapes.misfits(dict(value), shape))
         if unfit:
-            yield from (self.problem(each.at, each.problem, each.fix) for each in unfit)
-            return
-        told = False
-        for at, text in said(value):
-            told = True
-            yield self.problem(at, text)
-        if not told:
-            for at, text, fix in _later(value):
-                yield self.problem(at, text, fix)
-            yield from self._expressions(dict(value))
+            told = [self.problem(each.at, each.problem, each.fix) for each in unfit[:MOST]]
+            return told, len(unfit) - len(told)
+        found = [(at, text, "") for at, text in said(value)] or list(_later(value))
+        told = [self.problem(*each) for each in found[:MOST]]
+        more = len(found) - len(told)
+        for problem in () if more else self._expressions(dict(value)):
+            if len(told) < MOST:
+                told.append(problem)
+            else:
+                more += 1
+        return told, more
 
     def _expressions(self, value: Value, at: FieldPath = ()) -> Iterator[Problem]:
         """Yield what is wrong with the expressions below a value."""

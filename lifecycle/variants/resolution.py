@@ -132,11 +132,12 @@ def _refused(
     for index, each in enumerate(variants):
         spec = each.spec
         problem = naming.package_problem(spec.downstream.package)
-        unknown = {spec.upstream.repo, spec.downstream.repo} - repositories.keys()
+        both = (spec.upstream.repo, spec.downstream.repo)
+        unknown = [each for each in both if each not in repositories]
         if problem:
             yield index, messages.bad_package(spec.downstream.package, problem)
         elif unknown:
-            yield index, messages.unknown_repository(sorted(unknown)[0])
+            yield index, messages.unknown_repository(unknown[0])
     by_name: dict[tuple[str, str], list[int]] = defaultdict(list)
     by_downstream: dict[Downstream, list[int]] = defaultdict(list)
     for index, each in enumerate(variants):
@@ -181,6 +182,6 @@ def _circles(variants: list[Variant]) -> Iterator[tuple[int, tuple[str, str]]]:
             source = variants[here].spec.upstream
             here = made_by.get((source.repo, source.package))
         if here is not None and left[here] == start and here in walk:
-            circle = walk[walk.index(here) :]
+            circle = walk[walk.index(here) :][::-1]
             for each in circle:
                 yield each, messages.circle([f"{variants[one].spec.downstream}" for one in circle])

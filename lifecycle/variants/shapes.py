@@ -6,7 +6,7 @@ Rules
 """
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,11 +16,27 @@ from cadlib.yaml import FieldPath, Value, field_text
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A field that is not known, or holds something else: where, what is wrong, what to do."""
+    """A field that is not known, or holds something else.
+
+    Attributes:
+        at: The field.
+        problem: What is wrong.
+        near: Fields that could be meant, where it is not known.
+        told: What to do; "" where `near` says it.
+    """
 
     at: FieldPath
     problem: str
-    fix: str
+    near: Collection[str] = ()
+    told: str = ""
+
+    @property
+    def fix(self) -> str:
+        """What to do; looking for a near field takes a millisecond."""
+        close = difflib.get_close_matches(str(self.at[-1]), self.near, n=1) if self.near else []
+        if close:
+            return f"Did you mean {close[0]!r}? Leave it out otherwise"
+        return self.told or "Leave it out"
 
 
 _META_KEPT: Final = (
@@ -173,28 +189,27 @@ def misfits(value: Value, shape: Shape, at: FieldPath = ()) -> Iterator[Misfit]:
 
 
 def _unknown(at: FieldPath, shape: Struct) -> Misfit:
-    close = difflib.get_close_matches(str(at[-1]), shape.fields, n=1)
-    fix = f"Did you mean {close[0]!r}? Leave it out otherwise" if close else "Leave it out"
-    return Misfit(at, f'unknown field "{field_text(at)}"', fix)
+    return Misfit(at, f'unknown field "{field_text(at)}"', tuple(shape.fields))
 
 
 def _mistyped(value: Value, shape: Shape, at: FieldPath) -> Misfit:
-    field, found = field_text(at), _TYPES.get(type(value).__mro__[-2], "string")
+    field = field_text(at)
+    found = next(name for type_, name in _TYPES if isinstance(value, type_))
     wanted, fix = _WANTED[type(shape) if not isinstance(shape, Leaf) else shape]
     if shape is Leaf.NUMBER and isinstance(value, str) and value.lstrip("v").isdecimal():
         fix = f"Write the number alone: {int(value.lstrip('v'))}"
     text = f'{field}: Invalid value: "{found}": {field} in body must be of type {wanted}: "{found}"'
-    return Misfit(at, text, fix)
+    return Misfit(at, text, told=fix)
 
 
-_TYPES: Final[Mapping[type, str]] = {
-    dict: "object",
-    list: "array",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    str: "string",
-}
+_TYPES: Final = (
+    (dict, "object"),
+    (list, "array"),
+    (bool, "boolean"),  # before int, which it is one of
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+)
 _WANTED: Final[Mapping[object, tuple[str, str]]] = {
     Struct: ("object", "Write `key: value` lines below it"),
     ListOf: ("array", "Write one `- ` line for each item"),

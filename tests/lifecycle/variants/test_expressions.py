@@ -1,0 +1,153 @@
+"""Expressions in CEL: what they give, how errors are said, and what they cannot do to the bot."""
+
+import tracemalloc
+
+import pytest
+
+from lifecycle.variants.expressions import (
+    MOST_CHARACTERS,
+    MOST_RESULT,
+    ExpressionError,
+    Input,
+    compiled,
+)
+
+INPUTS: dict[str, Input] = {
+    "repoDefault": "live",
+    "packageDefault": "edge",
+    "target": {"name": "north", "labels": {"tier": "edge", "zone": "a"}},
+    "upstream": {"name": "base.net.core.v2", "namespace": "default"},
+}
+LIMIT = "operation cancelled: actual cost limit exceeded"
+LONG = ",".join("1" * 60)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    {
+        "repoDefault": "live",
+        "packageDefault + '-' + target.name": "edge-north",
+        "target.labels['tier']": "edge",
+        "target.labels.tier": "edge",
+        "has(target.labels.region) ? 'yes' : 'no'": "no",
+        "'zone' in target.labels ? target.labels.zone : ''": "a",
+        "target.name.startsWith('n') && target.name.size() == 5 ? 'n' : 's'": "n",
+        "target.labels.exists(k, k == 'tier') ? 'has' : 'lacks'": "has",
+        "['a', 'b'].filter(x, x != target.labels.zone)[0]": "b",
+        "target.name.matches('^n.*h$') ? 'm' : ''": "m",
+        "string(target.labels.size())": "2",
+        "'grün'": "grün",
+    }.items(),
+)
+def test_what_expressions_give(text: str, expected: str) -> None:
+    assert compiled(text).evaluate(INPUTS) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    {
+        "target.labels['no']": "no such key: no",
+        "target.nothing": "no such key: nothing",
+        "repository.name": "no such attribute(s): repository",
+        "[1][3] == 1 ? 'a' : 'b'": "index out of bounds: 3",
+        "1 / 0 == 1 ? 'a' : 'b'": "division by zero",
+        "9223372036854775807 + 1 == 0 ? 'a' : 'b'": "integer overflow",
+        "dyn(1) + 'a'": "no such overload",
+        "target.name.more": "no such overload",
+        "target.labels": "type conversion error from map to 'string'",
+        "dyn(true)": "type conversion error from bool to 'string'",
+        "'a'.matches('[') ? 'a' : 'b'": "error parsing regexp: missing ]: [",
+    }.items(),
+)
+def test_errors_while_evaluating_are_said_in_words_of_cel_go(text: str, expected: str) -> None:
+    """The short-cut shows what the library says, which nobody finds in Porch's documents."""
+    with pytest.raises(ExpressionError) as caught:
+        compiled(text).evaluate(INPUTS)
+
+    assert caught.value.text == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "expected"),
+    [
+        ("nope", 1, 1, "undeclared reference to 'nope'"),
+        ("repoDefault +", 1, 14, "Syntax error"),
+        ("repoDefault +\n  1", 1, 13, "found no matching overload for '_+_' applied to"),
+        ("repoDefault\n  + nope", 2, 5, "undeclared reference to 'nope'"),
+        ("'a'.lowerAscii()", 1, 15, "undeclared reference to 'lowerAscii'"),
+        ("1 + 1", 0, 0, "unsupported type conversion from 'int' to string"),
+        ("true", 0, 0, "type conversion error from bool to 'string'"),
+        ("", 1, 1, "Syntax error"),
+        ("\x00", 1, 1, "Syntax error"),
+    ],
+)
+def test_errors_of_compiling_have_their_place(
+    text: str, line: int, column: int, expected: str
+) -> None:
+    """The short-cut finds out when the first package is made."""
+    with pytest.raises(ExpressionError) as caught:
+        compiled(text)
+
+    assert expected in caught.value.text
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{LONG}].map(a, [{LONG}].map(b, [{LONG}].map(c, a + b + c))).size() == 1 ? 'a' : 'b'",
+        "['aaaaaaaaaa']" + ".map(a, a + a)" * 25 + "[0]",
+        "[['a']]" + ".map(a, a + a)" * 20 + "[0][0]",
+        "[target.name]" + ".map /* map */ (a, a + a)".replace(" /* map */ ", " ") * 25 + "[0]",
+        "[target.name]" + ".map //\n(a, a + a)" * 25 + "[0]",
+        f"[{LONG}].all(x, [{LONG}].all(y, 'a'.matches('(a|b){{1,900}}'))) ? 'a' : 'b'",
+    ],
+    ids=["endless", "doubling", "lists", "spaced", "commented", "patterns"],
+)
+def test_no_expression_takes_long_or_much_memory(text: str) -> None:
+    """The short-cut trusts the library, which counts iterations but no memory: 1.3 GB for one."""
+    with pytest.raises(ExpressionError) as caught:
+        compiled(text).evaluate(INPUTS)
+
+    assert caught.value.text in (LIMIT, "expression recursion limit exceeded")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'" + "a" * 10_000_000 + "'",
+        "'a'" + " + 'a'" * 300,
+        "(" * 900 + "'a'" + ")" * 900,
+        "[" * 500 + "]" * 500 + " == 1 ? 'a' : 'b'",
+        "dyn('a')" + ".a" * 900,
+        "'\ud800'",
+    ],
+    ids=["ten megabytes", "sums", "brackets", "lists", "fields", "half a character"],
+)
+def test_hostile_texts_are_refused_at_once(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        compiled(text).evaluate(INPUTS)
+
+
+def test_a_text_of_ten_megabytes_is_not_handed_to_the_library() -> None:
+    """The short-cut has it parsed before it is counted."""
+    text = "'" + "a" * 10_000_000 + "'"
+    tracemalloc.start()
+    with pytest.raises(ExpressionError, match=f"longer than {MOST_CHARACTERS} characters"):
+        compiled(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 1_000_000
+
+
+def test_large_inputs_count() -> None:
+    """The short-cut bounds the expression, and forgets what it is given."""
+    long = {"target": {"annotations": {"a": "x" * 400_000}}}
+
+    with pytest.raises(ExpressionError, match=f"longer than {MOST_RESULT} characters"):
+        compiled("target.annotations.a").evaluate(long)
+    with pytest.raises(ExpressionError, match="cost limit exceeded"):
+        compiled("[1, 2, 3, 4].map(i, target.annotations['1'] + '-')[0]").evaluate(
+            {"target": {"annotations": {str(n): "x" * 900_000 for n in range(9)}}}
+        )

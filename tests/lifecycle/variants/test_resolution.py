@@ -1,0 +1,243 @@
+"""Rules together: what they want, and which of them cannot be kept."""
+
+import hashlib
+import time
+from dataclasses import replace
+
+import pytest
+
+from lifecycle.variants import naming
+from lifecycle.variants.objects import KubeObject, Objects
+from lifecycle.variants.reading import VariantFile, read
+from lifecycle.variants.resolution import Resolution, Surroundings, resolve
+from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
+from tests.lifecycle.variants.samples import SPEC, VARIANT
+
+VERSION, KIND = REPOSITORY
+UP = KubeObject(api_version="", kind="", name="base.net.core.v2")
+SET = """apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {name: all}
+spec:
+  upstream: {repo: base, package: net/core, revision: 2}
+  targets:
+"""
+
+
+def repositories(**labels: dict[str, str]) -> dict[str, KubeObject]:
+    """The table `repositories:`, with labels by name."""
+    return {
+        name: KubeObject(api_version=VERSION, kind=KIND, name=name, labels=each)
+        for name, each in {"base": {}, "live": {}, **labels}.items()
+    }
+
+
+def _resolved(*files: VariantFile, known: dict[str, KubeObject] | None = None) -> Resolution:
+    table = repositories() if known is None else known
+    around = Surroundings(
+        repositories=table, objects=Objects(table.values()), revision=lambda _: UP
+    )
+    return resolve(files, around)
+
+
+def _set(targets: str, known: dict[str, KubeObject] | None = None) -> Resolution:
+    return _resolved(read(f"{SET}{targets}".encode(), "s.yaml"), known=known)
+
+
+def test_repositories_are_chosen_by_their_labels() -> None:
+    known = repositories(north={"tier": "edge"}, south={"tier": "edge"}, mid={"tier": "core"})
+
+    found = _set("  - repositorySelector: {matchLabels: {tier: edge}}\n", known)
+
+    assert [(each.name, str(each.spec.downstream)) for each in found.variants] == [
+        ("all-north-net/core", "net/core in north"),
+        ("all-south-net/core", "net/core in south"),
+    ]
+    assert (found.problems, found.complete) == ((), True)
+
+
+def test_objects_are_those_of_the_namespace() -> None:
+    """The short-cut asks for the kind alone, so that one team's objects make another's packages."""
+    teams = [
+        KubeObject(api_version="hr/v1", kind="Team", name=name, namespace=where)
+        for name, where in (("live", "prod"), ("live", "test"), ("other", "test"))
+    ]
+    file = read(
+        f"{SET.replace('name: all', 'name: all, namespace: prod')}"
+        "  - objectSelector: {apiVersion: hr/v1, kind: Team}\n".encode(),
+        "s.yaml",
+    )
+    around = Surroundings(
+        repositories=repositories(), objects=Objects(teams), revision=lambda _: UP
+    )
+
+    assert [each.name for each in resolve([file], around).variants] == ["all-live-net/core"]
+
+
+def test_one_rule_for_each_downstream() -> None:
+    """The short-cut lets the last one win, as Porch's map does: both write, in turn, for ever."""
+    other = replace(VARIANT, name="others")
+    whole = replace(VARIANT, name="whole", spec=replace(SPEC, downstream=Downstream("live", "x")))
+
+    found = _resolved(VariantFile(variants=(VARIANT, other, whole)))
+
+    assert [each.name for each in found.variants] == ["whole"]
+    assert [each.text for each in found.problems] == [
+        "two variants for one downstream, edge/core in live: the other is edges",
+        "two variants for one downstream, edge/core in live: the other is others",
+    ]
+    assert not found.complete
+
+
+def test_two_targets_of_a_set_that_agree_are_one() -> None:
+    both = "  - repositories: [{name: live}]\n" * 2
+    differ = both + "    template: {labels: {a: b}}\n"
+
+    assert len(_set(both).variants) == 1
+    (problem,) = _set(differ).problems
+    assert problem.text == (
+        "two targets of the set all ask for different things of net/core in live"
+    )
+
+
+def test_a_downstream_inside_of_another_is_refused() -> None:
+    """The short-cut compares whole paths, and two rules write into one folder."""
+    inner = replace(VARIANT, name="in", spec=replace(SPEC, downstream=Downstream("live", "a/b/c")))
+    outer = replace(VARIANT, name="out", spec=replace(SPEC, downstream=Downstream("live", "a")))
+    beside = replace(VARIANT, name="by", spec=replace(SPEC, downstream=Downstream("live", "ab")))
+
+    found = _resolved(VariantFile(variants=(inner, outer, beside)))
+
+    assert [each.name for each in found.variants] == ["by"]
+    assert {each.text for each in found.problems} == {
+        "the downstream a/b/c in live lies inside of another one, a"
+    }
+
+
+def test_packages_made_of_one_another_are_named_and_not_made() -> None:
+    """The short-cut looks at each rule by itself: each new revision asks for another, for ever."""
+
+    def step(name: str, source: str, made: str) -> Variant:
+        spec = replace(SPEC, upstream=Upstream("base", source), downstream=Downstream("base", made))
+        return replace(VARIANT, name=name, spec=spec)
+
+    rules = (step("x", "a", "b"), step("y", "b", "c"), step("z", "c", "a"), step("w", "a", "d"))
+    found = _resolved(VariantFile(variants=rules))
+
+    assert [each.name for each in found.variants] == ["w"]
+    assert {each.text for each in found.problems} == {
+        "a package is made of itself: a in base, b in base, c in base"
+    }
+
+
+def test_two_rules_of_one_name_are_refused() -> None:
+    """The short-cut tells them apart by their files: each takes out the other's functions."""
+    other = replace(VARIANT, spec=replace(SPEC, downstream=Downstream("live", "other")))
+
+    found = _resolved(VariantFile(variants=(VARIANT, other)))
+
+    assert found.variants == ()
+    assert {each.text for each in found.problems} == {
+        "another variant is named edges (the package)"
+    }
+
+
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    {
+        "  - repositories: [{name: nowhere}]\n": 'repository "nowhere" could not be loaded',
+        "  - repositories: [{name: live}]\n"
+        "    template: {downstream: {packageExpr: \"target.repo + '/../x'\"}}\n": (
+            "no package can be at 'live/../x': the path has a part '.' or '..'"
+        ),
+        "  - repositories: [{name: live}]\n"
+        "    template: {downstream: {packageExpr: target.labels.a}}\n": (
+            "spec.targets[0], for live/net/core: template.downstream.packageExpr:"
+            " no such key: labels"
+        ),
+        "  - repositories: [{name: live}]\n    template: {downstream: {repo: gone}}\n": (
+            'spec.targets[0], for live/net/core: repository "gone" could not be loaded'
+        ),
+    }.items(),
+)
+def test_what_comes_of_expressions_is_checked_like_what_is_written(
+    targets: str, expected: str
+) -> None:
+    found = _set(targets)
+
+    assert (found.variants, [each.text for each in found.problems]) == ((), [expected])
+    assert str(found.problems[0].place) == "s.yaml:1"
+
+
+def test_while_a_file_is_broken_nothing_counts_as_removed() -> None:
+    """The short-cut takes what is not there any more for removed, and proposes to delete it."""
+    broken = read(b"kind: [", "b.yaml")
+
+    found = _resolved(VariantFile(variants=(VARIANT,)), broken)
+
+    assert [each.name for each in found.variants] == ["edges"]
+    assert not found.complete
+
+
+def test_a_set_whose_upstream_is_not_there_waits() -> None:
+    file = read(f"{SET}  - repositories: [{{name: live}}]\n".encode(), "s.yaml")
+    around = Surroundings(repositories=repositories(), objects=Objects(()), revision=lambda _: None)
+
+    found = resolve([file], around)
+
+    assert found.variants == ()
+    assert found.problems[0].text == (
+        "could not find upstream package revision 'net/core/2' in repo 'base'"
+    )
+
+
+def test_a_hundred_thousand_targets_are_refused_at_once() -> None:
+    """The short-cut renders all of them before it counts."""
+    many = {f"r{number}": {"tier": "edge"} for number in range(100_000)}
+    known = repositories(**many)
+    started = time.process_time()
+
+    found = _set("  - repositorySelector: {matchLabels: {tier: edge}}\n", known)
+
+    assert [each.text for each in found.problems] == [
+        "the set all chooses more than 10,000 packages"
+    ]
+    assert time.process_time() - started < 30
+
+
+def test_ten_thousand_packages_are_resolved() -> None:
+    known = repositories(**{f"r{number}": {"tier": "edge"} for number in range(9_998)})
+
+    found = _set(
+        "  - repositorySelector: {}\n"
+        "    template:\n"
+        "      downstream: {packageExpr: \"packageDefault + '/' + target.name\"}\n"
+        '      labelExprs: [{key: tier, valueExpr: "repository.name"}]\n',
+        known,
+    )
+
+    assert (len(found.variants), found.problems) == (10_000, ())
+
+
+def test_names_are_cut_by_bytes_as_porch_does() -> None:
+    """The short-cut cuts by characters, or one that has 63 already."""
+    assert naming.variant_name("s", "rep", "p" * 57) == "s-rep-" + "p" * 57
+    assert (
+        naming.variant_name("s", "rep", "p" * 58)
+        == "s-rep-"
+        + "p" * 48
+        + "-"
+        + (hashlib.sha1(("s-rep-" + "p" * 58).encode()).hexdigest()[:8])
+    )
+    assert len(naming.variant_name("s", "rep", "ü" * 40).encode()) <= 63
+
+
+def test_workspaces_go_on_where_porch_stopped() -> None:
+    """The short-cut takes the first free number, whose tag or branch may come back."""
+    used = ["packagevariant-3", "packagevariant-10", "packagevariant-x", "other-99"]
+
+    assert naming.next_workspace(used) == "packagevariant-11"
+    assert naming.next_workspace([]) == "packagevariant-1"
+    assert naming.draft_branch("net/core", "packagevariant-1") == (
+        "drafts/net/core/packagevariant-1"
+    )
