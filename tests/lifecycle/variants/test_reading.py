@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from cadlib.yaml import Document, FieldPath
 from lifecycle.variants.problems import MOST
 from lifecycle.variants.reading import read
 from lifecycle.variants.selectors import Requirement, Selector
@@ -224,13 +225,23 @@ def test_a_broken_document_does_not_hide_the_others() -> None:
     assert [each.line for each in found.problems] == [9, 9, 20, 20]
 
 
-def test_of_very_many_problems_the_first_are_told() -> None:
+def test_of_very_many_problems_the_first_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut finds the place of each of them: 14 s for 9,000, by anybody's file."""
+    places: list[FieldPath] = []
+    mark = Document.mark
+
+    def counted(document: Document, at: FieldPath) -> tuple[int, int] | None:
+        places.append(at)
+        return mark(document, at)
+
+    monkeypatch.setattr(Document, "mark", counted)
     keys = "".join(f"  k{number}: 1\n" for number in range(9000))
 
     found = read(f"{GOOD}{keys}".encode(), "v.yaml").problems
 
     assert len(found) == MOST + 1
     assert str(found[-1]) == "v.yaml: the file has 8950 more problems. Fix those above first."
+    assert len(places) <= MOST
 
 
 @pytest.mark.parametrize(
