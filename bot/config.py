@@ -61,7 +61,7 @@ LEDGER = ".porchbot/ledger.yaml"
 LEDGERS = ".porchbot/ledger"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
-    (): frozenset({"deployment", "metadata", "drafts", "variants"}),
+    (): frozenset({"metadata", "drafts", "variants"}),
     ("publish",): frozenset({"oci"}),
     ("guardrails", "mutators", 0): frozenset({"exec", "tag"}),
     ("guardrails", "validators", 0): frozenset({"exec", "tag"}),
@@ -365,6 +365,10 @@ class Configuration(Strict):
     packages: Annotated[list[Package], Field(min_length=1, max_length=100)] | None = None
     """Where packages live; the whole repository on its default branch when left out."""
 
+    deployment: bool = False
+    """`true`: packages here are deployed as they are; what is cloned gets a
+    `package-context.yaml`."""
+
     render: Literal["commit", "check"] = "commit"
     """`commit`: push the rendered result to the draft. `check`: report the difference only."""
 
@@ -392,6 +396,7 @@ class Configuration(Strict):
         return Policy(
             version=self.version,
             roots=tuple(Root(p.directory, p.branch) for p in self.packages or ()),
+            deployment=self.deployment,
             render=RenderMode(self.render),
             mutators=tuple(_guardrail(f) for f in self.guardrails.mutators),
             validators=tuple(_guardrail(f) for f in self.guardrails.validators),

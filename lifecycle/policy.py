@@ -244,6 +244,7 @@ class Policy:
     Attributes:
         version: Of the format.
         roots: Where packages live; empty for the whole repository on its default branch.
+        deployment: Packages are deployed from here as they are.
         render: What happens to a draft that is not its own rendering.
         mutators: Run after each package's own pipeline, in this order.
         validators: Run after all mutators.
@@ -268,6 +269,7 @@ class Policy:
 
     version: int = 1
     roots: tuple[Root, ...] = ()
+    deployment: bool = False
     render: RenderMode = RenderMode.COMMIT
     mutators: tuple[GuardrailFunction, ...] = ()
     validators: tuple[GuardrailFunction, ...] = ()
@@ -443,6 +445,7 @@ def united(above: Policy, own: Policy) -> Policy:
         roots=above.roots,
         aliases=above.aliases,
         labels=above.labels,
+        deployment=above.deployment,
         auto_merge=above.auto_merge and own.auto_merge,
         release=above.release and own.release,
         render=RenderMode.COMMIT if commits else RenderMode.CHECK,

@@ -30,6 +30,7 @@ from bot.render.port import Renderer
 from bot.store.hints import Press
 from bot.store.port import Index
 from bot.store.values import Adoption
+from bot.upstream.port import Upstreams
 from lifecycle import memory, names
 from lifecycle.assess import lost_tags
 from lifecycle.facts.checks import OURS, CheckRun
@@ -85,6 +86,7 @@ class Looker:
         observes: This bot only observes, whatever the repository says.
         clock: The time that facts are read at, and that waiting is counted in.
         offload: Where git is read.
+        upstreams: Where packages come from; None where drafts are made from none.
         tried: What stands in for `.porchbot.yaml`; None for what the branches have.
     """
 
@@ -104,6 +106,7 @@ class Looker:
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         tried: bytes | None = None,
+        upstreams: Upstreams | None = None,
     ) -> None:
         me = repository.id
         self.repository = repository
@@ -135,6 +138,7 @@ class Looker:
             login,
             clock=clock,
             offload=offload,
+            upstreams=upstreams,
         )
         self.extended = ExtendedFiles(repository.owner, forge, clock)
         self._what_if = WhatIf(repository, forge, clock, offload)

@@ -3,22 +3,25 @@
 What a request comes to is made from the branch as it is: nothing is left where that has it already.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from bot.clock import Offload
 from bot.config import LEDGER, package_ledger
-from bot.forges.port import Forge, ListedProposal
+from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import History, Scope, Signature
 from bot.look import rules
+from bot.look.drafted_from import DraftUpstreams
 from bot.look.fetching import Fetcher
 from bot.look.reader import MirrorReader
 from bot.render.port import DraftSides, Renderer
 from bot.store.port import LookProposals
+from bot.upstream.port import Upstreams
+from cadlib.errors import PackageError
 from cadlib.package.files import REGULAR, Entry, upwards
-from cadlib.update.upstream import Fetch, Fetched
 from lifecycle import names
+from lifecycle.access import Person
 from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState, tokens
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
@@ -42,21 +45,27 @@ class Drafts:
     """Reads what the drafts come to that somebody asks for in one repository.
 
     Args:
+        repository: Which one.
         forge: Where their pull requests are.
         fetcher: Fetches their branches.
         renderer: Makes and renders their files.
         proposals: Why pushes were refused.
         offload: Where git is read.
+        upstreams: Where packages come from; None where they come from nowhere.
     """
 
     def __init__(
         self,
+        repository: Repository,
         forge: Forge,
         fetcher: Fetcher,
         renderer: Renderer,
         proposals: LookProposals,
         offload: Offload,
+        upstreams: Upstreams | None,
     ) -> None:
+        self._repository = repository
+        self._upstreams = upstreams
         self._forge = forge
         self._fetcher = fetcher
         self._renderer = renderer
@@ -68,7 +77,7 @@ class Drafts:
         reader: MirrorReader,
         proposal: Proposal,
         head_ref: str,
-        asked: Sequence[DraftRequest],
+        asked: Mapping[DraftRequest, Person],
         since: float,
     ) -> dict[DraftRequest, DraftState]:
         """Work out what is asked for under a pull request, or on the dashboard issue.
@@ -77,14 +86,17 @@ class Drafts:
             reader: Reads git.
             proposal: Where it is asked for; `whole` is told.
             head_ref: Its head branch; "" for the dashboard issue.
-            asked: What is asked for.
+            asked: What is asked for, and by whom.
             since: By the monotonic clock; what was fetched after that will do.
         """
-        found = {}
-        for request in asked:
-            whole = proposal.whole
-            if whole is not None:
-                found[request] = await self._one(reader, proposal, whole, head_ref, request, since)
+        found: dict[DraftRequest, DraftState] = {}
+        whole = proposal.whole
+        if whole is None:
+            return found
+        for request, caller in asked.items():
+            found[request] = await self._one(
+                reader, proposal, whole, head_ref, request, caller, since
+            )
         return found
 
     async def _one(
@@ -94,6 +106,7 @@ class Drafts:
         whole: Whole,
         head_ref: str,
         request: DraftRequest,
+        caller: Person,
         since: float,
     ) -> DraftState:
         place = proposal.place
@@ -116,7 +129,12 @@ class Drafts:
         changes = request.kind in ON_DRAFT  # what is not there yet is begun, and once only
         if there.number and not changes:
             return state
-        return await self._made(reader, whole, state, base, since)
+        policy = whole.policy if isinstance(whole.policy, Policy) else Policy()
+        elsewhere = DraftUpstreams(self._upstreams, self._repository, caller, policy)
+        try:
+            return await self._made(reader, policy, elsewhere, state, base, since)
+        except PackageError as error:
+            return _failed(state, texts.problem(error))
 
     async def _branch_state(
         self, reader: MirrorReader, branch: str, base: Sha
@@ -141,7 +159,13 @@ class Drafts:
         return state, done
 
     async def _made(
-        self, reader: MirrorReader, whole: Whole, state: DraftState, base: Sha, since: float
+        self,
+        reader: MirrorReader,
+        policy: Policy,
+        elsewhere: DraftUpstreams,
+        state: DraftState,
+        base: Sha,
+        since: float,
     ) -> DraftState:
         """The state with the files that the request comes to, rendered."""
         git, request = reader.git, state.request
@@ -157,11 +181,24 @@ class Drafts:
             if not revision:
                 return _failed(state, texts.no_revision(request.package, request.revision))
         here = await self._offload(git.tree, state.start, request.package)
-        policy = whole.policy if isinstance(whole.policy, Policy) else Policy()
-        sides = DraftSides(here=here, revision=revision, allow=policy.allow)
-        made = await self._renderer.drafted(git, request, sides, self._fetch)
+        origin = await elsewhere.origin(git, state.start, request)
+        sides = DraftSides(
+            here=here,
+            revision=revision,
+            upstream=origin.upstream,
+            ref=origin.ref,
+            context=request.package if policy.deployment else None,
+            allow=policy.allow,
+        )
+        made = await self._renderer.drafted(git, request, sides, elsewhere.fetch)
         made = replace(made, files={**made.files, **listed})
-        state = replace(state, made=made, version=version, ledger=next(iter(listed), ""))
+        state = replace(
+            state,
+            made=made,
+            version=version or origin.version,
+            ledger=next(iter(listed), ""),
+            upstream=origin.location,
+        )
         if made.problem:
             return state
         if made.files:
@@ -169,9 +206,6 @@ class Drafts:
             state = replace(state, made=made)
         pushed = await self._offload(_has, reader, state)
         return replace(state, pushed=pushed)
-
-    async def _fetch(self, wanted: Fetch) -> Fetched:
-        raise texts.no_upstream(wanted.repo)
 
     async def _rendered(self, reader: MirrorReader, state: DraftState, base: Sha) -> MergedPackage:
         """The files with their rendering, so that one commit holds both.

@@ -26,6 +26,7 @@ from bot.render.port import Renderer
 from bot.store.hints import Press
 from bot.store.port import Index
 from bot.store.values import Adoption
+from bot.upstream.port import Upstreams
 from cadlib.diff.changes import Change
 from lifecycle import effects, memory, names, releases
 from lifecycle.access import Person
@@ -86,6 +87,7 @@ class ProposalReader:
         login: Our own login, such as "porchbot[bot]".
         clock: The time that facts are read at.
         offload: Where git is read.
+        upstreams: Where packages come from; None where drafts are made from none.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class ProposalReader:
         *,
         clock: Clock,
         offload: Offload,
+        upstreams: Upstreams | None = None,
     ) -> None:
         self._repository = repository
         self._forge = forge
@@ -115,7 +118,9 @@ class ProposalReader:
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._gains = Gains(renderer, offload)
         self._revisions = Revisions(forge, fetcher, store.proposals, offload)
-        self._drafts = Drafts(forge, fetcher, renderer, store.proposals, offload)
+        self._drafts = Drafts(
+            repository, forge, fetcher, renderer, store.proposals, offload, upstreams
+        )
 
     async def read(
         self, look: OneLook, state: PullState

@@ -184,6 +184,7 @@ class Serving:
                 self._instance,
                 freezes,
                 observes=self.observes,
+                upstreams=self.upstreams,
                 clock=self._clock,
                 offload=self._offload,
             )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lifecycle import authors, memory, rights
+from lifecycle.access import Person
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import rules_moved, unbound
 from lifecycle.commands.handlers import drafts as handlers_drafts
@@ -198,12 +199,12 @@ def removed(proposal: Proposal, remembered: Memory) -> tuple[str, ...]:
 
 def drafts(
     facts: Facts, proposal: Proposal, remembered: Memory, table: Table = TABLE
-) -> tuple[DraftRequest, ...]:
-    """Return the drafts that somebody with the right asks for, at most `MOST_DRAFTS`.
+) -> dict[DraftRequest, Person]:
+    """Return the drafts that somebody with the right asks for, with who does; `MOST_DRAFTS`.
 
     What strangers ask for is not worked out: it takes requests to other hosts, and functions.
     """
-    found = []
+    found: dict[DraftRequest, Person] = {}
     for comment, parsed in pending(proposal, remembered, table):
         request = CommandRequest(facts, comment, table)
         response = CommandResponse(proposal, remembered)
@@ -212,8 +213,8 @@ def drafts(
             if wanted and wanted.on_draft and not facts.may_push:
                 continue
             if wanted and not refusal(request, response, table.row(command), command):
-                found.append(wanted)
-    return tuple(dict.fromkeys(found))[:MOST_DRAFTS]
+                found.setdefault(wanted, comment.author)
+    return dict(list(found.items())[:MOST_DRAFTS])
 
 
 def _draft(proposal: Proposal, command: object) -> DraftRequest | None:

@@ -54,6 +54,31 @@ def refusal(
     return ""  # an approval nobody can judge yet is kept, and counts once somebody can
 
 
+def from_upstream(
+    request: CommandRequest, response: CommandResponse, word: str, package: str, upstream: str
+) -> str:
+    """Return why somebody may not take a package from an upstream; "" where they may.
+
+    Args:
+        request: Who asks.
+        response: Where.
+        word: The command.
+        package: Path of the package that it goes to.
+        upstream: As rules of access name it.
+    """
+    row = request.table.named(word)
+    if row is None or not upstream:
+        return ""
+    p = response.proposal
+    rules = p.whole.policy if p.whole is not None else p.rules.policy
+    policy = rules if isinstance(rules, Policy) else UNREAD
+    action = row.action if row.action is AccessAction.UPGRADE else AccessAction.CLONE
+    found = _authorise(request, response, row, Target((package,), upstream), policy, action)
+    if isinstance(found, Refused):
+        return texts.access_refused(word, found, p)
+    return texts.access_unsure(word, found) if isinstance(found, Unsure) else ""
+
+
 def _rules(p: Proposal, row: CommandSpec[Any]) -> Policy | BrokenPolicy:
     """The rules that a command goes by, as they can be read."""
     return p.whole.policy if row.folders is not None and p.whole is not None else p.rules.policy

@@ -90,6 +90,8 @@ class DraftState:
         pushed: The branch has exactly that already: only its pull request may be missing.
         done: Tokens of the requests that commits of ours on the branch were made for (`token`).
         ledger: Of `ROLLBACK` and `RESUME`, the file that says that the package is held.
+        upstream: Where it comes from, as rules of access name it, such as
+            "github.com/acme/blueprints"; "" for nowhere.
         version: What it was made from or goes to, for people, such as "v3"; "" for nothing.
     """
 
@@ -101,6 +103,7 @@ class DraftState:
     pushed: bool = False
     done: frozenset[str] = frozenset()
     ledger: str = ""
+    upstream: str = ""
     version: str = ""
 
 

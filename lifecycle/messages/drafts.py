@@ -53,6 +53,15 @@ def no_upstream(address: str) -> PackageError:
     )
 
 
+def no_package(package: str) -> PackageError:
+    """There is no package."""
+    return PackageError(
+        Place(f"{package}/{KPTFILE}".lstrip("/")),
+        "there is no package in this folder",
+        "Check its path",
+    )
+
+
 def not_cloned() -> PackageError:
     """The package has no upstream."""
     return PackageError(
@@ -278,7 +287,9 @@ def _title(state: DraftState) -> str:
     match request.kind:
         case DraftKind.CLONE | DraftKind.REBASE:
             word = "from" if request.kind is DraftKind.CLONE else "onto"
-            return f"{verb} {package} {word} {one_line(request.upstream)}"
+            # With a blank: "@v1" would name somebody.
+            place_, _, ref = one_line(request.upstream).rpartition("@")
+            return f"{verb} {package} {word} {place_ or ref}{f' {ref}' if place_ else ''}"
         case DraftKind.UPGRADE:
             return f"{verb} {package} to {state.version or 'the newest upstream'}"
         case DraftKind.EVAL:

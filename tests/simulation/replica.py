@@ -17,6 +17,7 @@ from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from cadlib.package.files import Files
 from lifecycle.policy import GuardrailFunction
+from tests.memory import upstreams
 from tests.memory.renderer import Answer, MemoryRenderer
 from tests.simulation.forge import SimulatedForge
 from tests.simulation.ports import Gate, store_port
@@ -104,13 +105,15 @@ class Replica:
         self.store = store_port(world.store, gate)
         self.renderer: Any = world.renderer(self.store, self.clock, gate)
         mirrors: Any = world.mirrors(name, self.clock)
+        forges = world.forge.forges(name, gate.offload)
         self.controller = Controller(
-            world.forge.forges(name, gate.offload),
+            forges,
             mirrors,
             self.renderer,
             self.store,
             [KEY],
             "porchbot",
+            upstreams=upstreams.served(forges, mirrors, self.store, self.clock, gate.offload),
             clock=self.clock,
             offload=gate.offload,
         )

@@ -11,6 +11,7 @@ from lifecycle import authors
 from lifecycle.actions import OpenProposal, PushDraft
 from lifecycle.commands.draft_grammar import FieldValue
 from lifecycle.commands.grammar import RevisionTarget
+from lifecycle.commands.permission import from_upstream
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.facts.drafts import MOST_DRAFTS, ON_DRAFT, DraftKind, DraftRequest, DraftState, token
 from lifecycle.facts.proposal import Proposal
@@ -217,6 +218,8 @@ def make(
         return response.refuse(texts.too_many(word, MOST_DRAFTS))
     if state.made.problem:
         return response.refuse(texts.not_made(word, state.made.problem))
+    if refused := from_upstream(request, response, word, wanted.package, state.upstream):
+        return response.refuse(refused)
     there = state.there
     if there.refused and there.asked >= request.asked:
         return response.refuse(texts.push_refused(word, there))
@@ -228,7 +231,7 @@ def make(
     done, changes = token(request.asked, wanted) in state.done, bool(state.made.files)
     if done and wanted.on_draft:
         return response.say(texts.committed_here(state))
-    if there.number and (done or not changes):
+    if there.number and not wanted.on_draft and (done or not changes):
         return response.say(texts.opened(state))
     if wanted.on_draft or there.number:
         if not changes:

@@ -1,0 +1,133 @@
+"""What a draft is made from elsewhere: its upstream, found and fetched for whoever asks."""
+
+from dataclasses import dataclass
+
+from bot.forges.port import Repository
+from bot.git.port import History
+from bot.upstream.port import FetchedUpstream, Upstreams
+from cadlib.errors import PackageError, Place
+from cadlib.kptfile import reader as kptfiles
+from cadlib.kptfile.values import GitRef, Kptfile
+from cadlib.update.upstream import Fetch, Fetched
+from lifecycle import names
+from lifecycle.access import Person
+from lifecycle.facts.drafts import DraftKind, DraftRequest
+from lifecycle.messages import drafts as texts
+from lifecycle.names import Sha
+from lifecycle.policy import Policy
+from lifecycle.upstreams import references
+from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.locations import locate
+from lifecycle.upstreams.references import GitReference, Reference
+
+MOST_BYTES = 256 * 1024
+"""Of a Kptfile: a hundred times the largest real one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the files of a draft come from.
+
+    Attributes:
+        upstream: Of `CLONE` and `REBASE`, where the package is.
+        ref: Of `UPGRADE`, the ref to go to; "" for the one that the Kptfile names.
+        version: That for people, such as "v3".
+        location: The repository as rules of access name it; "" for nowhere.
+    """
+
+    upstream: GitRef | None = None
+    ref: str = ""
+    version: str = ""
+    location: str = ""
+
+
+NOWHERE = Origin()
+
+
+class DraftUpstreams:
+    """The upstreams of drafts in one repository, for one person.
+
+    Args:
+        upstreams: Where packages come from; None where they come from nowhere.
+        into: The repository.
+        caller: Who asks, and must be able to read what is taken.
+        policy: The rules of the repository.
+    """
+
+    def __init__(
+        self, upstreams: Upstreams | None, into: Repository, caller: Person, policy: Policy
+    ) -> None:
+        self._upstreams = upstreams
+        self._into = into
+        self._caller = caller
+        self._policy = policy
+
+    async def origin(self, git: History, start: Sha, request: DraftRequest) -> Origin:
+        """Find where the files of a draft come from.
+
+        Args:
+            git: Where the package is.
+            start: The commit that the draft stands on.
+            request: What is asked for.
+
+        Raises:
+            PackageError: It cannot be had, in words.
+        """
+        if request.kind in (DraftKind.CLONE, DraftKind.REBASE):
+            try:
+                wanted = references.parse(request.upstream)
+            except UpstreamError as error:
+                raise PackageError(Place(), error.problem, error.fix) from error
+            came = await self._fetched(wanted)
+            return Origin(upstream=came.ref, version=_version(came), location=_location(came.ref))
+        if request.kind is DraftKind.UPGRADE:
+            return await self._newer(git, start, request)
+        return NOWHERE
+
+    async def fetch(self, wanted: Fetch) -> Fetched:
+        """Fetch one package, as `bot.render.port.FetchPackage` has it."""
+        came = await self._fetched(
+            GitRef(repo=wanted.repo, directory=wanted.directory, ref=wanted.ref)
+        )
+        return Fetched(files=came.files, commit=came.commit, ref=came.ref.ref)
+
+    async def _fetched(self, wanted: Reference | GitRef) -> FetchedUpstream:
+        if self._upstreams is None:
+            raise texts.no_upstream(str(wanted))
+        try:
+            return await self._upstreams.fetch(
+                wanted, into=self._into, caller=self._caller, policy=self._policy
+            )
+        except UpstreamError as error:
+            raise PackageError(Place(), error.problem, error.fix) from error
+
+    async def _newer(self, git: History, start: Sha, request: DraftRequest) -> Origin:
+        """The revision to upgrade to; of a branch or commit its newest commit."""
+        upstream = _kptfile(git, start, request.package).upstream
+        if upstream is None:
+            raise texts.not_cloned()
+        ref = f"v{request.revision}" if request.revision else references.LATEST
+        place = upstream.directory.strip("/")
+        released = names.parse_tag(names.tag_ref(upstream.ref)) is not None
+        if not request.revision and not released:
+            return Origin(version=upstream.ref, location=_location(upstream))
+        came = await self._fetched(GitReference(upstream.repo, place, ref))
+        return Origin(ref=came.ref.ref, version=_version(came), location=_location(came.ref))
+
+
+def _kptfile(git: History, commit: Sha, package: str) -> Kptfile:
+    path = f"{package}/Kptfile".lstrip("/")
+    data = git.blob(commit, path, MOST_BYTES + 1)
+    if data is None:
+        raise texts.no_package(package)
+    if len(data) > MOST_BYTES:
+        raise texts.not_cloned()
+    return kptfiles.read(data, path=path)
+
+
+def _version(came: FetchedUpstream) -> str:
+    return f"v{came.revision}" if came.revision else came.ref.ref or came.commit[:12]
+
+
+def _location(upstream: GitRef) -> str:
+    return str(locate(upstream.repo) or "")

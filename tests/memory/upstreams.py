@@ -1,0 +1,32 @@
+"""Upstreams of a bot in memory: the repositories that it serves, and no others."""
+
+from collections.abc import Callable
+
+from bot.clock import Clock, Offload
+from bot.forges.port import Forges
+from bot.git.port import Mirrors
+from bot.store.port import Store
+from bot.upstream.elsewhere import Came
+from bot.upstream.served import ServedUpstreams
+from bot.upstream.upstreams import AllUpstreams
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
+from lifecycle.upstreams.locations import Location
+from lifecycle.upstreams.references import GitReference
+
+
+class Nowhere:
+    """There is no other host."""
+
+    def fetch(self, wanted: GitReference, reader: str, allowed: Callable[[Location], None]) -> Came:
+        """Say so."""
+        raise UpstreamError(
+            UpstreamFault.UNREACHABLE, f"{wanted} cannot be reached", f"Ask {reader} and {allowed}"
+        )
+
+
+def served(
+    forges: Forges, mirrors: Mirrors, store: Store, clock: Clock, offload: Offload
+) -> AllUpstreams:
+    """The upstreams of one forge."""
+    known = ServedUpstreams({forges.name: forges}, mirrors, store.repositories, clock, offload)
+    return AllUpstreams(known, Nowhere(), offload)

@@ -1,0 +1,96 @@
+"""Packages made from others: cloned, brought up to a newer upstream, put onto another one."""
+
+import pytest
+
+from tests.stories.world import World, package, resized, seconds_pass
+
+
+def publishes(play: World, path: str, files: dict[str, str], number: int) -> None:
+    """A revision of a package, from draft to tag."""
+    proposal = play.proposes(f"drafts/{path}/w{number}", files)
+    play.approver.says(proposal, "/approve")
+    play.author.waits_for_tag(f"{path}/v{number}")
+    play.rests()
+
+
+@pytest.mark.both_forges
+def test_a_package_is_cloned_and_upgraded_with_what_was_changed_here(play: World) -> None:
+    """Short-cuts refused: a copy without its origin; an upgrade that takes back what is ours."""
+    publishes(play, "net/base", package("net/base"), 1)
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(other, "/clone net/base@v1 apps/shop-net")
+    pull = play.author.pull_of("drafts/apps/shop-net/clone")
+    play.rests()
+    assert pull.title.removeprefix("Draft: ") == "Clone apps/shop-net from net/base v1"
+    kptfile = play.author.reads("apps/shop-net/Kptfile", "drafts/apps/shop-net/clone")
+    assert "name: shop-net" in kptfile
+    assert "ref: net/base/v1" in kptfile
+    assert "commit: " in kptfile
+    play.author.says(pull.number, "/set data.colour=red")
+    assert "refused" in play.author.waits_for_answer(pull.number, "/set")
+    play.author.says(pull.number, "/set ConfigMap/base data.colour=red\n/propose")
+    play.author.waits_for_answer(pull.number, "data.colour to red")
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_tag("apps/shop-net/v1")
+    play.rests()
+
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    play.author.says(other, "/upgrade apps/shop-net")
+    upgrade = play.author.pull_of("drafts/apps/shop-net/upgrade")
+    play.rests()
+    assert upgrade.title.removeprefix("Draft: ") == "Upgrade apps/shop-net to v2"
+    text = play.author.reads("apps/shop-net/settings.yaml", "drafts/apps/shop-net/upgrade")
+    assert 'size: "9"' in text
+    assert "colour: red" in text
+    lock = play.author.reads("apps/shop-net/Kptfile", "drafts/apps/shop-net/upgrade")
+    assert lock.count("ref: net/base/v2") == 2
+    play.author.says(upgrade.number, "/upgrade latest")
+    assert "nothing to change" in play.author.waits_for_answer(upgrade.number, "/upgrade")
+
+
+@pytest.mark.both_forges
+def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
+    """The short-cut is kpt's: upstream's value is taken, and nobody is told."""
+    publishes(play, "net/base", package("net/base"), 1)
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(other, "/clone net/base@v1 net/mine --propose")
+    pull = play.author.pull_of("drafts/net/mine/clone")
+    play.rests()
+    assert not pull.draft
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_tag("net/mine/v1")
+    play.rests()
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    seconds_pass(play.forge, 1)
+    changed = play.author.reads("net/mine/settings.yaml").replace('"1"', '"4"')
+    play.author.pushes("drafts/net/mine/w2", {"net/mine/settings.yaml": changed})
+    draft = play.author.pull_of("drafts/net/mine/w2")
+    play.rests()
+
+    play.author.says(draft.number, "/upgrade v2")
+    answer = play.author.waits_for_answer(draft.number, "Upgrade net/mine to v2")
+    play.rests()
+    assert "committed to this branch" in answer
+    assert 'size: "9"' in play.author.reads("net/mine/settings.yaml", "drafts/net/mine/w2")
+
+
+@pytest.mark.both_forges
+def test_what_cannot_be_cloned_is_said(play: World) -> None:
+    """The short-cut fails the look: nobody hears why nothing comes."""
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    for written, said in (
+        ("net/nowhere@v1", "net/nowhere"),
+        ("net/edge@v7", "v7"),
+        ("oci://ghcr.io/acme/x", "oci"),
+        ("../../etc@v1", "etc"),
+        ("http://169.254.169.254/x.git//a@v1", "169.254.169.254"),
+    ):
+        number = len(play.author.answers(other))
+        play.author.says(other, f"/clone {written} net/new")
+        play.author.waits_for_answer(other, "`/clone` refused")
+        play.rests()
+        answers = play.author.answers(other)
+        assert len(answers) == number + 1, written
+        assert said in answers[-1]
+    assert "drafts/net/new/clone" not in play.author.branches()
