@@ -130,16 +130,16 @@ def _unused(proposal: Proposal) -> list[Gate]:
     ]
 
 
-def still_used(content: Content) -> tuple[tuple[str, Sequence[str]], ...]:
-    """Return what is removed or withdrawn and has users in the repository, each with these."""
-    return tuple(each for each in _going(content) if each[1])
+def still_used(content: Content) -> tuple[tuple[str, Sequence[str], int], ...]:
+    """Return what is removed or withdrawn and has users, each with these and how many more."""
+    return tuple(each for each in _going(content) if each[1] or each[2])
 
 
-def _going(content: Content) -> list[tuple[str, Sequence[str]]]:
-    """What is removed or withdrawn, in words, each with its users."""
-    going: list[tuple[str, Sequence[str]]] = []
-    going += [(name(t.package), t.used_by) for t in content.touched if t.removed]
-    going += [(code(each.name), each.used_by) for each in content.withdrawals]
+def _going(content: Content) -> list[tuple[str, Sequence[str], int]]:
+    """What is removed or withdrawn, in words, each with its users, and how many are not shown."""
+    going: list[tuple[str, Sequence[str], int]] = []
+    going += [(name(t.package), t.used_by, t.used_unseen) for t in content.touched if t.removed]
+    going += [(code(w.name), w.used_by, w.used_unseen) for w in content.withdrawals]
     return going
 
 

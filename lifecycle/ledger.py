@@ -79,7 +79,8 @@ class LedgerChange:
         ours: That is a tag of porchbot's, for this revision.
         known: The number was given, or is to be given next: nothing is skipped by listing it.
         used_by: Packages that have this revision as upstream, sorted; those of other branches after
-            them, as "release-1:net/core".
+            them, as "release-1:net/core", then those of other repositories.
+        used_unseen: How many more of other repositories, which who asks may not see.
         done: What it asks for was carried out, once its approvals were given.
     """
 
@@ -92,6 +93,7 @@ class LedgerChange:
     ours: bool = False
     known: bool = True
     used_by: tuple[str, ...] = ()
+    used_unseen: int = 0
     done: bool = False
 
     @property
@@ -190,6 +192,7 @@ class RevisionState:
         known: It has a tag, or had one.
         entry: What the ledgers of all branches say of it; None for nothing.
         used_by: Packages that have it as upstream, as in `LedgerChange`.
+        used_unseen: How many more, likewise.
         path: The file that is to list it.
         file: That file; None where there is none.
         broken: The ledger cannot be read.
@@ -207,6 +210,7 @@ class RevisionState:
     known: bool = True
     entry: LedgerEntry | None = None
     used_by: tuple[str, ...] = ()
+    used_unseen: int = 0
     file: bytes | None = None
     broken: bool = False
     owned: tuple[Owned, ...] = ()

@@ -31,6 +31,7 @@ from bot.store.hints import Press
 from bot.store.port import Index
 from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
+from bot.upstream.users import UpstreamUsers
 from lifecycle import memory, names
 from lifecycle.assess import lost_tags
 from lifecycle.facts.checks import OURS, CheckRun
@@ -88,6 +89,7 @@ class Looker:
         offload: Where git is read.
         upstreams: Where packages come from; None where drafts are made from none.
         tried: What stands in for `.porchbot.yaml`; None for what the branches have.
+        users: Tells who uses packages in other repositories; None where nobody can.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class Looker:
         offload: Offload = in_thread,
         tried: bytes | None = None,
         upstreams: Upstreams | None = None,
+        users: UpstreamUsers | None = None,
     ) -> None:
         me = repository.id
         self.repository = repository
@@ -121,6 +124,7 @@ class Looker:
         self._observes = observes
         self.freezes = freezes
         self._tried = tried
+        self.users = users
         self.clock = clock
         self.offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
@@ -139,6 +143,7 @@ class Looker:
             clock=clock,
             offload=offload,
             upstreams=upstreams,
+            users=users,
         )
         self.extended = ExtendedFiles(repository.owner, forge, clock)
         self._what_if = WhatIf(repository, forge, clock, offload)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from bot.forges.port import MergeQueue, QueueEntry
 from bot.git.port import Scope
-from bot.look import content, rendering
+from bot.look import content, elsewhere, rendering
 from bot.look.assemble import Looked, Looker
 from bot.look.reader import Basis, MirrorReader
 from bot.store.values import Adoption
@@ -90,6 +90,7 @@ class GroupLooker:
         self._fetcher = looker.fetcher
         self._clock = looker.clock
         self._offload = looker.offload
+        self._users = looker.users
 
     async def look(
         self, branch: str, adoption: Adoption, *, rerun: bool = False
@@ -166,7 +167,7 @@ class GroupLooker:
         mine = {part.entry.number for part in parts}
         return Group(
             base_ref=base_ref,
-            content=found.content,
+            content=await elsewhere.content(self._users, self._repository, found.content, ()),
             verdicts=await rendering.verdicts(
                 self._renderer,
                 reader.git,

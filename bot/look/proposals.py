@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from bot import metrics
 from bot.clock import Clock, Offload
 from bot.forges.port import Forge, ListedProposal, Repository
-from bot.look import content, releasing, rendering, revisions, updating
+from bot.look import content, elsewhere, releasing, rendering, revisions, updating
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.drafts import Drafts
@@ -27,6 +27,7 @@ from bot.store.hints import Press
 from bot.store.port import Index
 from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
+from bot.upstream.users import UpstreamUsers
 from cadlib.diff.changes import Change
 from lifecycle import effects, memory, names, releases
 from lifecycle.access import Person
@@ -88,6 +89,7 @@ class ProposalReader:
         clock: The time that facts are read at.
         offload: Where git is read.
         upstreams: Where packages come from; None where drafts are made from none.
+        users: Tells who uses packages in other repositories; None where nobody can.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class ProposalReader:
         clock: Clock,
         offload: Offload,
         upstreams: Upstreams | None = None,
+        users: UpstreamUsers | None = None,
     ) -> None:
         self._repository = repository
         self._forge = forge
@@ -114,6 +117,7 @@ class ProposalReader:
         self._login = login
         self._clock = clock
         self._offload = offload
+        self._users = users
         me = repository.id
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._gains = Gains(renderer, offload)
@@ -157,6 +161,8 @@ class ProposalReader:
         reviews = await self._offload(
             content.reviews, reader, state.conversation.reviews, read.content, basis.base
         )
+        used = await elsewhere.content(self._users, self._repository, read.content, [pull.author])
+        read = replace(read, content=used)
         proposal = Proposal(
             place=_place(pull, basis),
             times=self._times(state, look.adoption),
@@ -219,7 +225,11 @@ class ProposalReader:
             proposal = replace(proposal, removed=there)
         asked = answers.named(proposal, memory.read(proposal))
         if asked:
-            states = self._revisions.read(reader, asked, pull.base_ref, basis.rules, look.since)
+            found_here = await self._revisions.read(
+                reader, asked, pull.base_ref, basis.rules, look.since
+            )
+            askers = answers.deleting(proposal, memory.read(proposal))
+            states = elsewhere.states(self._users, self._repository, found_here, askers)
             proposal = replace(proposal, revisions=await states)
         same = pull.head_repository == self._repository.id.number
         proposal = await self.drafted(reader, proposal, pull.head_ref, look.since, same=same)

@@ -10,7 +10,7 @@ from bot import keys
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ListedProposal
 from bot.git.port import Scope
 from bot.look.assemble import Looked
-from bot.loop import branches
+from bot.loop import branches, locks
 from bot.loop.dashboards import tell
 from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository, head_of
@@ -95,6 +95,7 @@ class Publishing:
         tip = await served.offload(branches.tip, served.mirror, branch)
         if tip is not None:
             await self._store.revisions.saw_tip(served.id, branch, tip)
+            await locks.index(served, self._store.upstreams, branch, tip)
         if len(waiting) > 1:
             order = await served.offload(branches.first_parent_order, served.mirror, branch)
             waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))

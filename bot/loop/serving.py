@@ -27,6 +27,8 @@ from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
+from bot.upstream.served import ServedUpstreams
+from bot.upstream.users import UpstreamUsers
 from lifecycle import names
 from lifecycle.identity import RepositoryId
 
@@ -84,6 +86,8 @@ class Serving:
         self.observes = observes
         self._signs = signs
         self.upstreams = upstreams
+        around = ServedUpstreams({forges.name: forges}, mirrors, store.repositories, clock, offload)
+        self._users = UpstreamUsers(around, store.upstreams)
         self._clock = clock
         self._offload = offload
         self._served: Recent[RepositoryId, ServedRepository] = Recent(MOST_SERVED)
@@ -187,6 +191,7 @@ class Serving:
                 upstreams=self.upstreams,
                 clock=self._clock,
                 offload=self._offload,
+                users=self._users,
             )
             served = ServedRepository(
                 repository,

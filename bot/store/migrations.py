@@ -482,6 +482,30 @@ FORGE_ADDRESSES = """
 CREATE TABLE forge_address (forge text PRIMARY KEY, address text NOT NULL UNIQUE);
 """
 
+UPSTREAM_USES = """
+-- Up to which commit of a branch its Kptfiles were read.
+CREATE TABLE indexed (
+  repository bigint NOT NULL,
+  branch     text NOT NULL,
+  commit     text NOT NULL,
+  PRIMARY KEY (repository, branch)
+);
+
+-- What the Kptfiles of that commit say of their upstreams.
+CREATE TABLE upstream_use (
+  repository bigint NOT NULL,
+  branch     text NOT NULL,
+  package    text NOT NULL,
+  place      text NOT NULL,                        -- host and path, as locations are spelled
+  directory  text NOT NULL,
+  ref        text NOT NULL,
+  commit     text NOT NULL,                        -- "" in `upstream`
+  locked     boolean NOT NULL
+);
+CREATE INDEX upstream_use_by_user ON upstream_use (repository, branch, package);
+CREATE INDEX upstream_use_by_place ON upstream_use (place, directory);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -511,6 +535,7 @@ STEPS: tuple[str, ...] = (
     BUDGET_WINDOWS,
     DASHBOARDS,
     FORGE_ADDRESSES,
+    UPSTREAM_USES,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -40,6 +40,8 @@ from bot.store.values import (
     Taken,
     Touching,
     Turns,
+    UpstreamUse,
+    UpstreamUser,
     Wait,
     Waiting,
     Watched,
@@ -225,6 +227,46 @@ class Repositories(DashboardNumbers, Protocol):
 
     async def lost(self, repository_id: RepositoryId) -> None:
         """A repository is out of our reach: nothing in it is looked at until it is found again."""
+
+
+class UpstreamUses(Protocol):
+    """Which packages of the repositories that are served have which upstreams."""
+
+    async def indexed(self, repository_id: RepositoryId) -> dict[str, str]:
+        """Branch to the commit up to which it was read."""
+
+    async def keep_uses(
+        self,
+        repository_id: RepositoryId,
+        branch: str,
+        commits: tuple[str, str],
+        uses: Mapping[str, Sequence[UpstreamUse]],
+    ) -> bool:
+        """Go on from one commit of a branch to another.
+
+        Args:
+            repository_id: Where.
+            branch: On which branch.
+            commits: From where, "" for nothing read; and to where.
+            uses: Package to what its Kptfile says; of the others that were known stays what is
+                known, and from nothing on there are no others.
+
+        Returns:
+            Whether it was at the first of the commits; nothing is kept where it was not.
+        """
+
+    async def forget_uses(self, repository_id: RepositoryId, branches: Collection[str]) -> None:
+        """Forget all branches but these."""
+
+    async def uses(self, repository_id: RepositoryId) -> tuple[UpstreamUser, ...]:
+        """What the packages of a repository say, by branch and package."""
+
+    async def users(self, place: str) -> tuple[UpstreamUser, ...]:
+        """Who says that its upstream is in a repository, by repository, branch and package.
+
+        Args:
+            place: As `UpstreamUse.place`.
+        """
 
 
 class LookRevisions(Protocol):
@@ -666,6 +708,7 @@ class Store(Protocol):
         queue: Work to do.
         deliveries: What the forge told us.
         repositories: The index: repositories.
+        upstreams: The index: who has which upstream.
         revisions: The index: revisions.
         proposals: The index: proposals.
         sweeps: What sweeps have had looked at.
@@ -680,6 +723,7 @@ class Store(Protocol):
     queue: Queue
     deliveries: Deliveries
     repositories: Repositories
+    upstreams: UpstreamUses
     revisions: Revisions
     proposals: Proposals
     sweeps: Sweeps

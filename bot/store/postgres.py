@@ -27,6 +27,7 @@ from bot.store.port import (
     Repositories,
     Revisions,
     Sweeps,
+    UpstreamUses,
     Waits,
 )
 from bot.store.proposals import PostgresProposals
@@ -36,6 +37,7 @@ from bot.store.replicas import PostgresReplicas
 from bot.store.repositories import PostgresRepositories
 from bot.store.revisions import PostgresRevisions
 from bot.store.sweeps import PostgresSweeps
+from bot.store.upstreams import PostgresUpstreamUses
 from bot.store.values import StoreError
 from bot.store.waits import PostgresWaits
 
@@ -62,6 +64,7 @@ class PostgresStore:
             self._database, self._notifications, max(1, connections // 2 - 1)
         )
         self.repositories: Repositories = PostgresRepositories(self._database)
+        self.upstreams: UpstreamUses = PostgresUpstreamUses(self._database)
         self.revisions: Revisions = PostgresRevisions(self._database)
         self.proposals: Proposals = PostgresProposals(self._database)
         self.sweeps: Sweeps = PostgresSweeps(self._database)

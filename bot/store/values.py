@@ -111,6 +111,42 @@ class ServedName:
     installation: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamUse:
+    """What a Kptfile says of its upstream.
+
+    Attributes:
+        package: Path of the package; "" for the root.
+        place: The upstream's repository, as `lifecycle.upstreams.locations` spells it.
+        directory: Path of the upstream in it; "" for all of it.
+        ref: Such as "net/core/v3".
+        commit: What that was; "" in `upstream`.
+        locked: It stands in `upstreamLock`.
+    """
+
+    package: str
+    place: str
+    directory: str
+    ref: str
+    commit: str = ""
+    locked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamUser:
+    """A package of a repository that is served, and what it says of its upstream.
+
+    Attributes:
+        repository: Where the package is.
+        branch: On which branch.
+        use: What its Kptfile says.
+    """
+
+    repository: ServedName
+    branch: str
+    use: UpstreamUse
+
+
 @dataclass(frozen=True, slots=True)
 class Adoption:
     """What a repository was when the bot first saw it: the baseline (docs/design.md, "Adoption").

@@ -16,6 +16,7 @@ from bot.clock import Clock, Offload
 from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
 from bot.git.port import History, Mirror, Mirrors, ObjectTooLargeError, Scope
 from bot.store.port import Repositories
+from bot.store.values import ServedName
 from bot.upstream.port import FetchedUpstream
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
@@ -111,6 +112,30 @@ class ServedUpstreams:
         if caller is not None and repository.id.forge == into.id.forge:
             return await self._forge(repository).role(caller.login, caller.id) >= Role.READ
         return await self._consents(repository, into)
+
+    async def may_be_named(
+        self, name: ServedName, to: Repository, askers: Sequence[Person]
+    ) -> bool:
+        """Tell whether a repository may be named where all see it who may read another one.
+
+        Args:
+            name: The repository.
+            to: The one where it would be named.
+            askers: Who asks there.
+        """
+        try:
+            found = await self._forges[name.id.forge].repository_by_id(name.id, name.installation)
+        except (ForgeMissingError, KeyError):
+            return False
+        if found.public or found.id == to.id:
+            return True
+        if to.public or not askers or found.id.forge != to.id.forge:
+            return False
+        forge = self._forge(found)
+        for each in askers:
+            if await forge.role(each.login, each.id) < Role.READ:
+                return False
+        return True
 
     async def _consents(self, repository: Repository, into: Repository) -> bool:
         """Whether a repository says that another gets packages from it."""

@@ -186,6 +186,16 @@ def named(proposal: Proposal, remembered: Memory) -> tuple[tuple[str, int], ...]
     return tuple(dict.fromkeys(each for each in found if each))[: ledger.MOST_NAMED]
 
 
+def deleting(proposal: Proposal, remembered: Memory) -> tuple[Person, ...]:
+    """Return who wants something withdrawn or removed and has no answer yet."""
+    found = (
+        comment.author
+        for comment, parsed in pending(proposal, remembered)
+        if any(isinstance(command, ledger.DeleteCommand) for command in parsed.commands)
+    )
+    return tuple(dict.fromkeys(found))
+
+
 def removed(proposal: Proposal, remembered: Memory) -> tuple[str, ...]:
     """Return the packages that the proposal removes and somebody wants to go with all revisions."""
     found = (

@@ -54,8 +54,10 @@ class Touched:
         changed_by: Who changed the package in the base branch meanwhile, such as "#12" or a
             short commit id; sorted, empty when nobody did.
         workspace: The draft's name in the package's trailers.
-        used_by: Packages of the same branch that have it as upstream, sorted; only where it is
-            removed.
+        used_by: Packages that have it as upstream, sorted: of the same branch, then of other
+            repositories, as "acme/clusters: net/edge"; only where it is removed.
+        used_unseen: How many packages of other repositories have it as upstream beside those, where
+            who asks may not see them.
         also: Numbers of other open proposals that change it too, sorted.
         outside: The merge changed it, and the proposal does not show that.
         unpublished: What publishing it publishes beside the proposal's changes; None for nothing.
@@ -71,6 +73,7 @@ class Touched:
     changed_by: tuple[str, ...] = ()
     workspace: str = ""
     used_by: tuple[str, ...] = ()
+    used_unseen: int = 0
     also: tuple[int, ...] = ()
     outside: bool = False
     unpublished: Unpublished | None = None

@@ -20,6 +20,7 @@ from lifecycle.messages.markdown import (
     place,
     quote,
     typed,
+    users,
 )
 
 NO_REASON = "no reason given"
@@ -103,7 +104,8 @@ def listed(word: str, state: RevisionState, entry: LedgerEntry) -> str:
 def used(state: RevisionState) -> str:
     """Others have it as upstream."""
     return (
-        f"{_refused('delete')}: {code(state.name)} is the upstream of {names(state.used_by)}. Give"
+        f"{_refused('delete')}: {code(state.name)} is the upstream of"
+        f" {users(state.used_by, state.used_unseen)}. Give"
         " these another upstream first, in `upstream` and `upstreamLock` of their Kptfiles."
     )
 

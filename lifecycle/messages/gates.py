@@ -27,6 +27,7 @@ from lifecycle.messages.markdown import (
     quote,
     shell,
     some,
+    users,
 )
 from lifecycle.policy import BrokenPolicy
 from lifecycle.rights import Allowed, Refused, Unsure
@@ -310,10 +311,11 @@ def approvals_who(standing: Approvals, authors: Iterable[str]) -> str:
     return "; ".join(list(found)[:MOST_LISTED])
 
 
-def used_by(found: Sequence[tuple[str, Sequence[str]]]) -> str:
+def used_by(found: Sequence[tuple[str, Sequence[str], int]]) -> str:
     """Which packages have as upstream what is removed."""
     return "; ".join(
-        f"{what} is the upstream of {names(users)}" for what, users in found[:MOST_LISTED]
+        f"{what} is the upstream of {users(shown, unseen)}"
+        for what, shown, unseen in found[:MOST_LISTED]
     )
 
 

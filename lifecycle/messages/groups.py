@@ -22,7 +22,7 @@ def behind(proposal: int) -> str:
     )
 
 
-def used(found: Sequence[tuple[str, Sequence[str]]]) -> str:
+def used(found: Sequence[tuple[str, Sequence[str], int]]) -> str:
     """What goes is used by what stays."""
     return (
         f"{used_by(found)}. Give these another upstream first, or take the pull request out of the"

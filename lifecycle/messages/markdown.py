@@ -106,6 +106,13 @@ def names(packages: Iterable[str]) -> str:
     return some(name(p) for p in sorted(packages))
 
 
+def users(shown: Iterable[str], unseen: int) -> str:
+    """Packages that use something, and how many more there are in repositories not seen by all."""
+    listed = names(shown)
+    more = f"{number(unseen, 'package')} in repositories that you may not see" if unseen else ""
+    return " and ".join(each for each in (listed, more) if each)
+
+
 def some(items: Iterable[str]) -> str:
     """The first five of a list; the rest is counted."""
     shown = list(items)

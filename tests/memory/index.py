@@ -1,11 +1,20 @@
 """The index of the in-memory store: repositories and revisions; and the audit trail."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.store.values import BEGAN, KEPT_AUDIT_DAYS, Adopted, Adoption, Revision, ServedName
+from bot.store.values import (
+    BEGAN,
+    KEPT_AUDIT_DAYS,
+    Adopted,
+    Adoption,
+    Revision,
+    ServedName,
+    UpstreamUse,
+    UpstreamUser,
+)
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from tests.memory.statements import Statements, kept
@@ -32,6 +41,13 @@ class MemoryRepositories:
         """Whether a repository is served now."""
         known = self._adopted.get(repository_id)
         return known is not None and known.gone is None
+
+    def served_name(self, repository_id: RepositoryId) -> ServedName | None:
+        """What a repository is called that is served now."""
+        if not self.served(repository_id):
+            return None
+        at = self._adopted[repository_id].installation
+        return ServedName(repository_id, self.names[repository_id], at)
 
     async def adoption(self, repository_id: RepositoryId) -> Adoption | None:
         await self.statements.begin()
@@ -130,6 +146,66 @@ class MemoryRepositories:
         for id_ in ended:
             self._adopted[id_] = replace(self._adopted[id_], gone=self.statements.now())
         return tuple(self.names[id_] for id_ in ended)
+
+
+@dataclass
+class MemoryUpstreamUses:
+    """`bot.store.port.UpstreamUses`.
+
+    Attributes:
+        statements: What each of its statements does first.
+        repositories: The repositories that are served.
+    """
+
+    statements: Statements
+    repositories: MemoryRepositories
+    _commits: dict[tuple[RepositoryId, str], str] = field(default_factory=dict)
+    _uses: dict[tuple[RepositoryId, str], dict[str, tuple[UpstreamUse, ...]]] = field(
+        default_factory=dict
+    )
+
+    async def indexed(self, repository_id: RepositoryId) -> dict[str, str]:
+        await self.statements.begin()
+        return {branch: c for (id_, branch), c in self._commits.items() if id_ == repository_id}
+
+    async def keep_uses(
+        self,
+        repository_id: RepositoryId,
+        branch: str,
+        commits: tuple[str, str],
+        uses: Mapping[str, Sequence[UpstreamUse]],
+    ) -> bool:
+        await self.statements.begin()
+        at = (repository_id, kept(branch))
+        if self._commits.get(at, "") != commits[0]:
+            return False
+        self._commits[at] = commits[1]
+        known = self._uses.setdefault(at, {})
+        for package, found in uses.items():
+            known[kept(package)] = tuple(replace(each, **kept(asdict(each))) for each in found)
+        return True
+
+    async def forget_uses(self, repository_id: RepositoryId, branches: Collection[str]) -> None:
+        await self.statements.begin()
+        for at in [a for a in self._commits if a[0] == repository_id and a[1] not in branches]:
+            del self._commits[at]
+            self._uses.pop(at, None)
+
+    async def uses(self, repository_id: RepositoryId) -> tuple[UpstreamUser, ...]:
+        await self.statements.begin()
+        return tuple(each for each in self._users() if each.repository.id == repository_id)
+
+    async def users(self, place: str) -> tuple[UpstreamUser, ...]:
+        await self.statements.begin()
+        return tuple(each for each in self._users() if each.use.place == kept(place))
+
+    def _users(self) -> Iterable[UpstreamUser]:
+        for (id_, branch), known in sorted(self._uses.items(), key=lambda item: item[0]):
+            name = self.repositories.served_name(id_)
+            for package in sorted(known) if name else ():
+                for use in sorted(known[package], key=lambda each: each.locked):
+                    if name:
+                        yield UpstreamUser(repository=name, branch=branch, use=use)
 
 
 @dataclass

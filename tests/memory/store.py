@@ -13,12 +13,13 @@ from bot.store.port import (
     Repositories,
     Revisions,
     Sweeps,
+    UpstreamUses,
     Waits,
 )
 from tests.memory.budgets import MemoryBudgets
 from tests.memory.claims import MemoryClaims
 from tests.memory.deliveries import MemoryDeliveries
-from tests.memory.index import MemoryAudit, MemoryRepositories, MemoryRevisions
+from tests.memory.index import MemoryAudit, MemoryRepositories, MemoryRevisions, MemoryUpstreamUses
 from tests.memory.proposals import MemoryProposals
 from tests.memory.renderings import MemoryRenderings
 from tests.memory.replicas import MemoryReplicas
@@ -48,6 +49,7 @@ class MemoryStore:
         self.queue: Queue = queue
         self.deliveries: Deliveries = MemoryDeliveries(self.statements, queue, repositories.served)
         self.repositories: Repositories = repositories
+        self.upstreams: UpstreamUses = MemoryUpstreamUses(self.statements, repositories)
         self.revisions: Revisions = MemoryRevisions(self.statements)
         proposals = MemoryProposals(self.statements)
         self.proposals: Proposals = proposals

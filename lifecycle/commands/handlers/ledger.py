@@ -66,7 +66,7 @@ def delete(
     entry = LedgerEntry(ListedState.WITHDRAWN, command.reason or texts.NO_REASON, state.tag)
     if refused := _unfit("delete", state, entry):
         return response.refuse(refused)
-    if state.used_by:
+    if state.used_by or state.used_unseen:
         return response.refuse(texts.used(state))
     return _propose(request, response, "delete", state, state.withdraws, entry)
 

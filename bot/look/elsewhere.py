@@ -1,0 +1,70 @@
+"""Adds to facts who uses in other repositories what is to go."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bot.forges.port import Repository
+from bot.upstream.users import UpstreamUsers
+from lifecycle.access import Person
+from lifecycle.facts.packages import Content
+from lifecycle.ledger import RevisionState
+
+
+async def content(
+    users: UpstreamUsers | None, repository: Repository, found: Content, askers: Sequence[Person]
+) -> Content:
+    """Return the content of a proposal with the users of what it removes and withdraws.
+
+    Args:
+        users: Asks who they are; None where nobody can tell.
+        repository: Where the proposal is.
+        found: Its content.
+        askers: Who proposes it.
+    """
+    gone = [t.package for t in found.touched if t.removed]
+    going = [(each.package, each.revision) for each in found.withdrawals]
+    if users is None or not (gone or going):
+        return found
+    packages, revisions = await users.of(repository, gone, going, askers)
+    touched = tuple(
+        replace(t, used_by=(*t.used_by, *by.named), used_unseen=by.unseen)
+        if t.removed and (by := packages.get(t.package))
+        else t
+        for t in found.touched
+    )
+    ledger = tuple(
+        replace(each, used_by=(*each.used_by, *by.named), used_unseen=by.unseen)
+        if each.withdraws and (by := revisions.get((each.package, each.revision)))
+        else each
+        for each in found.ledger
+    )
+    return replace(found, touched=touched, ledger=ledger)
+
+
+async def states(
+    users: UpstreamUsers | None,
+    repository: Repository,
+    found: Mapping[tuple[str, int], RevisionState],
+    askers: Sequence[Person],
+) -> dict[tuple[str, int], RevisionState]:
+    """Return how revisions stand that somebody names in a command, with their users.
+
+    Args:
+        users: As for `content`.
+        repository: Where they are.
+        found: How they stand here.
+        askers: Who names them.
+    """
+    if users is None or not found:
+        return dict(found)
+    _, by = await users.of(repository, (), list(found), askers)
+    return {
+        revision: replace(
+            state,
+            used_by=(*state.used_by, *by[revision].named),
+            used_unseen=by[revision].unseen,
+        )
+        if revision in by
+        else state
+        for revision, state in found.items()
+    }

@@ -1,0 +1,394 @@
+"""Packages from repositories that the bot serves, and who gets them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from bot.forges.port import ForgeMissingError, Forges, Repository
+from bot.upstream.doors import Allowed
+from bot.upstream.elsewhere import Came
+from bot.upstream.port import FetchedUpstream
+from bot.upstream.served import ServedUpstreams
+from bot.upstream.upstreams import AllUpstreams
+from cadlib.kptfile.values import GitRef
+from cadlib.package.files import Entry
+from lifecycle.access import Person, Role
+from lifecycle.identity import GITHUB, RepositoryId
+from lifecycle.policy import Policy, UpstreamUse
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
+from lifecycle.upstreams.locations import locate
+from lifecycle.upstreams.references import GitReference, RevisionReference, parse
+from tests.memory.clock import ManualClock
+from tests.memory.git import MemoryMirrors, MemoryRemote
+from tests.memory.store import MemoryStore
+
+AT = datetime(2026, 11, 1, tzinfo=UTC)
+KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: core\n"
+ANN, BOB = Person(1, "ann", bot=False), Person(2, "bob", bot=False)
+TOKEN = "x-access-token:ghs_1"
+
+
+async def at_once(work: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+    """Do work that blocks, at once."""
+    return work(*args, **named)
+
+
+def repository(number: int, name: str, **more: object) -> Repository:
+    whole = Repository(
+        id=RepositoryId(GITHUB, number),
+        full_name=name,
+        default_branch="main",
+        clone_url=f"https://github.com/{name}.git",
+        installation=number,
+        installed_at=AT,
+    )
+    return replace(whole, **more)  # type: ignore[arg-type] # fields of it
+
+
+BLUEPRINTS = repository(1, "acme/blueprints")
+CLUSTERS = repository(2, "acme/clusters")
+OTHERS = repository(3, "other/packages")
+
+
+@dataclass
+class _Forge:
+    readers: Mapping[str, Role]
+    tags: frozenset[str] = frozenset()
+
+    async def git_credentials(self) -> str:
+        return TOKEN
+
+    async def role(self, login: str, account: int) -> Role:
+        assert account
+        return self.readers.get(login, Role.NONE)
+
+    async def has_tag(self, name: str) -> bool:
+        return name in self.tags
+
+
+@dataclass
+class _Forges:
+    """A forge with some repositories, and who may read each."""
+
+    known: dict[RepositoryId, Repository]
+    readers: dict[RepositoryId, dict[str, Role]] = field(default_factory=dict)
+    tags: frozenset[str] = frozenset()
+
+    async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
+        if repository_id not in self.known:
+            raise ForgeMissingError("read a repository", "not found")
+        return self.known[repository_id]
+
+    def of(self, repository: Repository) -> _Forge:
+        return _Forge(self.readers.get(repository.id, {}), self.tags)
+
+
+@dataclass
+class _Elsewhere:
+    """Remembers what it was asked for."""
+
+    asked: list[tuple[GitReference, str]] = field(default_factory=list)
+
+    def fetch(self, wanted: GitReference, reader: str, allowed: Allowed) -> Came:
+        location = locate(wanted.repo)
+        assert location is not None
+        allowed(location)
+        self.asked.append((wanted, reader))
+        return Came({"Kptfile": Entry(KPTFILE)}, f"{wanted.directory}/v7", "e" * 40, "t" * 40)
+
+
+class Stage:
+    """Three repositories, of which ann may read two, and the way to fetch from them."""
+
+    def __init__(self) -> None:
+        self.remotes = {
+            each.clone_url: MemoryRemote(TOKEN) for each in (BLUEPRINTS, CLUSTERS, OTHERS)
+        }
+        self.forges = _Forges(
+            {each.id: each for each in (BLUEPRINTS, CLUSTERS, OTHERS)},
+            {BLUEPRINTS.id: {"ann": Role.READ}, CLUSTERS.id: {"ann": Role.WRITE}},
+        )
+        self.elsewhere = _Elsewhere()
+        self.files: dict[RepositoryId, dict[str, bytes]] = {}
+        self.clock = ManualClock()
+        self.store = MemoryStore(self.clock)
+        served = ServedUpstreams(
+            {GITHUB: cast(Forges, self.forges)},
+            MemoryMirrors(self.remotes, self.clock),
+            self.store.repositories,
+            self.clock,
+            at_once,
+        )
+        self.upstreams = AllUpstreams(served, self.elsewhere, at_once)
+
+    async def begin(self) -> "Stage":
+        for each in self.forges.known.values():
+            await self.store.repositories.adopt(each, AT, {})
+        for name in ("net/core", "net/edge"):
+            self.publish(BLUEPRINTS, name, 1)
+        return self
+
+    def commit(self, at: Repository, files: Mapping[str, bytes], branch: str = "main") -> str:
+        remote = self.remotes[at.clone_url]
+        ref = f"refs/heads/{branch}"
+        parents = [remote.refs[ref]] if ref in remote.refs else []
+        whole = self.files.setdefault(at.id, {})
+        whole |= files
+        remote.refs[ref] = remote.objects.commit(dict(whole), *parents)
+        self.clock.seconds += 1
+        return remote.refs[ref]
+
+    def publish(self, at: Repository, package: str, number: int, **more: bytes) -> str:
+        text = KPTFILE + f"# {package} {number}\n".encode()
+        commit = self.commit(at, {f"{package}/Kptfile": text, **more})
+        remote = self.remotes[at.clone_url]
+        remote.refs[f"refs/tags/{package}/v{number}"] = remote.objects.tag(package, commit)
+        return commit
+
+    async def get(
+        self,
+        text: str | GitRef,
+        caller: Person | None = ANN,
+        policy: Policy | None = None,
+        into: Repository = CLUSTERS,
+    ) -> FetchedUpstream:
+        reference = text if isinstance(text, GitRef) else parse(text)
+        return await self.upstreams.fetch(
+            reference, into=into, caller=caller, policy=policy or Policy()
+        )
+
+    async def refused(self, text: str, *args: object, **more: object) -> tuple[UpstreamFault, str]:
+        with pytest.raises(UpstreamError) as raised:
+            await self.get(text, *args, **more)  # type: ignore[arg-type]
+        return raised.value.fault, str(raised.value)
+
+
+@pytest.fixture
+async def stage() -> Stage:
+    return await Stage().begin()
+
+
+async def test_a_revision_comes_with_what_is_written_of_it(stage: Stage) -> None:
+    """Short-cut refused: the id of the tag in place of the commit behind it."""
+    commit = stage.publish(BLUEPRINTS, "net/core", 2)
+
+    found = await stage.get("acme/blueprints/net/core@v2")
+
+    assert found == FetchedUpstream(
+        files={"Kptfile": Entry(KPTFILE + b"# net/core 2\n")},
+        ref=GitRef(
+            repo="https://github.com/acme/blueprints", directory="/net/core", ref="net/core/v2"
+        ),
+        commit=commit,
+        tree=found.tree,
+        revision=2,
+        served=BLUEPRINTS.id,
+    )
+    assert found.lock == replace(found.ref, commit=commit)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "acme/blueprints//net/core@v1",
+        "Acme/Blueprints/net/core@v1",
+        "https://github.com/acme/blueprints//net/core@v1",
+        "git@github.com:acme/blueprints.git//net/core@net/core/v1",
+    ],
+)
+async def test_one_package_however_it_is_written(stage: Stage, text: str) -> None:
+    found = await stage.get(text)
+
+    assert (found.served, found.revision) == (BLUEPRINTS.id, 1)
+    assert stage.elsewhere.asked == []
+
+
+async def test_a_known_revision_takes_no_network(stage: Stage) -> None:
+    """Short-cut refused: a fetch each time, for what never changes."""
+    await stage.get("acme/blueprints/net/core@v1")
+    remote = stage.remotes[BLUEPRINTS.clone_url]
+    remote.failing = True
+
+    assert (await stage.get("acme/blueprints/net/core@v1")).revision == 1
+
+
+async def test_the_newest_revision_is_the_newest_now(stage: Stage) -> None:
+    """Short-cut refused: what the mirror knew of before."""
+    await stage.get("acme/blueprints/net/core@latest")
+    stage.publish(BLUEPRINTS, "net/core", 2)
+
+    assert (await stage.get("acme/blueprints/net/core")).revision == 2
+
+
+async def test_the_newest_is_none_that_the_ledger_is_against(stage: Stage) -> None:
+    """Short-cut refused: the highest number, withdrawn or not."""
+    ledger = b"version: 1\nrevisions: {v2: {state: deprecated, reason: broken}}\n"
+    stage.publish(BLUEPRINTS, "net/core", 2)
+    stage.commit(
+        BLUEPRINTS, {"net/core/Kptfile": KPTFILE, ".porchbot/ledger/net/core.yaml": ledger}
+    )
+
+    assert (await stage.get("acme/blueprints/net/core@latest")).revision == 1
+    assert (await stage.get("acme/blueprints/net/core@v2")).revision == 2
+
+
+async def test_a_branch_is_what_it_is_now(stage: Stage) -> None:
+    await stage.get("acme/blueprints/net/core@main")
+    stage.publish(BLUEPRINTS, "net/core", 2)
+
+    found = await stage.get("acme/blueprints/net/core@main")
+
+    assert (found.files["Kptfile"].data, found.ref.ref, found.revision) == (
+        KPTFILE + b"# net/core 2\n",
+        "main",
+        None,
+    )
+
+
+async def test_a_tag_that_is_no_release(stage: Stage) -> None:
+    remote = stage.remotes[BLUEPRINTS.clone_url]
+    remote.refs["refs/tags/v1.2.3"] = remote.refs["refs/heads/main"]
+    stage.forges.tags = frozenset({"v1.2.3"})
+
+    found = await stage.get("acme/blueprints/net/edge@v1.2.3")
+
+    assert (found.ref.ref, found.revision) == ("v1.2.3", None)
+
+
+async def test_a_lock_gives_its_commit(stage: Stage) -> None:
+    """Short-cut refused: its ref, which may be another commit by now."""
+    first = await stage.get("acme/blueprints/net/core@main")
+    stage.publish(BLUEPRINTS, "net/core", 2)
+
+    assert (await stage.get(first.lock)).files == first.files
+
+
+async def test_a_commit_of_a_strangers_fork_is_not_of_the_repository(stage: Stage) -> None:
+    """Short-cut refused: a mirror has it, so it must be one of theirs."""
+    await stage.get("acme/blueprints/net/core@v1")
+    remote = stage.remotes[BLUEPRINTS.clone_url]
+    evil = remote.objects.commit({"net/core/Kptfile": b"evil\n"})
+    remote.refs["refs/pull/9/head"] = evil
+    mirrors = stage.upstreams._served._mirrors
+    mirrors.of(BLUEPRINTS.id, BLUEPRINTS.clone_url).fetch_proposal(TOKEN, "refs/pull/9/head")  # type: ignore[arg-type]
+
+    assert await stage.refused(f"acme/blueprints//net/core@{evil}") == (
+        UpstreamFault.MISSING,
+        f"acme/blueprints//net/core has no commit {evil[:12]} any more: its branch was rewritten,"
+        " or is gone. Name a tag or branch that is there now.",
+    )
+
+
+async def test_what_somebody_may_not_read_is_not_there(stage: Stage) -> None:
+    """Short-cut refused: telling a stranger that a private repository exists."""
+    stage.publish(OTHERS, "secret/plan", 1)
+
+    hidden = await stage.refused("other/packages//secret/plan@v1")
+    gone = await stage.refused("other/nothing//secret/plan@v1")
+
+    assert hidden[0] is UpstreamFault.MISSING
+    assert hidden[1].replace("other/packages", "other/nothing") == gone[1]
+    stage.forges.readers[OTHERS.id] = {"ann": Role.READ}
+    assert (await stage.get("other/packages//secret/plan@v1")).revision == 1
+
+
+async def test_an_address_of_what_somebody_may_not_read_gives_what_the_public_gets(
+    stage: Stage,
+) -> None:
+    """Short-cut refused: the bot's own token, for whoever knows the address."""
+    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+
+    found = await stage.get("https://github.com/other/packages//secret/plan@v7", ANN, allows)
+
+    assert found.served is None
+    assert [wanted.repo for wanted, _ in stage.elsewhere.asked] == [
+        "https://github.com/other/packages"
+    ]
+
+
+async def test_without_a_person_a_repository_must_consent(stage: Stage) -> None:
+    """Short-cut refused: the bot may read it, so its variants may."""
+    said = await stage.refused("acme/blueprints//net/core@v1", None)
+    assert said == (
+        UpstreamFault.MISSING,
+        "acme/blueprints with the package net/core is not known here: porchbot does not serve it,"
+        " or whoever asks may not read it. Check the name, install porchbot there, or write the"
+        " address of the repository with // before the path; for a variant the repository lists"
+        " yours in `upstreams.share`.",
+    )
+
+    shares = b"version: 1\nupstreams: {share: ['acme/*']}\n"
+    stage.commit(BLUEPRINTS, {"net/core/Kptfile": KPTFILE, ".porchbot.yaml": shares})
+
+    assert (await stage.get("acme/blueprints//net/core@v1", None)).revision == 1
+
+
+async def test_what_is_public_needs_no_consent(stage: Stage) -> None:
+    stage.forges.known[BLUEPRINTS.id] = replace(BLUEPRINTS, public=True)
+
+    assert (await stage.get("acme/blueprints//net/core@v1", None)).revision == 1
+    assert (await stage.get("acme/blueprints//net/core@v1", BOB)).revision == 1
+
+
+async def test_the_configuration_decides_what_may_be_used(stage: Stage) -> None:
+    nothing = Policy(upstream_use=UpstreamUse(allow=()))
+
+    assert await stage.refused("acme/blueprints//net/core@v1", ANN, nothing) == (
+        UpstreamFault.NOT_ALLOWED,
+        "`upstreams` in .porchbot.yaml of the base branch does not allow"
+        " github.com/acme/blueprints. Add it to `upstreams.allow`, or take the package from one"
+        " that is allowed.",
+    )
+    assert (await stage.refused("https://git.corp/x//net/core@v1"))[0] is UpstreamFault.NOT_ALLOWED
+    assert stage.elsewhere.asked == []
+
+
+async def test_where_no_repository_is_named(stage: Stage) -> None:
+    """Short-cut refused: the first two words are a repository, whatever they are."""
+    default = Policy(upstream_use=UpstreamUse(default="acme/blueprints"))
+    stage.publish(CLUSTERS, "net/core", 4)
+
+    assert (await stage.get("net/core@latest")).revision == 4
+    assert (await stage.get("net/core@latest", ANN, default)).revision == 1
+
+
+async def test_a_name_that_is_anothers_by_now(stage: Stage) -> None:
+    """Short-cut refused: the name as it was when the repository was last reached."""
+    stage.forges.known[BLUEPRINTS.id] = replace(BLUEPRINTS, full_name="acme/renamed")
+
+    assert (await stage.refused("acme/blueprints//net/core@v1"))[0] is UpstreamFault.MISSING
+
+
+async def test_what_is_not_there(stage: Stage) -> None:
+    assert await stage.refused("acme/blueprints//net/core@v9") == (
+        UpstreamFault.MISSING,
+        "acme/blueprints//net/core has no tag, branch or commit 'v9'."
+        " Name one that is there; it may have been deleted or renamed.",
+    )
+    assert await stage.refused("acme/blueprints//net/cor@main") == (
+        UpstreamFault.MISSING,
+        "acme/blueprints has no folder 'net/cor' at main. Check the path of the package.",
+    )
+    assert (await stage.refused("acme/blueprints//net/cor@latest"))[1] == (
+        "acme/blueprints//net/cor has no revision that is published and may be used."
+        " Name a tag, branch or commit after the @."
+    )
+
+
+async def test_elsewhere_is_told_for_whom(stage: Stage) -> None:
+    allows = Policy(upstream_use=UpstreamUse(allow=("git.corp/*",)))
+
+    found = await stage.get("https://git.corp/x//net/core@v7", ANN, allows)
+
+    assert stage.elsewhere.asked == [
+        (GitReference("https://git.corp/x", "net/core", "v7"), "acme/clusters")
+    ]
+    assert (found.revision, found.ref.ref, found.lock.commit) == (7, "net/core/v7", "e" * 40)
+
+
+def test_a_reference_is_told_as_it_is_written() -> None:
+    assert str(RevisionReference("acme/x", "", "v1")) == "acme/x@v1"
+    assert str(RevisionReference("acme/x", "net", "v1")) == "acme/x//net@v1"
