@@ -123,9 +123,7 @@ class TreeReader(ABC):
         Raises:
             PackageError: There is more than the limits allow.
         """
-        listed = sorted(self._walk(tree, "", limits.files + 1))
-        if len(listed) > limits.files:
-            raise self._too_much(Place(), sizes.many_files(limits.files))
+        listed = self._listed(tree, limits)
         blobs = {path: sha for path, sha, mode in listed if mode != _SUBMODULE}
         times, total = Counter(blobs.values()), 0
         parsed = {sha: path for path, sha in blobs.items() if is_resource_file(path)}
@@ -150,10 +148,13 @@ class TreeReader(ABC):
         Raises:
             PackageError: There are more than the limits allow.
         """
-        listed = self._walk(tree, "", limits.files + 1)
+        return [sha for _, sha, mode in self._listed(tree, limits) if mode != _SUBMODULE]
+
+    def _listed(self, tree: str, limits: PackageLimits) -> list[tuple[str, str, int]]:
+        listed = sorted(self._walk(tree, "", limits.files + 1))
         if len(listed) > limits.files:
             raise self._too_much(Place(), sizes.many_files(limits.files))
-        return [sha for _, sha, mode in listed if mode != _SUBMODULE]
+        return listed
 
     def count(self, tree: str) -> int:
         """How many files a tree holds, up to as many as a package may have; 0 if it is too deep."""

@@ -3,7 +3,7 @@
 Rules:
 
 1. What a ref means is asked each time; a commit's id means the same for ever, and what was fetched
-   by it is not fetched again.
+   by it is not fetched again. A branch or tag must hold it.
 2. One ref is fetched, one commit deep, without the files; then the files of the one folder. A
    server that cannot do that gives all files of the commit, within the same bounds.
 3. Each fetch has a new repository, which becomes part of the cache once it is complete.
@@ -47,6 +47,8 @@ MOST_KEPT = 2 * 1024**3
 
 _PLAIN = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 _WANTED = "refs/porchbot/wanted"
+_HELD = "refs/porchbot/held"
+_ALL_TAGS = f"+{names.TAGS}/*:{_HELD}/t/*"
 _REMOTE = "upstream"
 _MISSING = re.compile(
     r"couldn't find remote ref|not our ref|no such remote ref|unadvertised object"
@@ -156,6 +158,8 @@ class Elsewhere:
         place = f"{door.url}//{wanted.directory}".rstrip("/")
         call = _Calls(door, new, Bounds(ends, self._most_fetched), place)
         call.git("init", "--quiet", "--bare", ".")
+        if is_commit(wanted.ref) and not call.holds(wanted.ref):
+            raise UpstreamError(UpstreamFault.MISSING, *texts.no_commit(wanted.ref, call.place))
         name, sha = self._found(call, wanted)
         kept = self._kept(wanted, sha, reader)
         if not kept.is_dir():
@@ -263,6 +267,25 @@ class _Calls:
         if done.status:
             raise self.failed(done, "")
         return advertised(done.output)
+
+    def holds(self, commit: str) -> bool:
+        """Whether a branch or tag holds a commit: forges give those of anybody's fork as well."""
+        done = self.git("ls-remote", "--quiet", "--heads", "--tags", "--", self._door.url)
+        if done.status:
+            raise self.failed(done, "")
+        if any(sha == commit for sha, _ in advertised(done.output)):
+            return True
+        inner = self._folder / "history"  # apart: commits without trees are not fetched again
+        inner.mkdir()
+        history = _Calls(self._door, inner, self._bounds, self.place)
+        history.git("init", "--quiet", "--bare", ".")
+        done = history.fetch("--filter=tree:0", f"+{names.HEADS}/*:{_HELD}/h/*", _ALL_TAGS)
+        if done.status:
+            raise self.failed(done, "")
+        (inner / "config").write_text(_PLAIN)
+        held = history.git("for-each-ref", "--count=1", f"--contains={commit}", _HELD)
+        shutil.rmtree(inner, ignore_errors=True)
+        return held.status == 0 and bool(held.output)
 
     def fetch(self, *arguments: str, text: str = "") -> Done:
         options = [each for each in arguments if each.startswith("--")]

@@ -119,6 +119,7 @@ _ASKS = {
     "bot/forges/github/forge.py": "nobody's role, where the forge knows no such collaborator",
     "bot/forges/github/people.py": "reads the forge's answer",
     "bot/forges/gitlab/people.py": "reads the forge's answer",
+    "bot/upstream/served.py": "who may read another repository, whose rules are its own",
     "lifecycle/access.py": "the sources",
     "lifecycle/approvals.py": "whose request for changes blocks: write access, as at the forge",
     "lifecycle/commands/handlers/hold.py": "whether all holds end, or one's own",

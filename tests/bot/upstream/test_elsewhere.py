@@ -142,6 +142,21 @@ def test_a_commit_that_no_branch_has_any_more(remote: Remote, tmp_path: Path) ->
     )
 
 
+def test_a_commit_of_a_strangers_fork(remote: Remote, tmp_path: Path) -> None:
+    """Short-cut refused: forges give a commit of any fork under the name of what was forked."""
+    base = remote.refs()["refs/heads/main"]
+    evil = remote.commit({"net/core/Kptfile": b"evil\n"}, base, ref="refs/pull/9/head")
+    remote.commit({**FILES, "x": b"1"}, base, ref="refs/heads/main")
+    remote.git("config", "uploadpack.allowFilter", "true")
+
+    assert get(remote, tmp_path, base).commit == base
+    assert refused(lambda: get(remote, tmp_path, evil)) == (
+        UpstreamFault.MISSING,
+        f"{remote.url}//net/core has no commit {evil[:12]} any more: its branch was rewritten, or"
+        " is gone. Name a tag or branch that is there now.",
+    )
+
+
 def test_a_ref_that_is_not_there(remote: Remote, tmp_path: Path) -> None:
     assert refused(lambda: get(remote, tmp_path, "v2")) == (
         UpstreamFault.MISSING,

@@ -1,0 +1,156 @@
+"""What of the network is reached, and what the operator says of it."""
+
+from collections.abc import Sequence
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from bot.reach import Credential, Reach, is_public, read_credentials, read_private
+from bot.upstream.doors import Door, Doors
+from bot.upstream.elsewhere import Elsewhere
+from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.locations import Location
+from lifecycle.upstreams.references import GitReference
+from tests.bot.git.server import serve
+
+READER = "acme/clusters"
+
+
+def anything(_: Location) -> None:
+    """Every repository may be used."""
+
+
+@pytest.mark.parametrize("address", ["140.82.121.4", "2606:50c0:8000::153", "8.8.8.8"])
+def test_which_addresses_are_public(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "0.0.0.0",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "fe80::1%eth0",
+        "fd00:ec2::254",
+        "ff02::1",
+        "::ffff:169.254.169.254",
+        "64:ff9b::a9fe:a9fe",
+        "2002:a9fe:a9fe::1",
+        "2001:db8::1",
+    ],
+)
+def test_which_addresses_are_not(address: str) -> None:
+    """Short-cut refused: only 10.x and 192.168.x, or only as they are written first."""
+    assert not is_public(address)
+
+
+def test_a_name_with_one_private_address_is_refused() -> None:
+    """Short-cut refused: the first address is judged, and the second one used."""
+    with pytest.raises(UpstreamError, match=r"git\.corp is not in the public network"):
+        Reach().addresses("git.corp", 443, lambda *_: ["140.82.121.4", "10.0.0.1"])
+
+
+def test_what_the_operator_names_is_reached() -> None:
+    networks, hosts = read_private("10.1.0.0/16, Git.Corp, fd00::/8")
+    reach = Reach(networks=networks, hosts=hosts)
+
+    assert reach.addresses("x", 443, lambda *_: ["10.1.2.3"]) == ("10.1.2.3",)
+    assert reach.addresses("git.corp", 443, lambda *_: ["10.9.9.9"]) == ("10.9.9.9",)
+    with pytest.raises(UpstreamError, match="x is not in the public network"):
+        reach.addresses("x", 443, lambda *_: ["10.2.0.1"])
+
+
+@pytest.mark.parametrize("text", ["10.1.0.1/16", "git/corp", "300.1.1.1"])
+def test_what_is_no_network(text: str) -> None:
+    with pytest.raises(ValueError, match=r"network|host|IPv4"):
+        read_private(text)
+
+
+def test_credentials_are_read_as_git_stores_them() -> None:
+    text = "# for the platform\n\nhttps://bot:s%40crt@Git.Corp:8443/Platform/x.git acme/* other/x\n"
+
+    assert read_credentials(text) == (
+        Credential("git.corp:8443", "platform/x", "bot:s@crt", ("acme/*", "other/x")),
+    )
+    with pytest.raises(ValueError, match=r"^line 1 is no address with a user and a password$"):
+        read_credentials("https://git.corp/secret-path")
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "reader", "expected"),
+    [
+        ("git.corp", "platform/x", READER, "bot:s"),
+        ("git.corp", "platform", READER, "bot:s"),
+        ("git.corp", "platform-2", READER, ""),
+        ("git.corp.evil.example", "platform", READER, ""),
+        ("git.corp:8443", "platform", READER, ""),
+        ("git.corp", "platform", "evil/acme/x", ""),
+    ],
+)
+def test_credentials_go_where_they_belong(host: str, path: str, reader: str, expected: str) -> None:
+    reach = Reach(credentials=(Credential("git.corp", "platform", "bot:s", ("acme/*",)),))
+
+    assert reach.credentials_for(host, path, reader) == expected
+
+
+def opened(repo: str, reach: Reach, addresses: Sequence[str]) -> Door:
+    return Doors(reach, resolve=lambda *_: addresses).open(repo, READER, anything)
+
+
+def test_http_only_to_what_was_named() -> None:
+    """Short-cut refused: http is as good as https, for whoever sits between."""
+    with pytest.raises(UpstreamError, match="would be asked by http, without TLS"):
+        opened("http://git.example/x", Reach(), ["140.82.121.4"])
+
+
+def test_ssh_only_with_known_hosts(tmp_path: Path) -> None:
+    """Short-cut refused: whichever key a host shows the first time."""
+    with pytest.raises(UpstreamError, match="cannot be asked by ssh: no keys of hosts are known"):
+        opened("git@git.example:acme/x", Reach(), ["140.82.121.4"])
+
+    known = tmp_path / "known_hosts"
+    door = opened("git@git.example:acme/x.git", Reach(known_hosts=known), ["140.82.121.4"])
+
+    assert door.url == "ssh://git@git.example/acme/x.git"
+    for option in (
+        "StrictHostKeyChecking=yes",
+        f"UserKnownHostsFile={known}",
+        "GlobalKnownHostsFile=/dev/null",
+        "HostKeyAlias=git.example",
+        "HostName=140.82.121.4",
+        "IdentityAgent=none",
+        "ProxyCommand=none",
+        "BatchMode=yes",
+    ):
+        assert f"-o{option}" in door.ssh
+    assert door.environment(tmp_path)["GIT_SSH_COMMAND"] == door.ssh
+
+
+def test_a_name_that_means_two_things(tmp_path: Path) -> None:
+    """Short-cut refused: the name is looked up again by git, and means another host by then."""
+    with serve(tmp_path / "remote") as remote:
+        port = remote.url.split(":")[2].partition("/")[0]
+        reach = Reach(
+            networks=(ip_network("127.0.0.0/8"),),
+            credentials=(Credential(f"rebinds.invalid:{port}", "", "anybody:ghs_the_token"),),
+        )
+        commit = remote.commit({"net/Kptfile": b"x\n"}, ref="refs/heads/main")
+        url = f"http://rebinds.invalid:{port}/remote"
+        doors = Doors(reach, resolve=lambda *_: ["127.0.0.1"])
+        came = Elsewhere(tmp_path / "kept", doors).fetch(
+            GitReference(url, "net", "main"), READER, anything
+        )
+
+    assert came.commit == commit
