@@ -123,7 +123,7 @@ class TreeReader(ABC):
         Raises:
             PackageError: There is more than the limits allow.
         """
-        listed = self._listed(tree, limits)
+        listed = self._bounded(tree, limits)
         blobs = {path: sha for path, sha, mode in listed if mode != _SUBMODULE}
         times, total = Counter(blobs.values()), 0
         parsed = {sha: path for path, sha in blobs.items() if is_resource_file(path)}
@@ -148,9 +148,9 @@ class TreeReader(ABC):
         Raises:
             PackageError: There are more than the limits allow.
         """
-        return [sha for _, sha, mode in self._listed(tree, limits) if mode != _SUBMODULE]
+        return [sha for _, sha, mode in self._bounded(tree, limits) if mode != _SUBMODULE]
 
-    def _listed(self, tree: str, limits: PackageLimits) -> list[tuple[str, str, int]]:
+    def _bounded(self, tree: str, limits: PackageLimits) -> list[tuple[str, str, int]]:
         listed = sorted(self._walk(tree, "", limits.files + 1))
         if len(listed) > limits.files:
             raise self._too_much(Place(), sizes.many_files(limits.files))
