@@ -30,6 +30,7 @@ from cadlib.errors import Place
 from cadlib.forms import Form, FormError, Strict, wrong
 from cadlib.images import is_image
 from cadlib.kptfile import values
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.render.functions import config_problem
 from cadlib.yaml import FieldPath
 from lifecycle import names, policy
@@ -322,10 +323,15 @@ class Upstreams(Strict):
     """Repositories whose variants get packages from this one, such as `acme/*`, though more people
     may read them than this one. A public repository needs none."""
 
+    conflicts: Literal["upstream", "local", "fail"] = "upstream"
+    """Which side an upgrade takes where both changed the same; `fail`: it is refused. Each conflict
+    is told, and `/resolve` decides it otherwise."""
+
     def use(self) -> UpstreamUse:
         """As the lifecycle knows it."""
         allow = None if self.allow is None else tuple(self.allow)
-        return UpstreamUse(self.default or "", allow, tuple(self.share))
+        conflicts = ConflictPolicy(self.conflicts)
+        return UpstreamUse(self.default or "", allow, tuple(self.share), conflicts)
 
 
 class Commands(Strict):

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from cadlib.errors import Place
 from cadlib.kptfile.values import Selector
+from cadlib.merge.conflicts import ConflictPolicy
 from lifecycle.access import (
     APPROVING,
     AccessAction,
@@ -230,11 +231,13 @@ class UpstreamUse:
             repositories that the bot serves.
         share: Full names of repositories, or beginnings of them with a `*`, that get packages from
             here without a person who may read both.
+        conflicts: Which side an upgrade takes where both changed the same.
     """
 
     default: str = ""
     allow: tuple[str, ...] | None = None
     share: tuple[str, ...] = ()
+    conflicts: ConflictPolicy = ConflictPolicy.UPSTREAM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from cadlib.update.upstream import Fetch, Fetched
 from lifecycle import names
 from lifecycle.access import Person
 from lifecycle.facts.drafts import DraftKind, DraftRequest
-from lifecycle.messages import drafts as texts
+from lifecycle.messages import making as texts
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.upstreams import references

@@ -12,9 +12,10 @@ from bot.config import LEDGER, package_ledger
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import History, Scope, Signature
 from bot.look import rules
-from bot.look.drafted_from import DraftUpstreams
+from bot.look.drafted_from import DraftUpstreams, Origin
 from bot.look.fetching import Fetcher
 from bot.look.reader import MirrorReader
+from bot.look.upgrades import as_fetched
 from bot.render.port import DraftSides, Renderer
 from bot.store.port import LookProposals
 from bot.upstream.port import Upstreams
@@ -26,9 +27,10 @@ from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.upgrades import Upgrades
 from lifecycle.facts.whole import Whole
 from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, held, written
-from lifecycle.messages import drafts as texts
+from lifecycle.messages import making as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, Root
 
@@ -132,7 +134,9 @@ class Drafts:
         policy = whole.policy if isinstance(whole.policy, Policy) else Policy()
         elsewhere = DraftUpstreams(self._upstreams, self._repository, caller, policy)
         try:
-            return await self._made(reader, policy, elsewhere, state, base, since)
+            return await self._made(
+                reader, policy, elsewhere, proposal.upgrades, state, base, since
+            )
         except PackageError as error:
             return _failed(state, texts.problem(error))
 
@@ -163,6 +167,7 @@ class Drafts:
         reader: MirrorReader,
         policy: Policy,
         elsewhere: DraftUpstreams,
+        upgrades: Upgrades,
         state: DraftState,
         base: Sha,
         since: float,
@@ -182,12 +187,18 @@ class Drafts:
                 return _failed(state, texts.no_revision(request.package, request.revision))
         here = await self._offload(git.tree, state.start, request.package)
         origin = await elsewhere.origin(git, state.start, request)
+        if request.kind is DraftKind.RESOLVE:
+            asked = upgrades.conflicts[request.revision - 1]
+            inside = asked.upgrade.conflicts.index(asked.conflict) + 1
+            request = replace(request, revision=inside, strategy=asked.upgrade.strategy)
+            revision, origin = asked.upgrade.before, Origin(upstream=as_fetched(asked.upgrade))
         sides = DraftSides(
             here=here,
             revision=revision,
             upstream=origin.upstream,
             ref=origin.ref,
             context=request.package if policy.deployment else None,
+            conflicts=policy.upstream_use.conflicts,
             allow=policy.allow,
         )
         made = await self._renderer.drafted(git, request, sides, elsewhere.fetch)

@@ -22,6 +22,7 @@ from bot.look.reader import Basis, MirrorReader
 from bot.look.revisions import Revisions
 from bot.look.states import HeadBranch, HeadState, PullState
 from bot.look.timed_rules import timed_now
+from bot.look.upgrades import UpgradeReader
 from bot.render.port import Renderer
 from bot.store.hints import Press
 from bot.store.port import Index
@@ -122,6 +123,7 @@ class ProposalReader:
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._gains = Gains(renderer, offload)
         self._revisions = Revisions(forge, fetcher, store.proposals, offload)
+        self._upgrades = UpgradeReader(repository, renderer, offload, upstreams)
         self._drafts = Drafts(
             repository, forge, fetcher, renderer, store.proposals, offload, upstreams
         )
@@ -231,6 +233,7 @@ class ProposalReader:
             askers = answers.deleting(proposal, memory.read(proposal))
             states = elsewhere.states(self._users, self._repository, found_here, askers)
             proposal = replace(proposal, revisions=await states)
+        proposal = await self._upgrades.read(reader, proposal)
         same = pull.head_repository == self._repository.id.number
         proposal = await self.drafted(reader, proposal, pull.head_ref, look.since, same=same)
         if not proposal.place.closed and any(v.blocking for v in verdicts):

@@ -23,6 +23,7 @@ def draft_inputs(trees: TreeFiles, sides: DraftSides, limits: PackageLimits) -> 
         upstream=sides.upstream,
         ref=sides.ref,
         context=sides.context,
+        conflicts=sides.conflicts,
         allow=sides.allow,
         limits=limits,
     )

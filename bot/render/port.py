@@ -12,6 +12,7 @@ from typing import Protocol
 from cadlib.diff.changes import Change
 from cadlib.kptfile.reader import GitRef
 from cadlib.limits import PackageLimits
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.package.files import Files
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle.facts.drafts import DraftRequest
@@ -49,7 +50,8 @@ class DraftSides:
 
     Attributes:
         here: Tree id of the folder as it is; "" where there is none.
-        revision: Of `edit`, the tree id of the package as it was published.
+        revision: Of `edit` and `rollback`, the tree id of the package as it was published; of
+            `resolve`, as it was before the upgrade.
         upstream: As in `DraftInputs`, and the others too.
     """
 
@@ -58,6 +60,7 @@ class DraftSides:
     upstream: GitRef | None = None
     ref: str = ""
     context: str | None = None
+    conflicts: ConflictPolicy = ConflictPolicy.UPSTREAM
     allow: tuple[tuple[str, ...], ...] = ()
 
 

@@ -227,6 +227,29 @@ class Onto:
 
 
 @dataclass(frozen=True, slots=True)
+class Number:
+    """A number from 1 to 999; there has to be one.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "<n>"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the first word."""
+        word, _, rest = text.partition(" ")
+        if not re.fullmatch(r"[1-9][0-9]{0,2}", word, re.ASCII):
+            return WrongArgument(texts.missing("number"))
+        return TakenArgument(int(word), rest.strip(BLANKS))
+
+
+@dataclass(frozen=True, slots=True)
 class FieldValue:
     """A field or setter of a resource, and a value for it.
 

@@ -17,7 +17,7 @@ from cadlib.images import base_name_and_tag
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.yaml import FieldPath, Value
-from lifecycle.messages import drafts as texts
+from lifecycle.messages import making as texts
 
 SETTERS = "apply-setters"
 
@@ -171,7 +171,7 @@ def _position(value: list[Value], step: str | int) -> int | None:
 def _changed(value: Value, path: FieldPath, text: str, file: str) -> Value:
     """A value with one field changed, or put where there was none."""
     if not path:
-        return _value(value, text, file)
+        return value_of(value, text, file)
     step, rest = path[0], path[1:]
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
         return [*value[:step], _changed(value[step], rest, text, file), *value[step + 1 :]]
@@ -183,7 +183,7 @@ def _changed(value: Value, path: FieldPath, text: str, file: str) -> Value:
 
 def _new(path: FieldPath, text: str, file: str) -> Value:
     """A field that is not there yet, with what is around it."""
-    new = _value(None, text, file)
+    new = value_of(None, text, file)
     for step in reversed(path):
         if not isinstance(step, str) or "=" in step:
             raise texts.no_field(file)
@@ -191,8 +191,17 @@ def _new(path: FieldPath, text: str, file: str) -> Value:
     return new
 
 
-def _value(old: Value, text: str, file: str) -> Value:
-    """A text as YAML reads it; what was a text stays one."""
+def value_of(old: Value, text: str, file: str) -> Value:
+    """Return a text as YAML reads it; what was a text stays one.
+
+    Args:
+        old: What stands there.
+        text: As somebody wrote it.
+        file: For messages.
+
+    Raises:
+        PackageError: It is no YAML, or no value in place of a mapping or list.
+    """
     try:
         documents = yaml.read(text.encode(), path=file).documents
     except PackageError as error:

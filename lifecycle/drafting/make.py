@@ -19,12 +19,13 @@ from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.render.evaluate import evaluate
 from cadlib.render.functions import Options, from_texts
 from cadlib.update import get, init
-from cadlib.update.packages import update
+from cadlib.update.packages import Updated, update
 from cadlib.update.upstream import STRATEGIES, Fetch, Fetched, ProgressMessage, read_kptfile
 from lifecycle.drafting.fields import set_value
+from lifecycle.drafting.resolving import resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.update import MOST_CONFLICTS, MergedPackage, UpdateConflict
-from lifecycle.messages import drafts as texts
+from lifecycle.messages import making as texts
 
 T = TypeVar("T")
 
@@ -42,6 +43,7 @@ class DraftInputs:
         ref: Of `UPGRADE`, the ref to go to; "" for the one that the Kptfile names.
         context: Path of the package where its context file is to tell it, as in a repository that
             is deployed from; None where it has none.
+        conflicts: Of `UPGRADE` and `REBASE`, which side counts where both changed the same.
         allow: Which functions may run, as in a policy.
         limits: For packages.
     """
@@ -51,6 +53,7 @@ class DraftInputs:
     upstream: GitRef | None = None
     ref: str = ""
     context: str | None = None
+    conflicts: ConflictPolicy = ConflictPolicy.UPSTREAM
     allow: tuple[tuple[str, ...], ...] = ()
     limits: PackageLimits = DEFAULT
 
@@ -91,6 +94,8 @@ def _make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
             return _differing(here, inputs.revision or here)
         case DraftKind.RESUME:
             return MergedPackage()
+        case DraftKind.RESOLVE:
+            return (yield from _resolved(request, inputs, name))
         case DraftKind.UPGRADE | DraftKind.REBASE:
             return (yield from _updated(request, inputs, name))
         case DraftKind.EVAL:
@@ -145,7 +150,31 @@ def _cloned(
 
 def _updated(request: DraftRequest, inputs: DraftInputs, name: str) -> DraftSteps:
     """Merge what the upstream is now, or another one, into the package."""
-    here = inputs.here
+    local, came = yield from _merged(request, inputs, inputs.here, name)
+    if came.conflicts and inputs.conflicts is ConflictPolicy.FAIL:
+        raise texts.conflicting([str(each) for each in came.conflicts])
+    after: dict[str, Entry] = {}
+    for path, entry in {**local, **came.changes}.items():
+        if entry is not None:
+            after[path] = entry
+    found = _differing(inputs.here, after)
+    conflicts = tuple(conflict(request.package, each) for each in came.conflicts[:MOST_CONFLICTS])
+    return replace(found, conflicts=conflicts, more=max(0, len(came.conflicts) - MOST_CONFLICTS))
+
+
+def _resolved(request: DraftRequest, inputs: DraftInputs, name: str) -> DraftSteps:
+    """Do the upgrade again, for the values of both sides, and take another one."""
+    _, came = yield from _merged(request, inputs, inputs.revision, name)
+    number = request.revision - 1
+    return MergedPackage(
+        files=resolve(inputs.here, inputs.revision, came.conflicts, number, request.value)
+    )
+
+
+def _merged(
+    request: DraftRequest, inputs: DraftInputs, here: Files, name: str
+) -> Generator[Fetch | FunctionCall, Fetched | CallOutcome, tuple[Files, Updated]]:
+    """The package with its upstream as it is to be, and what the update comes to."""
     kptfile = read_kptfile(here)
     if kptfile is None or kptfile.upstream is None or kptfile.upstream_lock is None:
         raise texts.not_cloned()
@@ -160,17 +189,10 @@ def _updated(request: DraftRequest, inputs: DraftInputs, name: str) -> DraftStep
         name=name,
         ref=inputs.ref,
         strategy=strategy,
-        policy=ConflictPolicy.UPSTREAM,
+        policy=inputs.conflicts,
         limits=inputs.limits,
     )
-    came = yield from _fetching(steps)
-    after: dict[str, Entry] = {}
-    for path, entry in {**local, **came.changes}.items():
-        if entry is not None:
-            after[path] = entry
-    found = _differing(here, after)
-    conflicts = tuple(conflict(request.package, each) for each in came.conflicts[:MOST_CONFLICTS])
-    return replace(found, conflicts=conflicts, more=max(0, len(came.conflicts) - MOST_CONFLICTS))
+    return local, (yield from _fetching(steps))
 
 
 def conflict(package: str, found: Conflict) -> UpdateConflict:

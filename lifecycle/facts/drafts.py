@@ -30,13 +30,17 @@ class DraftKind(StrEnum):
     """Run one function, as `kpt fn eval` does."""
     SET = "set"
     """Change one field, or one setter."""
+    RESOLVE = "resolve"
+    """Decide one conflict of an upgrade."""
     ROLLBACK = "rollback"
     """Bring back what a revision was, and hold the package there."""
     RESUME = "resume"
     """End the hold after a rollback."""
 
 
-ON_DRAFT = frozenset({DraftKind.UPGRADE, DraftKind.REBASE, DraftKind.EVAL, DraftKind.SET})
+ON_DRAFT = frozenset(
+    {DraftKind.UPGRADE, DraftKind.REBASE, DraftKind.EVAL, DraftKind.SET, DraftKind.RESOLVE}
+)
 """What changes the draft that it is asked for in, if that touches the package."""
 
 
@@ -47,15 +51,15 @@ class DraftRequest:
     Attributes:
         kind: What is to be done.
         package: Path of the package; "" for one at the root.
-        revision: Of `EDIT` and `ROLLBACK`, the revision to begin from, and of `UPGRADE`, the one to
-            go to; 0 for the newest.
+        revision: Of `RESOLVE`, the number of the conflict; of `EDIT` and `ROLLBACK`, the revision
+            to begin from; of `UPGRADE`, the one to go to, 0 for the newest.
         upstream: Of `CLONE` and `REBASE`, the upstream as somebody wrote it.
         strategy: Of `CLONE` and `UPGRADE`, how to merge; "" for what the Kptfile says.
         function: Of `EVAL`, the image.
         config: Of `EVAL`, keys and values of its configuration.
         resource: Of `SET`, "Kind/name" of the resource; "" for any.
         field: Of `SET`, the path of the field, or the name of a setter.
-        value: Of `SET`, what it is to be, as written.
+        value: Of `SET` and `RESOLVE`, what it is to be, as written.
         reason: Of `ROLLBACK` and `RESUME`, why, as written.
         ready: The pull request is to be proposed at once, and no draft.
         on_draft: It changes the branch on whose pull request it is asked for.

@@ -13,6 +13,7 @@ from lifecycle.facts.effects import RulesEffect
 from lifecycle.facts.merging import Merging
 from lifecycle.facts.packages import Content, ReleaseNotes
 from lifecycle.facts.update import Update
+from lifecycle.facts.upgrades import Upgrades
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.facts.whole import Whole
 from lifecycle.ledger import PackageState, RevisionState
@@ -164,6 +165,7 @@ class Proposal:
         removed: Packages that it removes, and somebody wants removed with their revisions.
         revisions: Revisions that somebody wants withdrawn or deprecated, by package and number.
         drafts: Drafts that somebody with the right asks for, as far as they were worked out.
+        upgrades: Where it brought packages to other versions of their upstreams.
         releases: Of its tags of which no release was seen yet, where releases are asked for.
         whole: The repository; told only where somebody asks for something that is about it.
     """
@@ -182,6 +184,7 @@ class Proposal:
     removed: Mapping[str, PackageState] = field(default_factory=dict)
     revisions: Mapping[tuple[str, int], RevisionState] = field(default_factory=dict)
     drafts: Mapping[DraftRequest, DraftState] = field(default_factory=dict)
+    upgrades: Upgrades = field(default_factory=Upgrades)
     releases: tuple[ReleaseNotes, ...] = ()
     whole: Whole | None = None
 

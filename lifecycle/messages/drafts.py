@@ -1,13 +1,10 @@
 """Texts of `/init`, `/clone`, `/edit`, `/upgrade`, `/rebase onto`, `/eval` and `/set`.
 
-What is wrong with a request is a `PackageError` where files are made, and an answer after that.
+What is wrong with a request itself stands in `making`.
 """
 
 from collections.abc import Sequence
 
-from cadlib.errors import PackageError, Place
-from cadlib.package.files import KPTFILE
-from cadlib.render.calls import Step
 from lifecycle.facts.drafts import DraftKind, DraftState, token_line
 from lifecycle.facts.update import UpdateConflict
 from lifecycle.ledger import ProposedState
@@ -30,140 +27,13 @@ _SHOWN = 10
 """Places that an answer lists."""
 
 
-# --- what is wrong with a request -----------------------------------------------------------------
-
-
-def problem(error: PackageError) -> str:
-    """What is wrong with a package, as a sentence with what to do, without its full stop."""
-    where = "" if error.place == Place() else f"{error.place}: "
-    return f"{where}{error.problem}. {error.fix}"
-
-
-def there_already() -> PackageError:
-    """A package is there already."""
-    return PackageError(
-        Place(KPTFILE), "there is a package in this folder already", "Name another folder"
-    )
-
-
-def no_upstream(address: str) -> PackageError:
-    """The upstream could not be read."""
-    return PackageError(
-        Place(), f"the upstream {address} could not be read", "Check its address, and comment again"
-    )
-
-
-def no_package(package: str) -> PackageError:
-    """There is no package."""
-    return PackageError(
-        Place(f"{package}/{KPTFILE}".lstrip("/")),
-        "there is no package in this folder",
-        "Check its path",
-    )
-
-
-def not_cloned() -> PackageError:
-    """The package has no upstream."""
-    return PackageError(
-        Place(KPTFILE, field="upstream"),
-        "the package has no upstream, or none that was ever fetched",
-        "Clone a package with `/clone`, or write `upstream` and `upstreamLock` into the Kptfile",
-    )
-
-
-def unknown_strategy(given: str, known: Sequence[str]) -> PackageError:
-    """There is no such strategy."""
-    return PackageError(
-        Place(), f'there is no update strategy "{given}"', f"Use one of: {', '.join(known)}"
-    )
-
-
-def function_failed(image: str, steps: Sequence[Step]) -> PackageError:
-    """A function failed, and said why."""
-    said = [str(each.get("message", "")) for step in steps for each in step.said]
-    why = "; ".join(one for one in said if one) or "it gave no reason"
-    return PackageError(
-        Place(), f"{image} failed: {why[:300]}", "Check the function and its configuration"
-    )
-
-
-def not_run(reason: str) -> PackageError:
-    """A function cannot be run now."""
-    return PackageError(
-        Place(), f"the function cannot be run now: {reason[:300]}", "Comment again later"
-    )
-
-
-def no_place(field: str, resource: str) -> PackageError:
-    """No field and no setter of that name."""
-    where = f"no resource {resource}" if resource else f"no setter and no field {field}"
-    return PackageError(
-        Place(),
-        f"the package has {where}",
-        "Check the spelling, or name the resource: /set Kind/name path=value",
-    )
-
-
-def several_places(field: str, places: Sequence[str]) -> PackageError:
-    """Several places fit."""
-    more = f", and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-    return PackageError(
-        Place(),
-        f"{field} stands in {len(places)} places: {', '.join(places[:_SHOWN])}{more}",
-        "Name the resource: /set Kind/name path=value",
-    )
-
-
-def no_scalar(file: str) -> PackageError:
-    """The field holds more than one value."""
-    return PackageError(
-        Place(file), "the field holds a mapping or a list", "Name a field inside it"
-    )
-
-
-def no_field(file: str) -> PackageError:
-    """Nothing can stand at that path."""
-    return PackageError(
-        Place(file), "the path leads through a value that has no such part", "Check the path"
-    )
-
-
-def no_value(file: str, why: str) -> PackageError:
-    """The value is no YAML."""
-    return PackageError(Place(file), f"the value cannot be read: {why}", "Put it in quotes")
-
-
-def held(package: str, revision: int, reason: str) -> str:
-    """The package is held after a rollback."""
-    shown = one_line(package) or "the root package"
+def no_such_conflict(count: int) -> str:
+    """The answer where there is no conflict of that number."""
+    there = f"{number(count, 'conflict')} here" if count else "no conflicts of upgrades here"
     return (
-        f"{shown} is held at v{revision} since a rollback ({one_line(reason)})."
-        f" End that first with /resume {one_line(package) or '.'}"
+        f"{_refused('resolve')}: there are {there}. Read the numbers in the summary, and comment"
+        " again."
     )
-
-
-def withdrawn(package: str, revision: int, reason: str) -> str:
-    """The revision to go back to was withdrawn."""
-    shown = one_line(package) or "the root package"
-    return f"{shown} v{revision} was withdrawn ({one_line(reason)}). Name another revision"
-
-
-def not_held(package: str) -> str:
-    """The package is not held."""
-    shown = one_line(package) or "the root package"
-    return f"{shown} is not held at any revision. Nothing keeps it from being upgraded"
-
-
-def ledger_broken(path: str) -> str:
-    """The ledger cannot be read, or has no place for the entry."""
-    return f"{path} cannot be read, or has no place for the entry. Fix it in a pull request"
-
-
-NO_REASON = "no reason given"
-"""Stands in the ledger where somebody rolls back without saying why."""
-
-
-# --- answers --------------------------------------------------------------------------------------
 
 
 def which(word: str, packages: Sequence[str]) -> str:
@@ -175,34 +45,12 @@ def which(word: str, packages: Sequence[str]) -> str:
     )
 
 
-def unmanaged(package: str) -> str:
-    """The package is in no folder that the bot looks after."""
-    return (
-        f"{one_line(package)} is in none of the folders that .porchbot.yaml lists under `packages`."
-        " Name a folder inside one of them"
-    )
-
-
-def no_base(branch: str) -> str:
-    """The branch that the package is published on is not there."""
-    return (
-        f"the package is published on the branch {one_line(branch)}, which does not exist. Push it,"
-        " or change `packages` in .porchbot.yaml"
-    )
-
-
 def too_many(word: str, most: int) -> str:
     """The answer where comments ask for more drafts than one look works out."""
     return (
         f"{_refused(word)}: at most {most} drafts are made at a time. Comment {typed(word)} again"
         " once the others are there."
     )
-
-
-def no_revision(package: str, revision: int) -> str:
-    """There is no such revision."""
-    shown = one_line(package) or "the root package"
-    return f"{shown} has no revision v{revision}. `git tag --list` shows all revisions"
 
 
 def not_made(word: str, why: str) -> str:
@@ -271,6 +119,7 @@ _VERBS = {
     DraftKind.REBASE: "Rebase",
     DraftKind.EVAL: "Run",
     DraftKind.SET: "Set",
+    DraftKind.RESOLVE: "Resolve",
     DraftKind.ROLLBACK: "Roll back",
     DraftKind.RESUME: "Resume",
 }
@@ -299,21 +148,26 @@ def _title(state: DraftState) -> str:
             return (
                 f"{verb} {where}{one_line(request.field)} to {one_line(request.value)} in {package}"
             )
+        case DraftKind.RESOLVE:
+            taken = one_line(request.value)
+            return f"{verb} conflict {request.revision} of {package} with {taken}"
         case DraftKind.ROLLBACK:
             return f"{verb} {package} to {state.version}"
         case _:
             return f"{verb} {package}{f' {state.version}' if state.version else ''}"
 
 
-def commit_message(state: DraftState, asked: int, trailer: str) -> str:
+def commit_message(state: DraftState, asked: int, trailer: str, resolved: str = "") -> str:
     """Message of the commit.
 
     Args:
         state: What was made.
         asked: Number of the comment that asked for it.
         trailer: As Porch writes it.
+        resolved: The line of the conflict that it resolves; "" for none.
     """
-    return f"{title(state)}\n\n{token_line(asked, state.request)}\n\n{kept(trailer)}"
+    lines = "\n".join(filter(None, (token_line(asked, state.request), resolved)))
+    return f"{title(state)}\n\n{lines}\n\n{kept(trailer)}"
 
 
 def body(state: DraftState, asker: str, where: int) -> str:

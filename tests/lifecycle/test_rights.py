@@ -63,6 +63,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "upgrade": WRITE,
     "set": WRITE,
     "eval": WRITE,
+    "resolve": WRITE,
     "rollback": ("", "WMA"),  # asking is no approving
     "resume": ("", "WMA"),
     "delete": ("", "WMA"),  # asking is no approving: see test_doors

@@ -144,6 +144,8 @@ def test_help_lists_what_this_person_can_do_here() -> None:
         " a setter of a package\n"
         "- `/eval [--package <path>] [--propose] <function> [<key>=<value> ...]`: run a function on"
         " a package, once\n"
+        "- `/resolve <n> <value>`: decide a conflict of an upgrade: `upstream`, `local` or a"
+        " value\n"
         "- `/rollback [<package>@]v<N> [reason]`: propose what a revision was, and hold the package"
         " there until it is resumed\n"
         "- `/resume <path> [reason]`: propose to end the hold after a rollback\n"
@@ -193,7 +195,11 @@ def test_help_leaves_out_what_means_nothing_here() -> None:
         )
     ]
     (reply,) = [a for a in decide(replace(fork, proposals=(asked,))) if isinstance(a, Reply)]
-    assert set(TABLE.words) - set(re.findall(r"`/(\w+)", reply.body)) == {"render", "rebase"}
+    assert set(TABLE.words) - set(re.findall(r"`/(\w+)", reply.body)) == {
+        "render",
+        "rebase",
+        "resolve",
+    }
 
 
 def test_why_about_a_field_tells_what_is_said_about_it() -> None:

@@ -14,7 +14,7 @@ from cadlib.update.upstream import Fetch
 from lifecycle.drafting.make import make
 from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import MergedPackage
-from lifecycle.messages import drafts as texts
+from lifecycle.messages import making as texts
 
 
 async def drafted(

@@ -72,7 +72,28 @@ def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
     answer = play.author.waits_for_answer(draft.number, "Upgrade net/mine to v2")
     play.rests()
     assert "committed to this branch" in answer
-    assert 'size: "9"' in play.author.reads("net/mine/settings.yaml", "drafts/net/mine/w2")
+    branch = "drafts/net/mine/w2"
+    assert 'size: "9"' in play.author.reads("net/mine/settings.yaml", branch)
+    told = play.author.waits_for_summary(draft.number, "upgrade conflict 1 of 1")
+    assert "data.size: base 1, here 4, upstream 9; upstream is taken" in told
+    assert "/resolve 1 local" in told.replace("<!-- -->", "")
+    play.author.waits_for_check(draft.number, "porchbot/validate", "success")
+
+    play.author.says(draft.number, "/resolve 1 local")
+    play.author.waits_for_answer(draft.number, "Resolve conflict 1 of net/mine with local")
+    play.rests()
+    assert 'size: "4"' in play.author.reads("net/mine/settings.yaml", branch)
+    assert "upgrade conflict" not in play.author.summary(draft.number)
+    play.author.says(draft.number, "/resolve 2 upstream")
+    assert "1 conflict here" in play.author.waits_for_answer(draft.number, "`/resolve` refused")
+    commits = play.author.commits_of(draft.number)
+    play.author.says(draft.number, "/resolve 1 7\n/propose")
+    play.author.waits_for_answer(draft.number, "with 7")
+    play.rests()
+    assert 'size: "7"' in play.author.reads("net/mine/settings.yaml", branch)
+    assert len(play.author.commits_of(draft.number)) == len(commits) + 1
+    play.approver.says(draft.number, "/approve")
+    play.author.waits_for_tag("net/mine/v2")
 
 
 @pytest.mark.both_forges

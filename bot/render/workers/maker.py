@@ -34,8 +34,8 @@ from fnrunner.contract.run import CALL, CallContext, Runner
 from lifecycle.facts.drafts import DraftRequest
 from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.verdicts import Verdict
-from lifecycle.messages import drafts as draft_texts
 from lifecycle.messages import findings as finding_texts
+from lifecycle.messages import making as draft_texts
 from lifecycle.policy import Policy
 
 log = structlog.get_logger()

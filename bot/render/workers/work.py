@@ -18,7 +18,7 @@ from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.update.upstream import Fetch
 from cadlib.yaml.bulk import Bulk
 from lifecycle.drafting.make import DraftSteps, make
-from lifecycle.messages.drafts import not_run
+from lifecycle.messages.making import not_run
 from lifecycle.policy import Policy
 
 

@@ -15,6 +15,7 @@ from lifecycle.commands.permission import from_upstream
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.facts.drafts import MOST_DRAFTS, ON_DRAFT, DraftKind, DraftRequest, DraftState, token
 from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.upgrades import resolved_line
 from lifecycle.messages import drafts as texts
 from lifecycle.records import trailer
 
@@ -72,6 +73,14 @@ class SetCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class ResolveCommand:
+    """Decide one conflict of an upgrade in this pull request."""
+
+    number: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class RollbackCommand:
     """Bring back what a revision was, and hold the package there; `reason` may be empty."""
 
@@ -94,6 +103,7 @@ DraftCommand = (
     | UpgradeCommand
     | EvalCommand
     | SetCommand
+    | ResolveCommand
     | RollbackCommand
     | ResumeCommand
 )
@@ -122,6 +132,9 @@ def _package(proposal: Proposal, command: DraftCommand) -> str | None:
             | RollbackCommand(target=target)
         ):
             named = target.package
+        case ResolveCommand(number=number):
+            every = proposal.upgrades.conflicts
+            return every[number - 1].upgrade.package if 0 < number <= len(every) else None
         case EvalCommand(package=package) | SetCommand(package=package):
             named = {"": None, ".": ""}.get(package, package.removeprefix("./").strip("/"))
     there = about(proposal)
@@ -153,6 +166,10 @@ def _request(command: DraftCommand, package: str, proposal: Proposal) -> DraftRe
         case EvalCommand(function=function, config=config, propose=ready):
             found = DraftRequest(
                 kind=DraftKind.EVAL, package=package, function=function, config=config, ready=ready
+            )
+        case ResolveCommand(number=number, value=value):
+            found = DraftRequest(
+                kind=DraftKind.RESOLVE, package=package, revision=number, value=value
             )
         case RollbackCommand(target=target, reason=reason):
             found = DraftRequest(
@@ -201,6 +218,8 @@ def draft(
     p = response.proposal
     word = request.table.row(command).word
     wanted = request_of(p, command)
+    if wanted is None and isinstance(command, ResolveCommand):
+        return response.refuse(texts.no_such_conflict(len(p.upgrades.conflicts)))
     if wanted is None:
         return response.refuse(texts.which(word, about(p)))
     return make(request, response, word, wanted)
@@ -234,7 +253,7 @@ def make(
     if there.number and not wanted.on_draft and (done or not changes):
         return response.say(texts.opened(state))
     if wanted.on_draft or there.number:
-        if not changes:
+        if not changes and wanted.kind is not DraftKind.RESOLVE:
             return response.say(texts.unchanged(word, state))
         return _with(response, _push(request, state))
     if not changes and not state.pushed and wanted.kind is not DraftKind.EDIT:
@@ -262,7 +281,16 @@ def _push(request: CommandRequest, state: DraftState) -> PushDraft:
         tip=there.tip,
         base=state.start,
         files=state.made.files,
-        message=texts.commit_message(state, request.asked, text),
+        message=texts.commit_message(state, request.asked, text, _resolving(request, wanted)),
         asked=request.asked,
         asker=authors.spelled(request.comment.author),
     )
+
+
+def _resolving(request: CommandRequest, wanted: DraftRequest) -> str:
+    """The line that tells which conflict a commit resolves; "" for any other commit."""
+    if wanted.kind is not DraftKind.RESOLVE:
+        return ""
+    every = [each for p in request.facts.proposals for each in p.upgrades.conflicts]
+    found = [e for e in every if (e.number, e.upgrade.package) == (wanted.revision, wanted.package)]
+    return resolved_line(found[0]) if found else ""

@@ -1,0 +1,162 @@
+"""Upgrades that a proposal holds, and their conflicts, worked out again from its commits.
+
+A commit that changes the lock of a package's upstream is an upgrade, whoever made it and with
+whatever tool. So nothing has to be remembered, and `kpt pkg update` is told of as `/upgrade` is.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.clock import Offload
+from bot.forges.port import Repository
+from bot.git.port import History, MissingObjectError
+from bot.look.drafted_from import MOST_BYTES, DraftUpstreams
+from bot.look.reader import MirrorReader
+from bot.render.port import DraftSides, Renderer
+from bot.upstream.port import Upstreams
+from cadlib.errors import PackageError
+from cadlib.kptfile import reader as kptfiles
+from cadlib.kptfile.values import GitRef, Kptfile
+from lifecycle.access import Person
+from lifecycle.facts.drafts import DraftKind, DraftRequest
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.upgrades import MOST_UPGRADES, Upgrade, Upgrades, resolved_by
+from lifecycle.messages import making as texts
+from lifecycle.names import Sha
+from lifecycle.policy import Policy
+
+MOST_COMMITS = 100
+"""Commits of one proposal that are looked through, the newest."""
+
+MOST_KEPT = 500
+"""Upgrades whose conflicts are kept in memory; one has a few kilobytes."""
+
+
+class UpgradeReader:
+    """Reads the upgrades of proposals in one repository.
+
+    Args:
+        repository: Which one.
+        renderer: Merges packages.
+        offload: Where git is read.
+        upstreams: Where packages come from; None where no conflict can be told.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        renderer: Renderer,
+        offload: Offload,
+        upstreams: Upstreams | None,
+    ) -> None:
+        self._repository = repository
+        self._renderer = renderer
+        self._offload = offload
+        self._upstreams = upstreams
+        self._kept: OrderedDict[Upgrade, Upgrade] = OrderedDict()
+
+    async def read(self, reader: MirrorReader, proposal: Proposal) -> Proposal:
+        """Add the upgrades of an open proposal, and a finding for each conflict that is left.
+
+        Args:
+            reader: Reads git.
+            proposal: It; its policy is told.
+        """
+        place, policy = proposal.place, proposal.rules.policy
+        if place.closed or self._upstreams is None or not isinstance(policy, Policy):
+            return proposal
+        packages = [t.package for t in proposal.content.touched if t.origin and t.head_tree]
+        found, resolved = await self._offload(
+            _upgrades, reader, place.head, Sha(proposal.content.origin), packages
+        )
+        if not found:
+            return proposal
+        told = await asyncio.gather(
+            *(self._told(reader.git, each, proposal.people.author, policy) for each in found)
+        )
+        upgrades = Upgrades(found=tuple(told), resolved=resolved)
+        every = upgrades.conflicts
+        findings = [texts.conflict_finding(c, len(every)) for c in every if not c.resolved]
+        content = proposal.content
+        content = replace(content, configuration=(*content.configuration, *findings))
+        return replace(proposal, content=content, upgrades=upgrades)
+
+    async def _told(
+        self, git: History, upgrade: Upgrade, caller: Person, policy: Policy
+    ) -> Upgrade:
+        """An upgrade with the conflicts that it met, kept by what it merged."""
+        known = self._kept.get(upgrade)
+        if known is None:
+            known = await self._worked_out(git, upgrade, caller, policy)
+            self._kept[upgrade] = known
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return known
+
+    async def _worked_out(
+        self, git: History, upgrade: Upgrade, caller: Person, policy: Policy
+    ) -> Upgrade:
+        request = DraftRequest(
+            kind=DraftKind.UPGRADE, package=upgrade.package, strategy=upgrade.strategy
+        )
+        elsewhere = DraftUpstreams(self._upstreams, self._repository, caller, policy)
+        sides = DraftSides(here=upgrade.before, upstream=as_fetched(upgrade))
+        made = await self._renderer.drafted(git, request, sides, elsewhere.fetch)
+        return replace(upgrade, conflicts=made.conflicts, more=made.more)
+
+
+def as_fetched(upgrade: Upgrade) -> GitRef:
+    """Return where the upstream of an upgrade is, at the very commit that was fetched then."""
+    lock = upgrade.upstream
+    return replace(lock, ref=lock.commit, commit="")
+
+
+def _upgrades(
+    reader: MirrorReader, head: Sha, origin: Sha, packages: Sequence[str]
+) -> tuple[list[Upgrade], frozenset[str]]:
+    """The upgrades among the commits of a proposal, oldest first, and what was resolved since."""
+    git = reader.git
+    found, messages = list[Upgrade](), list[str]()
+    try:
+        commits = git.first_parents(head, origin)[-MOST_COMMITS:]
+        before = origin
+        for commit in commits:
+            if reader.made_by_us(commit.sha):
+                messages.append(commit.message)
+            before = commit.parents[0] if commit.parents else before
+            for package in packages:
+                made = _upgrade(git, before, commit.sha, package)
+                found += [made] if made else []
+    except MissingObjectError:
+        return [], frozenset()
+    return found[-MOST_UPGRADES:], resolved_by(messages)
+
+
+def _upgrade(git: History, before: Sha, after: Sha, package: str) -> Upgrade | None:
+    path = f"{package}/Kptfile".lstrip("/")
+    if git.entry(before, path) == git.entry(after, path):
+        return None
+    old, new = (_kptfile(git, each, path) for each in (before, after))
+    if old is None or new is None or old.upstream_lock is None or new.upstream_lock is None:
+        return None
+    if old.upstream_lock.commit == new.upstream_lock.commit:
+        return None
+    return Upgrade(
+        package=package,
+        commit=after,
+        before=git.package(before, package),
+        upstream=new.upstream_lock,
+        strategy=new.update_strategy,
+    )
+
+
+def _kptfile(git: History, commit: Sha, path: str) -> Kptfile | None:
+    data = git.blob(commit, path, MOST_BYTES + 1)
+    if data is None or len(data) > MOST_BYTES:
+        return None
+    try:
+        return kptfiles.read(data, path=path)
+    except PackageError:
+        return None

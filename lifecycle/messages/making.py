@@ -1,0 +1,218 @@
+"""What is wrong with a draft that somebody asks for, told where its files are made."""
+
+from collections.abc import Sequence
+
+from cadlib.errors import PackageError, Place
+from cadlib.findings import Finding, Severity
+from cadlib.package.files import KPTFILE
+from cadlib.render.calls import Step
+from lifecycle.facts.upgrades import NumberedConflict
+from lifecycle.messages.markdown import one_line
+
+_SHOWN = 10
+"""Places that one text lists."""
+
+
+def problem(error: PackageError) -> str:
+    """What is wrong with a package, as a sentence with what to do, without its full stop."""
+    where = "" if error.place == Place() else f"{error.place}: "
+    return f"{where}{error.problem}. {error.fix}"
+
+
+def there_already() -> PackageError:
+    """A package is there already."""
+    return PackageError(
+        Place(KPTFILE), "there is a package in this folder already", "Name another folder"
+    )
+
+
+def no_upstream(address: str) -> PackageError:
+    """The upstream could not be read."""
+    return PackageError(
+        Place(), f"the upstream {address} could not be read", "Check its address, and comment again"
+    )
+
+
+def no_package(package: str) -> PackageError:
+    """There is no package."""
+    return PackageError(
+        Place(f"{package}/{KPTFILE}".lstrip("/")),
+        "there is no package in this folder",
+        "Check its path",
+    )
+
+
+def not_cloned() -> PackageError:
+    """The package has no upstream."""
+    return PackageError(
+        Place(KPTFILE, field="upstream"),
+        "the package has no upstream, or none that was ever fetched",
+        "Clone a package with `/clone`, or write `upstream` and `upstreamLock` into the Kptfile",
+    )
+
+
+def unknown_strategy(given: str, known: Sequence[str]) -> PackageError:
+    """There is no such strategy."""
+    return PackageError(
+        Place(), f'there is no update strategy "{given}"', f"Use one of: {', '.join(known)}"
+    )
+
+
+def function_failed(image: str, steps: Sequence[Step]) -> PackageError:
+    """A function failed, and said why."""
+    said = [str(each.get("message", "")) for step in steps for each in step.said]
+    why = "; ".join(one for one in said if one) or "it gave no reason"
+    return PackageError(
+        Place(), f"{image} failed: {why[:300]}", "Check the function and its configuration"
+    )
+
+
+def not_run(reason: str) -> PackageError:
+    """A function cannot be run now."""
+    return PackageError(
+        Place(), f"the function cannot be run now: {reason[:300]}", "Comment again later"
+    )
+
+
+def no_place(field: str, resource: str) -> PackageError:
+    """No field and no setter of that name."""
+    where = f"no resource {resource}" if resource else f"no setter and no field {field}"
+    return PackageError(
+        Place(),
+        f"the package has {where}",
+        "Check the spelling, or name the resource: /set Kind/name path=value",
+    )
+
+
+def several_places(field: str, places: Sequence[str]) -> PackageError:
+    """Several places fit."""
+    more = f", and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    return PackageError(
+        Place(),
+        f"{field} stands in {len(places)} places: {', '.join(places[:_SHOWN])}{more}",
+        "Name the resource: /set Kind/name path=value",
+    )
+
+
+def no_scalar(file: str) -> PackageError:
+    """The field holds more than one value."""
+    return PackageError(
+        Place(file), "the field holds a mapping or a list", "Name a field inside it"
+    )
+
+
+def no_field(file: str) -> PackageError:
+    """Nothing can stand at that path."""
+    return PackageError(
+        Place(file), "the path leads through a value that has no such part", "Check the path"
+    )
+
+
+def no_value(file: str, why: str) -> PackageError:
+    """The value is no YAML."""
+    return PackageError(Place(file), f"the value cannot be read: {why}", "Put it in quotes")
+
+
+def conflicting(conflicts: Sequence[str]) -> PackageError:
+    """Both sides changed the same, and the configuration lets nobody take a side unasked."""
+    more = f", and {len(conflicts) - _SHOWN} more" if len(conflicts) > _SHOWN else ""
+    return PackageError(
+        Place(),
+        f"both sides changed the same: {'; '.join(conflicts[:_SHOWN])}{more}",
+        "Change these here first, or set `upstreams.conflicts` in .porchbot.yaml",
+    )
+
+
+def no_conflict() -> PackageError:
+    """There is no conflict of that number any more."""
+    return PackageError(
+        Place(), "there is no conflict of this number any more", "Read the summary again"
+    )
+
+
+def conflict_gone(path: str) -> PackageError:
+    """What conflicted is not there any more."""
+    return PackageError(
+        Place(path), "the field is not there any more", "Change the file, and push it"
+    )
+
+
+def conflict_hidden(path: str) -> PackageError:
+    """A value of a Secret."""
+    return PackageError(Place(path), "it is a value of a Secret", "Change the file, and push it")
+
+
+def conflict_by_hand(path: str) -> PackageError:
+    """More than a field conflicts."""
+    return PackageError(Place(path), "a whole resource conflicts", "Change the file, and push it")
+
+
+def conflict_finding(found: NumberedConflict, count: int) -> Finding:
+    """A conflict of an upgrade, at its line; who may push decides it.
+
+    Args:
+        found: It.
+        count: How many there are.
+    """
+    told = found.conflict
+    values = f"base {told.base}, here {told.ours}, upstream {told.theirs}"
+    what = f"{told.field}: {values}" if told.field else told.reason
+    number_of = f"upgrade conflict {found.number} of {count}"
+    return Finding(
+        message=f"{number_of}: {what}; {told.chosen or 'upstream'} is taken",
+        severity=Severity.WARNING,
+        place=Place(told.path, told.line or None, told.field),
+        fix=f"Decide it with /resolve {found.number} local, upstream or a value",
+    )
+
+
+def held(package: str, revision: int, reason: str) -> str:
+    """The package is held after a rollback."""
+    shown = one_line(package) or "the root package"
+    return (
+        f"{shown} is held at v{revision} since a rollback ({one_line(reason)})."
+        f" End that first with /resume {one_line(package) or '.'}"
+    )
+
+
+def withdrawn(package: str, revision: int, reason: str) -> str:
+    """The revision to go back to was withdrawn."""
+    shown = one_line(package) or "the root package"
+    return f"{shown} v{revision} was withdrawn ({one_line(reason)}). Name another revision"
+
+
+def not_held(package: str) -> str:
+    """The package is not held."""
+    shown = one_line(package) or "the root package"
+    return f"{shown} is not held at any revision. Nothing keeps it from being upgraded"
+
+
+def ledger_broken(path: str) -> str:
+    """The ledger cannot be read, or has no place for the entry."""
+    return f"{path} cannot be read, or has no place for the entry. Fix it in a pull request"
+
+
+NO_REASON = "no reason given"
+"""Stands in the ledger where somebody rolls back without saying why."""
+
+
+def unmanaged(package: str) -> str:
+    """The package is in no folder that the bot looks after."""
+    return (
+        f"{one_line(package)} is in none of the folders that .porchbot.yaml lists under `packages`."
+        " Name a folder inside one of them"
+    )
+
+
+def no_base(branch: str) -> str:
+    """The branch that the package is published on is not there."""
+    return (
+        f"the package is published on the branch {one_line(branch)}, which does not exist. Push it,"
+        " or change `packages` in .porchbot.yaml"
+    )
+
+
+def no_revision(package: str, revision: int) -> str:
+    """There is no such revision."""
+    shown = one_line(package) or "the root package"
+    return f"{shown} has no revision v{revision}. `git tag --list` shows all revisions"
