@@ -75,7 +75,7 @@ def ledger(
     found = {ref: git.commit(ref) for ref in remote} if git.commit(remote[1]) else {}
     found = found or {ref: git.commit(ref) for ref in here}
     read = {ref: commit for ref, commit in found.items() if commit}
-    entries = [_entry(git, commit, package, revision) for commit in dict.fromkeys(read.values())]
+    entries = [entry_at(git, commit, package, revision) for commit in dict.fromkeys(read.values())]
     if "HEAD" in read and not any(entries) and not _tells(folder, read["HEAD"], base, tagged):
         del read["HEAD"]
     told = sorted((e for e in entries if e is not None), key=lambda each: each.state)
@@ -94,7 +94,12 @@ def _tells(folder: Path, head: str, base: str, tagged: str) -> bool:
     return bool(on) and said(folder, "merge-base", tagged, head) == tagged != head
 
 
-def _entry(git: RepositoryTrees, commit: str, package: str, revision: int) -> LedgerEntry | None:
+def entry_at(git: RepositoryTrees, commit: str, package: str, revision: int) -> LedgerEntry | None:
+    """Read what the ledgers of one commit say of a revision; None for nothing.
+
+    Raises:
+        CommandFailure: A ledger cannot be read.
+    """
     paths = (LEDGER, config.package_ledger(package))
     files = [config.fetch(git.blob, commit, path) if path else None for path in paths]
     for path, data in zip(paths, files, strict=True):

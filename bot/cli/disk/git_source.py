@@ -94,22 +94,33 @@ class RemoteRepositories:
         symbolic = (text for text in found if text.startswith("ref: "))
         return names.branch_name(next(symbolic, "HEAD").removeprefix("ref: "))
 
+    def published(self, repo: str) -> tuple[RepositoryTrees, str]:
+        """Return what reads a repository, and the commit of its default branch.
+
+        Raises:
+            PackageError: It cannot be reached, or has no commit yet.
+        """
+        repository = self._open(repo)
+        return repository.objects, repository.resolve("", "HEAD")[1]
+
     def branches(self, repo: str) -> Sequence[str]:
         """Return the names of all branches of a repository."""
         _refuse_option("URI", repo)
         listed = (ref for _, ref in _listed(repo, [names.branch_ref("*")]))
         return [names.branch_name(ref) for ref in listed if names.is_branch(ref)]
 
+    def _open(self, repo: str) -> "_Repository":
+        _refuse_option("URI", repo)
+        if repo not in self._opened:
+            local = local_repository(repo)
+            self._opened[repo] = _Local(repo, local) if local else _Remote(repo, self._cache)
+        return self._opened[repo]
+
     def _fetch(self, wanted: Fetch) -> Fetched:
-        _refuse_option("URI", wanted.repo)
         _refuse_option("ref", wanted.ref)
         if not _NAME.match(wanted.ref):
             raise _unknown(wanted.repo, wanted.ref)
-        repository = self._opened.get(wanted.repo)
-        if repository is None:
-            local = local_repository(wanted.repo)
-            repository = _Local(wanted.repo, local) if local else _Remote(wanted.repo, self._cache)
-            self._opened[wanted.repo] = repository
+        repository = self._open(wanted.repo)
         ref, commit = repository.resolve(wanted.directory.strip("/"), wanted.ref)
         tree = repository.objects.tree(commit, wanted.directory.strip("/"))
         if not tree:

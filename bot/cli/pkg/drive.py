@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from bot.cli import progress, terminal
 from bot.cli.disk.git_source import RemoteRepositories
+from bot.cli.pkg import listed
 from cadlib.update.upstream import Answer, Fetch, ProgressMessage, Step
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ def drive(steps: Generator[Step, Answer, T], repositories: RemoteRepositories) -
         match step:
             case Fetch(repo):
                 progress.at(f"fetching from {repo}")
-                answer = repositories.fetch(step)
+                answer = listed.fetch(step, repositories)
                 progress.at("bringing the two sides together")
             case ProgressMessage(text):
                 terminal.say(text, err=True)
