@@ -50,6 +50,7 @@ from lifecycle.actions import (
     Keep,
     KeepFreezes,
     MakeRelease,
+    MarkRelease,
     Merge,
     OpenProposal,
     PushDraft,
@@ -239,6 +240,7 @@ class Performer:
                 | SetLabels()
                 | OpenProposal()
                 | MakeRelease()
+                | MarkRelease()
             ):
                 return await self._ask_forge(action, looked)
             case Say() | Reply() | Restore():
@@ -290,7 +292,14 @@ class Performer:
 
     async def _ask_forge(
         self,
-        action: SetCheck | React | Suggest | SetDraft | SetLabels | OpenProposal | MakeRelease,
+        action: SetCheck
+        | React
+        | Suggest
+        | SetDraft
+        | SetLabels
+        | OpenProposal
+        | MakeRelease
+        | MarkRelease,
         looked: Looked,
     ) -> ActionResult:
         match action:
@@ -309,6 +318,8 @@ class Performer:
                 await self._wake_other(action.head_ref, looked, number)
             case MakeRelease(tag=tag, title=title, body=body):
                 await self._forge.make_release(tag, title, body)
+            case MarkRelease(tag=tag, mark=mark, note=note):
+                await self._forge.mark_release(tag, mark, note)
         return DONE
 
     async def _wake_other(self, head_ref: str, looked: Looked, *numbers: int) -> None:
@@ -513,6 +524,11 @@ class Performer:
         """Delete the tag of a withdrawn revision; one that names something else stays."""
         if late := await self._too_late(action):
             return ActionResult(ActionOutcome.LOOK_AGAIN, late)
+        if action.mark:
+            try:
+                await self._forge.mark_release(names.tag_name(action.ref), action.mark, action.note)
+            except ForgeRefusedError as error:  # it is the tag that has to go
+                log.warning("a release cannot be marked", tag=action.ref, reason=str(error))
         try:
             return await self._push([RefUpdate(action.ref, action.object, "")])
         except GitRefusedError as error:

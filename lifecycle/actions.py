@@ -630,6 +630,8 @@ class DeleteTag:
         object: What it names, as was approved.
         number: The proposal that withdrew the revision.
         target: The merge result of that.
+        mark: As in `MarkRelease`: its release is marked first, while the tag names it.
+        note: As there.
         approvers: Logins of those whose approvals count.
         until: As in `Merge`.
         freezes: As in `Merge`.
@@ -647,6 +649,8 @@ class DeleteTag:
     object: Sha
     number: int
     target: Sha
+    mark: str = ""
+    note: str = ""
     approvers: tuple[str, ...] = ()
     until: datetime | None = None
     freezes: frozenset[int] = frozenset()
@@ -681,6 +685,32 @@ class MakeRelease:
     def writes(self) -> Write:
         """See `Described`."""
         return Write(("release", self.tag))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkRelease:
+    """Say in the release of a tag, if it has one, that nobody should use the revision.
+
+    Attributes:
+        number: The proposal that says so.
+        tag: Name of the tag, such as "net/core/v5".
+        mark: One word, put in brackets behind the title, which tells that it was done.
+        note: Markdown, put before its text.
+    """
+
+    KIND: ClassVar[Kind] = Kind(
+        name="MarkRelease", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=ActionOrder.ONE_BY_ONE
+    )
+
+    number: int
+    tag: str
+    mark: str
+    note: str
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("release mark", self.tag))
 
 
 @dataclass(frozen=True, slots=True)
@@ -727,6 +757,7 @@ Action = (
     | Tag
     | DeleteTag
     | MakeRelease
+    | MarkRelease
     | DeleteBranch
 )
 

@@ -51,7 +51,7 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
     answered = answers.answer(facts, proposal, found)
     kept = answered.memory.adding(*bind(facts, answered.proposal, answered.memory))
     kept = kept.adding(*fell(facts, answered.proposal, kept), *_tagged(proposal))
-    kept = kept.adding(*releases.seen(proposal))
+    kept = kept.adding(*releases.seen(proposal), *releases.marks_seen(proposal))
     judgement = judge(facts, answered.proposal, kept)
     if not upkeep.fits(kept, proposal, facts.repository_id):
         judgement = replace(judgement, gates=(*judgement.gates, _record_full()))

@@ -57,8 +57,9 @@ from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.facts.verdicts import FunctionVersion, Verdict
 from lifecycle.judgement import Gate, GateState
+from lifecycle.ledger import ListedState
 from lifecycle.messages import checks as checks_texts
-from lifecycle.messages import commits, summary
+from lifecycle.messages import commits, release, summary
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import notices as notice_texts
 from lifecycle.names import Sha
@@ -131,6 +132,7 @@ def _conclude(facts: Facts, *, publishing: bool) -> Decision:
     for one in judged:  # last: nothing waits for them
         actions += labels.mirrored(one.proposal, waits=not one.judgement.holds)
         actions += releases.wanted(facts, one.proposal)
+        actions += releases.marked(one.proposal)
     return Decision(actions, waits)
 
 
@@ -452,12 +454,14 @@ def _untag(facts: Facts, one: Assessed) -> list[Action]:
             object=Sha(each.tag),
             number=p.place.number,
             target=p.place.merge_commit,
+            mark=ListedState.WITHDRAWN,
+            note=release.listed(each.after),
             approvers=_approvers(one),
             until=timing.changes(facts, p, one.memory),
             freezes=timing.known(facts, one.memory),
         )
         for each in p.content.withdrawals
-        if each.goes and not each.done
+        if each.goes and not each.done and each.after is not None
     ]
 
 

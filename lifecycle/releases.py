@@ -5,14 +5,16 @@ Rules:
 1. A release follows its tag and decides nothing: what is published is what is tagged.
 2. It is made once. That it was there is remembered, so that who deletes it does not get it again.
 3. It is never the repository's "latest": several packages share that.
+4. That of a revision which nobody should use says so, whoever made it.
 """
 
 from lifecycle import names
-from lifecycle.actions import MakeRelease
-from lifecycle.events import Noticed
+from lifecycle.actions import MakeRelease, MarkRelease
+from lifecycle.events import LedgerKept, Noticed
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
+from lifecycle.ledger import LedgerChange, ListedState
 from lifecycle.memory import Memory
 from lifecycle.messages import release as texts
 from lifecycle.policy import Policy
@@ -51,6 +53,51 @@ def wanted(facts: Facts, proposal: Proposal) -> list[MakeRelease]:
         for each in proposal.releases
         if not each.there
     ]
+
+
+def to_mark(proposal: Proposal, remembered: Memory) -> tuple[LedgerChange, ...]:
+    """Return what a merge deprecated with every gate, as far as no release was seen to say so.
+
+    A withdrawn revision's is marked when its tag goes: without one GitHub shows nobody a release.
+    """
+    told = {event.occasion for event in remembered.log if isinstance(event, Noticed)}
+    kept = {
+        (e.package, e.revision)
+        for e in remembered.log
+        if isinstance(e, LedgerKept) and e.commit == str(proposal.place.merge_commit)
+    }
+    return tuple(
+        each
+        for each in proposal.content.ledger
+        if (each.package, each.revision) in kept
+        and each.after is not None
+        and each.after.state is ListedState.DEPRECATED
+        and _marking(each.name) not in told
+    )
+
+
+def marks_seen(proposal: Proposal) -> list[Noticed]:
+    """Return what is to be remembered of releases that are marked, or not there."""
+    return [Noticed(occasion=_marking(each.tag)) for each in proposal.marks if each.done]
+
+
+def marked(proposal: Proposal) -> list[MarkRelease]:
+    """Return the releases that are to be marked."""
+    left = {each.tag for each in proposal.marks if not each.done}
+    return [
+        MarkRelease(
+            number=proposal.place.number,
+            tag=each.name,
+            mark=each.after.state,
+            note=texts.listed(each.after),
+        )
+        for each in proposal.content.ledger
+        if each.after is not None and each.name in left
+    ]
+
+
+def _marking(tag: str) -> str:
+    return f"deprecated release {tag}"
 
 
 def _occasion(tag: str) -> str:

@@ -18,6 +18,7 @@ from lifecycle.actions import (
     Keep,
     KeepFreezes,
     MakeRelease,
+    MarkRelease,
     Merge,
     OpenProposal,
     PushDraft,
@@ -52,6 +53,8 @@ def _said(action: Action, terms: Terms) -> Action:
             return replace(action, body=terms.said(body))
         case OpenProposal(title=title, body=body) | MakeRelease(title=title, body=body):
             return replace(action, title=terms.said(title), body=terms.said(body))
+        case DeleteTag(note=note) | MarkRelease(note=note):
+            return replace(action, note=terms.said(note))
         case Merge(title=title, message=message):
             return replace(action, title=terms.said(title), message=terms.said(message))
         case Tag(message=message, provenance=provenance):
@@ -69,7 +72,6 @@ def _said(action: Action, terms: Terms) -> Action:
             | Forget()
             | AskPublish()
             | Dequeue()
-            | DeleteTag()
             | DeleteBranch()
         ):
             return action

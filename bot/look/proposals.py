@@ -213,11 +213,7 @@ class ProposalReader:
                 self._renderer, reader.git, proposal.content.touched
             )
             proposal = replace(proposal, content=replace(proposal.content, touched=touched))
-        if due := releases.due(proposal, memory.read(proposal)):
-            notes = await releasing.notes(
-                self._forge, self._renderer, reader, proposal.place, due, self._offload
-            )
-            proposal = replace(proposal, releases=notes)
+        proposal = await self._releases(reader, proposal)
         if pull.head_repository == self._repository.id.number:
             update = await updating.update(self._renderer, reader.git, proposal, self._offload)
             proposal = replace(proposal, update=update)
@@ -295,6 +291,18 @@ class ProposalReader:
             draft_subjects=subjects,
             draft_pusher=pusher,
         )
+
+    async def _releases(self, reader: MirrorReader, p: Proposal) -> Proposal:
+        """Releases that are to be made, and those that have to say what the ledger says."""
+        remembered = memory.read(p)
+        if due := releases.due(p, remembered):
+            notes = await releasing.notes(
+                self._forge, self._renderer, reader, p.place, due, self._offload
+            )
+            p = replace(p, releases=notes)
+        if deprecated := releases.to_mark(p, remembered):
+            p = replace(p, marks=await releasing.marks(self._forge, deprecated))
+        return p
 
     async def _compare(self, reader: MirrorReader, p: Proposal) -> Proposal:
         """What differs from revisions that somebody asks about."""

@@ -9,8 +9,9 @@ from bot.look.reader import MirrorReader
 from bot.render.port import Renderer
 from bot.signing import tags as signed
 from lifecycle import names
-from lifecycle.facts.packages import ReleaseNotes, Touched
+from lifecycle.facts.packages import ReleaseMark, ReleaseNotes, Touched
 from lifecycle.facts.proposal import ProposalPlace
+from lifecycle.ledger import LedgerChange
 
 
 async def notes(
@@ -59,3 +60,18 @@ def _read(reader: MirrorReader, place: ProposalPlace, t: Touched) -> tuple[int, 
     merge = place.merge_commit
     message = reader.git.tag_message(t.tagging.tag, merge) if t.tagging.tag and merge else None
     return before, tree, message or ""
+
+
+async def marks(forge: Forge, due: Sequence[LedgerChange]) -> tuple[ReleaseMark, ...]:
+    """Look how the releases of deprecated revisions stand.
+
+    Args:
+        forge: Where releases are.
+        due: What was deprecated, as far as no release was seen to say so.
+    """
+
+    async def one(each: LedgerChange) -> ReleaseMark:
+        mark = each.after.state if each.after is not None else ""
+        return ReleaseMark(each.name, await forge.is_marked(each.name, mark))
+
+    return tuple(await asyncio.gather(*map(one, due)))

@@ -140,6 +140,19 @@ class ReleaseNotes:
     signed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ReleaseMark:
+    """How the release of a revision stands that nobody should use any more.
+
+    Attributes:
+        tag: Name of the tag, such as "net/core/v5".
+        done: Its title says so, or there is no release.
+    """
+
+    tag: str
+    done: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """What a proposal changes, read from git.

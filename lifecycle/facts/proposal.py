@@ -11,7 +11,7 @@ from lifecycle.facts.conversation import Discussion
 from lifecycle.facts.drafts import DraftRequest, DraftState
 from lifecycle.facts.effects import RulesEffect
 from lifecycle.facts.merging import Merging
-from lifecycle.facts.packages import Content, ReleaseNotes
+from lifecycle.facts.packages import Content, ReleaseMark, ReleaseNotes
 from lifecycle.facts.update import Update
 from lifecycle.facts.upgrades import Upgrades
 from lifecycle.facts.verdicts import Verdict
@@ -167,6 +167,7 @@ class Proposal:
         drafts: Drafts that somebody with the right asks for, as far as they were worked out.
         upgrades: Where it brought packages to other versions of their upstreams.
         releases: Of its tags of which no release was seen yet, where releases are asked for.
+        marks: Releases of the revisions that its merge deprecated, until they were seen to say so.
         whole: The repository; told only where somebody asks for something that is about it.
     """
 
@@ -186,6 +187,7 @@ class Proposal:
     drafts: Mapping[DraftRequest, DraftState] = field(default_factory=dict)
     upgrades: Upgrades = field(default_factory=Upgrades)
     releases: tuple[ReleaseNotes, ...] = ()
+    marks: tuple[ReleaseMark, ...] = ()
     whole: Whole | None = None
 
     @property

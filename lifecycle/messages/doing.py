@@ -13,6 +13,7 @@ from lifecycle.actions import (
     Keep,
     KeepFreezes,
     MakeRelease,
+    MarkRelease,
     Merge,
     OpenProposal,
     PushDraft,
@@ -62,8 +63,10 @@ def _phrase(action: Action) -> str:
             parts = [f"add {', '.join(add)}"] * bool(add)
             parts += [f"remove {', '.join(remove)}"] * bool(remove)
             return f"labels: {'; '.join(parts)}"
-        case AskPublish() | Merge() | Dequeue() | Tag() | DeleteTag() | MakeRelease():
+        case AskPublish() | Merge() | Dequeue() | Tag() | DeleteTag():
             return _publishing(action)
+        case MakeRelease() | MarkRelease():
+            return _releasing(action)
         case _:
             assert_never(action)
 
@@ -101,7 +104,7 @@ def _in_conversation(action: Restore | RemoveDouble | Reply | React) -> str:
             assert_never(action)
 
 
-def _publishing(action: AskPublish | Merge | Dequeue | Tag | DeleteTag | MakeRelease) -> str:
+def _publishing(action: AskPublish | Merge | Dequeue | Tag | DeleteTag) -> str:
     match action:
         case AskPublish(number=which, base_ref=base):
             return f"publish #{which}: merge it into {base}, unless it is merged, and tag it"
@@ -113,10 +116,14 @@ def _publishing(action: AskPublish | Merge | Dequeue | Tag | DeleteTag | MakeRel
             return f"tag {names.tag_name(ref)}"
         case DeleteTag(ref=ref):
             return f"delete the tag {names.tag_name(ref)} of a withdrawn revision"
-        case MakeRelease(tag=tag):
-            return f"make a release of {tag}"
         case _:
             assert_never(action)
+
+
+def _releasing(action: MakeRelease | MarkRelease) -> str:
+    if isinstance(action, MakeRelease):
+        return f"make a release of {action.tag}"
+    return f"mark the release of {action.tag} as {action.mark}"
 
 
 def _first_line(text: str) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from lifecycle import limits, names
 from lifecycle.facts.packages import ReleaseNotes
-from lifecycle.messages.markdown import code, fenced, number, one_line, people, shell
+from lifecycle.ledger import LedgerEntry
+from lifecycle.messages.markdown import code, fenced, number, one_line, people, quote, shell
 
 MOST_CHANGES = 200
 """Changes that are listed: a release has a page of its own."""
@@ -45,6 +46,12 @@ def notes(proposal: int, release: ReleaseNotes) -> str:
         return text[: limits.TEXT]
     last = _verification(release)
     return f"{text[: limits.TEXT - len(last) - 2]}\n\n{last}"
+
+
+def listed(entry: LedgerEntry) -> str:
+    """What stands above the notes of a revision that nobody should use, and why."""
+    what = entry.state.value.capitalize()
+    return f"**{what}:** {quote(one_line(entry.reason))}\n\nUse another version."
 
 
 def _verification(release: ReleaseNotes) -> str:

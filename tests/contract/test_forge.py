@@ -290,6 +290,8 @@ def _calls(issue: int) -> dict[str, Callable[[Forge], Awaitable[object]]]:
         "has_tag": lambda f: f.has_tag("a/v1"),
         "pinned_file": lambda f: f.pinned_file("acme/blueprints", HEAD, "a.yaml", 100),
         "has_release": lambda f: f.has_release("a/v1"),
+        "is_marked": lambda f: f.is_marked("a/v1", "deprecated"),
+        "mark_release": lambda f: f.mark_release("a/v1", "deprecated", "N"),
         "make_release": lambda f: f.make_release("a/v1", "T", "B"),
         "make_tag": lambda f: f.make_tag(tag("a/v1", HEAD)),
         "open_proposal": lambda f: f.open_proposal(OPEN),
@@ -540,6 +542,22 @@ async def test_labels_are_made_put_on_and_taken_off(place: Place) -> None:
     assert listed.labels == {"theirs", "porchbot: a/b"}
     await place.forge.set_labels(number, remove=["porchbot: a/b"])
     assert (await place.forge.proposal(number)).labels == {"theirs"}
+
+
+async def test_a_release_is_marked_once(place: Place) -> None:
+    """Short-cuts refused: a second note; an error where there is no release; notes are lost."""
+    place.tag("net/core/v1", place.tip("main"))
+    assert await place.forge.is_marked("net/core/v1", "deprecated")
+    await place.forge.mark_release("net/core/v1", "deprecated", "Use v2.")
+    await place.forge.make_release("net/core/v1", "net/core v1", "notes")
+    assert not await place.forge.is_marked("net/core/v1", "deprecated")
+
+    for _ in range(2):
+        await place.forge.mark_release("net/core/v1", "deprecated", "Use v2.")
+
+    assert await place.forge.is_marked("net/core/v1", "deprecated")
+    assert not await place.forge.is_marked("net/core/v1", "withdrawn")
+    assert place.releases() == [("net/core/v1", "net/core v1 (deprecated)", "Use v2.\n\nnotes")]
 
 
 async def test_a_release_is_made_once_and_left_as_people_write_it(place: Place) -> None:

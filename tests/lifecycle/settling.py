@@ -57,12 +57,15 @@ def settled(
 
 
 def _shown(
-    proposal: Proposal, action: a.SetDraft | a.SetLabels | a.MakeRelease | a.DeleteTag
+    proposal: Proposal,
+    action: a.SetDraft | a.SetLabels | a.MakeRelease | a.MarkRelease | a.DeleteTag,
 ) -> Proposal:
     if isinstance(action, a.DeleteTag):
         return _gone(proposal, action)
     if isinstance(action, a.SetDraft):
         return changed(proposal, draft=action.draft)
+    if isinstance(action, a.MarkRelease):
+        return replace(proposal, marks=tuple(replace(each, done=True) for each in proposal.marks))
     if isinstance(action, a.MakeRelease):
         made = (replace(each, there=True) for each in proposal.releases)
         return replace(proposal, releases=tuple(made))
@@ -108,7 +111,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             )
         case a.Restore() | a.KeepFreezes() | a.Keep() | a.RemoveDouble() | a.Suggest():
             return _upkeep(facts, action)
-        case a.SetDraft() | a.SetLabels() | a.MakeRelease() | a.DeleteTag():
+        case a.SetDraft() | a.SetLabels() | a.MakeRelease() | a.MarkRelease() | a.DeleteTag():
             return _each(facts, action.number, lambda p: _shown(p, action))
         case a.AskPublish(number=number):
             return _each(facts, number, lambda p: changed(p, queued=True))

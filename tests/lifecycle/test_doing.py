@@ -16,6 +16,7 @@ from lifecycle.actions import (
     Keep,
     KeepFreezes,
     MakeRelease,
+    MarkRelease,
     Merge,
     OpenProposal,
     PushDraft,
@@ -113,6 +114,10 @@ PHRASES: list[tuple[Action, str]] = [
     (
         MakeRelease(number=7, tag="net/core/v5", title="", body=""),
         "make a release of net/core/v5",
+    ),
+    (
+        MarkRelease(number=7, tag="net/core/v5", mark="deprecated", note=""),
+        "mark the release of net/core/v5 as deprecated",
     ),
     (DeleteBranch("drafts/a", HEAD), "delete the branch drafts/a"),
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from bot.forges import titles
 from bot.forges.github import people
 from bot.forges.github.branches import MOST_MOVES, tag_failure
 from bot.forges.github.http import GitHubAnswer
@@ -110,6 +111,27 @@ class Branches(Asking):
             self._repo.releases[made.id] = made
 
         await self._put("make_release", f"POST {REPO}/releases", write, tag)
+
+    async def is_marked(self, tag: str, mark: str) -> bool:
+        def read(_: Caller) -> bool:
+            found = self._release(tag)
+            return found is None or titles.is_titled(found.name, mark)
+
+        return await self._get("is_marked", f"GET {REPO}/releases/tags/{{tag}}", read, tag)
+
+    async def mark_release(self, tag: str, mark: str, note: str) -> None:
+        def write(_: Caller) -> None:
+            found = self._release(tag)
+            if found is not None and not titles.is_titled(found.name, mark):
+                found.name = titles.titled(found.name or tag, mark)
+                found.body = titles.noted(found.body, sayable(note))
+                found.prerelease = True
+
+        await self._put("mark_release", f"PATCH {REPO}/releases/{{release_id}}", write, tag)
+
+    def _release(self, tag: str) -> Release | None:
+        listed = self._repo.releases.values()
+        return next((each for each in listed if each.tag == tag and not each.draft), None)
 
     async def has_tag(self, name: str) -> bool:
         def read(_: Caller) -> bool:

@@ -89,3 +89,51 @@ def test_no_release_where_nobody_asks_for_one(staged: Staging, text: str) -> Non
         assert play.repository.releases == {}
         calls = play.forge.faults.calls("porchbot[bot]")
         assert [c.name for c in calls if "/releases" in c.name] == []
+
+
+def test_releases_of_what_nobody_should_use_say_so(staged: Staging) -> None:
+    """Short-cuts refused: the release is left as it was; it is looked for once its tag is gone.
+
+    Without its tag GitHub makes a draft of a release, which only writers see, by its number.
+    """
+    with staged(RELEASING) as play:
+        play.start_bot()
+        play.rests()
+        seconds_pass(play.forge, 1)
+        _publishes(play, "drafts/net/core/a", package("net/core"), "net/core/v1")
+        _release(play, "net/core/v1")
+        _publishes(play, "drafts/net/core/b", resized("net/core", 5), "net/core/v2")
+        _release(play, "net/core/v2")
+        number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+
+        play.owner.says(number, "/deprecate net/core@v2 use `v3` instead")
+        pull = play.author.pull_of("porchbot/deprecate/net/core/v2")
+        play.rests()
+        play.approver.says(pull.number, "/approve")
+        notes = wait_for("the mark", lambda: _marked(play, "net/core/v2", "deprecated"))
+        play.approver.says(number, "/delete net/core@v1 it was broken")
+        pull = play.author.pull_of("deletionProposed/net/core/v1")
+        play.rests()
+        play.owner.says(pull.number, "/approve")
+        wait_for("the tag's end", lambda: "net/core/v1" not in play.author.tags() or None)
+        play.rests()
+
+        assert notes.startswith(
+            "**Deprecated:** use \\`v3\\` instead\n\nUse another version.\n\nPublished by #"
+        )
+        gone = _marked(play, "net/core/v1", "withdrawn")
+        assert gone is not None
+        assert gone.startswith("**Withdrawn:** it was broken\n\nUse another version.\n\nPublished")
+        found = {each.tag: each for each in play.repository.releases.values()}
+        assert {tag: (each.draft, each.prerelease) for tag, each in found.items()} == {
+            "net/core/v1": (True, True),
+            "net/core/v2": (False, True),
+        }
+        assert play.failing() == []
+
+
+def _marked(play: World, tag: str, mark: str) -> str | None:
+    """The notes of a tag's release, once its title says so."""
+    found = {each.tag: each for each in play.repository.releases.values()}[tag]
+    title = f"{tag.replace('/v', ' v')} ({mark})"
+    return str(found.body) if found.name == title else None

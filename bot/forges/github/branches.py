@@ -4,6 +4,7 @@ import base64
 from datetime import datetime
 from urllib.parse import parse_qs, quote, urlsplit
 
+from bot.forges import titles
 from bot.forges.github import merging
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
@@ -85,12 +86,33 @@ class Branches(Calls):
 
     async def has_release(self, tag: str) -> bool:
         """Whether a tag has a release; GitHub shows drafts by their numbers only."""
+        return await self._release(tag) is not None
+
+    async def _release(self, tag: str) -> JSONObject | None:
         try:
             path = f"/releases/tags/{quote(tag, safe='')}"
-            found = await self._get("look for a release", path)
+            found: JSONObject = await self._get("look for a release", path)
         except ForgeMissingError:
-            return False
-        return bool(found["tag_name"] == tag)
+            return None
+        return found if found["tag_name"] == tag else None
+
+    async def is_marked(self, tag: str, mark: str) -> bool:
+        """Whether a release says so, or is none."""
+        found = await self._release(tag)
+        return found is None or titles.is_titled(found["name"], mark)
+
+    async def mark_release(self, tag: str, mark: str, note: str) -> None:
+        """Change title and text; a tag that goes makes a draft of it, which only writers see."""
+        found = await self._release(tag)
+        if found is None or titles.is_titled(found["name"], mark):
+            return
+        request = {
+            "name": titles.titled(found["name"] or tag, mark),
+            "body": titles.noted(found["body"], note),
+            "prerelease": True,
+            "make_latest": "false",
+        }
+        await self._send("mark a release", "PATCH", f"/releases/{found['id']}", request)
 
     async def make_release(self, tag: str, title: str, body: str) -> None:
         """Make a release; the answer that it exists already is success."""

@@ -4,8 +4,9 @@ import hashlib
 import json
 from datetime import datetime
 
+from bot.forges import titles
 from bot.forges.gitlab.calls import quoted
-from bot.forges.gitlab.http import failure
+from bot.forges.gitlab.http import JSONObject, failure
 from bot.forges.gitlab.merging import Merging
 from bot.forges.gitlab.people import move_of, of_branch
 from bot.forges.port import (
@@ -84,11 +85,32 @@ class Branches(Merging):
 
     async def has_release(self, tag: str) -> bool:
         """Whether a tag has a release."""
+        return await self._release(tag) is not None
+
+    async def _release(self, tag: str) -> JSONObject | None:
         try:
-            found = await self._get("look for a release", f"/releases/{quoted(tag)}")
+            found: JSONObject = await self._get("look for a release", f"/releases/{quoted(tag)}")
         except ForgeMissingError:
-            return False
-        return bool(found["tag_name"] == tag)
+            return None
+        return found if found["tag_name"] == tag else None
+
+    async def is_marked(self, tag: str, mark: str) -> bool:
+        """Whether a release says so, or is none."""
+        found = await self._release(tag)
+        return found is None or titles.is_titled(found["name"], mark)
+
+    async def mark_release(self, tag: str, mark: str, note: str) -> None:
+        """Change title and text; a tag that goes takes it along."""
+        found = await self._release(tag)
+        if found is None or titles.is_titled(found["name"], mark):
+            return
+        request = {
+            "name": titles.titled(found["name"] or tag, mark),
+            "description": titles.noted(found["description"], note),
+        }
+        answer = await self._ask("mark a release", "PUT", f"/releases/{quoted(tag)}", request)
+        if not answer.ok:
+            raise failure("mark a release", answer)
 
     async def make_release(self, tag: str, title: str, body: str) -> None:
         """Make a release; the answer that it exists already is success."""

@@ -191,6 +191,12 @@ class Context:
         self.refs_changed(repo, changes, actor)
         return changes
 
+    def _without_tag(self, repo: Repository, tag: str) -> None:
+        """GitHub makes drafts of the releases of a tag that goes; on GitLab, nobody sees them."""
+        for release in repo.releases.values():
+            if release.tag == tag:
+                release.draft = True
+
     def refs_changed(
         self,
         repo: Repository,
@@ -205,6 +211,8 @@ class Context:
         """
         for change in changes:
             repo.refs.move(change.ref, change.after)
+            if change.after == ZERO and refnames.is_tag(change.ref):
+                self._without_tag(repo, refnames.tag_name(change.ref))
             self._log(repo, change, actor, kind)
         repo.pushed_at = repo.updated_at = self.now()
         for change in self.announced(changes):
