@@ -119,6 +119,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
         "Tag",
         "DeleteTag",
         "MakeRelease",
+        "MarkRelease",
         "DeleteBranch",
     ]
 

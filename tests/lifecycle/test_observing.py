@@ -11,7 +11,7 @@ from lifecycle.decide import conclude, decide
 from lifecycle.events import Answered
 from lifecycle.facts.checks import Conclusion
 from lifecycle.facts.head import Facts
-from lifecycle.facts.packages import ReleaseNotes
+from lifecycle.facts.packages import ReleaseMark, ReleaseNotes
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.ledger import (
     LedgerChange,
@@ -103,6 +103,16 @@ MORE: dict[str, tuple[Facts, bool]] = {
     ),
     "a release is to be made": (
         facts(changed(PUBLISHED, releases=(NOTES,))),
+        False,
+    ),
+    "a release is to be marked": (
+        facts(
+            changed(
+                PUBLISHED,
+                ledger=(replace(WITHDRAWAL, after=LedgerEntry(ListedState.DEPRECATED, "leaks")),),
+                marks=(ReleaseMark("net/core/v3", done=False),),
+            )
+        ),
         False,
     ),
     "a revision was withdrawn": (withdrawn(), True),
