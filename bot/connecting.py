@@ -91,7 +91,7 @@ def _gitlab(
         instance.name, instance.url, token, instance=settings.own_name, budgets=budgets
     )
     at_end(user.close)
-    forges = GitLabForges(user, instance.webhook_url, project=GitLab)
+    forges = GitLabForges(user, instance.webhook_url, instance.projects, project=GitLab)
     reader = GitLabWebhooks(
         instance.name,
         [each.encode() for each in instance.webhook_secrets],

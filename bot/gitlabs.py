@@ -31,6 +31,7 @@ GIVEN: Final = (
     "CA",
     "WEBHOOK_URL",
     "MOVED_FROM",
+    "PROJECTS",
 )
 
 
@@ -47,6 +48,8 @@ class GitLabInstance:
         ca: PEM file of certificate authorities; "" for the system's.
         webhook_url: Where its webhooks are to go; "" where nobody said.
         moved_from: Where the same instance was before; "" where it has not moved.
+        projects: Full paths of the projects and groups that are served; none for every project
+            that made the bot a member.
         stored: The token is in the secret store, where it can be replaced before it expires.
     """
 
@@ -58,6 +61,7 @@ class GitLabInstance:
     ca: str = ""
     webhook_url: str = ""
     moved_from: str = ""
+    projects: tuple[str, ...] = ()
     stored: bool = False
 
     @property
@@ -221,6 +225,10 @@ def unusable(name: str) -> str:
     )
 
 
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
 class _Variables:
     """The variables of one instance."""
 
@@ -268,6 +276,7 @@ class _Variables:
             ca=self._value("CA") or (kept.ca if kept else ""),
             webhook_url=self._value("WEBHOOK_URL") or (kept.webhook_url if kept else ""),
             moved_from=self._value("MOVED_FROM").rstrip("/"),
+            projects=_listed(self._value("PROJECTS")) or (kept.projects if kept else ()),
             stored=not token and kept is not None,
         )
 

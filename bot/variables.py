@@ -66,6 +66,10 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
         "that of `porchbot setup gitlab`",
     ),
     "PORCHBOT_GITLAB_MOVED_FROM": ("address that it had before, if it has moved", "none"),
+    "PORCHBOT_GITLAB_PROJECTS": (
+        "projects and groups that are served there: full paths, separated by commas",
+        "those of `porchbot setup gitlab`, else all that make the bot a member",
+    ),
     "PORCHBOT_GITLAB_NAMES": (
         "names of several GitLabs, separated by commas: the variables above are then"
         " such as GITLAB_<NAME>_URL and so on, the name in capitals and - written _",

@@ -475,8 +475,16 @@ class Forge(Protocol):
     async def statuses(self, head: Sha) -> dict[str, CheckState]:
         """Commit statuses: context to what it says; none is missing."""
 
+    def standing(self, number: int) -> Mapping[str, CheckState]:
+        """What required checks stand for that are of one proposal alone, as they were read last.
+
+        Beside those of its head, which other proposals may have too.
+        """
+
     async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
         """Commit statuses by context and by the slug of the App that put them; "" for a person.
+
+        Where there are no Apps, by the login of who put them.
 
         The newest of each. Of very many the newest ones alone are read: each context of which there
         may be more then stands there once more, by `UNREAD` and with the state UNKNOWN; `UNREAD`

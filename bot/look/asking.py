@@ -129,6 +129,8 @@ class Asker:
         statuses = head.statuses
         if statuses is None and (refusal or required.needs_statuses(others, head.checks)):
             statuses = await self._forge.statuses(pull.head)
+        if statuses is not None:
+            statuses = {**statuses, **self._forge.standing(pull.number)}
         merging = replace(
             merging, required=required.check_states(others, head.checks, statuses or {})
         )

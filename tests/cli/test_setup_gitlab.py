@@ -232,6 +232,16 @@ def test_it_can_be_forgotten(place: Place) -> None:
     assert gitlabs.stored(open_vault({}, place.folder / "state")) == ()
 
 
+def test_what_was_set_up_is_what_is_served(place: Place) -> None:
+    """The short-cut serves whatever makes the account a member: on gitlab.com anybody may."""
+    told = place.setup("--project", "acme/deploy", "--name", "gitlab")
+    more = place.setup("--group", "acme")
+
+    assert "Served: acme/deploy, and no other project." in told.output
+    assert "Served: acme/deploy, acme, and no other project." in more.output
+    assert place.stored().projects == ("acme/deploy", "acme")
+
+
 def test_the_doctor_tells_of_the_instance(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The short-cut looks at GitHub alone: a token that ends tomorrow is told nowhere."""
     for name in ("APP_ID", "TOKEN", "PRIVATE_KEY", "PRIVATE_KEY_FILE"):

@@ -1,12 +1,12 @@
 """GitLab as a forge that the bot serves: one instance, and the projects that its token reaches.
 
 There is one place, the account itself, with the projects of which it is a member with Developer
-access or more, by itself or by a group.
+access or more, by itself or by a group, as far as the operator has them served.
 
 Source: https://docs.gitlab.com/api/projects/#list-all-projects
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
 from bot.forges.gitlab.levels import DEVELOPER, level_of
 from bot.forges.gitlab.log import DeliveryLog
 from bot.forges.gitlab.pages import pages
+from bot.forges.gitlab.serving import SETTING, Served
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import (
     BotIdentity,
@@ -52,6 +53,7 @@ class GitLabForges:
     Args:
         user: Who we are.
         webhook_url: Where webhooks go: the logs of others are not ours to read. "" for any.
+        serves: Projects and groups that are served; see `Served`.
         project: Makes the forge for one project.
     """
 
@@ -59,11 +61,13 @@ class GitLabForges:
         self,
         user: GitLabUser,
         webhook_url: str = "",
+        serves: Sequence[str] = (),
         *,
         project: Callable[[GitLabUser, Repository, Clients], Forge],
     ) -> None:
         self._user = user
         self._project = project
+        self._serves = Served(serves)
         self._log = DeliveryLog(user, webhook_url)
 
     @property
@@ -93,26 +97,45 @@ class GitLabForges:
         return Installation(number) if number == (await self.identity()).account else None
 
     async def is_installed(self, repository_id: RepositoryId) -> bool:
-        """Whether we may push to a project."""
+        """Whether we may push to a project, and are to."""
         with suppress(ForgeMissingError):
-            return level_of(await self._read(repository_id)) >= DEVELOPER
+            data = await self._read(repository_id)
+            return level_of(data) >= DEVELOPER and self._serves.has(_path(data))
         return False
 
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
-        """Every project that we may push to, a hundred a request; those without code left out."""
+        """Every project that is served, a hundred a request; those without code left out."""
         if await self.installation(installation) is None:
             raise ForgeMissingError(
                 "list projects", f"no account {installation} is ours", ASK_OPERATOR
             )
-        wanted, now = "list the projects that its token reaches", self._user.clients.time.now()
-        listed = pages(self._user.clients, wanted, "/projects", _LISTED)
-        return [self._repository(data, installation, now) async for data in listed]
+        now = self._user.clients.time.now()
+        return [
+            self._repository(data, installation, now)
+            async for data in self._reached()
+            if self._serves.has(_path(data))
+        ]
+
+    def _reached(self) -> AsyncIterator[JSONObject]:
+        """Every project that we may push to."""
+        wanted = "list the projects that its token reaches"
+        return pages(self._user.clients, wanted, "/projects", _LISTED)
 
     async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
-        """One project, as it is named now."""
+        """One project, as it is named now.
+
+        Raises:
+            ForgeMissingError: It is not there, or not one that is served.
+        """
         await self.identity()
-        now = self._user.clients.time.now()
-        return self._repository(await self._read(repository_id), installation, now)
+        now, data = self._user.clients.time.now(), await self._read(repository_id)
+        if not self._serves.has(_path(data)):
+            raise ForgeMissingError(
+                "serve a project",
+                f"{_path(data)} is not among those that {SETTING} names",
+                f"Add it there, or remove {self._user.login} from it",
+            )
+        return self._repository(data, installation, now)
 
     def of(self, repository: Repository) -> Forge:
         """The forge for one project."""
@@ -132,6 +155,7 @@ class GitLabForges:
         first = await self._first()
         if first is None:
             found.append(_nothing(self.name, (await self.identity()).login))
+        found += self._serves.drift(self.name, [_path(data) async for data in self._reached()])
         can = await capabilities.ask(self._user.clients, first)
         return [*found, *capabilities.shown(self.name, can)]
 
@@ -162,10 +186,10 @@ class GitLabForges:
         since = max(self._user.since, datetime.fromisoformat(data["created_at"]))
         return Repository(
             id=RepositoryId(self.name, int(data["id"])),
-            full_name=str(data["path_with_namespace"]),
+            full_name=_path(data),
             default_branch=str(data.get("default_branch") or "main"),
             # At the address that we know: what an instance says of itself gets no token.
-            clone_url=f"{self._user.clients.url}/{quote(str(data['path_with_namespace']))}.git",
+            clone_url=f"{self._user.clients.url}/{quote(_path(data))}.git",
             installation=installation,
             installed_at=since,
             changed=_changed(data, now),
@@ -173,6 +197,10 @@ class GitLabForges:
             archived=bool(data.get("archived")),
             public=data.get("visibility") == "public",
         )
+
+
+def _path(data: JSONObject) -> str:
+    return str(data["path_with_namespace"])
 
 
 def _changed(data: JSONObject, now: datetime) -> str:

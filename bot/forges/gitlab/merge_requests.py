@@ -46,6 +46,8 @@ class Shown:
         number: Its number.
         head: Its head; "" until GitLab has prepared it.
         head_ref: Its branch.
+        fork: The branch is another project's.
+        open: It is open.
         opened_at: When it was opened.
         reviewed: Somebody was asked for a review, or gave one.
         resolved: No thread that blocks is open.
@@ -56,6 +58,8 @@ class Shown:
     number: int
     head: Sha
     head_ref: str
+    fork: bool
+    open: bool
     opened_at: datetime
     reviewed: bool
     resolved: bool
@@ -69,7 +73,7 @@ class MergeRequests(Calls):
     def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
         super().__init__(access, repository, pool)
         self._shown: dict[int, Shown] = {}
-        self._of_head: dict[Sha, int] = {}
+        self._of_head: dict[Sha, set[int]] = {}
 
     async def open_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
         """Every open merge request of one branch, newest first; those of forks among them."""
@@ -231,6 +235,8 @@ class MergeRequests(Calls):
             number=found.number,
             head=found.head,
             head_ref=found.head_ref,
+            fork=found.head_repository != self._repository.id.number,
+            open=found.open,
             opened_at=time(data["created_at"]),
             reviewed=bool(data.get("reviewers")),
             resolved=bool(data.get("blocking_discussions_resolved", True)),
@@ -238,7 +244,7 @@ class MergeRequests(Calls):
             draft=found.draft,
         )
         if found.open and found.head:
-            self._of_head[found.head] = found.number
+            self._of_head.setdefault(found.head, set()).add(found.number)
         for kept in (self._shown, self._of_head):
             if len(kept) > MOST_SHOWN:
                 kept.pop(next(iter(kept)))  # type: ignore[call-overload] # a key of its own
@@ -250,9 +256,14 @@ class MergeRequests(Calls):
             await self.proposal(number)
         return self._shown[number]
 
-    def _at_head(self, head: Sha) -> Shown | None:
-        """The open merge request with this head that was shown last."""
-        return self._shown.get(self._of_head.get(head, 0))
+    def _at_head(self, head: Sha) -> tuple[Shown, ...]:
+        """The open merge requests with this head, as they were shown last, the oldest first.
+
+        A commit may be the head of several: statuses are the commit's, in the pipeline of each;
+        threads, and what is required of it, are each one's own.
+        """
+        known = (self._shown.get(number) for number in sorted(self._of_head.get(head, ())))
+        return tuple(each for each in known if each and each.open and each.head == head)
 
 
 def listed(data: JSONObject, me: BotIdentity) -> ListedProposal:

@@ -133,7 +133,7 @@ class GitLabSetup:
         groups = [self._found("groups", path) for path in self._wanted.groups]
         projects = [self._found("projects", path) for path in self._wanted.projects]
         projects += [each for group in groups for each in self._projects_of(group)]
-        instance, account = self._account(known, groups, projects)
+        instance, account = self._account(self._serving(known), groups, projects)
         fresh = not instance.webhook_secrets
         if fresh:
             instance = replace(
@@ -150,6 +150,15 @@ class GitLabSetup:
             self._branch(project)
             self._tags(project)
             self._gates(project)
+
+    def _serving(self, known: GitLabInstance) -> GitLabInstance:
+        """The instance, served where this and earlier runs set it up; one that serves all stays."""
+        if known.token and not known.projects:
+            return known
+        wanted = (*known.projects, *self._wanted.groups, *self._wanted.projects)
+        found = tuple(dict.fromkeys(wanted))
+        self._say(f"Served: {', '.join(found)}, and no other project.")
+        return replace(known, projects=found)
 
     def _found(self, kind: str, path: str) -> _Place:
         answer = ask(

@@ -10,19 +10,21 @@ and the next look puts ours again.
 Source: https://docs.gitlab.com/api/commits/#commit-status
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from bot.forges.gitlab import pipelines
+from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.fields import is_us, time
-from bot.forges.gitlab.http import GitLabAnswer, JSONObject, failure
-from bot.forges.gitlab.merge_requests import Shown
+from bot.forges.gitlab.http import Clients, GitLabAnswer, JSONObject, failure
 from bot.forges.gitlab.threads import Threads
 from bot.forges.marks import fragment, read_fragment, spelled
 from bot.forges.port import (
     UNREAD,
     BotIdentity,
     ForgeBusyError,
+    Repository,
     RequiredCheck,
 )
 from lifecycle.actions import SetCheck
@@ -50,14 +52,7 @@ _SPELLED = {
     Conclusion.NEUTRAL: "success",
     Conclusion.FAILURE: "failed",
 }
-_STATES = {
-    "success": CheckState.SUCCESS,
-    "skipped": CheckState.SUCCESS,
-    "failed": CheckState.FAILURE,
-    "canceled": CheckState.FAILURE,
-}
 _CONCLUSIONS = {"success": Conclusion.SUCCESS, "failed": Conclusion.FAILURE}
-_WORST = (CheckState.FAILURE, CheckState.PENDING, CheckState.SUCCESS)
 
 _WANTED = "put a commit status"
 
@@ -80,79 +75,116 @@ class StatusChecks(Threads):
 
     _read_last: tuple[Sha, _Read] | None = None
 
+    def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
+        super().__init__(access, repository, pool)
+        self._in_forks: dict[int, CheckState] = {}
+
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest status of each of our names, whoever put it."""
         me = await self._access.identity()
         read = await self._read_statuses(head)
-        newest = _newest(read.found)
+        newest = pipelines.newest(read.found)
         return tuple(
             self._check(newest[name], me, read.found, head)
             for name in sorted(newest.keys() & self._names.keys())
         )
 
     async def statuses(self, head: Sha) -> dict[str, CheckState]:
-        """Those of others, and what stands for the rest of the pipeline and for threads."""
+        """Those of others; what is asked of each merge request alone tells `standing`."""
         read = await self._read_statuses(head, again=False)
-        newest = _newest(read.found)
-        others = {n: d for n, d in newest.items() if n not in self._names}
-        found = {name: _state(data) for name, data in others.items()}
-        binding = {_state(data) for data in others.values() if not data.get("allow_failure")}
-        whole = next((state for state in _WORST if state in binding), CheckState.SUCCESS)
-        shown = self._at_head(head)
-        resolved = shown is None or shown.resolved
-        return {
-            **found,
-            PIPELINE: whole,
-            RESOLVED: CheckState.SUCCESS if resolved else CheckState.PENDING,
-        }
+        for shown in self._at_head(head):
+            if shown.fork:
+                pipeline = (await self._one(shown.number)).get("head_pipeline") or {}
+                self._in_forks[shown.number] = pipelines.state(pipeline)
+        newest = pipelines.newest(read.found)
+        return {n: pipelines.state(d) for n, d in newest.items() if n not in self._names}
+
+    def standing(self, number: int) -> dict[str, CheckState]:
+        """What stands for the rest of its pipeline and for its threads, as they were read last.
+
+        A fork's pipeline is the fork's, unless somebody here ran one for the merge request.
+        """
+        shown = self._shown.get(number)
+        if shown is None:
+            return {}
+        last = self._read_last
+        found = last[1].found if last and last[0] == shown.head else ()
+        place = pipelines.places(found, shown)[0]
+        mine = [d for d in place.statuses(found) if d["name"] not in self._names]
+        whole = pipelines.worst(mine)
+        if shown.fork and not mine:
+            whole = self._in_forks.get(number, CheckState.PENDING)
+        resolved = CheckState.SUCCESS if shown.resolved else CheckState.PENDING
+        return {PIPELINE: whole, RESOLVED: resolved}
 
     async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
-        """As the port has it: GitLab has no Apps, so all are of people."""
+        """As the port has it, by the login of who put each: GitLab has no Apps.
+
+        A status takes the place of one of its name whoever put that: of somebody else's nothing is
+        read any more, which counts as missing where one of theirs is wanted.
+        """
         read = await self._read_statuses(head)
-        found = {(name, ""): _state(data) for name, data in _newest(read.found).items()}
+        found = {
+            (str(data["name"]), _author(data)): pipelines.state(data)
+            for data in sorted(read.found, key=lambda data: int(data["id"]))
+        }
         return found | ({(UNREAD, UNREAD): CheckState.UNKNOWN} if read.more else {})
 
     async def set_check(self, check: SetCheck) -> None:
-        """Show findings at their lines, then put the status: its digest says that all stands."""
+        """Show findings at their lines, then put the status: its digest says that all stands.
+
+        It is put into the pipeline of each merge request that has this head.
+        """
         await self.show_findings(check)
-        done = check.status is Status.COMPLETED and check.conclusion is not None
-        if done and check.conclusion is not None:
+        last = self._read_last
+        found = last[1].found if last and last[0] == check.head else ()
+        places = {place.where: place for place in self._places(found, check.head)}
+        for place in places.values() or (None,):
+            await self._set(check, place)
+
+    def _places(self, found: tuple[JSONObject, ...], head: Sha) -> list[pipelines.Place]:
+        """The pipelines of all merge requests with this head."""
+        every = (pipelines.places(found, shown) for shown in self._at_head(head))
+        return [place for places in every for place in places]
+
+    async def _set(self, check: SetCheck, place: pipelines.Place | None) -> None:
+        if check.status is Status.COMPLETED and check.conclusion is not None:
             state = _SPELLED[check.conclusion]
-            answer = await self._put(check, state)
-            if not answer.ok and not await self._stands(check, answer):
-                await self._put(check, "running")
-                answer = await self._put(check, state)
+            answer = await self._put(check, state, place)
+            if not answer.ok and not await self._stands(check, answer, place):
+                await self._put(check, "running", place)
+                answer = await self._put(check, state, place)
         else:
-            answer = await self._wait(check)
-        if not answer.ok and not await self._stands(check, answer):
+            answer = await self._wait(check, place)
+        if not answer.ok and not await self._stands(check, answer, place):
             raise failure(_WANTED, answer)
 
-    async def _wait(self, check: SetCheck) -> GitLabAnswer:
+    async def _wait(self, check: SetCheck, place: pipelines.Place | None) -> GitLabAnswer:
         """Put what waits: with another text than before, that takes another state."""
         for state in _WAITING:
-            answer = await self._put(check, state)
+            answer = await self._put(check, state, place)
             if answer.ok and state == "canceled":
-                return await self._put(check, _WAITING[0])
-            if answer.ok or await self._stands(check, answer):
+                return await self._put(check, _WAITING[0], place)
+            if answer.ok or await self._stands(check, answer, place):
                 break
         return answer
 
-    async def _put(self, check: SetCheck, state: str) -> GitLabAnswer:
-        shown = self._at_head(check.head)
+    async def _put(
+        self, check: SetCheck, state: str, place: pipelines.Place | None
+    ) -> GitLabAnswer:
         body: JSONObject = {
             "state": state,
             "name": spelled(check.name, self._access.instance),
             "description": check.title[:LINE],
-            "target_url": self._address(check, shown),
+            "target_url": self._address(check, place),
         }
-        if shown is not None:
-            body["ref"] = shown.head_ref
-            pipeline = self._pipeline(check.head, shown)
-            body |= {"pipeline_id": pipeline} if pipeline else {}
+        if place is not None:
+            body["ref"] = place.ref
+            body |= {"pipeline_id": place.pipeline} if place.pipeline else {}
         path = f"/statuses/{check.head}"
         for _ in range(_TRIES):
             answer = await self._ask(_WANTED, "POST", path, body)
-            self._read_last = None
+            self._forget_statuses(check.head)
             if answer.status == 404 and "pipeline_id" in body:
                 del body["pipeline_id"]  # deleted since
             elif answer.status != 409:
@@ -161,12 +193,16 @@ class StatusChecks(Threads):
             raise ForgeBusyError(_WANTED, answer.reason)
         return answer
 
-    async def _stands(self, check: SetCheck, answer: GitLabAnswer) -> bool:
+    async def _stands(
+        self, check: SetCheck, answer: GitLabAnswer, place: pipelines.Place | None
+    ) -> bool:
         """Whether a transition that there is not was one that is done already."""
         if answer.status != 400 or "transition" not in answer.reason.lower():
             return False
-        runs = await self.checks(check.head)
-        return any(r.ours and r.name == check.name and r.digest == check.digest for r in runs)
+        me, read = await self._access.identity(), await self._read_statuses(check.head)
+        mine = read.found if place is None else place.statuses(read.found)
+        data = pipelines.newest(mine).get(spelled(check.name, self._access.instance))
+        return data is not None and self._digest(data, me) == check.digest
 
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
         """What a project requires of every merge request: GitLab has no names of checks for it.
@@ -192,11 +228,11 @@ class StatusChecks(Threads):
         """Names of this bot's statuses to those of its checks."""
         return {spelled(name, self._access.instance): name for name in OURS}
 
-    def _address(self, check: SetCheck, shown: Shown | None) -> str:
+    def _address(self, check: SetCheck, at: pipelines.Place | None) -> str:
         """The merge request, where the summary is; and what is shown, as a digest."""
         clone = urlsplit(self._repository.clone_url)
         place = f"{clone.scheme}://{clone.netloc}{clone.path.removesuffix('.git')}/-"
-        page = f"merge_requests/{shown.number}" if shown else f"commit/{check.head}"
+        page = f"merge_requests/{at.number}" if at else f"commit/{check.head}"
         mark = fragment(check.digest, self._access.instance, check.conclusion)
         return f"{place}/{page}#{mark}"
 
@@ -215,51 +251,37 @@ class StatusChecks(Threads):
         self._read_last = head, read
         return read
 
-    def _pipeline(self, head: Sha, shown: Shown) -> int:
-        """The newest pipeline of a merge request, in which ours count; 0 where none is known."""
-        last = self._read_last
-        return _pipeline_of(last[1].found, shown) if last and last[0] == head else 0
+    def _forget_statuses(self, head: Sha) -> None:
+        """Read them again for whoever asks, but keep in which pipelines they are."""
+        if self._read_last is not None and self._read_last[0] == head:
+            self._read_last = head, replace(self._read_last[1], at=float("-inf"))
 
     def _check(
         self, data: JSONObject, me: BotIdentity, every: tuple[JSONObject, ...], head: Sha
     ) -> CheckRun:
         state, ended = str(data["status"]), data.get("finished_at") or data.get("created_at")
-        named, digest, conclusion = read_fragment(
+        _, digest, conclusion = read_fragment(
             str(data.get("target_url") or ""), _CONCLUSIONS.get(state)
         )
-        shown = self._at_head(head)
-        # In an older pipeline than the one that counts it holds nothing back: it is put again.
-        counts = shown is None or int(data.get("pipeline_id") or 0) >= _pipeline_of(every, shown)
+        # Where it is not in the pipeline that counts it holds nothing back: it is put again.
+        name, places = str(data["name"]), self._places(every, head)
+        shown = [pipelines.newest(place.statuses(every)).get(name) for place in places]
+        stands = all(each and self._digest(each, me) == digest for each in (*shown, data))
         return CheckRun(
             id=int(data["id"]),
-            name=self._names[str(data["name"])],
+            name=self._names[name],
             status=Status.COMPLETED if conclusion else Status.IN_PROGRESS,
             conclusion=conclusion,
             digest=digest,
             completed_at=time(ended) if conclusion and ended else None,
-            ours=is_us(data.get("author"), me) and named == self._access.instance and counts,
+            ours=stands,
         )
 
-
-def _newest(found: tuple[JSONObject, ...]) -> dict[str, JSONObject]:
-    """The newest status of each name, of all pipelines of a commit."""
-    newest: dict[str, JSONObject] = {}
-    for each in sorted(found, key=lambda data: int(data["id"])):
-        newest[str(each["name"])] = each
-    return newest
+    def _digest(self, data: JSONObject, me: BotIdentity) -> str | None:
+        """What a status of ours shows, as a digest; None for one that is not ours."""
+        named, digest, _ = read_fragment(str(data.get("target_url") or ""), None)
+        return digest if is_us(data.get("author"), me) and named == self._access.instance else None
 
 
-def _pipeline_of(found: tuple[JSONObject, ...], shown: Shown) -> int:
-    """The newest pipeline of a merge request's branch, or of itself, among statuses."""
-    refs = {shown.head_ref} | {
-        f"refs/merge-requests/{shown.number}/{kind}" for kind in ("head", "merge", "train")
-    }
-    numbers = (int(d.get("pipeline_id") or 0) for d in found if d.get("ref") in refs)
-    return max(numbers, default=0)
-
-
-def _state(data: JSONObject) -> CheckState:
-    status = str(data["status"])
-    if status == "manual" and data.get("allow_failure"):
-        return CheckState.SUCCESS
-    return _STATES.get(status, CheckState.PENDING)
+def _author(data: JSONObject) -> str:
+    return str((data.get("author") or {}).get("username") or "").lower()

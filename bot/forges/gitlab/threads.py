@@ -51,10 +51,14 @@ class Threads(Conversations):
     """Merge requests of one project, with our findings at their lines."""
 
     async def show_findings(self, check: SetCheck) -> None:
-        """Make the threads of one check be those of its findings at lines that are shown."""
-        shown = self._at_head(check.head)
-        if shown is None:
-            return
+        """Make the threads of one check be those of its findings at lines that are shown.
+
+        In each merge request that has this head.
+        """
+        for shown in self._at_head(check.head):
+            await self._show(shown, check)
+
+    async def _show(self, shown: Shown, check: SetCheck) -> None:
         name = spelled(check.name, self._access.instance)
         failing = check.status is Status.COMPLETED and check.conclusion is Conclusion.FAILURE
         if check.status is not Status.COMPLETED:

@@ -75,6 +75,9 @@ class _Talk:
     async def statuses(self, _: Sha) -> dict[str, CheckState]:
         return {}
 
+    def standing(self, _: int) -> dict[str, CheckState]:
+        return {}
+
     async def rules(self, _: str) -> str:
         return "rules"
 

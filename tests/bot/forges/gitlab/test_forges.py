@@ -213,8 +213,10 @@ async def test_what_the_instance_can_do_is_asked_of_it(wire: Wire) -> None:
     wire.has("GET /projects/7/merge_trains", [])
     wire.has("GET /projects/7/approval_rules", {"message": "403 Forbidden"}, 403)
 
-    (found,) = await forges_of(wire).drift()
+    served, found = await forges_of(wire).drift()
 
+    assert not served.harmful
+    assert served.found.startswith("every project that makes the bot a member")
     assert not found.harmful
     assert found.found == "version 18.5.0, without approval rules, external status checks"
 

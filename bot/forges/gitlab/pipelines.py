@@ -1,0 +1,91 @@
+"""In which pipeline a merge request's statuses count, and what they come to. Pure.
+
+GitLab has a pipeline for each ref of a commit, and a merge request looks at one of them: the newest
+that was made for itself, else the newest of its branch. A fork's branch has its pipelines in the
+fork; a name of a branch there is none here, where another may have it.
+
+Source: `Ci::PipelinesForMergeRequestFinder` of GitLab,
+https://docs.gitlab.com/ci/pipelines/merge_request_pipelines/
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.forges.gitlab.http import JSONObject
+from bot.forges.gitlab.merge_requests import Shown
+from lifecycle.facts.checks import CheckState
+
+_STATES = {
+    "success": CheckState.SUCCESS,
+    "skipped": CheckState.SUCCESS,
+    "failed": CheckState.FAILURE,
+    "canceled": CheckState.FAILURE,
+}
+_WORST = (CheckState.FAILURE, CheckState.PENDING, CheckState.SUCCESS)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A pipeline that statuses of a merge request are put into.
+
+    Attributes:
+        number: Of the merge request.
+        ref: Of the pipeline, made where there is none.
+        pipeline: Its number; 0 where none is known.
+    """
+
+    number: int
+    ref: str
+    pipeline: int
+
+    @property
+    def where(self) -> tuple[str, int]:
+        """What two merge requests have in common whose statuses are the same."""
+        return self.ref, self.pipeline
+
+    def statuses(self, found: Iterable[JSONObject]) -> tuple[JSONObject, ...]:
+        """Those that are in it."""
+        return tuple(
+            data
+            for data in found
+            if data.get("ref") == self.ref and int(data.get("pipeline_id") or 0) == self.pipeline
+        )
+
+
+def places(found: Sequence[JSONObject], shown: Shown) -> tuple[Place, ...]:
+    """The pipelines of which one counts for a merge request, the one of its own first.
+
+    Anybody who may put statuses can make a pipeline of either ref, so neither is left to others.
+
+    Args:
+        found: Statuses of its head.
+        shown: The merge request.
+    """
+    own = f"refs/merge-requests/{shown.number}/head"
+    refs = (own,) if shown.fork else (own, shown.head_ref)
+    known = [Place(shown.number, ref, _newest_of(found, ref)) for ref in refs]
+    return tuple(place for place in known if place.pipeline) or (known[-1],)
+
+
+def _newest_of(found: Iterable[JSONObject], ref: str) -> int:
+    numbers = (int(d.get("pipeline_id") or 0) for d in found if d.get("ref") == ref)
+    return max(numbers, default=0)
+
+
+def newest(found: Iterable[JSONObject]) -> dict[str, JSONObject]:
+    """The newest status of each name."""
+    return {str(each["name"]): each for each in sorted(found, key=lambda data: int(data["id"]))}
+
+
+def worst(found: Iterable[JSONObject]) -> CheckState:
+    """What statuses come to together, those left out that may fail."""
+    states = {state(data) for data in newest(found).values() if not data.get("allow_failure")}
+    return next((each for each in _WORST if each in states), CheckState.SUCCESS)
+
+
+def state(data: JSONObject) -> CheckState:
+    """What a status or a pipeline says; one that is not there yet goes on."""
+    status = str(data.get("status") or "")
+    if status == "manual" and data.get("allow_failure"):
+        return CheckState.SUCCESS
+    return _STATES.get(status, CheckState.PENDING)
