@@ -258,7 +258,15 @@ SUGGEST = Suggest(
 COMMIT = UnsignedCommit(
     head_ref="a", parents=(HEAD,), base_tree=HEAD, tree=HEAD, files={}, message="m"
 )
-PURE = {"proposal_ref", "asks_to_sign", "checks_hold_text", "owners", "tells_objections", "terms"}
+PURE = {
+    "proposal_ref",
+    "asks_to_sign",
+    "checks_hold_text",
+    "owners",
+    "standing",
+    "tells_objections",
+    "terms",
+}
 """Methods that ask nothing."""
 
 
