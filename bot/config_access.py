@@ -124,10 +124,10 @@ class Approve(Strict):
     """Whose approval counts, any of: `role:read`, `role:triage`, `role:write`, `role:maintain`,
     `role:admin` (that role or a higher one), `user:<login>` (whoever has that login: in a public
     repository prefer teams, since a login that was given up can be taken by others), `team:<name>`
-    (of the organization that owns the repository, with its child teams; on GitLab the group
-    of that name right below the project's top-level group), `group:<path>` (a group of GitLab by its whole path), `codeowners`
-    (of each changed file, as the base branch has it), `app:<name>` (a GitHub App; machines count
-    only where they are named)."""
+    (of the organization that owns the repository, with its child teams; on GitLab the group of
+    that name right below the project's top-level group), `group:<path>` (a group of GitLab by its
+    whole path), `codeowners` (of each changed file, as the base branch has it), `app:<name>` (a
+    GitHub App; machines count only where they are named)."""
 
     self_: bool = Field(False, alias="self")
     """Authors may approve their own work."""
