@@ -167,7 +167,9 @@ async def test_the_pipeline_of_a_fork_is_asked_of_the_merge_request(
     number = theirs.mergerequests.create({**wish, "target_project_id": world.repo.id}).iid
     forge = world.forge()
     (pull,) = await forge.open_proposals()
-    told = {"head_pipeline": None if status is None else {"id": 1, "status": status}}
+    told: dict[str, object] = {
+        "head_pipeline": None if status is None else {"id": 1, "status": status}
+    }
 
     async def one(asked: int) -> dict[str, object]:
         assert asked == number

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.serving import Served
 from bot.forges.gitlab.user import GitLabUser
@@ -17,11 +18,7 @@ LEVEL = {"permissions": {"project_access": {"access_level": 40}, "group_access":
 
 def forges_of(wire: Wire, *names: str) -> GitLabForges:
     user = GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer))
-    return GitLabForges(user, "", names, project=_nothing)
-
-
-def _nothing(*_: object) -> object:  # type: ignore[misc] # never called
-    raise AssertionError
+    return GitLabForges(user, "", names, project=GitLab)
 
 
 @pytest.mark.parametrize(
