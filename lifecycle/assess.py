@@ -127,6 +127,8 @@ def _recall_tags(proposal: Proposal, remembered: Memory) -> Proposal:
         for e in remembered.log
         if isinstance(e, PackagePublished) and e.commit == str(proposal.place.merge_commit)
     }
+    if not known and not proposal.content.ledger:
+        return proposal
     touched = tuple(
         replace(t, tagging=_recalled(known[t.package], t.tagging))
         if t.package in known and not t.done

@@ -100,7 +100,7 @@ def words(log: Iterable[Event], logins: Mapping[int, str] = _NOBODY) -> dict[str
         if not event.account and heard.get(event.person, order(event)) > order(event):
             continue
         person = named.get(event.account, event.person)
-        found[person] = replace(event, person=person)
+        found[person] = event if event.person == person else replace(event, person=person)
     return found
 
 
@@ -178,8 +178,8 @@ def first_sight(log: Iterable[Event]) -> FirstSeen | None:
     otherwise a sighting that `compact` made stricter would lose to another than it did before.
     """
     found = [e for e in log if isinstance(e, FirstSeen)]
-    if not found:
-        return None
+    if len(found) < 2:
+        return found[0] if found else None
     return replace(
         min(found, key=lambda e: (e.at, e.head, e.mark)),
         adopted=any(e.adopted for e in found),

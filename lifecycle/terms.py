@@ -9,7 +9,7 @@ what a forge's terms would change, and `said` takes these marks out.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 KEEP: Final = "\ufdd0"
@@ -32,6 +32,15 @@ _SHORT = re.compile(r"\b(?:the App|base branch|merge queue|[Aa]n administrator)\
 
 def kept(text: str) -> str:
     """Return text of others, or of ours that was said already, so that `Terms.said` leaves it."""
+    return _kept(text) if len(text) <= _WORDS else _kept.__wrapped__(text)
+
+
+_WORDS = 200
+"""Longest text, in characters, that is kept: logins, paths and what we say ourselves."""
+
+
+@lru_cache(maxsize=2000)
+def _kept(text: str) -> str:
     return _SHORT.sub(_keep, _OURS.sub(_keep, text))
 
 

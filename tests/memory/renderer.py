@@ -62,13 +62,15 @@ class MemoryRenderer:
         self._functions = {resolve_image(image): f for image, f in (functions or {}).items()}
         self._limits = limits
         self._kept: dict[tuple[str, str, str, str], Verdict] = {}
+        self._changes: dict[tuple[str, str], tuple[diff.Change, ...]] = {}
+        self._spelling: dict[int, tuple[Policy, str]] = {}
         self.broken = ""
 
     async def verdict(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
         """As `Renderer` has it."""
-        key = tree, package, origin, repr(policy)  # its digest leaves words for people out
+        key = tree, package, origin, self._spelled(policy)
         if key not in self._kept:
             found = self._render(trees, package, tree, origin, policy)
             if found.broken:
@@ -78,10 +80,13 @@ class MemoryRenderer:
 
     async def changes(self, trees: TreeFiles, before: str, after: str) -> tuple[diff.Change, ...]:
         """As `Renderer` has it."""
-        try:
-            return tuple(diff.changes(self._files(trees, before), self._files(trees, after)))
-        except PackageError:
-            return ()
+        if (before, after) not in self._changes:
+            try:
+                found = diff.changes(self._files(trees, before), self._files(trees, after))
+            except PackageError:
+                return ()
+            self._changes[before, after] = tuple(found)
+        return self._changes[before, after]
 
     async def merged(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
@@ -107,6 +112,13 @@ class MemoryRenderer:
         """As `Renderer` has it."""
         gone = set(trees)
         self._kept = {key: kept for key, kept in self._kept.items() if key[0] not in gone}
+
+    def _spelled(self, policy: Policy) -> str:
+        """All that a policy says: its digest leaves words for people out."""
+        known = self._spelling.get(id(policy))
+        if known is None:
+            known = self._spelling[id(policy)] = policy, repr(policy)
+        return known[1]
 
     def _files(self, trees: TreeFiles, tree: str) -> Files:
         return trees.files(tree, self._limits) if tree else {}

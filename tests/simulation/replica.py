@@ -145,7 +145,7 @@ class Replica:
     def kill(self) -> None:
         """End it at once, as the kernel does."""
         self.owner.alive = False
-        for task in list(self.owner.tasks):
+        for task in self.owner.tasks:
             task.cancel()
 
     async def _work(self, work: WorkItem) -> Result:

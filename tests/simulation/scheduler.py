@@ -37,13 +37,25 @@ class Owner:
         name: For the trace.
         alive: Nothing that belongs to it may reach the world any more once it is not.
         still: None of its tasks goes on, until it does.
-        tasks: Those that have not ended.
     """
 
     name: str
     alive: bool = True
     still: bool = False
-    tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
+    _tasks: list["asyncio.Task[Any]"] = field(default_factory=list)
+    _room: int = 64
+
+    @property
+    def tasks(self) -> list["asyncio.Task[Any]"]:
+        """Those that have not ended, the oldest first."""
+        return [task for task in self._tasks if not task.done()]
+
+    def add(self, task: "asyncio.Task[Any]") -> None:
+        """One more; those that have ended are dropped now and then."""
+        self._tasks.append(task)
+        if len(self._tasks) > self._room:
+            self._tasks = self.tasks
+            self._room = 2 * len(self._tasks) + 64
 
 
 OWNER: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("owner", default=None)
@@ -182,8 +194,7 @@ class DrawnLoop(asyncio.BaseEventLoop):
         task.__init__(coro, loop=self, name=name or "", context=context)  # type: ignore[misc]
         owner = OWNER.get()
         if owner is not None:
-            owner.tasks.add(task)
-            task.add_done_callback(owner.tasks.discard)
+            owner.add(task)
         return task
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
@@ -267,12 +278,21 @@ class DrawnLoop(asyncio.BaseEventLoop):
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Asyncio takes this for its running loop inside the block."""
+        """Asyncio takes this for its running loop inside the block, and lists no tasks."""
+        # A weak set of all tasks, which nobody asks for here; Python 3.12 calls it otherwise.
+        name = "_all_tasks" if hasattr(asyncio.tasks, "_all_tasks") else "_scheduled_tasks"
+        every: Any = getattr(asyncio.tasks, name)
+        every.add = _unlisted
         asyncio.events._set_running_loop(self)
         try:
             yield
         finally:
             asyncio.events._set_running_loop(None)
+            del every.add
+
+
+def _unlisted(_: object) -> None:
+    """Take a task for none."""
 
 
 class _Probe:
