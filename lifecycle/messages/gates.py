@@ -149,7 +149,7 @@ FALLEN: Mapping[Fallen, str] = {
 _LOST: Mapping[TagLoss, str] = {
     TagLoss.GONE: "gone",
     TagLoss.REPLACED: "replaced by one without porchbot's record",
-    TagLoss.RETURNED: "back, although the revision was withdrawn",
+    TagLoss.RETURNED: "there, although the ledger withdraws the revision",
 }
 
 
@@ -427,6 +427,13 @@ ONE_BOT = (
 )
 
 
+def tags_wrong(touched: Iterable[Touched]) -> str:
+    """Headline of a published proposal whose tags are not as they should be."""
+    lost = {each.tagging.lost for each in touched} - {None}
+    what = "the withdrawn tag is there" if lost == {TagLoss.RETURNED} else "the tag is gone"
+    return f"Published, but {what}"
+
+
 def tag_lost(touched: Touched, lost: TagLoss) -> str:
     """What became of a tag that we made."""
     tag = names_.spelled(touched.package, touched.revision)
@@ -438,7 +445,8 @@ def tag_restored(touched: Touched) -> str:
     ref = names_.tag_ref(names_.spelled(touched.package, touched.revision))
     made = touched.tagging.tag
     if touched.tagging.lost is TagLoss.RETURNED:
-        return f"the tag removed: {code(shell('git', 'push', 'origin', f':{ref}'))}"
+        removed = code(shell("git", "push", "origin", f":{ref}"))
+        return f"the withdrawal approved where it was merged, or the tag removed: {removed}"
     push = code(shell("git", "push", "--force", "origin", f"{made}:{ref}"))
     again = f": {push}" if made else ""
     return f"the tag as it was{again}; or the revision withdrawn, by `/delete`"

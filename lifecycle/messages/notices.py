@@ -94,7 +94,7 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
             for t in proposal.content.touched
             if t.tagging.lost
         ]
-        return "**Published, but the tag is gone**\n\n" + "\n".join(lost)
+        return f"**{gates.tags_wrong(proposal.content.touched)}**\n\n" + "\n".join(lost)
     changed = [
         f"- {name(t.package)} differs from the proposal"
         + (

@@ -197,7 +197,7 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
         case Stage.PROPOSED:
             return f"{what} is proposed"
         case Stage.MERGED if proposal.once_published:
-            return f"Published, but the tag is gone: {what}"
+            return f"{texts.tags_wrong(proposal.content.touched)}: {what}"
         case Stage.MERGED:
             lacks = "approved" if proposal.content.untagged else "published"
             return f"Merged, but not {lacks}: {what}"

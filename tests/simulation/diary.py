@@ -72,6 +72,7 @@ class Diary:
         entries: In order.
         meant: Number of a comment to the commands that its writer meant.
         quiet: Places at which no bot was doing anything, and the forge's moment then, newest last.
+        rested: When it last was so at these places, in seconds.
         of_pull: What is about each pull request.
         of_ref: The moves of each ref.
         roles: What roles each person had, and from which place on.
@@ -83,6 +84,7 @@ class Diary:
     entries: list[Entry] = field(default_factory=list)
     meant: dict[int, tuple[str, ...]] = field(default_factory=dict)
     quiet: list[tuple[int, int]] = field(default_factory=list)
+    rested: list[float] = field(default_factory=list)
     of_pull: dict[int, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     of_ref: dict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     roles: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
@@ -103,7 +105,9 @@ class Diary:
         here = len(self.entries)
         if self.quiet and self.quiet[-1][0] == here:
             self.quiet.pop()
+            self.rested.pop()
         self.quiet.append((here, self.moment()))
+        self.rested.append(self.time())
 
     def role(self, who: str, level: str) -> None:
         """Somebody has another role from now on."""

@@ -4,7 +4,8 @@
 - "reasons": each open proposal shows what it waits for, once;
 - "answered once": each command has its one reaction, and no two answers;
 - "prompt": where nothing goes wrong, each command is answered within 40 s (asked along the way);
-- "published": what surely may be published is.
+- "published": what surely may be published is;
+- "released": each tag has one release, where the rules have asked for that all the time.
 """
 
 import re
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.simulation.diary import Diary, Entry
-from tests.simulation.evidence import Evidence
+from tests.simulation.evidence import QUEUE, Evidence
 from tests.simulation.oracle import may
 from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText
 from tests.simulation.words import SUMMARY, Violation, answered_by, tags_of
@@ -66,7 +67,23 @@ class Ending:
         for pull in self._repo.pulls.values():
             for check, why in self._of(pull):
                 found.append(Violation(check, f"#{pull.number}: {why}", end))
-        return found
+        return found + [Violation("released", why, end) for why in self._unreleased()]
+
+    def _unreleased(self) -> Iterator[str]:
+        """Tags of the bot's that still stand and have no release, though the rules ask for one."""
+        made = [each.tag for each in self._repo.releases.values()]
+        for name in sorted(set(made)):
+            if made.count(name) > 1:
+                yield f"{name} has {made.count(name)} releases"
+        if self._doubt:
+            return
+        for ref, moves in self._diary.of_ref.items():
+            name = ref.removeprefix("refs/tags/")
+            if name == ref or len(moves) > 1 or moves[0].who != BOT or name in made:
+                continue
+            rules = self._evidence.main_rules(0, len(self._diary.entries))
+            if rules and all(r.releases for r in rules):
+                yield f"{name} has no release"
 
     def unanswered(self) -> list[Violation]:
         """Commands without an answer, while nothing hinders the bot."""
@@ -201,7 +218,10 @@ class Ending:
                 return False
             if any(r.startswith(f"refs/tags/{package}/") for r in self._diary.of_ref):
                 return False
-        if self._history.at(left, CONFIG) != self._history.at(pull.head_sha, CONFIG):
+        for path in (CONFIG, ".porchbot"):
+            if self._history.at(left, path) != self._history.at(pull.head_sha, path):
+                return False
+        if any("freeze" in word for words in self._diary.meant.values() for word in words):
             return False
         if any(p is not pull and p.head_sha == pull.head_sha for p in self._repo.pulls.values()):
             return False
@@ -261,10 +281,14 @@ def reached(diary: Diary, repo: Any) -> Counter[str]:
             tally["stage: left as a draft"] += 1
         else:
             tally["stage: left as a proposal"] += 1
+    tally["publish: releases made"] += len(repo.releases)
     for entry in diary.entries:
+        if entry.who == QUEUE and entry.what == "pull merged":
+            tally["publish: merged by a queue"] += 1
         if entry.who == BOT and entry.what == "push":
             if entry.text.startswith("refs/tags/"):
-                tally["publish: tags made"] += 1
+                gone = not entry.after.strip("0")
+                tally[f"publish: tags {'withdrawn' if gone else 'made'}"] += 1
             elif entry.after.strip("0") and entry.before.strip("0"):
                 tally["publish: renderings pushed or merges"] += 1
             else:

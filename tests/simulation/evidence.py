@@ -8,9 +8,17 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
+import yaml
+
 from tests.simulation import setting
 from tests.simulation.diary import Diary, Entry
 from tests.simulation.setting import BOT, BY_TEXT, CONFIG, DEFAULT, MAIN, STAMP, RulesText
+
+LEDGER = ".porchbot/ledger"
+"""Where the ledger says which revisions are gone."""
+
+QUEUE = "github-merge-queue[bot]"
+"""The account by which a merge queue merges."""
 
 ZERO = "0" * 40
 
@@ -70,6 +78,15 @@ class History:
                 waiting += self._git.commit(each).parents
             self._above[commit] = frozenset(above)
         return self._above[commit]
+
+    def withdraws(self, commit: str, package: str, number: int) -> bool:
+        """Whether the ledger in a commit says that a revision is gone."""
+        blob = self.at(commit, f"{LEDGER}/{package}.yaml")
+        if not blob:
+            return False
+        listed = yaml.safe_load(self._git.blob(blob)) or {}
+        entries = {str(n): entry or {} for n, entry in (listed.get("revisions") or {}).items()}
+        return bool(entries.get(str(number), {}).get("state") == "withdrawn")
 
     def left(self, base: str, head: str) -> str:
         """The commit where a head left its base; "" where there is not exactly one."""
@@ -140,6 +157,11 @@ class Evidence:
             first -= 1
         return first
 
+    def began(self, place: int) -> float:
+        """When reading began for what was done at a place, at the earliest, in seconds."""
+        at = bisect_right(self.diary.quiet, (place, sys.maxsize))
+        return self.diary.rested[at - 1] if at else 0.0
+
     def roles_within(self, who: str, first: int, last: int) -> set[str]:
         """The roles that somebody had at any time between two places."""
         found = {"none"}
@@ -170,7 +192,12 @@ class Evidence:
         return next(found, None)
 
     def before_merge(self, merge: Entry) -> str:
-        """The base branch's commit before a merge, by the push that brought it in."""
+        """The base branch's commit before a merge, by the push that brought it in.
+
+        A queue pushes several at once: each stands on the one before.
+        """
+        if merge.who == QUEUE:
+            return self.history.parents(merge.merged)[0]
         for entry in self.diary.of_ref.get(f"refs/heads/{merge.base}", ()):
             if entry.place >= merge.place - 1 and merge.merged in self.history.ancestry(
                 entry.after

@@ -212,6 +212,7 @@ def database_old(s: "Simulation") -> str:
 def clock_jumps(s: "Simulation") -> str:
     replica, seconds = s.hands.one(s.replicas), s.hands.one((-3600.0, -30.0, 30.0, 3600.0))
     replica.clock.wrong += seconds
+    s.weather.skewed = True
     return f"the clock of {replica.name} jumps by {seconds:.0f} s"
 
 

@@ -111,7 +111,9 @@ class Simulation(System):
         self.evidence = Evidence(self.diary, History(state.git(self.repo)))
         self._came = 0
         self.words = Words(self.evidence, self._excused, self._remembers)
-        self.oracle = Oracle(self.evidence, self.words, lambda: self._came)
+        self.oracle = Oracle(
+            self.evidence, self.words, lambda: self._came, lambda: not self.weather.skewed
+        )
 
     def begin(self) -> None:
         """The bot comes."""

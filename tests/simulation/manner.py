@@ -10,6 +10,7 @@ from tests.simulation import (
     moves_talk,
     scenes,
     scenes_bots,
+    scenes_gates,
     scenes_memory,
 )
 from tests.simulation.deeds import Misfortune, Scene
@@ -52,7 +53,7 @@ class Manner:
 SETTLING = "everything settles"
 """The step after which 40 s have passed."""
 
-SCENES = (*scenes.SCENES, *scenes_bots.SCENES, *scenes_memory.SCENES)
+SCENES = (*scenes.SCENES, *scenes_bots.SCENES, *scenes_memory.SCENES, *scenes_gates.SCENES)
 
 MOVES: tuple[Move, ...] = tuple(
     each for module in (moves, moves_talk, moves_attacks, moves_settings) for each in module.MOVES

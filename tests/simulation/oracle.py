@@ -13,17 +13,24 @@ After each step:
 - "next number": numbers rise by one;
 - "a merge": what is tagged is the result of a merged proposal that changes that package;
 - "no objection": nothing is merged or tagged against a request for changes or a hold;
-- "nothing lost": the bot moves no branch over a commit of others, and no tag at all.
+- "nothing lost": the bot moves no branch over a commit of others, and no tag at all; it deletes
+  only what a merge has withdrawn that was approved;
+- "in time": nothing is merged or tagged while its rules, or somebody's freeze, keep it shut.
 
 What it says is judged by `tests.simulation.words`.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from tests.simulation.diary import Entry
-from tests.simulation.evidence import ZERO, Evidence
+from tests.simulation.evidence import LEDGER, ZERO, Evidence
 from tests.simulation.setting import BOT, LEVELS, MAIN, PACKAGES, RELEASE, RulesText
+from tests.simulation.shut import Shut
 from tests.simulation.words import Violation, Words
+
+LISTING = ("refs/heads/deletionProposed/", "refs/heads/porchbot/deprecate/")
+"""Where the bot proposes what the ledger is to say."""
 
 STALE = 5
 """Changes by which a forge's answers may be behind, and one more."""
@@ -36,10 +43,18 @@ class Oracle:
         evidence: Git and the diary.
         words: Judges what the bot says.
         came: Place in the diary at which the bot came last: commands from before are not for it.
+        punctual: Whether the bots' clocks were right so far.
     """
 
-    def __init__(self, evidence: Evidence, words: Words, came: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        words: Words,
+        came: Callable[[], int],
+        punctual: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._came = came
+        self._shut = Shut(evidence, words, came, punctual)
         self._evidence = evidence
         self._history = evidence.history
         self._diary = evidence.diary
@@ -73,11 +88,14 @@ class Oracle:
     # --- tags ---------------------------------------------------------------------------------
 
     def _tagged(self, entry: Entry) -> Iterator[tuple[str, str]]:
-        if entry.before != ZERO:
-            yield "nothing lost", f"{entry.text} was moved or deleted by the bot"
-            return
         package, _, version = entry.text.removeprefix("refs/tags/").rpartition("/v")
         number = int(version)
+        if entry.after == ZERO:
+            yield from self._withdrawn(entry, package, number)
+            return
+        if entry.before != ZERO:
+            yield "nothing lost", f"{entry.text} was moved by the bot"
+            return
         yield from self._numbered(entry, package, number)
         tag = self._history.tag(entry.after)
         if tag is None:
@@ -94,6 +112,37 @@ class Oracle:
         reasons = [list(self._published(entry, merge, package)) for merge in merges]
         if all(reasons):
             yield from reasons[0]
+
+    def _withdrawn(self, entry: Entry, package: str, number: int) -> Iterator[tuple[str, str]]:
+        """A tag goes that the bot made, and people approved by a merge of the ledger."""
+        if entry.text not in self._given or entry.before != self._made(entry.text):
+            yield "nothing lost", f"{entry.text} was deleted by the bot, and it is not the bot's"
+            return
+        first, why = self._evidence.window(entry.place, STALE), list[str]()
+        for merge in self._diary.entries[: entry.place]:
+            if merge.what != "pull merged":
+                continue
+            before, listed = self._evidence.before_merge(merge), self._history.withdraws
+            if not listed(merge.merged, package, number) or listed(before, package, number):
+                continue
+            rules = [r for r in self._rules(merge, before, first, entry.place) if not r.broken]
+            reasons = [self._deletable(entry, merge, package, r, first) for r in rules]
+            if not any(reasons):
+                return
+            why += [f"#{merge.pull}: {reason}" for reason in reasons if reason]
+        yield "nothing lost", f"{entry.text} was deleted: {'; '.join(why) or 'no merge says so'}"
+
+    def _made(self, ref: str) -> str:
+        return self._diary.entries[self._given[ref]].after
+
+    def _deletable(
+        self, entry: Entry, merge: Entry, package: str, rules: RulesText, first: int
+    ) -> str:
+        """Why a withdrawal was not approved; "" when it was: as much as a package asks for."""
+        path = f"{LEDGER}/{package}.yaml"
+        shown = {path: self._history.at(merge.merged, path)}
+        asked = replace(rules, require=max(1, rules.require), alone=False)
+        return self._approved(entry, merge, shown, asked, first)
 
     def _numbered(self, entry: Entry, package: str, number: int) -> Iterator[tuple[str, str]]:
         if entry.text in self._given:
@@ -141,6 +190,7 @@ class Oracle:
         reasons = [self._approved(entry, merge, touched, r, first) for r in rules]
         yield from (("approved", f"{what}: {why}") for why in reasons if why)
         yield from self._unopposed(entry, merge.pull, what, first)
+        yield from self._shut.kept_out(entry, merge, [package], what, first)
 
     def _touched(self, before: str, merge: Entry) -> dict[str, str]:
         """The packages that a merge changes, and those that people were shown that it does.
@@ -217,7 +267,8 @@ class Oracle:
             return "approved it before its base was changed"
         shown = word.merged or word.head
         for package, tree in touched.items():
-            if self._history.package(shown, package) != tree:
+            look = self._history.at if package.startswith(LEDGER) else self._history.package
+            if look(shown, package) != tree:
                 return f"approved another {package}"
         if not word.merged:
             then = self._history.rules(word.tip)
@@ -281,6 +332,7 @@ class Oracle:
         rules = self._rules(entry, before, first, entry.place) if before else []
         if not rules or not touched or any(self._changed_since(entry, first)):
             return
+        yield from self._shut.kept_out(entry, entry, touched, what, first)
         for r in rules:
             why = self._approved(entry, entry, touched, r, first)
             if why:
@@ -304,12 +356,18 @@ class Oracle:
         if old == ZERO or ref.startswith("refs/pull/"):
             return
         if new != ZERO:
-            if old not in self._history.ancestry(new):
+            if old not in self._history.ancestry(new) and not self._own(entry):
                 yield "nothing lost", f"the bot moved {ref} over {old[:7]}"
             return
         merged = [e for e in self._diary.entries[: entry.place] if e.what == "pull merged"]
-        if not ref.startswith("refs/heads/drafts/") or not any(e.head == old for e in merged):
+        draft = ref.startswith(("refs/heads/drafts/", *LISTING))
+        if not draft or not any(e.head == old for e in merged):
             yield "nothing lost", f"the bot deleted {ref} at {old[:7]}"
+
+    def _own(self, entry: Entry) -> bool:
+        """Whether the bot moves a branch for the ledger that it made, and nobody else moved."""
+        moves = [e for e in self._diary.of_ref[entry.text] if e.place < entry.place]
+        return entry.text.startswith(LISTING) and all(e.who == BOT for e in moves)
 
 
 def may(level: str, who: str, rules: RulesText) -> bool:

@@ -47,6 +47,8 @@ class RulesText:
         render: "commit" or "check".
         squash: The bot merges by squashing.
         update: The bot merges the base into drafts by itself.
+        windows: Nothing is published in the first ten of every twenty minutes of the first day.
+        releases: Each tag gets a release.
     """
 
     require: int = 1
@@ -60,6 +62,8 @@ class RulesText:
     render: str = "commit"
     squash: bool = False
     update: bool = False
+    windows: bool = False
+    releases: bool = False
 
     @property
     def text(self) -> bytes:
@@ -82,6 +86,7 @@ class RulesText:
             f" self: {str(self.alone).lower()}}}",
         ]
         publish = [*["merge: squash"] * self.squash, *["update: auto"] * self.update]
+        publish += [*["release: true"] * self.releases, *[f"windows: [{WINDOW}]"] * self.windows]
         if publish:
             lines.append(f"publish: {{{', '.join(publish)}}}")
         return ("\n".join(lines) + "\n").encode()
@@ -98,6 +103,18 @@ class RulesText:
             self.judges,
             self.broken,
         )
+
+
+WINDOW = (
+    '{kind: freeze, from: "0,20,40 * 1 1 *", until: "10,30,50 * 1 1 *", reason: nobody is there}'
+)
+CLOSED, EVERY, DAY = 600.0, 1200.0, 86_400.0
+"""Seconds of `WINDOW`: closed at first in each span, on the day with which histories begin."""
+
+
+def is_closed(since: float, until: float) -> bool:
+    """Whether `WINDOW` was closed all the time between two moments, in seconds."""
+    return until < DAY and since // EVERY == until // EVERY and until % EVERY < CLOSED
 
 
 DEFAULT = RulesText()
@@ -117,6 +134,10 @@ CHOICES = (
     RulesText(squash=True, judges=True),
     RulesText(update=True),
     RulesText(update=True, stamps=True, squash=True),
+    RulesText(windows=True),
+    RulesText(windows=True, judges=True),
+    RulesText(releases=True),
+    RulesText(releases=True, stamps=True, squash=True),
     RulesText(broken=True),
 )
 BY_TEXT = {rules.text: rules for rules in CHOICES}

@@ -66,6 +66,7 @@ class Weather:
         lost: Answers that got lost after what was asked for was done.
         refused: Requests that the forge refused as if it meant it: a merge among them waits for
             something to change, and says so.
+        skewed: Some bot's clock was wrong at some time.
         kept_leases: Every statement went well so far: no lease ended that somebody still had.
         saying: Bots that have written a comment, or reacted to one, and not yet told the database
             of it; with which of both.
@@ -82,6 +83,7 @@ class Weather:
     trace: list[str] = field(default_factory=list)
     lost: int = 0
     refused: int = 0
+    skewed: bool = False
     kept_leases: bool = True
     saying: dict[str, str] = field(default_factory=dict)
     unkept: Counter[str] = field(default_factory=Counter)

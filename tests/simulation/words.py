@@ -95,6 +95,11 @@ class Words:
         reacted = not self._answers[e.number]
         return e.number in self._diary.obeyed and self._remembers(reacted)
 
+    @property
+    def knows(self) -> bool:
+        """Nothing kept the bot from writing down what it had said."""
+        return self._remembers(False)
+
     def unspoken(self, reacted: Iterable[int]) -> Iterator[tuple[str, str]]:
         """Commands that show a reaction of the bot's, and were never answered.
 

@@ -67,12 +67,16 @@ def publishes_next(play: World) -> None:
 
 
 def test_merged_by_hand_nothing_goes_before_it_is_approved(play: World) -> None:
-    """The short-cut obeys the ledger: whoever can merge deletes any tag."""
+    """Short-cuts refused: whoever can merge deletes any tag; a tag that never went is "back"."""
     publishes(play)
     number = lists(play, WITHDRAWN)
     play.author.merges(number)
     play.author.waits_for_summary(number, "Merged, but not approved")
     play.rests()
+    play.sweep()
+    play.author.waits_for_summary(1, "there, although the ledger withdraws the revision")
+    play.rests()
+    assert not [c for c in play.author.comments(1) if "gone" in c.body or "is back" in c.body]
     assert set(play.author.tags()) == {"net/core/v1"}
 
     seconds_pass(play.forge, 1)
@@ -215,7 +219,8 @@ def test_a_tag_that_comes_back_is_reported(play: World) -> None:
 
     play.owner.makes_ref("tags/net/core/v1", commit)
     play.sweep()
-    play.author.waits_for_summary(1, "back, although the revision was withdrawn")
+    said = play.author.waits_for_summary(1, "there, although the ledger withdraws the revision")
+    assert "Published, but the withdrawn tag is there" in said
 
 
 def test_a_package_goes_with_its_revisions_where_the_ledger_says_so(play: World) -> None:
