@@ -14,7 +14,7 @@ from tests.simulation.manner import CALM
 from tests.simulation.setting import BOT
 
 HERE = Path(__file__).parent
-JUDGES = ("oracle", "words", "ending", "evidence", "diary", "setting")
+JUDGES = ("oracle", "shut", "words", "ending", "evidence", "diary", "setting")
 """Modules that judge: what they import is what they share with the bot."""
 
 
