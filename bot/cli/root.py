@@ -17,6 +17,7 @@ _COMMANDS = {
     "help": ("bot.cli.about:help_", "Show the help of a command."),
     "live": ("bot.cli.about:live", "Not available: use `kpt live` to deploy packages."),
     "pkg": ("bot.cli.pkg.group:pkg", "Get, update, and inspect packages on disk."),
+    "rpkg": ("bot.cli.rpkg.group:rpkg", "Look at packages in repositories, and change them."),
     "runner": ("bot.cli.runner:runner", "Run the function runner: Porch's gRPC service."),
     "secret": ("bot.cli.secret:secret", "Store the bot's secrets, encrypted."),
     "setup": ("bot.cli.setup:setup", "Register the bot as a GitHub App, or set up a GitLab."),

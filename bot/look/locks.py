@@ -4,8 +4,9 @@ Only Kptfiles that differ from what was read before are read: of 5,000 packages 
 """
 
 from collections.abc import Mapping
+from typing import Protocol
 
-from bot.git.port import History
+from bot.git.port import Difference
 from bot.store.values import UpstreamUse
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader
@@ -20,7 +21,17 @@ MOST_TEXT = 1000
 """Characters of each part of an upstream; what is longer names nothing that anybody has."""
 
 
-def changed(git: History, before: str, after: str) -> Mapping[str, tuple[UpstreamUse, ...]]:
+class Trees(Protocol):
+    """What is asked of git; `History` is one."""
+
+    def difference(self, before: str, after: str) -> Difference:
+        """What differs between two commits; "" for nothing at all."""
+
+    def blob(self, commit: str, path: str, most: int) -> bytes | None:
+        """The first bytes of a file at a commit; None for none, or where it is no regular file."""
+
+
+def changed(git: Trees, before: str, after: str) -> Mapping[str, tuple[UpstreamUse, ...]]:
     """Return what Kptfiles say that differ between two commits, by package.
 
     Args:
@@ -39,7 +50,7 @@ def changed(git: History, before: str, after: str) -> Mapping[str, tuple[Upstrea
     return found
 
 
-def of_package(git: History, commit: str, package: str) -> tuple[UpstreamUse, ...]:
+def of_package(git: Trees, commit: str, package: str) -> tuple[UpstreamUse, ...]:
     """Return what the Kptfile of a package says: its upstream, then its lock."""
     path = f"{package}/{KPTFILE}".lstrip("/")
     data = git.blob(commit, path, MOST_BYTES + 1)

@@ -196,7 +196,7 @@ class Elsewhere:
         done = call.fetch("--filter=blob:none", "--depth=1", f"+{name}:{_WANTED}")
         if done.status and name == sha and not _MISSING.search(done.said):
             # Some give whole branches and tags only.
-            done = call.fetch("--filter=blob:none", "+refs/heads/*:refs/porchbot/heads/*")
+            done = call.fetch("--filter=blob:none", f"+{names.HEADS}/*:{_HELD}/h/*")
         if done.status:
             raise call.failed(done, wanted.ref)
         with closing(_Trees(new)) as trees:

@@ -1,4 +1,7 @@
-"""Packages from repositories that the bot does not serve, by git over HTTP on this machine."""
+"""Packages from repositories that the bot does not serve, by git over HTTP on this machine.
+
+Longer than 400 lines: what a server does to whoever fetches from it, one test each.
+"""
 
 import os
 import time

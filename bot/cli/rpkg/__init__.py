@@ -1,0 +1,1 @@
+"""`porchbot rpkg`: packages in repositories."""

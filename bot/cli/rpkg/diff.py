@@ -1,0 +1,71 @@
+"""`porchbot rpkg diff`: two revisions of any two packages, by resource and field."""
+
+from pathlib import Path
+
+import click
+
+from bot.cli import terminal
+from bot.cli.dropin import CommandFailure, StrictCommand
+from bot.cli.rpkg import sources
+from bot.cli.rpkg.sources import Source
+from cadlib.diff.changes import changes
+from cadlib.package.files import Files
+from lifecycle.upstreams import references
+from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.references import RevisionReference
+
+
+@click.command(
+    "diff",
+    cls=StrictCommand,
+    examples="""
+    # Compare two revisions of a package in this clone.
+    $ porchbot rpkg diff net/core@v1 net/core@v2
+
+    # Compare a package with the one that it was made from, in another repository.
+    $ porchbot rpkg diff acme/clusters//edge@v4 acme/blueprints//net/core@v7
+    """,
+)
+@click.argument("old", metavar="PACKAGE@REVISION")
+@click.argument("new", metavar="PACKAGE@REVISION")
+@sources.named
+def command(old: str, new: str, folders: tuple[Path, ...], repositories: tuple[str, ...]) -> None:
+    """Compare two revisions of any two packages, by resource and field.
+
+    OWNER/NAME// in front of a package names its repository, and is read with GITHUB_TOKEN where no
+    clone of it is given. Values of Secrets are not shown. The exit code is 0 whether they differ or
+    not.
+    """
+    wanted = [_read(each) for each in (old, new)]
+    named = {each.repository: None for each in wanted if each.repository}
+    local = list(folders) or ([Path()] if any(not each.repository for each in wanted) else [])
+
+    def show(found: list[Source]) -> None:
+        before, after = (_files(found, each) for each in wanted)
+        for change in changes(before, after):
+            terminal.say(str(change))
+
+    there = dict.fromkeys((*repositories, *named))
+    sources.read(local, list(there), show)
+
+
+def _read(text: str) -> RevisionReference:
+    try:
+        found = references.parse(text)
+    except UpstreamError as error:
+        raise CommandFailure(str(error).removesuffix(".")) from error
+    if not isinstance(found, RevisionReference):
+        raise CommandFailure(
+            f"{text} is an address. Write OWNER/NAME//PACKAGE@REVISION, or clone it and use --repo"
+        )
+    return found
+
+
+def _files(found: list[Source], wanted: RevisionReference) -> Files:
+    name = wanted.repository.lower()
+    source = next((each for each in found if not name or each.name.lower() == name), None)
+    if source is None:
+        raise CommandFailure(f"{wanted.repository} was not read. Check its name")
+    releases = source.releases(wanted.package)
+    ref = f"v{releases[-1]}" if wanted.ref == references.LATEST and releases else wanted.ref
+    return source.files(wanted.package, ref)

@@ -1,0 +1,83 @@
+"""`porchbot rpkg graph`: which package was made from which, as a tree, for Graphviz, or as JSON."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from bot.cli.dropin import CommandFailure, StrictCommand
+from bot.cli.rpkg import sources
+from bot.cli.rpkg.sources import Source
+from lifecycle.upstreams import graph as graphs
+from lifecycle.upstreams.graph import Graph, Package
+
+
+@click.command(
+    "graph",
+    cls=StrictCommand,
+    examples="""
+    # Show all packages of this clone, each below what it was made from.
+    $ porchbot rpkg graph
+
+    # Show what net/core was made from, and what was made from it in two repositories.
+    $ porchbot rpkg graph net/core --repository acme/blueprints --repository acme/clusters
+
+    # Draw it.
+    $ porchbot rpkg graph -o dot | dot -Tsvg > packages.svg
+    """,
+)
+@click.argument("package", required=False)
+@sources.named
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["tree", "dot", "json"]),
+    default="tree",
+    show_default=True,
+    help="Format.",
+)
+def command(
+    package: str | None, folders: tuple[Path, ...], repositories: tuple[str, ...], output: str
+) -> None:
+    """Show which package was made from which.
+
+    PACKAGE is a path in the first repository, and all packages if it is not given. Packages are
+    read as the branch that is checked out has them, and the default branch at the forge. A cycle is
+    named, and not followed.
+    """
+
+    def show(found: list[Source]) -> None:
+        graph = sources.graph_of(found)
+        for line in _lines(graph, found[0].place, package, output):
+            click.echo(line)
+
+    sources.read(sources.chosen(folders, repositories), repositories, show)
+
+
+def _lines(graph: Graph, home: str, wanted: str | None, output: str) -> Iterator[str]:
+    if wanted is not None:
+        root = Package(home, wanted.strip("/").removeprefix("./").removesuffix("."))
+        if root not in graph.upstreams:
+            raise CommandFailure(f"there is no package {wanted} in {home}. Check the path")
+        graph = _around(graph, root)
+    if output == "json":
+        yield json.dumps(graphs.value(graph), indent=2)
+    elif output == "dot":
+        yield from graphs.dot(graph, home)
+    else:
+        for root in graphs.roots(graph):
+            yield from graphs.tree(graph, root, home)
+        for circle in graph.cycles:
+            yield f"Cycle: {graphs.cycle(circle, home)}"
+
+
+def _around(graph: Graph, root: Package) -> Graph:
+    """What a package was made from, and what was made from it."""
+    kept = {root, *(each for each, _ in graph.above(root))}
+    downstreams, left = graph.downstreams, [root]
+    while left:
+        below = [each for each in downstreams.get(left.pop(), ()) if each not in kept]
+        kept.update(below)
+        left += below
+    return Graph({each: up for each, up in graph.upstreams.items() if each in kept})

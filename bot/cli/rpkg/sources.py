@@ -1,0 +1,222 @@
+"""Repositories that a command of `porchbot rpkg` reads: clones on disk, and those at the forge.
+
+What is at the forge is read with the caller's own token, as `porchbot check NUMBER` does: what the
+caller may not read is not there.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot import config
+from bot.cli.disk.git_objects import RepositoryTrees
+from bot.cli.dropin import CommandFailure
+from bot.cli.reaching import Reference, place_of
+from bot.dryrun import NotToldError
+from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.git.port import EVERYTHING, GitBusyError
+from bot.git.process import execute, users_environment
+from bot.git.trees import TreeReader
+from bot.look import locks
+from bot.store.values import UpstreamUse
+from cadlib.limits import DEFAULT
+from cadlib.package.files import Files
+from lifecycle import names
+from lifecycle.upstreams.graph import Graph, Package, Upstream
+from lifecycle.upstreams.locations import locate
+
+_FORGOT = (ForgeBusyError, ForgeRefusedError, GitBusyError, NotToldError, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A repository that is read.
+
+    Attributes:
+        place: Where it is, as locations are spelled; of a clone without a remote its folder.
+        name: As people call it.
+        branch: What is looked at.
+        commit: That, in full.
+        tags: Full name of each tag to the commit behind it.
+        trees: Reads it.
+    """
+
+    place: str
+    name: str
+    branch: str
+    commit: str
+    tags: Mapping[str, str]
+    trees: TreeReader
+
+    def releases(self, package: str) -> tuple[int, ...]:
+        """Numbers of a package's releases that the ledger says nothing against, rising."""
+        whole, own = (
+            config.fetch(self.trees.blob, self.commit, path) if path else None
+            for path in (config.LEDGER, config.package_ledger(package))
+        )
+        return tuple(
+            number
+            for number in names.revisions(package, self.tags)
+            if config.ledger_entry(whole, own, package, number) is None
+        )
+
+    def revision(self, package: str) -> str:
+        """The newest revision of a package as people write it; the branch where there is none."""
+        there = names.revisions(package, self.tags)
+        return names.shown(package, there[-1]) if there else f"{package or '.'}@{self.branch}"
+
+    def files(self, package: str, ref: str) -> Files:
+        """The files of a package at a revision, tag or commit of its repository.
+
+        Raises:
+            CommandFailure: There is no such revision or package.
+        """
+        wanted = (f"{package}/{ref}".lstrip("/"), ref)
+        found = (self.tags[tag] for each in wanted if (tag := names.tag_ref(each)) in self.tags)
+        commit = next(found, self.commit if ref in (self.branch, "HEAD") else "")
+        if not commit:
+            raise CommandFailure(f"{self.name} has no tag {wanted[0]}. Name a revision such as v3")
+        tree = self.trees.tree(commit, package)
+        if not tree:
+            raise CommandFailure(f"{self.name} has no folder {package!r} at {ref}. Check the path")
+        return self.trees.files(tree, DEFAULT)
+
+
+def on_disk(folder: Path, stack: ExitStack) -> Source:
+    """Open a clone.
+
+    Raises:
+        CommandFailure: It is none, or has no commit.
+    """
+    env = users_environment()
+
+    def git(*arguments: str) -> str:
+        done = execute(arguments, folder, env)
+        return "" if done.returncode else done.stdout.strip()
+
+    try:
+        commit = git("rev-parse", "--verify", "HEAD^{commit}")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise CommandFailure(f"{folder} cannot be read: {error}. Name a clone") from error
+    if not commit:
+        raise CommandFailure(f"{folder} is no git repository with a commit. Name a clone")
+    trees = RepositoryTrees(folder, env)
+    stack.callback(trees.close)
+    location = locate(git("remote", "get-url", "origin"))
+    listed = git("for-each-ref", "--format=%(refname) %(objectname) %(*objectname)", names.TAGS)
+    tags = {}
+    for line in listed.splitlines():
+        ref, *ids = line.split(" ")
+        tags[ref] = next(each for each in reversed(ids) if each)
+    return Source(
+        str(location) if location else folder.resolve().name,
+        location.path if location else folder.resolve().name,
+        git("rev-parse", "--abbrev-ref", "HEAD") or "HEAD",
+        commit,
+        tags,
+        trees,
+    )
+
+
+async def at_forge(name: str, stack: AsyncExitStack, folder: Path) -> Source:
+    """Fetch a repository, as its caller may read it.
+
+    Raises:
+        CommandFailure: The environment does not tell how.
+    """
+    place = await place_of(Reference(1, name), stack, folder)
+    repository, mirror = place.repository, place.mirror
+    credentials = await place.forge.git_credentials()
+    await asyncio.to_thread(mirror.fetch, credentials, None, EVERYTHING)
+    git: Any = stack.enter_context(await asyncio.to_thread(mirror.open))
+    commit = git.ref(names.branch_ref(repository.default_branch))
+    if not commit:
+        raise CommandFailure(f"{name} has no commit yet. Commit something to it")
+    location = locate(repository.clone_url)
+    return Source(
+        str(location or name),
+        repository.full_name,
+        repository.default_branch,
+        commit,
+        {ref: peeled for ref, (_, peeled) in git.refs(names.TAGS).items()},
+        git,
+    )
+
+
+def read(
+    clones: Collection[Path], repositories: Collection[str], work: Callable[[list[Source]], None]
+) -> None:
+    """Open repositories, and do something with them; clones come first, and are not read twice.
+
+    Raises:
+        CommandFailure: One of them cannot be read; it says why.
+    """
+
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            made = tempfile.TemporaryDirectory(prefix="porchbot-rpkg-")
+            folder = Path(stack.enter_context(made))
+            closing = stack.enter_context(ExitStack())
+            found = [on_disk(each, closing) for each in clones]
+            there = {each.name.lower() for each in found}
+            for name in repositories:
+                if name.lower() not in there:
+                    found.append(await at_forge(name, stack, folder))
+            work(found)
+
+    try:
+        asyncio.run(run())
+    except ForgeRefusedError as error:
+        raise CommandFailure(f"the forge refused: {error.reason}. Use another token") from error
+    except _FORGOT as error:
+        raise CommandFailure(str(error)) from error
+
+
+def graph_of(sources: Iterable[Source]) -> Graph:
+    """Return the graph of all packages of some repositories."""
+    found: dict[Package, Upstream | None] = {}
+    for source in sources:
+        for path, uses in locks.changed(source.trees, "", source.commit).items():
+            found[Package(source.place, path)] = _upstream(uses)
+    return Graph(found)
+
+
+def _upstream(uses: Iterable[UpstreamUse]) -> Upstream | None:
+    """What its lock names, else what its upstream does."""
+    ordered = sorted(uses, key=lambda use: not use.locked)
+    return next((Upstream(Package(u.place, u.directory), u.ref, u.commit) for u in ordered), None)
+
+
+def named(command: Any) -> Any:
+    """Give a command the options by which it is told what to read."""
+    options = (
+        click.option(
+            "--repository",
+            "repositories",
+            metavar="OWNER/NAME",
+            multiple=True,
+            help="Repository at the forge, read with GITHUB_TOKEN; may be repeated.",
+        ),
+        click.option(
+            "--repo",
+            "folders",
+            type=click.Path(file_okay=False, path_type=Path),
+            multiple=True,
+            help="Clone on disk; may be repeated. Default: the current folder, where no other is"
+            " named.",
+        ),
+    )
+    for option in options:
+        command = option(command)
+    return command
+
+
+def chosen(folders: Collection[Path], repositories: Collection[str]) -> list[Path]:
+    """Return the clones that are read: the current folder where nothing is named."""
+    return list(folders) or ([] if repositories else [Path()])

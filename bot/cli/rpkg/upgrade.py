@@ -1,0 +1,112 @@
+"""`porchbot rpkg upgrade --discover`: which packages are behind, in porchctl's columns."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from bot.cli.dropin import CommandFailure, StrictCommand
+from bot.cli.rpkg import sources
+from bot.cli.rpkg.sources import Source
+from lifecycle.spelling import shown
+from lifecycle.upstreams import graph as graphs
+from lifecycle.upstreams.graph import Package, Update
+
+_UPSTREAM = ("PACKAGE REVISION", "UPSTREAM REPOSITORY", "UPSTREAM UPDATES")
+_DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
+
+
+@click.command(
+    "upgrade",
+    cls=StrictCommand,
+    examples="""
+    # List the packages of this clone with the newer revisions of their upstreams.
+    $ porchbot rpkg upgrade --discover=upstream --repo . --repository acme/blueprints
+
+    # List what was made from the packages of a repository and is behind.
+    $ porchbot rpkg upgrade --discover=downstream --repository acme/blueprints \\
+        --repository acme/clusters
+    """,
+)
+@click.option(
+    "--discover",
+    type=click.Choice(["upstream", "downstream"]),
+    required=True,
+    help="What to list: packages with updates of their upstreams, or those made from packages.",
+)
+@sources.named
+def command(discover: str, folders: tuple[Path, ...], repositories: tuple[str, ...]) -> None:
+    """List packages that are behind their upstream.
+
+    Revisions are told by the tags of the repositories that are named: an upstream in another one
+    has no update that is known.
+    """
+
+    def show(found: list[Source]) -> None:
+        updates = _updates(found)
+        lines = _upstream(found, updates) if discover == "upstream" else _downstream(found, updates)
+        for line in lines:
+            click.echo(line)
+
+    sources.read(sources.chosen(folders, repositories), repositories, show)
+
+
+def _updates(found: Sequence[Source]) -> tuple[Update, ...]:
+    """How each package stands that has an upstream."""
+    graph, by_place = sources.graph_of(found), {each.place: each for each in found}
+    if not graph.upstreams:
+        raise CommandFailure("there is no package. Name a clone or a repository with packages")
+    upstreams = {each.package for each in graph.upstreams.values() if each}
+    releases = {
+        each: by_place[each.place].releases(each.path)
+        for each in upstreams
+        if each.place in by_place
+    }
+    return graphs.updates(graph, releases)
+
+
+def _upstream(found: Sequence[Source], updates: Iterable[Update]) -> Iterator[str]:
+    rows = [
+        (
+            _revision(found, each.package),
+            _repository(found, each.upstream.package),
+            ", ".join(f"v{n}" for n in each.newer) or "No update available",
+        )
+        for each in updates
+    ]
+    yield from _table(_UPSTREAM, rows)
+
+
+def _downstream(found: Sequence[Source], updates: Iterable[Update]) -> Iterator[str]:
+    rows = [
+        (
+            _revision(found, each.upstream.package),
+            _revision(found, each.package),
+            f"v{each.upstream.revision}->v{each.newer[-1]}",
+        )
+        for each in updates
+        if each.newer
+    ]
+    if not rows:
+        yield "All downstream packages are up to date."
+        return
+    yield from _table(_DOWNSTREAM, rows)
+
+
+def _revision(found: Sequence[Source], package: Package) -> str:
+    source = next((each for each in found if each.place == package.place), None)
+    if source is None:
+        return shown(str(package))
+    named = shown(source.revision(package.path))
+    return named if source is found[0] else f"{source.name}//{named}"
+
+
+def _repository(found: Sequence[Source], package: Package) -> str:
+    return next((each.name for each in found if each.place == package.place), shown(package.place))
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        cells = zip(row, widths, strict=True)
+        yield "   ".join(cell.ljust(width) for cell, width in cells).rstrip()

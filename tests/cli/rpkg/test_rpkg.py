@@ -1,0 +1,166 @@
+"""`porchbot rpkg graph`, `diff` and `upgrade --discover`, on clones on disk."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli.root import main
+
+HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: x\n"
+BLUEPRINTS, CLUSTERS = "github.com/acme/blueprints", "github.com/acme/clusters"
+
+
+class Clone:
+    """A clone on disk, with a remote that nobody asks."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.git("init", "--quiet", "--initial-branch=main", ".")
+        self.git("remote", "add", "origin", f"https://{address}.git")
+
+    def git(self, *arguments: str) -> str:
+        who = {f"GIT_{w}_{k}": "x@y" for w in ("AUTHOR", "COMMITTER") for k in ("NAME", "EMAIL")}
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **who}
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.folder,
+            env=env,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout.strip()
+
+    def publish(self, package: str, number: int, upstream: str = "", size: int = 1) -> None:
+        """A revision, made from another repository's package as "place//path@ref"."""
+        place, _, rest = upstream.partition("//")
+        directory, _, ref = rest.partition("@")
+        git = f"{{repo: 'https://{place}', directory: /{directory}, ref: {ref}}}"
+        said = f"upstream:\n  type: git\n  git: {git}\n"
+        folder = self.folder / package
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "Kptfile").write_text(HEAD + (said if upstream else ""))
+        (folder / "a.yaml").write_text(
+            f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  size: '{size}'\n"
+        )
+        self.git("add", ".")
+        self.git("commit", "--quiet", "--allow-empty", "-m", "x")
+        self.git("tag", "-a", "-m", "x", f"{package}/v{number}")
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Clone, Clone]:
+    blueprints = Clone(tmp_path / "blueprints", BLUEPRINTS)
+    for number in (1, 2, 3):
+        blueprints.publish("net/core", number, size=number)
+    blueprints.publish("net/mine", 1, f"{BLUEPRINTS}//net/core@net/core/v3")
+    clusters = Clone(tmp_path / "clusters", CLUSTERS)
+    clusters.publish("edge", 4, f"{BLUEPRINTS}//net/core@net/core/v1", size=9)
+    return blueprints, clusters
+
+
+def ran(*arguments: str, clones: tuple[Clone, ...]) -> Result:
+    given = [word for each in clones for word in ("--repo", str(each.folder))]
+    return CliRunner().invoke(main, ["rpkg", *arguments, *given], prog_name="porchbot")
+
+
+def test_the_graph_of_two_repositories(two: tuple[Clone, Clone]) -> None:
+    """Short-cut refused: only what one repository says of itself."""
+    done = ran("graph", clones=two)
+
+    assert (done.exit_code, done.output) == (
+        0,
+        f"net/core\n├── net/mine (from net/core/v3)\n└── {CLUSTERS}//edge (from net/core/v1)\n",
+    )
+
+
+def test_the_graph_around_one_package(two: tuple[Clone, Clone]) -> None:
+    two[0].publish("other", 1)
+
+    done = ran("graph", "net/mine", clones=two)
+
+    assert done.output == "net/core\n└── net/mine (from net/core/v3)\n"
+    missing = ran("graph", "net/cor", clones=two)
+    assert missing.exit_code == 1
+    assert f"there is no package net/cor in {BLUEPRINTS}. Check the path" in missing.output
+
+
+def test_a_cycle_is_named_and_not_followed(tmp_path: Path) -> None:
+    clone = Clone(tmp_path / "x", BLUEPRINTS)
+    clone.publish("a", 1, f"{BLUEPRINTS}//b@b/v1")
+    clone.publish("b", 1, "GitHub.com/Acme/Blueprints.git//a@a/v1")
+
+    done = ran("graph", clones=(clone,))
+
+    assert done.output == (
+        "a\n└── b (from a/v1)\n    └── a (from b/v1) … a cycle\nCycle: a ← b ← a\n"
+    )
+
+
+def test_other_formats(two: tuple[Clone, Clone]) -> None:
+    dot = ran("graph", "-o", "dot", clones=two).output
+    assert f'  "net/core" -> "{CLUSTERS}//edge" [label="net/core/v1"];\n' in dot
+    found = json.loads(ran("graph", "-o", "json", clones=two).output)
+    assert [each["package"] for each in found["packages"]] == ["net/core", "net/mine", "edge"]
+    assert found["cycles"] == []
+
+
+def test_packages_that_are_behind(two: tuple[Clone, Clone]) -> None:
+    """Short-cut refused: the newest only, or what the ledger is against as well."""
+    done = ran("upgrade", "--discover=upstream", clones=(two[1], two[0]))
+    assert done.output == (
+        "PACKAGE REVISION               UPSTREAM REPOSITORY   UPSTREAM UPDATES\n"
+        "acme/blueprints//net/mine@v1   acme/blueprints       No update available\n"
+        "edge@v4                        acme/blueprints       v2, v3\n"
+    )
+
+    ledger = two[0].folder / ".porchbot/ledger/net"
+    ledger.mkdir(parents=True)
+    (ledger / "core.yaml").write_text("revisions: {v3: {state: withdrawn, reason: x}}\n")
+    two[0].git("add", ".")
+    two[0].git("commit", "--quiet", "-m", "x")
+    listed = ran("upgrade", "--discover=upstream", clones=(two[1], two[0])).output
+    assert "acme/blueprints       v2\n" in listed
+
+
+def test_packages_made_from_others_that_are_behind(two: tuple[Clone, Clone]) -> None:
+    done = ran("upgrade", "--discover=downstream", clones=two)
+    assert done.output == (
+        "PACKAGE REVISION   DOWNSTREAM PACKAGE       DOWNSTREAM UPDATE\n"
+        "net/core@v3        acme/clusters//edge@v4   v1->v3\n"
+    )
+
+    two[1].publish("edge", 5, f"{BLUEPRINTS}//net/core@net/core/v3")
+    done = ran("upgrade", "--discover=downstream", clones=two)
+    assert done.output == "All downstream packages are up to date.\n"
+
+
+def test_two_revisions_of_any_two_packages(two: tuple[Clone, Clone]) -> None:
+    """Short-cut refused: two revisions of one package only."""
+    one = ran("diff", "net/core@v1", "net/core@v3", clones=two[:1])
+    assert (one.exit_code, one.output) == (0, 'a.yaml: ConfigMap a: data.size: "1" -> "3"\n')
+
+    both = ran("diff", "net/core@latest", "acme/clusters//edge@v4", clones=two)
+
+    assert both.exit_code == 0
+    assert 'a.yaml: ConfigMap a: data.size: "3" -> "9"\n' in both.output
+    assert "Kptfile: Kptfile x: upstream: added " in both.output
+    missing = ran("diff", "net/core@v1", "net/core@v9", clones=two)
+    assert "acme/blueprints has no tag net/core/v9. Name a revision such as v3" in missing.output
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = CliRunner().invoke(main, ["rpkg", "graph", "--repo", str(empty)], prog_name="porchbot")
+    assert done.exit_code == 1
+    assert "is no git repository with a commit. Name a clone" in done.output
+    bad = CliRunner().invoke(
+        main, ["rpkg", "diff", "../x@v1", "y@v1", "--repo", str(empty)], prog_name="porchbot"
+    )
+    assert "the path '../x' leads out of the repository" in bad.output
