@@ -9,6 +9,7 @@ from bot.cli import root
 TOP = Path(__file__).resolve().parents[2]
 
 AT_THE_FORGE = {
+    "bot/cli/rpkg/sources.py": "reads repositories, with the token of whoever calls it",
     "bot/cli/doctor.py": "`--fix` makes rulesets, by a token of the owner's own",
     "bot/cli/dryrun.py": "looks, with tokens that can only read",
     "bot/cli/reaching.py": "reaches it for that look",

@@ -23,9 +23,8 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
     # List the packages of this clone with the newer revisions of their upstreams.
     $ porchbot rpkg upgrade --discover=upstream --repo . --repository acme/blueprints
 
-    # List what was made from the packages of a repository and is behind.
-    $ porchbot rpkg upgrade --discover=downstream --repository acme/blueprints \\
-        --repository acme/clusters
+    # List what was made from the packages of a clone and is behind, in that and another one.
+    $ porchbot rpkg upgrade --discover=downstream --repo blueprints --repo clusters
     """,
 )
 @click.option(
