@@ -88,6 +88,8 @@ async def _asked(forge: Forge, action: Merge) -> MergeResult:
     """The forge's answer; one that was lost is a failure that passes, and the next look tells."""
     try:
         way = await forge.merge_way(action.number, action.base_ref)
+        if way.elsewhere:
+            return MergeResult(MergeObstacle.HEAD_MOVED, "its base branch is another one now")
         if way.queue:
             return await forge.enqueue(action.number, action.head)
         if way.bypassed:

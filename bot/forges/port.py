@@ -292,10 +292,12 @@ class MergeWay:
         queue: Through a merge queue.
         bypassed: Name of a rule that does not hold now, and that a merge by us would go around;
             "" for none.
+        elsewhere: It goes into another branch by now, where the forge's merges do not name one.
     """
 
     queue: bool = False
     bypassed: str = ""
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

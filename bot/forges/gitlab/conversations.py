@@ -1,6 +1,7 @@
 """Conversations about merge requests on GitLab: read as one, comments, emoji and suggestions."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -9,9 +10,9 @@ from bot.forges.gitlab import speech, talk
 from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.calls import place
 from bot.forges.gitlab.fields import is_us
-from bot.forges.gitlab.http import Clients, JSONObject, failure
-from bot.forges.gitlab.merge_requests import MergeRequests
-from bot.forges.port import Conversation, ForgeMissingError, Repository
+from bot.forges.gitlab.http import Clients, JSONObject, call, failure
+from bot.forges.gitlab.merge_requests import MOST_SHOWN, MergeRequests
+from bot.forges.port import Conversation, ForgeMissingError, ForgeRefusedError, Repository
 from lifecycle.actions import Reaction
 from lifecycle.names import Sha
 
@@ -21,6 +22,9 @@ EMOJI = {
     Reaction.REFUSED: "thumbsdown",
     Reaction.CONFUSED: "confused",
 }
+
+_MOST_ASKED = 50
+"""Comments of one conversation of which is asked who edited them; older ones count as edited."""
 
 _TAKEN = "already been taken"
 """How GitLab says, with 404, that we gave this emoji before."""
@@ -42,6 +46,7 @@ class Conversations(MergeRequests):
         super().__init__(access, repository, pool)
         self._kept: dict[int, _Versions] = {}
         self._at_lines: dict[int, str] = {}
+        self._unedited: dict[tuple[int, str], bool] = {}
         self._trains = False  # what merges by itself is on one only where the project has them
 
     async def conversation(self, number: int) -> Conversation:
@@ -52,6 +57,7 @@ class Conversations(MergeRequests):
             self._get("read the approvals", f"{place(number)}/approvals"),
             self._reviewers(number) if shown.reviewed else _none(),
         )
+        await self._tell_unedited(talk.doubtful(notes, me))
         versions = await self._versions(number, shown.head, talk.newest_event(notes))
         self._at_lines[number] = "\n".join(
             str(n["body"])
@@ -79,6 +85,39 @@ class Conversations(MergeRequests):
         order = {"sort": "asc", "order_by": "created_at"}
         wanted = "read the comments"
         return await reading.read(wanted, self._list(wanted, f"{place(number)}/notes", order))
+
+    async def _tell_unedited(self, doubtful: Sequence[JSONObject]) -> None:
+        """Mark the notes that nobody ever edited: only GraphQL tells it, and once for each change.
+
+        Source: https://docs.gitlab.com/api/graphql/reference/#note
+        """
+        last = {int(note["id"]): note for note in doubtful[-_MOST_ASKED:]}
+        missing = [n for n, note in last.items() if (n, note["updated_at"]) not in self._unedited]
+        if missing:
+            asked = " ".join(
+                f'n{number}: note(id: "gid://gitlab/Note/{number}") {{ lastEditedAt updatedAt }}'
+                for number in missing
+            )
+            told = await self._graphql("read who edited comments", f"query {{ {asked} }}")
+            for number in missing:
+                found = told.get(f"n{number}")
+                said = found if isinstance(found, dict) else {}
+                key = number, last[number]["updated_at"]
+                self._unedited[key] = said.get("lastEditedAt", "not told") is None
+            while len(self._unedited) > MOST_SHOWN:
+                self._unedited.pop(next(iter(self._unedited)))
+        for number, note in last.items():
+            note[talk.UNEDITED] = self._unedited.get((number, note["updated_at"]), False)
+
+    async def _graphql(self, wanted: str, query: str) -> JSONObject:
+        """What GraphQL tells; nothing where it is not there, or not for us."""
+        address = f"{self._pool.url}/api/graphql"
+        try:
+            answer = await call(self._pool, wanted, "POST", address, body={"query": query})
+        except ForgeRefusedError:
+            return {}
+        told = answer.data.get("data") if isinstance(answer.data, dict) else None
+        return told if isinstance(told, dict) else {}
 
     async def _reviewers(self, number: int) -> list[JSONObject]:
         path = f"{place(number)}/reviewers"

@@ -66,9 +66,13 @@ class Merging(StatusChecks):
     """Merges of one project."""
 
     async def merge_way(self, number: int, base_ref: str) -> MergeWay:
-        """Through a merge train where the project has them; nothing of GitLab's is gone around."""
-        del number, base_ref
-        return MergeWay(queue=_has_trains(await self._project()))
+        """Through a merge train where the project has them; nothing of GitLab's is gone around.
+
+        A merge names the head and not the target branch: that one is read right before it.
+        """
+        project = await self._project()
+        target = str((await self._one(number))["target_branch"])
+        return MergeWay(queue=_has_trains(project), elsewhere=target != base_ref)
 
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str

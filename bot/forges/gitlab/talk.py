@@ -28,6 +28,9 @@ A mark is the last line of its note: what we quote before it may hold anything."
 
 _SUGGESTED = re.compile(rf"(?:\A|\n){re.escape(SUGGESTED)}([0-9a-f]{{40,64}}) -->\s*\Z")
 
+UNEDITED = "unedited"
+"""A field of ours in a note whose text never changed, whatever its time says."""
+
 _AT_LINES = "DiffNote"
 _READY, _RETARGETED = "marked this merge request as **ready**", "changed target branch from "
 _RETARGETED_ITSELF = "This merge request now targets the "
@@ -59,6 +62,18 @@ def _is_comment(data: JSONObject, me: BotIdentity) -> bool:
     return _suggested(data, me) is None
 
 
+def doubtful(notes: Sequence[JSONObject], me: BotIdentity) -> tuple[JSONObject, ...]:
+    """Comments of people in threads that changed after they were written, the newest last."""
+    return tuple(
+        data
+        for data in notes
+        if _is_comment(data, me)
+        and not is_us(data["author"], me)
+        and data.get("resolvable")
+        and data["updated_at"] != data["created_at"]
+    )
+
+
 def is_internal(note: JSONObject) -> bool:
     """Whether members alone see a note.
 
@@ -70,15 +85,16 @@ def is_internal(note: JSONObject) -> bool:
 def _comment(data: JSONObject, me: BotIdentity) -> Comment:
     """A comment; of a changed one of ours GitLab does not tell who changed it, but its digest does.
 
-    Whoever resolves the thread that a comment stands in changes its time too. That excuses nothing:
-    a Maintainer can edit somebody else's words and resolve the thread after that.
+    Whoever resolves the thread that a comment stands in changes its time too. By that time nothing
+    is excused: a Maintainer can edit somebody else's words and resolve the thread after that. Only
+    where GitLab says that nobody ever edited it is it as it was written.
     """
     at, changed, ours = (
         time(data["created_at"]),
         time(data["updated_at"]),
         is_us(data["author"], me),
     )
-    edited = changed != at
+    edited = changed != at and not data.get(UNEDITED)
     body, fits = speech.opened(str(data["body"])) if ours else (str(data["body"]), True)
     return Comment(
         id=int(data["id"]),

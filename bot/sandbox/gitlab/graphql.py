@@ -1,6 +1,7 @@
-"""The part of GitLab's GraphQL that REST lacks: whose account the author of a commit is.
+"""The parts of GitLab's GraphQL that REST lacks: accounts of authors, and when notes were edited.
 
-Source: https://docs.gitlab.com/api/graphql/reference/#commit
+Source: https://docs.gitlab.com/api/graphql/reference/#commit,
+https://docs.gitlab.com/api/graphql/reference/#note
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from bot.sandbox.api import ApiResponse
 from bot.sandbox.gitlab.routing import ApiRequest, Need, route
 from bot.sandbox.gitlab.rules import merging
 from bot.sandbox.records.accounts import User
-from bot.sandbox.records.merge_requests import MergeRequest
+from bot.sandbox.records.merge_requests import MergeRequest, Note
 
 _NEED = Need(signed_in=True, scopes=("api", "read_api"))
 
 _SCHEMA = build_schema(
     """
     scalar UserID
-    type Query { project(fullPath: ID!): Project }
+    scalar NoteID
+    scalar Time
+    type Query { project(fullPath: ID!): Project note(id: NoteID!): Note }
+    type Note { id: NoteID! lastEditedAt: Time updatedAt: Time! }
     type Project { mergeRequest(iid: String!): MergeRequest }
     type MergeRequest { commits(first: Int): CommitConnection }
     type CommitConnection { nodes: [Commit] }
@@ -47,15 +51,33 @@ def query(request: ApiRequest) -> ApiResponse:
 
         return {"mergeRequest": merge_request}
 
+    def note(_info: Any, id: Any) -> dict[str, Any] | None:  # noqa: A002 # GitLab's name
+        return _note(request, str(id))
+
     body = request.input
     asked = body.inner("variables")
     result = graphql_sync(
         _SCHEMA,
         body.filled("query"),
-        root_value={"project": project},
+        root_value={"project": project, "note": note},
         variable_values=dict(asked.plain()) if asked else {},
     )
     return ApiResponse(body=result.formatted)
+
+
+def _note(request: ApiRequest, name: str) -> dict[str, Any] | None:
+    """A note that the asker sees; null for others."""
+    number = name.rpartition("/")[2]
+    for repo in request.state.data.repositories.values():
+        found = repo.comments.get(int(number)) if number.isdecimal() else None
+        if isinstance(found, Note) and request.reads_code(repo) and not found.internal:
+            edited = found.last_edited_at
+            return {
+                "id": name,
+                "lastEditedAt": edited.isoformat() if edited else None,
+                "updatedAt": found.updated_at.isoformat(),
+            }
+    return None
 
 
 def _merge_request(request: ApiRequest, mr: MergeRequest) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class Note(Comment):
     line_code: str | None = None
     resolved_by: User | None = None
     resolved_at: datetime | None = None
+    last_edited_at: datetime | None = None
 
     @property
     def resolvable(self) -> bool:

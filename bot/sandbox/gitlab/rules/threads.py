@@ -127,6 +127,7 @@ def edit(state: Context, note: Note, user: User, body: str) -> None:
         # No clock of GitLab's shows the same twice, however soon it is asked again.
         later = note.updated_at + timedelta(milliseconds=1)
         note.body, note.updated_at = body, max(state.now(), later)
+        note.last_edited_at = note.updated_at
         state.emit("note", "update", note.thread.repo, user, note=note)
 
 
@@ -192,6 +193,7 @@ def _set_resolved(found: Sequence[Note], user: User | None, state: Context) -> N
         if note.resolvable and (note.resolved_by is None) != (user is None):
             note.resolved_by = user
             note.resolved_at = None if user is None else state.now()
+            note.updated_at = state.now()  # as `ResolvableNote.resolve!` of GitLab has it
 
 
 def _own(state: Context, note: Note, user: User) -> None:

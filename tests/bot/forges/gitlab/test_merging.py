@@ -26,6 +26,18 @@ HEAD, BASE, TRAIN = (Sha(letter * 40) for letter in "abc")
 ANN = {"id": 2, "username": "ann"}
 
 
+async def test_a_target_that_changed_is_seen_right_before_the_merge() -> None:
+    """The short-cut relies on the head, which is all that GitLab's merge names: whoever opened it
+    exchanges the target branch in between, and the bot merges into one that nobody approved."""
+    wire = Wire()
+    wire.has("GET /projects/7", {"id": 7})
+    wire.has("GET /projects/7/merge_requests/12", {"target_branch": "release"})
+    forge = over(wire)
+
+    assert await forge.merge_way(12, "main") == MergeWay(elsewhere=True)
+    assert await forge.merge_way(12, "release") == MergeWay()
+
+
 def over(wire: Wire) -> GitLab:
     here = Repository(
         id=RepositoryId("gitlab", 7),
@@ -116,6 +128,7 @@ async def test_a_merge_train_is_the_queue_of_its_branch() -> None:
 async def test_a_project_without_trains_has_no_queue() -> None:
     wire = Wire()
     wire.has("GET /projects/7", {})
+    wire.has("GET /projects/7/merge_requests/3", {"target_branch": "main"})
 
     assert await over(wire).merge_queue("main") is None
     assert await over(wire).merge_way(3, "main") == MergeWay()

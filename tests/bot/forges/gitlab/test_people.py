@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from bot.forges.gitlab.people import moves_of
 from tests.bot.forges.gitlab.conftest import World
 
@@ -27,6 +29,43 @@ async def test_words_that_were_edited_stay_edited_when_their_thread_is_resolved(
 
     said = await world.forge().conversation(number)
     (comment,) = [each for each in said.comments if each.body == "@porchbot approve"]
+    assert comment.edited
+
+
+async def test_words_stay_as_they_are_when_their_thread_is_resolved(world: World) -> None:
+    """Short-cuts refused: whatever changed the note's time was an edit, so that an honest approval
+    falls with the thread's end; asking again at each look."""
+    world.commit("change", {"net/a.yaml": "a: 2\n"})
+    number = world.propose()
+    thread = world.mr(number, "ben").discussions.create({"body": "@porchbot approve"})
+    world.clock.move(seconds=60)
+    world.mr(number, "ann").discussions.update(thread.id, {"resolved": True})
+    forge = world.forge()
+
+    for _ in range(2):
+        (comment,) = (await forge.conversation(number)).comments
+
+    assert (comment.body, comment.edited, comment.edited_at) == ("@porchbot approve", False, None)
+    assert world.asked.count("POST ") == 1
+
+
+async def test_without_graphql_what_changed_counts_as_edited(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.commit("change", {"net/a.yaml": "a: 2\n"})
+    number = world.propose()
+    thread = world.mr(number, "ben").discussions.create({"body": "@porchbot approve"})
+    world.clock.move(seconds=60)
+    world.mr(number, "ann").discussions.update(thread.id, {"resolved": True})
+    forge = world.forge()
+
+    async def nothing(*_: object) -> dict[str, object]:
+        return {}
+
+    monkeypatch.setattr(forge, "_graphql", nothing)
+
+    (comment,) = (await forge.conversation(number)).comments
+
     assert comment.edited
 
 
