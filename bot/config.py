@@ -22,8 +22,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from bot import calendars, config_access
+from bot import calendars, config_access, config_variants
 from bot.config_access import Access, folder, upstream_address
+from bot.config_variants import (
+    FilesOfVariants,
+    ObjectsOfVariants,
+    RepositoryName,
+    RepositoryOfVariants,
+)
 from bot.extends import KEY, MOST_FILES, PATTERN, Defaults, Reference, parse, united
 from cadlib import forms
 from cadlib.errors import Place
@@ -62,7 +68,7 @@ LEDGER = ".porchbot/ledger.yaml"
 LEDGERS = ".porchbot/ledger"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
-    (): frozenset({"metadata", "drafts", "variants"}),
+    (): frozenset({"metadata", "drafts"}),
     ("publish",): frozenset({"oci"}),
     ("guardrails", "mutators", 0): frozenset({"exec", "tag"}),
     ("guardrails", "validators", 0): frozenset({"exec", "tag"}),
@@ -383,6 +389,22 @@ class Configuration(Strict):
     access: Access = Field(default_factory=lambda: Access.model_validate({}))
     publish: Publish = Publish()
     upstreams: Upstreams = Upstreams()
+
+    variants: Annotated[list[FilesOfVariants], Field(max_length=50)] = Field(default=[])
+    """Files of PackageVariants and PackageVariantSets, such as `variants/*.yaml`: the packages that
+    they ask for are made and kept in step by pull requests. Those of the default branch count."""
+
+    variants_from: Annotated[list[RepositoryName], Field(max_length=50)] = Field(default=[])
+    """Other repositories whose variants may open pull requests here, such as `acme/control`."""
+
+    repositories: Annotated[dict[str, RepositoryOfVariants], Field(max_length=1000)] = Field(
+        default={}
+    )
+    """What the names of repositories in those files mean."""
+
+    objects: Annotated[list[ObjectsOfVariants], Field(max_length=50)] = Field(default=[])
+    """Folders of this repository with resources that those files may select and inject."""
+
     commands: Commands = Commands()
 
     labels: Labels | Literal[False] = Field(default_factory=lambda: Labels.model_validate({}))
@@ -418,6 +440,9 @@ class Configuration(Strict):
                 for each in access.upstreams
             ),
             upstream_use=self.upstreams.use(),
+            variants=config_variants.use(
+                self.variants, self.variants_from, self.repositories, self.objects
+            ),
             merge=MergeMethod(self.publish.merge),
             release=self.publish.release,
             auto_merge=self.publish.auto_merge,

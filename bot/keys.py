@@ -120,6 +120,18 @@ class DashboardKey:
 
 
 @dataclass(frozen=True, slots=True)
+class VariantsKey:
+    """The packages that rules want in a repository."""
+
+    KIND: ClassVar[str] = "variants"
+
+    repository: RepositoryId
+
+    def __str__(self) -> str:
+        return f"{self.repository}:{self.KIND}"
+
+
+@dataclass(frozen=True, slots=True)
 class InstallationsKey:
     """Everything the App can see: which installations there are."""
 
@@ -159,7 +171,16 @@ class SweepKey:
         return f"{self.forge}:app:sweep:{self.sweep}"
 
 
-InRepository = ProposalKey | PullKey | CommitKey | BaseKey | GroupKey | RepositoryKey | DashboardKey
+InRepository = (
+    ProposalKey
+    | PullKey
+    | CommitKey
+    | BaseKey
+    | GroupKey
+    | RepositoryKey
+    | DashboardKey
+    | VariantsKey
+)
 """Keys of one repository."""
 
 OfApp = InstallationsKey | InstallationKey | SweepKey
@@ -211,6 +232,8 @@ def parse(text: str) -> Key:
             return RepositoryKey(RepositoryId(forge, _number(text, repository)))
         case [forge, repository, "dashboard"]:
             return DashboardKey(RepositoryId(forge, _number(text, repository)))
+        case [forge, repository, "variants"]:
+            return VariantsKey(RepositoryId(forge, _number(text, repository)))
         case _:
             raise _not_a_key(text)
 

@@ -240,6 +240,37 @@ class UpstreamUse:
     conflicts: ConflictPolicy = ConflictPolicy.UPSTREAM
 
 
+@dataclass(frozen=True, slots=True)
+class NamedRepository:
+    """A repository under the name that variants have for it.
+
+    Attributes:
+        repository: Its full name; "" for the repository where the rules stand.
+        labels: What selectors choose it by.
+    """
+
+    repository: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VariantUse:
+    """Rules for packages that are kept in step with an upstream.
+
+    Attributes:
+        files: Files of such rules: a folder, and a name with `*` for any characters.
+        sources: Full names of other repositories whose rules may want packages here.
+        repositories: What the rules' names of repositories mean.
+        objects: Folders with resources that rules may select and inject, each with the namespace of
+            those that name none.
+    """
+
+    files: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    repositories: Mapping[str, NamedRepository] = field(default_factory=dict)
+    objects: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The configuration of a base branch.
@@ -258,6 +289,7 @@ class Policy:
         paths: Rules for the packages of some folders; the innermost folder counts.
         upstreams: Rules for what comes from some upstreams; the longest text counts.
         upstream_use: Which upstreams may be used at all.
+        variants: Rules for packages that are kept in step with an upstream.
         merge: How the bot merges.
         auto_merge: It merges once every gate holds; else only once `/approve` asked for it.
         update: Who brings a proposal up to date.
@@ -282,6 +314,7 @@ class Policy:
     paths: tuple[PathAccess, ...] = ()
     upstreams: tuple[UpstreamAccess, ...] = ()
     upstream_use: UpstreamUse = UpstreamUse()
+    variants: VariantUse = field(default_factory=VariantUse)
     merge: MergeMethod = MergeMethod.MERGE
     auto_merge: bool = True
     update: UpdateMode = UpdateMode.MANUAL
@@ -449,6 +482,7 @@ def united(above: Policy, own: Policy) -> Policy:
         aliases=above.aliases,
         labels=above.labels,
         deployment=above.deployment,
+        variants=above.variants,
         auto_merge=above.auto_merge and own.auto_merge,
         release=above.release and own.release,
         render=RenderMode.COMMIT if commits else RenderMode.CHECK,

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from bot.config import CONFIG, FOLDER
 from bot.forges.port import NativeReview
-from bot.look import ledgers, outside, owners, rules, upstreams
+from bot.look import ledgers, outside, owners, rules, upstreams, variant_rules
 from bot.look.ledgers import LedgerDifference
 from bot.look.reader import Basis, MirrorReader
 from bot.look.rules import BaseRules
@@ -157,6 +157,7 @@ class _Comparison:
                 *self._ledger.broken,
                 *ledgers.problems(self._listing),
                 *self._upstreams(touched),
+                *self._variants(),
                 *naming.problems([t.package for t in touched if t.head_tree]),
                 *self._alike(touched),
                 *naming.used_up([(t.package, t.revision) for t in touched]),
@@ -182,6 +183,14 @@ class _Comparison:
             self.reader, self.base_ref, self.basis, policy, sorted(places), sorted(inside), changed
         )
         return PullContent(content=found, policy=policy, owners=owned)
+
+    def _variants(self) -> tuple[Finding, ...]:
+        """What is wrong with rules for variants, where a proposal changes any of them."""
+        policy = rules.configuration(self.reader.file, self.head)
+        changed = self.reader.git.difference(self.origin, self.head).files
+        if isinstance(policy, BrokenPolicy) or not self.rules.published:
+            return ()
+        return variant_rules.findings(self.reader.git, self.head, policy.variants, changed)
 
     def _touched(self) -> tuple[Touched, ...]:
         """The packages whose trees differ, sorted by path."""

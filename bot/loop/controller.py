@@ -39,6 +39,7 @@ from bot.loop.timed import sooner
 from bot.loop.trouble import TRIES, SomeFailedError, Trouble, incident_of
 from bot.loop.unjudged import Unjudged
 from bot.loop.urgency import urgency_of
+from bot.loop.variants import VariantsHandler
 from bot.loop.work import Failed, LookAgain, PutOff, Result, Settled, WorkItem
 from bot.overtaken import OvertakenError
 from bot.render.port import Renderer
@@ -126,6 +127,7 @@ class Controller:
         self._proposals = ProposalHandler(self._serving, settling, store, self._unjudged)
         self._groups = GroupHandler(self._serving, settling)
         self._publishing = Publishing(self._serving, settling, store)
+        self._variants = VariantsHandler(self._serving, forges, store)
 
     async def work(self, work: WorkItem) -> Result:
         """Bring one key to rest, and sort what went wrong by who must act."""
@@ -257,6 +259,8 @@ class Controller:
                 return await self._groups.handle(key, hint)
             case keys.BaseKey():
                 return await self._publishing.handle(key, hint)
+            case keys.VariantsKey():
+                return await self._variants.handle(key)
             case _:
                 assert_never(key)  # mypy asks here for the handler of a new kind
         return None

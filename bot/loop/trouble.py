@@ -155,3 +155,5 @@ class Trouble:
                 return [await forge.proposal(number) for number in numbers]
             case keys.CommitKey() | keys.GroupKey() | keys.RepositoryKey() | keys.DashboardKey():
                 return ()
+            case keys.VariantsKey():
+                return ()

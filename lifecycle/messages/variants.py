@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from cadlib.errors import Place
+from lifecycle.messages.markdown import code
 
 NO_MAPPING = ("the document is not a mapping", "Write a PackageVariant or a PackageVariantSet")
 NO_KEY = ("a requirement names no label", "Give it a `key`")
@@ -14,6 +15,11 @@ VALUES = (
     "values set must be empty for exists and does not exist",
     "Leave `values` out",
 )
+
+
+def at_column(text: str, column: int) -> str:
+    """Say where in its line a problem is, which findings do not tell."""
+    return f"{text} (column {column})" if column > 1 else text
 
 
 def more_problems(count: int) -> tuple[str, str]:
@@ -258,3 +264,64 @@ def no_good_upstream(package: str, repo: str) -> str:
         f"Every revision of {package} in {repo} was withdrawn, deprecated or rolled back."
         " The variant waits for a new one."
     )
+
+
+# --- where variants are configured ----------------------------------------------------------------
+
+
+def bad_files(text: str) -> tuple[str, str]:
+    """Say that files are not named so."""
+    return (
+        f"{text!r} names no files in a folder",
+        "Write a folder and a name, with `*` in the name for any characters: `variants/*.yaml`",
+    )
+
+
+def bad_folder(text: str) -> tuple[str, str]:
+    """Say that a folder is not named so."""
+    return f"{text!r} is no folder", "Write its path, without a slash at either end"
+
+
+def bad_repository(text: str) -> tuple[str, str]:
+    """Say that a repository is not named so."""
+    return f"{text!r} is no name of a repository", "Write it as owner/name"
+
+
+# --- the pull requests ----------------------------------------------------------------------------
+
+
+def title(package: str, upstream: str, *, new: bool) -> str:
+    """The title of a pull request of a variant, which is its commit's first line as well.
+
+    Args:
+        package: The package.
+        upstream: The revision that it is made of, as "net/core@v2"; "" where that stays.
+        new: It is not there yet.
+    """
+    if new:
+        return f"Create {package} from {upstream}"
+    return (
+        f"Update {package} to {upstream}" if upstream else f"Update {package} as its variant asks"
+    )
+
+
+def body(variant: str, file: str, conflicts: Sequence[str]) -> str:
+    """The text of a pull request of a variant.
+
+    Args:
+        variant: Name of the variant.
+        file: Where it stands, as "acme/control:variants/edge.yaml".
+        conflicts: Fields that were changed here and upstream; upstream's values were taken.
+    """
+    lines = [
+        f"Made by the variant {code(variant)} of {code(file)}.",
+        "",
+        "- Commit here to change it: what is new is merged into your commits then.",
+        "- Close it to leave the package as it is until its upstream or the variant changes.",
+    ]
+    if conflicts:
+        shown = [f"- {code(each)}" for each in conflicts[:_SHOWN]]
+        more = len(conflicts) - len(shown)
+        lines += ["", "Changed here and upstream; upstream's values were taken:", "", *shown]
+        lines += [f"- and {more} more"] if more > 0 else []
+    return "\n".join(lines) + "\n"

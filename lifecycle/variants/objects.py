@@ -87,6 +87,16 @@ class Objects:
         """Return those of one kind, in the order in which they were given."""
         return tuple(self._found.get((namespace or DEFAULT_NAMESPACE, api_version, kind), ()))
 
+    def values(self, namespace: str) -> list[Mapping[str, Value]]:
+        """Return everything in a namespace, in the order in which it was given."""
+        wanted = namespace or DEFAULT_NAMESPACE
+        return [
+            each.value
+            for (where, _, _), found in self._found.items()
+            if where == wanted
+            for each in found
+        ]
+
 
 def group_and_version(api_version: str) -> tuple[str, str]:
     """Return the group ("" for the core's) and the version."""

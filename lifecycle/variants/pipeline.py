@@ -1,11 +1,15 @@
 """What a variant writes into a Kptfile: its functions, labels and annotations."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from cadlib.kptfile import text as kptfile_text
 from cadlib.yaml import Value, read
 from lifecycle.variants import naming
 from lifecycle.variants.values import Variant
+
+OWNER: Final = "porchbot.dev/variant"
+"""The annotation of a Kptfile that names the variant which keeps the package in step."""
 
 
 def with_functions(kptfile: bytes, variant: Variant) -> bytes:
@@ -47,16 +51,17 @@ def _named(function: Mapping[str, Value], variant: str, position: int) -> Value:
 
 
 def with_marks(kptfile: bytes, variant: Variant) -> bytes:
-    """Return a Kptfile with the labels and annotations of a variant; others stay.
+    """Return a Kptfile with the labels and annotations of a variant, and its name; others stay.
 
     Raises:
         PackageError: As for `with_functions`.
     """
     root = _root(kptfile)
     metadata = dict(_map(root.get("metadata")))
-    for key, given in (("labels", variant.spec.labels), ("annotations", variant.spec.annotations)):
-        if given:
-            metadata[key] = {**_map(metadata.get(key)), **given}
+    if variant.spec.labels:
+        metadata["labels"] = {**_map(metadata.get("labels")), **variant.spec.labels}
+    given = {**variant.spec.annotations, OWNER: variant.name}
+    metadata["annotations"] = {**_map(metadata.get("annotations")), **given}
     changed = {**root, "metadata": metadata}
     return kptfile if changed == root else kptfile_text.write(kptfile, changed)
 

@@ -19,6 +19,7 @@ from bot.keys import (
     RepositoryKey,
     Sweep,
     SweepKey,
+    VariantsKey,
     parse,
 )
 from lifecycle.identity import GITHUB, RepositoryId
@@ -36,6 +37,7 @@ KEYS: st.SearchStrategy[Key] = st.one_of(
     st.builds(GroupKey, REPOSITORIES, BRANCHES),
     st.builds(RepositoryKey, REPOSITORIES),
     st.builds(DashboardKey, REPOSITORIES),
+    st.builds(VariantsKey, REPOSITORIES),
     st.builds(InstallationsKey, FORGES),
     st.builds(InstallationKey, NUMBERS, FORGES),
     st.builds(SweepKey, st.sampled_from(Sweep), FORGES),
@@ -53,6 +55,7 @@ SPELLINGS: dict[str, Key] = {
     ),
     "github:42:repository": RepositoryKey(on_github(42)),
     "github:42:dashboard": DashboardKey(on_github(42)),
+    "github:42:variants": VariantsKey(on_github(42)),
     "gitlab:42:pull:7": PullKey(RepositoryId("gitlab", 42), 7),
     "github:app:installations": InstallationsKey(GITHUB),
     "github:app:installation:5": InstallationKey(5, GITHUB),

@@ -101,6 +101,8 @@ metadata:
   name: core
   labels:
     tier: edge
+  annotations:
+    porchbot.dev/variant: edges
 upstream:
   type: git
   git:

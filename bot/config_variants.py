@@ -1,0 +1,75 @@
+"""The part of `.porchbot.yaml` about variants: where their files are, and what their names mean."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from cadlib.forms import Strict, wrong
+from lifecycle.messages import variants as texts
+from lifecycle.policy import NamedRepository, VariantUse
+
+_FILES: Final = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*/)+[A-Za-z0-9_*.-]+")
+_FOLDER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_REPOSITORY: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){1,20}")
+
+
+def _files(text: str) -> str:
+    if not _FILES.fullmatch(text):
+        raise wrong(*texts.bad_files(text))
+    return text
+
+
+def _folder(text: str) -> str:
+    if not _FOLDER.fullmatch(text):
+        raise wrong(*texts.bad_folder(text))
+    return text
+
+
+def _repository(text: str) -> str:
+    if not _REPOSITORY.fullmatch(text) or not {".", ".."}.isdisjoint(text.split("/")):
+        raise wrong(*texts.bad_repository(text))
+    return text
+
+
+FilesOfVariants = Annotated[str, AfterValidator(_files), Field(max_length=500)]
+RepositoryName = Annotated[str, AfterValidator(_repository)]
+
+
+class RepositoryOfVariants(Strict):
+    """A repository under the name that variants have for it."""
+
+    repository: RepositoryName | None = None
+    """Its full name, such as `acme/live`; this repository when left out."""
+
+    labels: Annotated[dict[str, str], Field(max_length=100)] = Field(default={})
+    """What `repositorySelector` chooses it by."""
+
+
+class ObjectsOfVariants(Strict):
+    """A folder of this repository with resources that variants may select and inject."""
+
+    directory: Annotated[str, AfterValidator(_folder), Field(max_length=500)]
+    """The folder."""
+
+    namespace: Annotated[str, Field(max_length=63)] = "default"
+    """The namespace of those that name none themselves."""
+
+
+def use(
+    files: Sequence[str],
+    sources: Sequence[str],
+    repositories: dict[str, RepositoryOfVariants],
+    objects: Sequence[ObjectsOfVariants],
+) -> VariantUse:
+    """Return what is configured, as the lifecycle knows it."""
+    return VariantUse(
+        files=tuple(files),
+        sources=tuple(sources),
+        repositories={
+            name: NamedRepository(each.repository or "", each.labels)
+            for name, each in repositories.items()
+        },
+        objects=tuple((each.directory, each.namespace) for each in objects),
+    )

@@ -1,0 +1,213 @@
+"""Reads the rules for variants that stand in a repository, and resolves them by its own table."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from bot.config import CONFIG
+from bot.git.port import History
+from cadlib.errors import PackageError
+from cadlib.findings import Finding, Severity
+from cadlib.limits import DEFAULT
+from cadlib.package import files as packages
+from cadlib.package.files import SYMLINK
+from cadlib.yaml import read as read_yaml
+from lifecycle.messages import variants as texts
+from lifecycle.names import Sha
+from lifecycle.policy import VariantUse
+from lifecycle.variants import reading, resolution
+from lifecycle.variants.objects import KubeObject, Objects, of_value
+from lifecycle.variants.problems import Problem
+from lifecycle.variants.reading import VariantFile
+from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleBook:
+    """What the rules of one repository want.
+
+    Attributes:
+        repository: Its full name.
+        use: How it is configured.
+        variants: One for each downstream, wherever that is.
+        objects: What can be injected.
+        problems: Why others are not among them.
+        complete: Nothing else is wanted.
+    """
+
+    repository: str
+    use: VariantUse
+    variants: tuple[Variant, ...] = ()
+    objects: Objects
+    problems: tuple[Problem, ...] = ()
+    complete: bool = True
+
+    def full_name(self, name: str) -> str:
+        """The full name of a repository that the rules call so; "" for none that they know."""
+        found = self.use.repositories.get(name)
+        return "" if found is None else found.repository or self.repository
+
+    def wanted_in(self, repository: str) -> list[Variant]:
+        """The variants whose package is in a repository."""
+        return [
+            each
+            for each in self.variants
+            if self.full_name(each.spec.downstream.repo).lower() == repository.lower()
+        ]
+
+    @property
+    def reaches(self) -> frozenset[str]:
+        """Full names of the repositories that packages are wanted in, in small letters."""
+        return frozenset(
+            self.full_name(each.spec.downstream.repo).lower() for each in self.variants
+        )
+
+
+def read(git: History, tip: Sha, repository: str, use: VariantUse) -> RuleBook:
+    """Read the rules of a repository.
+
+    Args:
+        git: Its mirror, opened.
+        tip: The commit whose rules count.
+        repository: Its full name.
+        use: How it is configured there.
+    """
+    version, kind = REPOSITORY
+    table = {
+        name: KubeObject(api_version=version, kind=kind, name=name, labels=each.labels)
+        for name, each in use.repositories.items()
+    }
+    files = list(_files(git, tip, use.files))
+    found, broken = _objects(git, tip, repository, use.objects)
+    around = resolution.Surroundings(
+        repositories=table,
+        objects=Objects([*table.values(), *found]),
+        revision=_revision,
+    )
+    resolved = resolution.resolve([*files, *broken], around)
+    return RuleBook(
+        repository=repository,
+        use=use,
+        variants=resolved.variants,
+        objects=Objects(found),
+        problems=resolved.problems,
+        complete=resolved.complete,
+    )
+
+
+def findings(
+    git: History, head: Sha, use: VariantUse, changed: Iterable[str]
+) -> tuple[Finding, ...]:
+    """Return what is wrong with the rules as a change leaves them; nothing where it changes none.
+
+    Args:
+        git: The mirror, opened.
+        head: The change's commit.
+        use: How they are configured there.
+        changed: Paths that differ.
+    """
+    folders = tuple(f"{folder}/" for folder, _ in use.objects)
+    concerned = any(
+        path == CONFIG or path.startswith(folders) or _matches(use.files, path) for path in changed
+    )
+    if not use.files or not concerned:
+        return ()
+    return tuple(
+        Finding(
+            message=texts.at_column(each.text, each.column),
+            severity=Severity.ERROR,
+            place=each.place,
+            fix=each.fix,
+        )
+        for each in read(git, head, "", use).problems
+    )
+
+
+def _matches(patterns: Sequence[str], path: str) -> bool:
+    folder, name = packages.folder(path), packages.name(path)
+    pairs = (each.rpartition("/") for each in patterns)
+    return any(folder == where and fnmatchcase(name, what) for where, _, what in pairs)
+
+
+def _revision(upstream: Upstream) -> KubeObject:
+    """The upstream as expressions see it; whether it is there is asked for each package."""
+    package = upstream.package.replace("/", ".")
+    version = f"v{upstream.revision}" if upstream.revision > 0 else upstream.workspace or "main"
+    return KubeObject(
+        api_version="porch.kpt.dev/v1alpha1",
+        kind="PackageRevision",
+        name=f"{upstream.repo}.{package}.{version}",
+        namespace="default",
+    )
+
+
+def _files(git: History, tip: Sha, patterns: Sequence[str]) -> Iterator[VariantFile]:
+    seen: set[str] = set()
+    for pattern in patterns:
+        folder, _, name = pattern.rpartition("/")
+        for path, data in _blobs(git, tip, folder):
+            if path not in seen and fnmatchcase(packages.name(path), name):
+                seen.add(path)
+                yield reading.read(data, path)
+
+
+def _blobs(git: History, tip: Sha, folder: str) -> list[tuple[str, bytes]]:
+    """The regular files directly in a folder."""
+    tree = git.tree(tip, folder)
+    if not tree:
+        return []
+    files = git.files(tree, DEFAULT)
+    return [
+        (f"{folder}/{path}", entry.data)
+        for path, entry in sorted(files.items())
+        if "/" not in path and entry.mode != SYMLINK
+    ]
+
+
+def _objects(
+    git: History, tip: Sha, repository: str, folders: Sequence[tuple[str, str]]
+) -> tuple[list[KubeObject], list[VariantFile]]:
+    """The resources of some folders; files that cannot be read are told as broken ones."""
+    found: list[KubeObject] = []
+    broken: list[VariantFile] = []
+    for folder, namespace in folders:
+        for path, data in _blobs(git, tip, folder):
+            if not packages.is_resource_file(path):
+                continue
+            try:
+                documents = read_yaml(data, path=path).documents
+            except PackageError as error:
+                problem = Problem(path, error.place.line or 0, 0, "", error.problem, error.fix)
+                broken.append(VariantFile(problems=(problem,)))
+                continue
+            found += [
+                of_value(each.value, namespace=namespace, commit=tip, origin=f"{repository}/{path}")
+                for each in documents
+                if isinstance(each.value, dict) and each.value.get("kind") != "Secret"
+            ]
+    return found, broken
+
+
+def together(
+    books: Sequence[RuleBook], repository: str
+) -> tuple[list[tuple[RuleBook, Variant]], list[Problem]]:
+    """What the rules of several repositories want in one; what two of them want, none gets."""
+    wanted = [(book, each) for book in books for each in book.wanted_in(repository)]
+    paths: dict[str, list[str]] = {}
+    called: dict[str, list[str]] = {}
+    for book, each in wanted:
+        paths.setdefault(each.spec.downstream.package, []).append(book.repository)
+        called.setdefault(each.name, []).append(book.repository)
+    kept: list[tuple[RuleBook, Variant]] = []
+    problems: list[Problem] = []
+    for book, each in wanted:
+        same = [*paths[each.spec.downstream.package]]
+        if len(same) == 1 and len(called[each.name]) == 1:
+            kept.append((book, each))
+            continue
+        others = [other for other in (*same, *called[each.name]) if other != book.repository]
+        shown = Downstream(repository, each.spec.downstream.package)
+        told = texts.same_downstream(f"{shown}", sorted(set(others)))
+        origin = each.origin
+        problems.append(Problem(f"{book.repository}:{origin.path}", origin.line or 0, 0, "", *told))
+    return kept, problems

@@ -1,0 +1,245 @@
+"""Finds out what is known of a variant's package: its upstream, the package, its drafts."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bot.forges.port import ListedProposal
+from bot.git.port import History
+from bot.look import rules
+from bot.look.reader import MirrorReader
+from bot.upstream.port import FetchedUpstream
+from cadlib.errors import PackageError
+from cadlib.kptfile import reader as kptfiles
+from cadlib.limits import DEFAULT
+from cadlib.package.files import KPTFILE, Files
+from lifecycle import names
+from lifecycle.ledger import held
+from lifecycle.messages import drafts as draft_texts
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy
+from lifecycle.variants import naming
+from lifecycle.variants.facts import DraftFacts, PublishedFacts, Recipe, Stage
+from lifecycle.variants.making import shaped
+from lifecycle.variants.objects import Objects
+from lifecycle.variants.pipeline import OWNER
+from lifecycle.variants.upstreams import UpstreamRevision, locked_number
+from lifecycle.variants.values import Variant
+
+TRAILER = "Porchbot-Variant:"
+"""Begins the line of a commit that says what it was made of."""
+
+CLOSED = "closed"
+"""Stands in that line of the last commit of a draft that the bot closed."""
+
+MOST_COMMITS = 100
+"""Commits of a draft that are looked at; with more of them people have a part in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """A package on the base branch.
+
+    Attributes:
+        tip: The base branch.
+        files: Its files; none where there is no package.
+        tree: Id of its tree; "" for none.
+        present: There is something at its path.
+        kptfile: Its Kptfile; None for none.
+        held: Why nothing newer is proposed; "" where it is.
+    """
+
+    tip: Sha
+    files: Files = field(repr=False, default_factory=dict)
+    tree: str = ""
+    present: bool = False
+    kptfile: kptfiles.Kptfile | None = None
+    held: str = ""
+
+    @property
+    def locked(self) -> int | None:
+        """The number in its lock; None where that names no revision."""
+        lock = self.kptfile.upstream_lock if self.kptfile else None
+        return None if lock is None else locked_number(lock.ref)
+
+
+def package(reader: MirrorReader, tip: Sha, path: str) -> Here:
+    """Read a package on the base branch.
+
+    Raises:
+        PackageError: It is too large, or its Kptfile cannot be read.
+    """
+    git = reader.git
+    entries = rules.listed(reader.file, tip, path)
+    hold = None if isinstance(entries, BrokenPolicy) else held(entries)
+    why = "" if hold is None else draft_texts.held(path, hold[0], hold[1].reason)
+    if isinstance(entries, BrokenPolicy):
+        why = draft_texts.ledger_broken(path)
+    if not git.package(tip, path):
+        return Here(tip, present=bool(git.entry(tip, path)), held=why)
+    tree = git.tree(tip, path)
+    files = git.files(tree, DEFAULT)
+    kptfile = kptfiles.read(files[KPTFILE].data, f"{path}/{KPTFILE}")
+    return Here(tip, files, tree, present=True, kptfile=kptfile, held=why)
+
+
+def published(
+    here: Here, variant: Variant, objects: Objects, upstream: FetchedUpstream | None, number: int
+) -> PublishedFacts | None:
+    """What is to be known of the package; None where there is none.
+
+    Args:
+        here: The package.
+        variant: Its rule.
+        objects: What can be injected.
+        upstream: The upstream, where it could be had.
+        number: Of its newest revision; 0 for none.
+    """
+    if here.kptfile is None:
+        return None
+    lock = here.kptfile.upstream_lock
+    ours = lock is not None and upstream is not None
+    if lock is not None and upstream is not None:
+        same = lock.directory.strip("/") == upstream.ref.directory.strip("/")
+        ours = same and lock.repo.removesuffix(".git") == upstream.ref.repo.removesuffix(".git")
+    owner = here.kptfile.annotations.get(OWNER, "")
+    owners = {owner} if owner else _porchs(here.kptfile)
+    if variant.spec.adopts:
+        owners = {*owners, variant.name}
+    try:
+        as_wanted = shaped(here.files, variant, objects).files == here.files
+    except PackageError:
+        as_wanted = False  # making it says why
+    return PublishedFacts(
+        number=number,
+        commit=here.tree,
+        owners=frozenset(owners),
+        lock="" if lock is None else lock.ref,
+        lock_is_ours=ours,
+        shaped=as_wanted,
+    )
+
+
+def _porchs(kptfile: kptfiles.Kptfile) -> set[str]:
+    """The variants of Porch that put functions into a package: it goes on under ours."""
+    functions = (*kptfile.mutators, *kptfile.validators)
+    before = f"{naming.FUNCTION}."
+    given = [each.name for each in functions if each.name.startswith(before)]
+    return {each.removeprefix(before).rsplit(".", 2)[0] for each in given if each.count(".") > 2}
+
+
+def sources(variant: Variant, objects: Sequence[Mapping[str, object]]) -> str:
+    """A digest of the objects that a rule may inject; "" where it injects none."""
+    named = {each.name for each in variant.spec.injectors}
+    found = [each for each in objects if _name(each) in named]
+    if not found:
+        return ""
+    text = json.dumps(found, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _name(value: Mapping[str, object]) -> object:
+    metadata = value.get("metadata")
+    return metadata.get("name") if isinstance(metadata, Mapping) else None
+
+
+def revision(fetched: FetchedUpstream) -> UpstreamRevision | None:
+    """An upstream as a revision; None where its ref is no release."""
+    if fetched.revision is None:
+        return None
+    return UpstreamRevision(number=fetched.revision, ref=fetched.ref.ref, commit=fetched.commit)
+
+
+# --- drafts ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """What the commits of a draft say of it.
+
+    Attributes:
+        owner: Name of the variant that made it; "" for none.
+        recipe: What it was made of last; None for nothing of ours.
+        words: What else is said: "proposed", "conflicts", "closed".
+        people: Somebody else committed to it.
+    """
+
+    owner: str = ""
+    recipe: Recipe | None = None
+    words: frozenset[str] = frozenset()
+    people: bool = False
+
+
+def line(variant: Variant, recipe: Recipe, words: Sequence[str]) -> str:
+    """The line of a commit that says what it was made of."""
+    parts = (recipe.upstream, recipe.rule, recipe.base, recipe.sources)
+    return " ".join([TRAILER, variant.name, *(each or "-" for each in parts), *words])
+
+
+def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
+    """Read the commits of a draft down to where it left the base branch."""
+    git = reader.git
+    below = git.merge_base(tip, base) or ""
+    found, people, seen = Trail(), False, 0
+    for commit in reversed(git.first_parents(tip, below, MOST_COMMITS + 1)):
+        seen += 1
+        if not reader.made_by_us(commit.sha):
+            people = True
+        elif found.recipe is None:
+            found = _said(commit.message) or found
+    return Trail(found.owner, found.recipe, found.words, people or seen > MOST_COMMITS)
+
+
+def _said(message: str) -> Trail | None:
+    for each in reversed(message.split("\n")):
+        if each.startswith(f"{TRAILER} "):
+            parts = each.split(" ")[1:]
+            if len(parts) < 5:
+                return None
+            name, *rest = parts
+            values = ["" if part == "-" else part for part in rest[:4]]
+            return Trail(name, Recipe(*values), frozenset(rest[4:]))
+    return None
+
+
+def draft(
+    branch: str, tip: Sha, found: Trail, pull: ListedProposal | None, *, gone: bool = False
+) -> DraftFacts:
+    """What is to be known of a draft.
+
+    Args:
+        branch: Its branch.
+        tip: Where that is, or was.
+        found: What its commits say.
+        pull: Its newest pull request; None for none.
+        gone: The branch is there no more.
+    """
+    stage = Stage.DRAFT
+    if gone or (pull is not None and not pull.open):
+        stage = Stage.CLOSED
+    elif pull is not None and not pull.draft:
+        stage = Stage.PROPOSED
+    closed = stage is Stage.CLOSED and CLOSED not in found.words
+    back = stage is Stage.DRAFT and pull is not None and "proposed" in found.words
+    return DraftFacts(
+        branch=branch,
+        head=tip,
+        stage=stage,
+        owners=frozenset({found.owner} if found.owner else ()),
+        recipe=found.recipe,
+        people=found.people,
+        by_person=closed or back,
+        ready="conflicts" not in found.words,
+    )
+
+
+def branches_of(git: History, path: str) -> dict[str, Sha]:
+    """The branches of variants' drafts of a package, and where they are."""
+    before = naming.draft_branch(path, naming.WORKSPACE)
+    there = git.refs(names.branch_ref(naming.draft_branch(path, "").rstrip("/")))
+    return {
+        names.branch_name(ref): commit
+        for ref, (_, commit) in there.items()
+        if names.branch_name(ref).startswith(before)
+    }

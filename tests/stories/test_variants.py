@@ -1,0 +1,240 @@
+"""Packages that variants keep in step with an upstream: one pull request for each of them."""
+
+import pytest
+
+from tests.stories.people import wait_for
+from tests.stories.test_upstreams import publishes
+from tests.stories.world import CONFIG, World, package, resized, seconds_pass
+
+RULES = f"""{CONFIG}variants: [variants/*.yaml]
+repositories:
+  here: {{labels: {{tier: edge}}}}
+"""
+SHOP = "drafts/apps/shop/packagevariant"
+
+
+def variant(*, revision: int = 1, more: str = "", annotations: str = "") -> dict[str, str]:
+    """A rule: apps/shop is made of net/base."""
+    return {
+        "variants/shop.yaml": f"""apiVersion: config.porch.kpt.dev/v1alpha1
+kind: PackageVariant
+metadata:
+  name: shop
+  annotations: {{{annotations}}}
+spec:
+  upstream: {{repo: here, package: net/base, revision: {revision}}}
+  downstream: {{repo: here, package: apps/shop}}
+{more}"""
+    }
+
+
+def begins(play: World, **rule: str | int) -> None:
+    """The upstream is published, and a rule asks for a package of it."""
+    publishes(play, "net/base", package("net/base"), 1)
+    play.owner.pushes("main", {".porchbot.yaml": RULES, **variant(**rule)})  # type: ignore[arg-type]
+    play.rests()
+
+
+def opened(play: World) -> list[str]:
+    """The branches of all pull requests of the variant, closed ones too."""
+    found = (p.head_ref for p in play.author.pulls(every=True))
+    return sorted(each for each in found if each.startswith(SHOP))
+
+
+def publishes_first(play: World) -> None:
+    """The package that the rule asks for is published."""
+    pull = play.author.pull_of(f"{SHOP}-1")
+    play.author.says(pull.number, "/propose")
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_tag("apps/shop/v1")
+    play.rests()
+
+
+def test_a_package_is_made_once_published_and_left_alone(play: World) -> None:
+    """Short-cuts refused: a pull request for each sweep; a clone first and its values later."""
+    begins(play, more="  labels: {tier: edge}\n")
+    pull = play.author.pull_of(f"{SHOP}-1")
+    play.rests()
+    assert pull.title.removeprefix("Draft: ") == "Create apps/shop from net/base@v1"
+    assert pull.draft
+    assert "Made by the variant `shop` of `acme/blueprints:variants/shop.yaml`" in pull.body
+    kptfile = play.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
+    assert "name: shop" in kptfile
+    assert "ref: net/base/v1" in kptfile
+    assert "tier: edge" in kptfile
+    assert "porchbot.dev/variant: shop" in kptfile
+    assert len(play.author.commits_of(pull.number)) == 1
+    play.sweep()
+    play.rests()
+    publishes_first(play)
+    play.sweep()
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]
+
+
+def test_a_named_revision_is_obeyed_and_latest_is_followed_with_what_people_changed(
+    play: World,
+) -> None:
+    """Short-cuts refused: each new revision is taken; what was changed here is lost."""
+    begins(play)
+    publishes_first(play)
+    seconds_pass(play.forge, 1)
+    changed = play.author.reads("apps/shop/settings.yaml") + "  colour: red\n"
+    publishes(play, "apps/shop", {"apps/shop/settings.yaml": changed}, 2)
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    play.sweep()
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]
+
+    play.owner.pushes("main", variant(annotations="porchbot.dev/follow: latest"))
+    pull = play.author.pull_of(f"{SHOP}-2")
+    play.rests()
+    assert pull.title.removeprefix("Draft: ") == "Update apps/shop to net/base@v2"
+    text = play.author.reads("apps/shop/settings.yaml", f"{SHOP}-2")
+    assert 'size: "9"' in text
+    assert "colour: red" in text
+    assert play.author.reads("apps/shop/Kptfile", f"{SHOP}-2").count("ref: net/base/v2") == 2
+
+
+def test_a_draft_is_made_anew_in_place_until_somebody_commits_to_it(play: World) -> None:
+    """Short-cuts refused: a second pull request for a changed rule; people's commits lost."""
+    begins(play)
+    pull = play.author.pull_of(f"{SHOP}-1")
+    play.rests()
+    play.owner.pushes("main", variant(more="  labels: {tier: edge}\n"))
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]
+    assert len(play.author.commits_of(pull.number)) == 1
+    assert "tier: edge" in play.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
+
+    seconds_pass(play.forge, 1)
+    mine = play.author.reads("apps/shop/settings.yaml", f"{SHOP}-1") + "  colour: red\n"
+    play.author.pushes(f"{SHOP}-1", {"apps/shop/settings.yaml": mine})
+    play.rests()
+    play.owner.pushes("main", variant(more="  labels: {tier: core}\n"))
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]
+    assert "tier: core" in play.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
+    assert "colour: red" in play.author.reads("apps/shop/settings.yaml", f"{SHOP}-1")
+    assert len(play.author.commits_of(pull.number)) == 3
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["branch kept", "branch deleted"])
+def test_what_a_person_closed_stays_closed_until_the_rule_changes(
+    play: World, deleted: bool
+) -> None:
+    """The short-cut opens it again at the next sweep; or forgets it with its branch."""
+    begins(play)
+    pull = play.author.pull_of(f"{SHOP}-1")
+    play.rests()
+    play.author.closes(pull.number)
+    if deleted:
+        play.author.deletes(f"heads/{SHOP}-1")
+    play.rests()
+    play.sweep()
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]
+
+    play.owner.pushes("main", variant(more="  labels: {tier: edge}\n"))
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1", f"{SHOP}-2"]
+
+
+def test_after_a_rollback_nothing_newer_is_proposed(play: World) -> None:
+    """The short-cut is Porch's: the next reconcile takes the rollback back."""
+    begins(play, annotations="porchbot.dev/follow: latest")
+    publishes_first(play)
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(other, "/rollback apps/shop@v1 too slow")
+    pull = play.author.pull_of("drafts/apps/shop/rollback-v1")
+    play.rests()
+    play.author.says(pull.number, "/propose")
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    wait_for("the merge", lambda: play.author.pull(pull.number).merged or None)
+    play.rests()
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    play.sweep()
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]
+
+
+def test_a_package_that_somebody_made_is_left_alone_unless_it_is_adopted(play: World) -> None:
+    """The short-cut writes over whatever is there."""
+    publishes(play, "apps/shop", package("apps/shop"), 1)
+    begins(play)
+    assert opened(play) == []
+
+    play.owner.pushes("main", variant(more="  adoptionPolicy: adoptExisting\n"))
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]
+    kptfile = play.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
+    assert "porchbot.dev/variant: shop" in kptfile
+
+
+def test_a_set_makes_a_package_for_each_object(play: World) -> None:
+    """Short-cuts refused: expressions that are not evaluated; one broken target stops all."""
+    publishes(play, "net/base", package("net/base"), 1)
+    site = "apiVersion: example.com/v1\nkind: Site\nmetadata: {name: NAME}\nspec: {zone: NAME}\n"
+    play.owner.pushes(
+        "main",
+        {
+            ".porchbot.yaml": f"{RULES}objects: [{{directory: sites}}]\n",
+            "sites/all.yaml": "---\n".join(site.replace("NAME", each) for each in ("a", "b")),
+            "variants/sites.yaml": """apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {name: sites, annotations: {porchbot.dev/propose: asap}}
+spec:
+  upstream: {repo: here, package: net/base, revision: 1}
+  targets:
+  - objectSelector: {apiVersion: example.com/v1, kind: Site}
+    template:
+      downstream: {repo: here, packageExpr: "'sites/' + target.name + '/net'"}
+      labelExprs: [{key: site, valueExpr: target.name}]
+""",
+        },
+    )
+    play.rests()
+    found = [p for p in play.author.pulls() if p.head_ref.startswith("drafts/sites/")]
+    assert sorted(p.head_ref for p in found) == [
+        f"drafts/sites/{each}/net/packagevariant-1" for each in ("a", "b")
+    ]
+    assert not any(p.draft for p in found)
+    kptfile = play.author.reads("sites/a/net/Kptfile", "drafts/sites/a/net/packagevariant-1")
+    assert "site: a" in kptfile
+    assert "porchbot.dev/variant: sites-here-sites/a/net" in kptfile
+
+
+def test_what_cannot_be_made_is_not_made_and_keeps_nothing_back(play: World) -> None:
+    """The short-cut lets the first rule that cannot be kept stop all the others."""
+    publishes(play, "net/base", package("net/base"), 1)
+    broken = variant(revision=7)["variants/shop.yaml"].replace("shop", "early")
+    play.owner.pushes(
+        "main",
+        {
+            ".porchbot.yaml": RULES,
+            "variants/a.yaml": "kind: [",
+            "variants/b.yaml": broken,
+            **variant(),
+        },
+    )
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]
+
+
+def test_what_is_wrong_with_a_rule_is_said_on_its_line_before_it_is_merged(play: World) -> None:
+    """Short-cuts refused: the first problem alone; the file without its line; after the merge."""
+    play.owner.pushes("main", {".porchbot.yaml": RULES})
+    play.rests()
+    text = variant(more="  deletionPolicy: keep\n")["variants/shop.yaml"]
+    text = text.replace("repo: here, package: apps/shop", "repo: there")
+    play.author.pushes("drafts/rules", {"variants/shop.yaml": text})
+    pull = play.author.opens("drafts/rules", "Rules").number
+    check = play.author.waits_for_check(pull, "porchbot/publish", "failure")
+    assert "missing required field spec.downstream.package" in check.text
+    assert 'spec.deletionPolicy can only be "orphan" or "delete"' in check.text
+    assert "variants/shop.yaml:8" in check.text
+
+    play.author.pushes("drafts/rules", variant())
+    play.author.waits_for_check(pull, "porchbot/publish", "success")
