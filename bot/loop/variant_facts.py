@@ -16,7 +16,7 @@ from cadlib.limits import DEFAULT
 from cadlib.package.files import KPTFILE, Files
 from lifecycle import names
 from lifecycle.ledger import held
-from lifecycle.messages import drafts as draft_texts
+from lifecycle.messages import making as making_texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
 from lifecycle.variants import naming
@@ -73,9 +73,9 @@ def package(reader: MirrorReader, tip: Sha, path: str) -> Here:
     git = reader.git
     entries = rules.listed(reader.file, tip, path)
     hold = None if isinstance(entries, BrokenPolicy) else held(entries)
-    why = "" if hold is None else draft_texts.held(path, hold[0], hold[1].reason)
+    why = "" if hold is None else making_texts.held(path, hold[0], hold[1].reason)
     if isinstance(entries, BrokenPolicy):
-        why = draft_texts.ledger_broken(path)
+        why = making_texts.ledger_broken(path)
     if not git.package(tip, path):
         return Here(tip, present=bool(git.entry(tip, path)), held=why)
     tree = git.tree(tip, path)
