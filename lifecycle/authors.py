@@ -10,11 +10,12 @@ Rules (docs/design.md, "Authors"):
 3. A commit whose author, committer or pusher the forge does not know makes self-approval
    undecidable, and so does one that a workflow pushed: anybody who can push can write one. The
    forge's own committer and co-authors without an account make nobody unknown.
+4. What we alone made and pushed, onto a branch that we began, has no author: onboarding.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lifecycle.access import Person
 from lifecycle.facts.proposal import Proposal
@@ -93,12 +94,23 @@ def wrote(
         and (
             any(m.after.strip("0") and m.actor not in ("", login) for m in moves)
             or (bool(commits) and not made)  # of ours the mark tells who asked
+            or _is_ours_alone(made, moves, login)
         )
     )
     accounts = {a for c in made for a in c.accounts} | {m.account for m in pushed}
     accounts |= {account for _, account in askers}
     logins = frozenset(person for person in people if person) - {login}
     return Authors(logins, known, frozenset(accounts - {0}))
+
+
+def _is_ours_alone(made: Sequence[MadeBy], moves: Sequence[Move], login: str) -> bool:
+    """All of it is in our name, on a branch that we made and nobody else pushed to."""
+    ours = MadeBy(sha=Sha(""), author=login, committer=login)
+    return (
+        all(replace(c, sha=ours.sha, accounts=ours.accounts) == ours for c in made)
+        and any(not m.before.strip("0") and m.after.strip("0") for m in moves)
+        and all(m.actor == login for m in moves)
+    )
 
 
 _ASKER = re.compile(r"(\S+) \(([0-9]{1,19})\)")

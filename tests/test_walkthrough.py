@@ -1,19 +1,21 @@
 """The guides name what a new user sees, in Chromium and in the terminal.
 
-The whole way is `make walkthrough`; here goes its first part, the App's registration.
+The whole way is `make walkthrough`; here go its first parts.
 """
 
 from pathlib import Path
 
 import pytest
 
+from tests.walkthrough import gitlab
 from tests.walkthrough.browser import Browser, program
-from tests.walkthrough.newcomer import GUIDE, LOOKS, OPERATOR, Newcomer, organisation, quoted
+from tests.walkthrough.newcomer import LOOKS, OPERATOR, Newcomer
+from tests.walkthrough.walker import GUIDE, organisation, quoted
 
 
 def test_the_guides_name_what_is_looked_for() -> None:
     """The short-cut looks for other words than the guides name, or takes pictures for nobody."""
-    for name, look in LOOKS.items():
+    for name, look in {**LOOKS, **gitlab.LOOKS}.items():
         text = " ".join(look.guide.read_text(encoding="utf-8").replace("*", "").split())
         assert (GUIDE / f"{name}.png").is_file(), name
         assert f"{name}.png)" in text, name
@@ -38,3 +40,10 @@ def test_an_app_is_registered_and_installed_in_a_browser(tmp_path: Path) -> None
     invited, began, told = said.partition("porchbot is registered")
     assert quoted(invited, OPERATOR, address, tmp_path), invited
     assert quoted(began + told, OPERATOR, address, tmp_path), told
+
+
+def test_what_setting_up_gitlab_says_is_what_the_guide_quotes(tmp_path: Path) -> None:
+    """The short-cut quotes what the command said once."""
+    with organisation(tmp_path, "gitlab") as forge:
+        said = gitlab.sets_up(tmp_path, forge, "http://127.0.0.1:9")
+        assert quoted(said, gitlab.PAGE, forge.web_url, tmp_path), said

@@ -82,6 +82,21 @@ CASES: dict[str, Case] = {
     "a rendering that somebody asked for": (
         [made(A, "ann"), made(E, None, None)], [push(A, E, BOT), FIRST], {}, {"ann", "fay"}, True,
     ),
+    "what we alone made, on a branch that we made": (
+        [made(A, BOT, BOT)], [push(NONE, A, BOT)], {}, set(), True,
+    ),
+    "in our name with another committer": (
+        [made(A, BOT, "")], [push(NONE, A, BOT)], {}, set(), False,
+    ),
+    "in our name, on a branch that somebody else made": (
+        [made(A, BOT, BOT)], [push(B, A, BOT)], {}, set(), False,
+    ),
+    "in our name, where somebody else deleted the branch before": (
+        [made(A, BOT, BOT)], [push(NONE, A, BOT), push(B, NONE, "eve")], {}, set(), False,
+    ),
+    "in our name, with a co-author": (
+        [made(A, BOT, BOT, "eve")], [push(NONE, A, BOT)], {}, {"eve"}, False,
+    ),
 }  # fmt: skip
 
 

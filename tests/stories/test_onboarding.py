@@ -39,6 +39,7 @@ def test_a_configuration_is_proposed_once_even_after_a_lost_database(staged: Sta
         text = stage.author.reads(".porchbot.yaml", "porchbot/configure")
         assert "  - directory: 'net'\n" in text
         stage.author.waits_for_check(pull.number, "porchbot/publish", None)
+        stage.author.waits_for_summary(pull.number, "**rules approved**: 0 of 1")
         stage.owner.closes(pull.number)
         stage.owner.deletes("heads/porchbot/configure")
         stage.stop_bot()

@@ -22,6 +22,9 @@ from tests.screenshots import BROWSERS, QUIET
 PATIENCE = 90.0
 """Seconds for a page to say what it should; it takes about one."""
 
+USUAL = (1280, 900)
+"""Width and height of the window, in CSS pixels."""
+
 _FIND = """
 (() => {
   const words = %s, flat = (e) => (e.innerText || "").replace(/\\s+/g, " ").trim();
@@ -82,7 +85,7 @@ class Browser:
         found = self._call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = found["sessionId"]
         self._call("Page.enable")
-        self.resize(1280, 900)
+        self.resize(*USUAL)
         return self
 
     def __exit__(
@@ -177,12 +180,13 @@ class Browser:
         self._evaluate("document.querySelector('textarea').focus()")
         self._call("Input.insertText", text=words)
 
-    def pictures(self, file: Path, height: int) -> None:
-        """Take a picture of the upper part of the page."""
-        self.resize(1100, height)
+    def pictures(self, file: Path, width: int, height: int) -> None:
+        """Take a picture of the upper part of the page in a window of this size."""
+        self.resize(width, height)
         self._evaluate("window.scrollTo(0, 0)")
         shot = self._call("Page.captureScreenshot", format="png")
         file.write_bytes(base64.b64decode(shot["data"]))
+        self.resize(*USUAL)
 
     def _leaves(self, what: str) -> None:
         until = time.monotonic() + PATIENCE
