@@ -41,9 +41,11 @@ from lifecycle.policy import BrokenPolicy, Policy, RenderMode
 from lifecycle.terms import AS_WRITTEN
 
 _PROPOSAL = re.compile(
-    r"#?[1-9]\d*|[\w.-]+/[\w.-]+#[1-9]\d*|https?://\S+/pull/[1-9]\d*\S*", re.ASCII
+    r"[#!]?[1-9]\d*|[\w.-]+(?:/[\w.-]+)+[#!][1-9]\d*"
+    r"|https?://\S+/(?:pull|-/merge_requests)/[1-9]\d*\S*",
+    re.ASCII,
 )
-"""A pull request, and no folder."""
+"""A pull request or merge request, and no folder."""
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -107,11 +109,12 @@ def check(
     working tree is checked as it is, staged or not, and is not changed. The exit status is 0 if
     nothing blocks, otherwise 1.
 
-    Given the number or address of a pull request, it evaluates that pull request as the bot would,
-    without changing anything, and prints each gate with its rules and reasons, the checks, and what
-    the bot would do next. GITHUB_TOKEN must be able to read the repository; PORCHBOT_APP_SLUG is
-    the slug of the bot's App, "porchbot" by default. With the variables of `porchbot serve` it uses
-    the App itself, which can also read the bot's signed records. The exit status is 0 if the pull
+    Given the number or address of a pull request (or merge request), it evaluates that as the bot
+    would, without changing anything, and prints each gate with its rules and reasons, the checks,
+    and what the bot would do next. GITHUB_TOKEN must be able to read the repository, and at GitLab
+    GITLAB_TOKEN the project; PORCHBOT_APP_SLUG is the slug of the bot's App and
+    PORCHBOT_GITLAB_LOGIN the bot's login, "porchbot" by default. With the variables of `porchbot
+    serve` it asks as the bot, which can also read its signed records. The exit status is 0 if the
     request is ready, 1 if not, and 2 if that cannot be determined. For a folder named 12, write
     ./12.
     """

@@ -13,7 +13,8 @@ import click
 from bot.cli import progress, terminal
 from bot.cli.dropin import CommandFailure
 from bot.cli.fn.options import Wanted
-from bot.cli.reaching import Reference, place_of, reference
+from bot.cli.reaching import place_of, settled
+from bot.cli.references import Reference, reference
 from bot.clock import SYSTEM, in_thread
 from bot.dryrun import Answer, DryRun, NotToldError, dry_run, observes
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
@@ -72,14 +73,14 @@ def run(
     Raises:
         CommandFailure: The command cannot be carried out as it was given.
     """
-    wanted = reference(named)
+    wanted = settled(reference(named))
     rules = _rules(tried) if tried else None
     try:
         found = asyncio.run(_look(wanted, runner, rules, maker))
     except _UNTOLD as error:
-        said = _refused(error) if isinstance(error, ForgeRefusedError) else str(error)
+        said = _refused(error, wanted) if isinstance(error, ForgeRefusedError) else str(error)
         click.echo(
-            f"error: unknown whether #{wanted.number} is ready: {terminal.line(said)}", err=True
+            f"error: unknown whether {wanted.short} is ready: {terminal.line(said)}", err=True
         )
         return Answer.UNKNOWN.value
     if as_json:
@@ -90,7 +91,12 @@ def run(
     return found.answer.value
 
 
-def _refused(error: ForgeRefusedError) -> str:
+def _refused(error: ForgeRefusedError, wanted: Reference) -> str:
+    if wanted.merge:
+        return (
+            f"GitLab refused: {error.reason}. Check the path and the token: it needs the scopes"
+            " read_api and read_repository and the Developer role, or set the variables of the bot"
+        )
     return (
         f"the forge refused: {error.reason}. Use the token of someone with write access to the"
         " repository, which can read other people's permissions, or the variables of the bot's App"
@@ -123,7 +129,7 @@ async def _look(
         client = await _runner(stack, runner, folder)
         renderer = CachingRenderer(maker(client) if maker else _workers(stack, client))
         stack.push_async_callback(renderer.close)
-        progress.at(f"checking #{wanted.number}")
+        progress.at(f"checking {wanted.short}")
         return await dry_run(place, renderer, wanted.number, rules)
 
 

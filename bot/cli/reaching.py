@@ -1,4 +1,4 @@
-"""How a dry run reaches a forge: which one, and with whose token.
+"""How a dry run reaches a forge: which one, and with whose token. GitLab: `reaching_gitlab`.
 
 Rules:
 
@@ -9,15 +9,16 @@ Rules:
 """
 
 import os
-import re
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from bot import trust
+from bot.cli import reaching_gitlab
 from bot.cli.dropin import CommandFailure
+from bot.cli.references import Reference
 from bot.connecting import apps, connected
 from bot.dryrun import NotToldError, Place
 from bot.forges.github.forge import GitHub
@@ -32,74 +33,17 @@ from bot.forges.port import (
     Repository,
 )
 from bot.git.mirror import DiskMirrors
-from bot.git.process import execute, users_environment
-from bot.settings import Settings, SettingsError, state_folder
+from bot.settings import Settings, state_folder
 from bot.variables import GITHUB_API, INSTANCE
 from bot.vault import secrets_file
 from lifecycle.identity import GITHUB, RepositoryId
 
 _TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
 
-_GIVEN = re.compile(
-    r"#?(?P<alone>[1-9]\d{0,9})"
-    r"|(?P<name>[\w.-]+/[\w.-]+)#(?P<short>[1-9]\d{0,9})"
-    r"|(?P<origin>https?://(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::\d{1,5})?)"
-    r"/(?P<full>[\w.-]+/[\w.-]+)/pull/(?P<long>[1-9]\d{0,9})(?:[/?#].*)?",
-    re.ASCII,
-)
-_ADDRESS = re.compile(
-    r"(?:(?:(?P<http>https?)|ssh|git)://(?:[^@/\s]+@)?(?P<host>[\w.-]+)(?P<port>:\d{1,5})?/"
-    r"|(?:[^@/\s]+@)?(?P<scp>[\w.-]+):)"
-    r"(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?",
-    re.ASCII,
-)
 
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A pull request as people name it.
-
-    Attributes:
-        number: Its number.
-        name: OWNER/NAME of its repository.
-        origin: Of the forge, such as "https://github.com"; "" where that is not told.
-    """
-
-    number: int
-    name: str = ""
-    origin: str = ""
-
-
-def reference(text: str) -> Reference:
-    """Read `12`, `#12`, `owner/name#12` or the address of a pull request.
-
-    A number alone is of the repository that the current folder is a clone of.
-    """
-    found = _GIVEN.fullmatch(text)
-    if found is None:
-        raise CommandFailure(
-            f"{text} is not a pull request. Write 12, OWNER/NAME#12 or its address in a browser"
-        )
-    number = int(found["alone"] or found["short"] or found["long"])
-    wanted = Reference(number, found["name"] or found["full"] or "", found["origin"] or "")
-    return wanted if wanted.name else _here(wanted)
-
-
-def _here(wanted: Reference) -> Reference:
-    """The repository that the current folder is a clone of."""
-    try:
-        said = execute(["remote", "get-url", "origin"], Path(), users_environment())
-    except FileNotFoundError as error:
-        raise CommandFailure("git is not installed. Install git") from error
-    found = None if said.returncode else _ADDRESS.fullmatch(said.stdout.strip())
-    if found is None:
-        raise CommandFailure(
-            f"cannot tell which repository #{wanted.number} belongs to. Write"
-            f" OWNER/NAME#{wanted.number}, or give the address of the pull request"
-        )
-    port = (found["port"] or "") if found["http"] else ""  # another one is for SSH alone
-    origin = f"{found['http'] or 'https'}://{found['host'] or found['scp']}{port}"
-    return replace(wanted, name=found["name"], origin=origin)
+def settled(wanted: Reference) -> Reference:
+    """Return a reference that knows whether it is of a merge request."""
+    return replace(wanted, merge=reaching_gitlab.is_there(wanted, os.environ))
 
 
 async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Place:
@@ -110,12 +54,14 @@ async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Pl
         NotToldError, ForgeBusyError, ForgeRefusedError: The forge tells nothing.
     """
     environ = os.environ
+    if reaching_gitlab.is_there(wanted, environ):
+        return await reaching_gitlab.place_of(wanted, stack, folder, environ)
     trust.use(environ.get("PORCHBOT_GITHUB_CA", "").strip())
     mirrors = DiskMirrors(folder / "mirrors")
     stored = secrets_file(environ, state_folder(environ)).exists()
     given = ("PORCHBOT_GITHUB_APP_ID", "PORCHBOT_GITHUB_TOKEN", "PORCHBOT_GITHUB_TOKEN_FILE")
     if stored or any(environ.get(name) for name in given):
-        settings = _settings(environ)
+        settings = reaching_gitlab.settings_of(environ)
         _same_forge(wanted, settings.github_api_url)
         look = _of_user if settings.github_token else _of_app
         return await look(settings, wanted, stack, mirrors)
@@ -238,10 +184,3 @@ def _seen(
         instance=settings.instance,
         observes=settings.observes,
     )
-
-
-def _settings(environ: Mapping[str, str]) -> Settings:
-    try:
-        return Settings.from_env(environ)
-    except SettingsError as error:
-        raise CommandFailure(str(error)) from error

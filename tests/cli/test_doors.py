@@ -13,6 +13,7 @@ AT_THE_FORGE = {
     "bot/cli/doctor.py": "`--fix` makes rulesets, by a token of the owner's own",
     "bot/cli/dryrun.py": "looks, with tokens that can only read",
     "bot/cli/reaching.py": "reaches it for that look",
+    "bot/cli/reaching_gitlab.py": "likewise",
     "bot/cli/setup.py": "registers an App, whose owner confirms it at the forge",
     "bot/cli/setup_gitlab.py": "makes account, webhooks and rules, by a token of the owner's own",
 }

@@ -112,6 +112,46 @@ def test_a_token_goes_to_the_api_that_the_environment_names(
     assert listener.sent == [("/api/v3/repos/acme/blueprints", f"token {TOKEN}")]
 
 
+GITLABS = {
+    "an address": "http://127.0.0.1:{}/acme/blueprints/-/merge_requests/1",
+    "in a subgroup": "http://127.0.0.1:{}/acme/net/blueprints/-/merge_requests/1/diffs",
+    "that calls itself ours": "http://gitlab.com@127.0.0.1:{}/acme/blueprints/-/merge_requests/1",
+}
+
+
+@pytest.mark.parametrize("address", GITLABS)
+def test_a_token_for_gitlab_goes_to_no_host_that_an_address_names(
+    person: pytest.MonkeyPatch, listener: Listener, address: str
+) -> None:
+    """Short-cut: the instance is wherever the address says, and so is the token then."""
+    person.setenv("GITLAB_TOKEN", "glpat-of-a-person")
+
+    said = check(GITLABS[address].format(listener.server_port))
+
+    assert listener.sent == []
+    assert said.exit_code == 2, said.output
+    assert said.output.startswith("error: ")
+
+
+def test_gitlab_is_asked_where_the_environment_says(
+    person: pytest.MonkeyPatch, listener: Listener
+) -> None:
+    """Short-cut: `!1` is looked for at GitHub, or a GitLab of one's own cannot be asked at all."""
+    here = f"http://127.0.0.1:{listener.server_port}"
+    said = check("acme/blueprints!1")
+    assert "no token to read the merge request with. Set GITLAB_TOKEN" in said.output
+    person.setenv("GITLAB_TOKEN", "glpat-of-a-person")
+    person.setenv("PORCHBOT_GITLAB_URL", "gitlab.example")
+    assert "PORCHBOT_GITLAB_URL is 'gitlab.example'. Set it to" in check("a/b!1").output
+    person.setenv("PORCHBOT_GITLAB_URL", here)
+
+    for named in ("acme/blueprints!1", f"{here}/acme/blueprints/-/merge_requests/1"):
+        assert check(named).exit_code == 2
+    assert {path.partition("?")[0] for path, _ in listener.sent} == {"/api/v4/users"}
+    elsewhere = check("https://gitlab.com/acme/blueprints/-/merge_requests/1")
+    assert f"your token is for {here}, and !1 is at https://gitlab.com." in elsewhere.output
+
+
 @pytest.mark.parametrize("as_bot", [False, True], ids=["a person", "the bot"])
 def test_an_address_elsewhere_is_not_looked_up_here(
     person: pytest.MonkeyPatch, listener: Listener, tmp_path: Path, *, as_bot: bool

@@ -10,7 +10,8 @@ import pytest
 
 from bot.cli import dryrun
 from bot.cli.fn.options import Wanted
-from bot.cli.reaching import Reference, place_of
+from bot.cli.reaching import place_of
+from bot.cli.references import Reference
 from bot.dryrun import Place
 from bot.forges.github.forge import GitHub
 from tests.memory.pipeline import PipelineMaker

@@ -35,7 +35,7 @@ spec:
 LOOKS = {
     "gitlab-onboarding": Look(PAGE, ("Configure porchbot", "Before you rely on it"), 1250),
     "gitlab-draft": Look(PAGE, ("Draft: Add net/core", "Merge blocked", "porchbot/validate"), 1500),
-    "gitlab-thread": Look(PAGE, ("got string, want integer", "Resolve thread"), 1000),
+    "gitlab-thread": Look(PAGE, ("got string, want integer", "Resolve thread"), 1190),
     "gitlab-pipelines": Look(PAGE, ("porchbot/render", "porchbot/publish"), 520),
     "gitlab-phone": Look(PAGE, ("Merge blocked", "Mark as ready"), 1300, width=390),
     "gitlab-proposed": Look(PAGE, ("net/core v1 is proposed", "Resolved by porchbot"), 1350),

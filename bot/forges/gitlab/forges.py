@@ -137,6 +137,13 @@ class GitLabForges:
             )
         return self._repository(data, installation, now)
 
+    async def repository_at(self, full_name: str) -> Repository:
+        """One project, by its full path."""
+        me, now = await self.identity(), self._user.clients.time.now()
+        path = f"/projects/{quote(full_name, safe='')}"
+        data = (await call(self._user.clients, f"read {full_name}", "GET", path)).data
+        return self._repository(data, me.account, now)
+
     def of(self, repository: Repository) -> Forge:
         """The forge for one project."""
         return self._project(self._user, repository, self._user.clients)

@@ -315,7 +315,9 @@ async def call(
 
 def failure(wanted: str, answer: GitLabAnswer) -> Exception:
     """The error that an answer without success stands for, sorted by who must act."""
-    reason = f"{answer.status} {answer.reason}"
+    status = str(answer.status)
+    said = answer.reason.removeprefix(status).strip()  # some of its messages begin with it
+    reason = f"{status} {said}"
     if answer.limited:
         return ForgeBusyError(wanted, reason, limits.pause(answer.headers, answer.at.timestamp()))
     if answer.status == 401:

@@ -9,7 +9,7 @@ https://docs.gitlab.com/api/personal_access_tokens/#self-inform
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
 
 import requests
@@ -65,7 +65,7 @@ class GitLabUser:
     ) -> None:
         self.name = name
         self.instance = instance
-        self.since = datetime.min
+        self.since = datetime.min.replace(tzinfo=UTC)
         self._me: BotIdentity | None = None
         self.clients = Clients(
             url,
