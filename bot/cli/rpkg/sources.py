@@ -17,7 +17,8 @@ import click
 from bot import config
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
-from bot.cli.reaching import Reference, place_of
+from bot.cli.reaching import place_of
+from bot.cli.references import Reference
 from bot.dryrun import NotToldError
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
 from bot.git.port import EVERYTHING, GitBusyError
