@@ -1,19 +1,33 @@
-"""`porchbot rpkg`: packages in repositories, with porchctl's verbs."""
+"""`porchbot rpkg`: packages in repositories, with porchctl's verbs.
+
+What changes something is asked of the bot, by a comment in the caller's name.
+"""
 
 from bot.cli.dropin import DropInGroup
 
+_ASKING = "bot.cli.rpkg.asking"
 _COMMANDS: dict[str, tuple[str, str]] = {
+    "clone": (f"{_ASKING}:clone", "Have a draft opened with a package from an upstream."),
     "diff": ("bot.cli.rpkg.diff:command", "Compare two revisions of any two packages."),
+    "edit": (f"{_ASKING}:edit", "Have a draft opened of a package or one of its revisions."),
+    "eval": (f"{_ASKING}:eval_", "Have a function run on a package, once."),
     "graph": ("bot.cli.rpkg.graph:command", "Show which package was made from which."),
-    "upgrade": ("bot.cli.rpkg.upgrade:command", "Find packages that are behind their upstream."),
+    "init": (f"{_ASKING}:init", "Have a draft opened with a new package."),
+    "resume": (f"{_ASKING}:resume", "Have the hold after a rollback ended."),
+    "rollback": (f"{_ASKING}:rollback", "Have a revision brought back, and the package held."),
+    "set": (f"{_ASKING}:set_", "Have a field or setter changed; repeated ones share a draft."),
+    "upgrade": ("bot.cli.rpkg.upgrade:command", "Find packages that are behind, or upgrade one."),
 }
 
 rpkg = DropInGroup(
     name="rpkg",
     lazy=_COMMANDS,
-    help="Look at packages in repositories.",
+    help="Look at packages in repositories, and have the bot make drafts of them.",
     examples="""
     # Show what was made from what in the repository of this folder, and in another one.
     $ porchbot rpkg graph --repository acme/clusters
+
+    # Bump an image from an application's CI; repeated bumps share one open draft.
+    $ porchbot rpkg set --repository acme/deploy --package shop --propose image=v2
     """,
 )

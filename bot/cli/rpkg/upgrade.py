@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bot.cli.dropin import CommandFailure, StrictCommand
-from bot.cli.rpkg import sources
+from bot.cli.rpkg import asking, sources
 from bot.cli.rpkg.sources import Source
 from lifecycle.spelling import shown
 from lifecycle.upstreams import graph as graphs
@@ -19,7 +19,11 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
 @click.command(
     "upgrade",
     cls=StrictCommand,
+    context_settings={"ignore_unknown_options": True},
     examples="""
+    # Have what is new in the upstream of a package merged, as a draft.
+    $ porchbot rpkg upgrade --repository acme/clusters net/core latest
+
     # List the packages of this clone with the newer revisions of their upstreams.
     $ porchbot rpkg upgrade --discover=upstream --repo . --repository acme/blueprints
 
@@ -30,16 +34,36 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
 @click.option(
     "--discover",
     type=click.Choice(["upstream", "downstream"]),
-    required=True,
     help="What to list: packages with updates of their upstreams, or those made from packages.",
 )
 @sources.named
-def command(discover: str, folders: tuple[Path, ...], repositories: tuple[str, ...]) -> None:
-    """List packages that are behind their upstream.
+@asking.where
+@click.argument(
+    "args",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    metavar="[PACKAGE] [vN | latest] [--strategy NAME] [--propose]",
+)
+def command(
+    args: tuple[str, ...],
+    discover: str | None,
+    folders: tuple[Path, ...],
+    repositories: tuple[str, ...],
+    number: int | None,
+    timeout: int,
+) -> None:
+    """Have a package upgraded, or list packages that are behind their upstream.
 
     Revisions are told by the tags of the repositories that are named: an upstream in another one
     has no update that is known.
     """
+    if discover is None:
+        if folders or len(repositories) > 1:
+            raise CommandFailure("name one --repository to upgrade in, or say --discover")
+        asking.ask("upgrade", args, "".join(repositories), number, timeout)
+        return
+    if args:
+        raise CommandFailure(f"{args[0]} means nothing with --discover. Leave it out")
 
     def show(found: list[Source]) -> None:
         updates = _updates(found)

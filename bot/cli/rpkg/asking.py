@@ -1,0 +1,158 @@
+"""Commands of the bot, asked for by a comment in the caller's name.
+
+What is wrong with a command is said before anything is written. The comment goes to the dashboard
+issue, or to the pull request that is named, and the answer of the bot to just that comment is
+printed.
+"""
+
+import shlex
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+from bot.cli import progress, terminal
+from bot.cli.dropin import CommandFailure, DropIn
+from bot.cli.rpkg import speaking
+from lifecycle.commands.parse import parse
+from lifecycle.messages.markdown import plain
+
+_PAUSES = (1.0, 1.0, 2.0, 3.0)
+"""Seconds between two questions whether there is an answer; the last one from then on."""
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def where(command: F) -> F:
+    """Add the options that say where to ask, and how long to wait."""
+    on = click.option(
+        "--on",
+        "number",
+        type=click.IntRange(1),
+        metavar="NUMBER",
+        help="Comment on this pull request; on the dashboard issue if not given.",
+    )
+    timeout = click.option(
+        "--timeout",
+        default=120,
+        show_default=True,
+        type=click.IntRange(0),
+        help="Seconds to wait for the bot's answer; 0 to wait for none.",
+    )
+    return on(timeout(command))
+
+
+def _asks(word: str, usage: str, text: str, example: str) -> click.Command:
+    """One command of the bot as a command of the shell; its arguments are the bot's."""
+
+    @click.command(
+        word,
+        cls=DropIn,
+        context_settings={"ignore_unknown_options": True},
+        help=text,
+        examples=f"""
+    $ GITHUB_TOKEN=$TOKEN porchbot rpkg {word} {example}
+    """,
+    )
+    @click.option(
+        "--repository",
+        default="",
+        metavar="OWNER/NAME | URL",
+        help="The repository; the one that the current folder is a clone of if not given.",
+    )
+    @where
+    @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar=usage)
+    def command(args: tuple[str, ...], repository: str, number: int | None, timeout: int) -> None:
+        ask(word, args, repository, number, timeout)
+
+    return command
+
+
+def ask(
+    word: str, args: tuple[str, ...], repository: str, number: int | None, timeout: int
+) -> None:
+    """Ask the bot for something, and print its answer.
+
+    Args:
+        word: The command.
+        args: What stands after it.
+        repository: As the caller names it; "" for that of the current folder.
+        number: The pull request to comment on; None for the dashboard issue.
+        timeout: Seconds to wait for the answer.
+
+    Raises:
+        CommandFailure: It is no command, nothing can be written there, or the bot refused it.
+    """
+    text = written(word, args)
+    place = speaking.place_of(repository)
+    with place as forge:
+        where = forge.dashboard() if number is None else number
+        said = forge.says(where, text, on_dashboard=number is None)
+        click.echo(f"Asked in {said.url}", err=True)
+        if timeout:
+            _answered(forge, said, timeout)
+
+
+def written(word: str, args: tuple[str, ...]) -> str:
+    """Return the text of the comment, once it reads as the one command that is meant.
+
+    Raises:
+        CommandFailure: It does not.
+    """
+    quoted = [shlex.quote(each) if word == "eval" else each for each in args]
+    text = " ".join([f"/{word}", *quoted])
+    found = parse(text)
+    if found.problems:
+        raise CommandFailure(plain(found.problems[0].text()))
+    if len(found.commands) != 1 or "\n" in text:
+        raise CommandFailure(f"{text!r} is not one command. Write its arguments on one line")
+    return text
+
+
+def _answered(forge: speaking.Speaker, said: speaking.Said, timeout: int) -> None:
+    """Wait for the answer, and print it."""
+    until, turn = time.monotonic() + timeout, 0
+    progress.at("waiting for the bot")
+    while (answer := forge.answer(said)) is None:
+        if time.monotonic() >= until:
+            raise CommandFailure(
+                f"no answer within {timeout} seconds. See {said.url}: the bot answers there"
+            )
+        time.sleep(_PAUSES[min(turn, len(_PAUSES) - 1)])
+        turn += 1
+    terminal.say(plain(answer.text))
+    if answer.refused:
+        raise CommandFailure("the bot refused it; the reason stands above")
+
+
+init = _asks("init", "PATH", "Open a draft with a new package.", "net/new")
+clone = _asks(
+    "clone",
+    "UPSTREAM PATH [--strategy NAME] [--propose]",
+    "Open a draft with a package from an upstream.",
+    "acme/blueprints/net@v3 net/core",
+)
+edit = _asks("edit", "PACKAGE[@vN]", "Open a draft of a package, or of a revision.", "net/core@v2")
+set_ = _asks(
+    "set",
+    "--package PATH [--propose] [KIND/NAME] FIELD=VALUE",
+    "Change a field or a setter of a package, as a draft.",
+    "--package shop --propose Deployment/shop spec.replicas=3",
+)
+eval_ = _asks(
+    "eval",
+    "--package PATH [--propose] FUNCTION [KEY=VALUE ...]",
+    "Run a function on a package once, as a draft.",
+    "--package shop set-labels:v0.2 team=net",
+)
+rollback = _asks(
+    "rollback",
+    "PACKAGE@vN [REASON ...]",
+    "Bring a revision back by a pull request, and hold the package there.",
+    "net/core@v2 v3 loses packets",
+)
+resume = _asks(
+    "resume", "PACKAGE [REASON ...]", "End the hold after a rollback by a pull request.", "net/core"
+)

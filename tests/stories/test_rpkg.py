@@ -1,0 +1,98 @@
+"""`porchbot rpkg`: what the bot is asked for from a shell, in the caller's name."""
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli.root import main
+from tests.stories.real import RealWorld
+from tests.stories.test_dashboard import shows
+from tests.stories.world import package, seconds_pass
+
+pytestmark = pytest.mark.real_parts
+
+
+def runs(play: RealWorld, monkeypatch: pytest.MonkeyPatch, login: str, *args: str) -> Result:
+    """Run the command with a token of somebody's, and nothing of the bot's."""
+    for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "PORCHBOT_GITLAB_URL"):
+        monkeypatch.delenv(name, raising=False)
+    if login:
+        if play.name == "gitlab":
+            monkeypatch.setenv("GITLAB_TOKEN", play.forge.token(login))
+        else:
+            monkeypatch.setenv("GITHUB_TOKEN", play.forge.state.token(login))
+    for name in ("PORCHBOT_GITHUB_API_URL", "PORCHBOT_GITLAB_URL"):
+        if name in play.environment:
+            monkeypatch.setenv(name, play.environment[name])
+    return CliRunner().invoke(main, ["rpkg", *args])
+
+
+def test_an_applications_ci_bumps_a_field_and_reads_where(
+    stage: RealWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: a push with a token that may write code; an answer to somebody else."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    shows(stage, "Packages")
+    stage.rests()
+    seconds_pass(stage.forge, 1)
+    wanted = ("--repository", "acme/blueprints", "--package", "net/edge", "--propose")
+
+    done = runs(stage, monkeypatch, "author", "set", *wanted, "data.size=7")
+    assert done.exit_code == 0, done.output
+    pull = stage.author.pull_of("drafts/net/edge/set")
+    assert f"#{pull.number}: Set data.size to 7 in net/edge." in done.output
+    assert not pull.draft
+
+    again = runs(stage, monkeypatch, "author", "set", *wanted, "data.size=8")
+    assert f"#{pull.number}: Set data.size to 8 in net/edge." in again.output
+    assert 'size: "8"' in stage.author.reads("net/edge/settings.yaml", "drafts/net/edge/set")
+
+    upgraded = runs(stage, monkeypatch, "author", "upgrade", *wanted[:2], "net/edge")
+    assert "has no upstream" in upgraded.output
+    refused = runs(stage, monkeypatch, "outsider", "set", *wanted, "data.size=9")
+    assert refused.exit_code == 1
+    assert "it takes" in refused.output
+
+
+@pytest.mark.both_forges
+def test_on_a_pull_request_of_either_forge(
+    play: RealWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut writes a slash at GitLab, which takes it for a command of its own."""
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    asked = ("set", "--repository", "acme/blueprints", "--on", str(number), "data.size=5")
+    done = runs(play, monkeypatch, "author", *asked)
+    assert done.exit_code == 0, done.output
+    assert "committed to this branch: Set data.size to 5 in net/core." in done.output
+    assert 'size: "5"' in play.author.reads("net/core/settings.yaml", "drafts/net/core/w")
+
+
+def test_on_a_pull_request_and_with_what_is_wrong(
+    play: RealWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut writes the comment first: the mistake stands in the conversation."""
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    repo = ("--repository", "acme/blueprints")
+    done = runs(play, monkeypatch, "author", "set", *repo, "--on", str(number), "data.size=5")
+    assert done.exit_code == 0, done.output
+    assert "committed to this branch: Set data.size to 5 in net/core." in done.output
+    play.rests()
+    before = len(play.author.comments(number))
+
+    on = (*repo, "--on", str(number))
+    for login, args, said in (
+        ("author", ("set", *on, "no assignment"), "takes a field and a value"),
+        ("author", ("clone", *on, "acme/x@v1"), "takes a path after it"),
+        ("author", ("init", *on, "net/new\n/approve"), "not one command"),
+        (
+            "author",
+            ("init", "--repository", "acme/nothing", "a"),
+            "there is no repository acme/nothing",
+        ),
+        ("author", ("init", *repo, "a"), "no dashboard issue"),
+        ("", ("init", *repo, "a"), "no token to comment with"),
+    ):
+        done = runs(play, monkeypatch, login, *args)
+        assert done.exit_code == 1, args
+        assert said in done.output
+    assert len(play.author.comments(number)) == before
