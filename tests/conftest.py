@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -60,10 +60,16 @@ def _policy_engines_end() -> Iterator[None]:
         gc.collect()
 
 
-def pytest_collection_finish() -> None:
-    """Spare the collector thousands of tests, which live as long as the session."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the collector what is imported, and thousands of tests: both live till the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -27,11 +27,11 @@ from bot.sandbox.faults.calls import LoggedCall
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
 from bot.store.values import Watched
+from tests.app_key import keys
 from tests.benchmarks.stage import table
 from tests.memory.clock import ManualClock
 from tests.memory.renderer import MemoryRenderer
 from tests.memory.store import MemoryStore
-from tests.stories.real import keys
 from tests.stories.world import package
 
 HOUR = 3600.0

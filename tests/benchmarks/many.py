@@ -16,8 +16,9 @@ import psycopg
 from bot.sandbox.git.bare import environment
 from bot.sandbox.records.refs import Refs
 from lifecycle import names, records
+from tests.app_key import keys
 from tests.ids import on_github
-from tests.stories.real import RealWorld, keys
+from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, package, resized
 
 _WHO = "owner <owner@users.example> 1700000000 +0000"

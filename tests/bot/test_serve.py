@@ -10,7 +10,7 @@ import pytest
 from bot.git.mirror import own_folder
 from bot.http.ready import OK, Readiness, ReadinessCheck
 from bot.serve import Parts, run
-from tests.stories.real import keys
+from tests.app_key import keys
 from tests.stories.world import SECRET
 
 

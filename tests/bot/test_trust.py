@@ -15,8 +15,8 @@ from bot.git.mirror import DiskMirrors
 from bot.git.port import BRANCHES, GitBusyError
 from bot.sandbox.serve import SandboxForge
 from lifecycle.identity import GITHUB, RepositoryId
+from tests.app_key import keys
 from tests.fnrunner.wire.test_tls import Authority
-from tests.stories.real import keys
 
 APP = 7
 

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from bot.cli.root import main
 from bot.sandbox.serve import SandboxForge
+from tests.app_key import keys
 from tests.contract.watch import watched
-from tests.stories.real import keys
 from tests.stories.world import MANIFEST
 
 SECRET = "a secret of the doctor"

@@ -47,7 +47,7 @@ class Setup:
             if line.strip().startswith("http"):
                 self.address = line.strip()
                 break
-        self.browser = httpx.Client(follow_redirects=True, timeout=60)
+        self.browser = httpx.Client(follow_redirects=True, timeout=60, verify=False)
 
     def opens(self) -> httpx.Response:
         """The browser opens the address that was printed, and somebody presses Continue."""

@@ -15,9 +15,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-
 from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
 from bot.forges.port import AnnotatedTag, Forge, Forges, Repository
@@ -33,6 +30,7 @@ from cadlib.package.files import Entry
 from lifecycle.actions import Reaction
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
+from tests.app_key import keys
 from tests.contract.watch import watched
 from tests.memory.clock import ManualClock
 from tests.simulation.forge import SimulatedForge
@@ -403,15 +401,7 @@ def opened(kind: str, folder: Path) -> Iterator[Place]:
 @contextmanager
 def _over_http(folder: Path) -> Iterator[SandboxGitHub]:
     """GitHub's adapter on the sandbox forge."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    ).decode()
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
+    private, public = keys()
     with SandboxForge(folder / "forge") as sandbox, watched(sandbox):
         state, faults = sandbox.state, sandbox.faults
         _people(state)
@@ -421,7 +411,7 @@ def _over_http(folder: Path) -> Iterator[SandboxGitHub]:
         with state.lock:
             first = [FileChange(path=path, content=content) for path, content in FIRST.items()]
             state.commit_files(repos[0], "main", first, "Begin", actor=state.user("owner"))
-        app = state.register_app("porchbot", public.decode(), owner="owner")
+        app = state.register_app("porchbot", public, owner="owner")
         installation = state.install(app, *repos)
 
         def fail(how: tuple[int, str, dict[str, str]] | None) -> None:

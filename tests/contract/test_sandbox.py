@@ -15,13 +15,12 @@ from typing import Any
 import httpx
 import jwt
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.sandbox.records.accounts import App, Role
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
+from tests import app_key
 from tests.contract.descriptions import Validator
 from tests.contract.watch import Watch, session_validator
 
@@ -56,13 +55,9 @@ class Walk:
         self.repo: Repository = state.add_repository("owner", "packages")
         state.add_member(self.repo, "author", "write")
         state.add_member(self.repo, "approver", "maintain")
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        public = self.key.public_key().public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
         self.app: App = state.register_app(
             "porchbot",
-            public.decode(),
+            app_key.keys()[1],
             owner="owner",
             webhook_url="http://127.0.0.1:9/",  # nobody listens: the payloads are looked at here
             webhook_secret="secret",
@@ -84,7 +79,7 @@ class Walk:
             if authorization:
                 headers["Authorization"] = authorization
             self._clients[authorization] = httpx.Client(
-                base_url=self.forge.api_url, headers=headers, timeout=30
+                base_url=self.forge.api_url, headers=headers, timeout=30, verify=False
             )
         return self._clients[authorization]
 
@@ -92,7 +87,7 @@ class Walk:
         """The App by its JWT."""
         now = int(time.time())
         claims = {"iat": now - 30, "exp": now + 300, "iss": str(self.app.id)}
-        return self.client(f"Bearer {jwt.encode(claims, self.key, algorithm='RS256')}")
+        return self.client(f"Bearer {jwt.encode(claims, app_key.made(), algorithm='RS256')}")
 
     def as_bot(self) -> httpx.Client:
         """The App by a token of its installation."""

@@ -90,9 +90,12 @@ def staged(is_real: bool, forge: str, request: pytest.FixtureRequest) -> Staging
             begins = simulated_gitlab if forge == "gitlab" else simulated
             made = begins(needed("rendering"), config)
         with made as stage, watched(stage.forge, forge):
-            if isinstance(stage, RealWorld):
-                stage.render_workers = request.node.get_closest_marker("render_workers") is not None
-            yield stage
+            if not isinstance(stage, RealWorld):
+                yield stage
+                return
+            stage.render_workers = request.node.get_closest_marker("render_workers") is not None
+            with stage.waits():
+                yield stage
 
     return make
 

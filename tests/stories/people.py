@@ -41,6 +41,26 @@ def wait_for(what: str, ready: Callable[[], T | None], seconds: float = PATIENCE
     """Ask again and again until there is something, less often the longer it takes."""
     if waiters:
         return waiters[-1].wait_for(what, ready, seconds)
+    return polled(what, ready, seconds)
+
+
+def polled(
+    what: str,
+    ready: Callable[[], T | None],
+    seconds: float = PATIENCE,
+    *,
+    pauses: Callable[[float], object] = time.sleep,
+    longest: float = 0.2,
+) -> T:
+    """Ask again and again in real time, less often the longer it takes.
+
+    Args:
+        what: That is waited for.
+        ready: Says whether it is there.
+        seconds: Until it was in vain.
+        pauses: Lets so many seconds pass, or fewer where it is worth asking at once.
+        longest: Most seconds between two questions.
+    """
     until = time.monotonic() + seconds
     pause = 0.03
     while True:
@@ -49,8 +69,8 @@ def wait_for(what: str, ready: Callable[[], T | None], seconds: float = PATIENCE
             return found
         if time.monotonic() > until:
             raise WaitedInVainError(f"waited {seconds} s for {what}")
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.2)
+        pauses(pause)
+        pause = min(pause * 1.5, longest)
 
 
 @dataclass

@@ -5,27 +5,29 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-
+from bot.sandbox.api import Exchange
 from bot.sandbox.serve import SandboxForge
 from bot.serve import ALL, Parts, running
 from bot.settings import Settings
 from lifecycle.identity import GITHUB
+from tests.app_key import keys
 from tests.bot.signing.signed import key_text
 from tests.databases import delete_rows
 from tests.memory.pipeline import PipelineMaker
 from tests.ports import free_port
+from tests.stories import people
 from tests.stories.github_people import GitHubPerson
-from tests.stories.people import PATIENCE, Person, wait_for
+from tests.stories.people import PATIENCE, Person, T, polled
 from tests.stories.world import (
     APP_ID,
     CONFIG,
@@ -36,21 +38,6 @@ from tests.stories.world import (
     first_files,
     seconds_pass,
 )
-
-
-@cache  # to make one takes a tenth of a second
-def keys() -> tuple[str, str]:
-    """A private key for the App and its public half, as PEM."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.TraditionalOpenSSL,
-        serialization.NoEncryption(),
-    )
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-    return private.decode(), public.decode()
 
 
 @dataclass
@@ -75,6 +62,8 @@ class RealWorld(World):
     _thread: threading.Thread | None = None
     _failed: list[BaseException] = field(default_factory=list)
     _process: "subprocess.Popen[bytes] | None" = None
+    _change: threading.Condition = field(default_factory=threading.Condition)
+    _changes: int = 0
 
     # --- the bot ---
 
@@ -126,7 +115,7 @@ class RealWorld(World):
                 stdout=said,
                 stderr=said,
             )
-        wait_for("the bot to be ready", self._ready)
+        polled("the bot to be ready", self._ready)
         self._wait_for_sweeps(before)
 
     def end_bot(self) -> None:
@@ -164,18 +153,57 @@ class RealWorld(World):
     def _wait_for_sweeps(self, before: int) -> None:
         """A bot that has not begun its sweeps seems to be at rest."""
         if self.parts.work:
-            wait_for("the first sweeps", lambda: self._sweeps_begun() > before or None)
+            polled("the first sweeps", lambda: self._sweeps_begun() > before or None)
 
     def _ready(self) -> bool | None:
-        import httpx
-
+        asking = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            answer = httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=60)
-        except httpx.HTTPError:
+            asking.request("GET", "/readyz")
+            return asking.getresponse().status == 200 or None
+        except (OSError, HTTPException):
             return None
-        return answer.status_code == 200 or None
+        finally:
+            asking.close()
 
-    # --- rest ---
+    # --- waiting and rest ---
+
+    def wait_for(self, what: str, ready: Callable[[], T | None], seconds: float) -> T:
+        """As the function of this name; asks when the forge has changed, and seldom besides."""
+        asked = 0
+
+        def asks() -> T | None:
+            nonlocal asked
+            asked = self._changes  # before what is seen now
+            return ready()
+
+        def pauses(longest: float) -> None:
+            with self._change:
+                changed = self._change.wait_for(lambda: self._changes != asked, longest)
+            if changed:
+                time.sleep(0.03)  # one change seldom comes alone
+
+        return polled(what, asks, seconds, pauses=pauses, longest=1)
+
+    @contextmanager
+    def waits(self) -> Iterator[None]:
+        """Who waits for something within the block waits for the forge to change."""
+        self.forge.observers.append(self._answered)
+        self.forge.state.listeners.append(lambda _: self._changed())
+        people.waiters.append(self)
+        try:
+            yield
+        finally:
+            people.waiters.remove(self)
+
+    def _answered(self, exchange: Exchange) -> None:
+        # Reactions and checks are told by no webhook; GraphQL is asked, or tells of what it does.
+        if exchange.method != "GET" and "graphql" not in exchange.template:
+            self._changed()
+
+    def _changed(self) -> None:
+        with self._change:
+            self._changes += 1
+            self._change.notify_all()
 
     def rests(self) -> None:
         """Wait until no webhook is under way and no key has work that is due."""
@@ -195,7 +223,7 @@ class RealWorld(World):
                 told = self.forge.hooks.queued > before
                 return bool(row and row[0] == 0 and not told) or None
 
-            wait_for("the bot to rest", quiet, self.patience)
+            polled("the bot to rest", quiet, self.patience)
 
     def sweep(self, which: str = "") -> None:
         """Wake everything, or the sweep that is named, as its timer does."""

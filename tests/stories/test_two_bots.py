@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from lifecycle import records
+from tests.app_key import keys
 from tests.ports import free_port
 from tests.stories.people import wait_for
-from tests.stories.real import RealWorld, keys
+from tests.stories.real import RealWorld
 from tests.stories.world import MANIFEST, package
 
 pytestmark = pytest.mark.real_parts

@@ -5,35 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.sandbox.records.repository import Pull, Repository
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
+from tests.app_key import keys
 from tests.bot.sandbox.world import SECRET, Received, World
 from tests.contract.watch import watched
-
-
-@cache
-def _key() -> tuple[str, str]:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-    return private.decode(), public.decode()
 
 
 @pytest.fixture
@@ -94,7 +78,7 @@ def forge(tmp_path: Path, clock: Clock) -> Iterator[SandboxForge]:
 @pytest.fixture
 def world(forge: SandboxForge, received: Received, tmp_path: Path) -> World:
     """Owner, author, approver and outsider, a repository with one file, an App installed."""
-    private, public = _key()
+    private, public = keys()
     state = forge.state
     for login in ("owner", "author", "approver", "outsider"):
         state.add_user(login)
@@ -137,7 +121,7 @@ def pull(world: World) -> Pull:
 @pytest.fixture
 def api(world: World) -> Iterator[Callable[..., httpx.Response]]:
     """Calls the API by hand: `api("GET", "/user", token=…)`."""
-    with httpx.Client(base_url=world.forge.api_url, timeout=60) as client:
+    with httpx.Client(base_url=world.forge.api_url, timeout=60, verify=False) as client:
 
         def call(method: str, path: str, token: str | None = None, **more: Any) -> httpx.Response:
             headers = {"User-Agent": "tests", **more.pop("headers", {})}

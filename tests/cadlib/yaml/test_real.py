@@ -173,7 +173,14 @@ def _one_scalar(key: str | None, value: Value, indent: int, **_: object) -> list
 
 def changed_lines(old: bytes, new: bytes) -> int:
     # Without their "\n": a last line that gets one stays the same line.
-    matcher = difflib.SequenceMatcher(None, old.split(b"\n"), new.split(b"\n"), autojunk=False)
+    before, after = old.split(b"\n"), new.split(b"\n")
+    shorter = min(len(before), len(after))
+    start = next((n for n in range(shorter) if before[n] != after[n]), shorter)
+    rest = range(1, shorter - start + 1)
+    same = next((n - 1 for n in rest if before[-n] != after[-n]), len(rest))
+    matcher = difflib.SequenceMatcher(
+        None, before[start : len(before) - same], after[start : len(after) - same], autojunk=False
+    )
     return sum(
         max(old_end - old_start, new_end - new_start)
         for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes()

@@ -14,8 +14,8 @@ from bot.forges.github.several import SeveralForges
 from bot.forges.port import ForgeBusyError, ForgeMissingError, Forges, Installation
 from bot.sandbox.serve import SandboxForge
 from lifecycle.identity import GITHUB, RepositoryId
+from tests.app_key import keys
 from tests.contract.watch import watched
-from tests.stories.real import keys
 
 OLD, NEW = 11, 12
 

@@ -18,7 +18,7 @@ from bot.sandbox.rules.rate_limits import RateLimits
 from bot.sandbox.serve import SandboxForge
 from bot.store.postgres import PostgresStore
 from lifecycle.kinds import Urgency
-from tests.stories.real import keys
+from tests.app_key import keys
 
 
 @dataclass

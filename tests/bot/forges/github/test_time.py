@@ -11,7 +11,7 @@ from bot.forges.github.app import AppClients
 from bot.forges.github.http import send
 from bot.forges.port import ForgeBusyError
 from bot.sandbox.serve import SandboxForge
-from tests.stories.real import keys
+from tests.app_key import keys
 from tests.stories.world import APP_ID
 
 
