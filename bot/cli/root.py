@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from bot.cli.dropin import DropInGroup, StrictCommand
+from bot.cli.lazy import importing
 from bot.variables import help_text
 
 _COMMANDS = {
@@ -65,7 +66,8 @@ _UNTIL_STDIN_CLOSES = click.option(
 @_UNTIL_STDIN_CLOSES
 def serve(no_worker: bool, until_stdin_closes: bool) -> None:
     """Run the bot: webhooks, workers, sweeps. Settings come from the environment."""
-    from bot.serve import Parts, run  # heavy, and not needed for --help
+    with importing():
+        from bot.serve import Parts, run  # heavy, and not needed for --help
 
     sys.exit(run(Parts(work=not no_worker), until_stdin_closes=until_stdin_closes))
 
@@ -82,7 +84,8 @@ def serve(no_worker: bool, until_stdin_closes: bool) -> None:
 @_UNTIL_STDIN_CLOSES
 def worker(listen: str, until_stdin_closes: bool) -> None:
     """Run the bot's workers and sweeps, without webhooks. Settings come from the environment."""
-    from bot.serve import Parts, run
+    with importing():
+        from bot.serve import Parts, run
 
     parts = Parts(web=False, listen=bool(listen))
     sys.exit(run(parts, until_stdin_closes=until_stdin_closes, listen=listen))

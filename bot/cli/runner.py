@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.dropin import StrictCommand
+from bot.cli.lazy import importing
 from fnrunner.contract.run import CallLimits
 
 if TYPE_CHECKING:
@@ -98,10 +99,11 @@ def runner(
     Certificates are reloaded when their files change. On SIGTERM or SIGINT, the health service
     reports it, new calls are refused, and running calls have 5 seconds to finish.
     """
-    from bot import tracing
-    from bot.traced_runner import TracedRunner
-    from fnrunner.contract.errors import CertificateError, RunnerAddressError
-    from fnrunner.serve import serve  # takes longer to import than --help to print
+    with importing():
+        from bot import tracing
+        from bot.traced_runner import TracedRunner
+        from fnrunner.contract.errors import CertificateError, RunnerAddressError
+        from fnrunner.serve import serve  # takes longer to import than --help to print
 
     serving = serve(
         listen,

@@ -26,6 +26,7 @@ from tests.databases import delete_rows
 from tests.memory.pipeline import PipelineMaker
 from tests.ports import free_port
 from tests.stories import people
+from tests.stories.forked import Forked
 from tests.stories.github_people import GitHubPerson
 from tests.stories.people import PATIENCE, Person, T, polled
 from tests.stories.world import (
@@ -61,7 +62,7 @@ class RealWorld(World):
     _stop: asyncio.Event | None = None
     _thread: threading.Thread | None = None
     _failed: list[BaseException] = field(default_factory=list)
-    _process: "subprocess.Popen[bytes] | None" = None
+    _process: "subprocess.Popen[bytes] | Forked | None" = None
     _change: threading.Condition = field(default_factory=threading.Condition)
     _changes: int = 0
 
@@ -104,17 +105,26 @@ class RealWorld(World):
             self.kill_bot()
         assert not self._failed, self._failed
 
-    def start_bot_process(self, log: Path = Path(os.devnull)) -> None:
-        """Run the bot as a process of its own, that can be killed; `log` gets what it says."""
+    def start_bot_process(self, log: Path = Path(os.devnull), *, forked: bool = False) -> None:
+        """Run the bot as a process of its own, that can be killed.
+
+        Args:
+            log: Gets what it says.
+            forked: From a process that has imported it, for stories that start many.
+        """
         before = self._sweeps_begun()
-        with log.open("ab") as said:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"],
-                env=self.environment,
-                stdin=subprocess.PIPE,
-                stdout=said,
-                stderr=said,
-            )
+        arguments = ["serve", "--until-stdin-closes"]
+        if forked:
+            self._process = Forked(arguments, self.environment, log)
+        else:
+            with log.open("ab") as said:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "bot.cli", *arguments],
+                    env=self.environment,
+                    stdin=subprocess.PIPE,
+                    stdout=said,
+                    stderr=said,
+                )
         polled("the bot to be ready", self._ready)
         self._wait_for_sweeps(before)
 

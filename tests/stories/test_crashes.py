@@ -100,7 +100,7 @@ def is_published_once(play: RealWorld, name: str, number: int, step: object) -> 
 def test_killed_at_every_call_of_the_publish_chain(stage: RealWorld) -> None:
     """Fails when a step is remembered in the process, or taken as done because it was begun.
 
-    In turn before and after the deed: each start of the process takes seconds, and the simulation
+    In turn before and after the deed: each start of the process takes a while, and the simulation
     kills before and after every call (docs/simulation.md).
     """
     author, approver = stage.author, stage.approver
@@ -124,7 +124,7 @@ def test_killed_at_every_call_of_the_publish_chain(stage: RealWorld) -> None:
     for place, step in enumerate(chain):
         name = f"n{place}"
         number = proposes_at_once(stage, name)
-        stage.start_bot_process()
+        stage.start_bot_process(forked=True)
         if before is not None:
             is_published_once(stage, *before)
         author.waits_for_check(number, "porchbot/validate", "success")
@@ -135,7 +135,7 @@ def test_killed_at_every_call_of_the_publish_chain(stage: RealWorld) -> None:
         stage.forge.faults.clear()
         stage.leases_end()
         before = (name, number, step)
-    stage.start_bot_process()
+    stage.start_bot_process(forked=True)
     assert before is not None
     is_published_once(stage, *before)
     stage.rests()
