@@ -70,7 +70,7 @@ def _runs(stdin: Connection, arguments: list[str], environment: dict[str, str], 
     from bot.cli.root import main
 
     os.dup2(stdin.fileno(), 0)  # closes when who started it ends
-    sys.stdin = open(0, closefd=False)
+    sys.stdin = os.fdopen(0, closefd=False)
     with open(log, "ab") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
