@@ -26,8 +26,8 @@ from tests.simulation.real import RealSetting
 from tests.simulation.shrink import printed, shrink
 from tests.simulation.words import Violation
 
-EACH = 10
-"""Histories that a process is given at a time."""
+EACH = 4
+"""Histories that a process is given at a time; those begun are played to their end."""
 
 SHOWN = 3
 """Histories that went wrong and are shrunk and printed."""
