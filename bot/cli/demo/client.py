@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from lifecycle import names
+from lifecycle import names, records
 from lifecycle.terms import Terms
 
 T = TypeVar("T")
@@ -183,6 +183,14 @@ class Client(ABC):
     def wait_told(self, number: int, name: str, words: str) -> None:
         """Wait until something is said beside the newest check of this name."""
         self.wait(f"{name} to say {words!r}", lambda: words in self.told(number, name) or None)
+
+    def wait_summary(self, number: int) -> None:
+        """Wait until the bot's summary stands at a proposal."""
+
+        def there() -> bool | None:
+            return any(map(records.is_summary, self.comments_after(number, 0))) or None
+
+        self.wait("the summary", there)
 
     def wait_head(self, number: int, sha: str) -> None:
         """Wait until a proposal shows a push."""
