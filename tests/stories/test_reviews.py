@@ -7,7 +7,7 @@ from tests.stories.github_people import at_github
 from tests.stories.people import Person, wait_for
 from tests.stories.world import CONFIG, World, package, seconds_pass
 
-pytestmark = pytest.mark.only_github("reviews have a text of their own")
+pytestmark = pytest.mark.only_github("reviews that hold remarks")
 
 
 def review(play: World, person: Person, number: int, words: str, event: str = "COMMENT") -> int:
