@@ -127,7 +127,7 @@ def _needs(proposal: Proposal, policy: Policy) -> list[Need]:
     Where nobody can tell who wrote it, one may have: as for approvals, that takes one more.
     """
     found = []
-    for place in proposal.content.places or ("",):
+    for place in proposal.content.timed or ("",):
         rule = policy.rule(AccessAction.OVERRIDE, place)
         unknown = not proposal.people.authors_known and not rule.self_allowed
         found += [

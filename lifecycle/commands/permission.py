@@ -99,7 +99,7 @@ def verdict(
     p = response.proposal
     known = _rules(p, row)
     rules = known if isinstance(known, Policy) else UNREAD
-    places = p.content.places
+    places = p.content.timed if row.action is AccessAction.OVERRIDE else p.content.places
     if row.folders is not None:
         places = row.folders(request, response, command) if command is not None else ()
     if row.action is not AccessAction.APPROVE:

@@ -192,6 +192,11 @@ class Content:
         return tuple(sorted({place for t in self.touched for place in t.places}))
 
     @property
+    def timed(self) -> tuple[str, ...]:
+        """Folders by whose rules exceptions are made, sorted: those of the ledger's entries too."""
+        return tuple(sorted({*self.places, *(each.package for each in self.ledger)}))
+
+    @property
     def packages(self) -> tuple[str, ...]:
         """Packages that it publishes, removes or withdraws revisions of, sorted."""
         touched = (t.package for t in self.touched)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lifecycle import timing
-from lifecycle.access import AccessAction
+from lifecycle.access import AccessAction, Role, RoleSource
 from lifecycle.actions import KeepFreezes, Merge, Reply, Tag
 from lifecycle.decide import conclude, decide
 from lifecycle.due import due
@@ -15,6 +15,7 @@ from lifecycle.facts.checks import CheckState, Outside, Required
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Rules
 from lifecycle.judgement import Gate
+from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState
 from lifecycle.names import Sha
 from lifecycle.policy import AccessRule, PathAccess, Policy
 from lifecycle.replay import compact, freezes, frozen_since, pack
@@ -273,6 +274,37 @@ def test_an_exception_takes_whom_the_folders_in_a_package_name() -> None:
 
     assert publishes(excepted(beside, "freeze", log))
     assert not publishes(excepted(reaching, "freeze", log))
+
+
+def test_an_exception_for_an_entry_of_the_ledger_takes_whom_its_package_names() -> None:
+    """Short-cut refused: where no package is touched, the rule of the root, which others are in."""
+    entry = LedgerChange(
+        package="net/core",
+        revision=3,
+        path=".porchbot/ledger/net/core.yaml",
+        before=None,
+        after=LedgerEntry(ListedState.DEPRECATED, "use v4"),
+    )
+    rule = {AccessAction.OVERRIDE: AccessRule(1, sources=(RoleSource(Role.ADMIN),))}
+    listing = changed(
+        APPROVED,
+        policy=Policy(paths=(PathAccess("net", rule),)),
+        touched=(),
+        verdicts=(),
+        ledger=(entry,),
+        configures=True,
+        comments=(said(APPROVER, "/override freeze a hotfix"),),
+    )
+
+    (after,) = settled(facts(listing, freezes=frozenset({frozen()}))).proposals
+
+    answers = [c.body for c in after.talk.answers if not c.summary]
+    assert any(
+        body.startswith("@approver `/override` refused: it takes admin access") for body in answers
+    ), answers
+    elsewhere = changed(listing, policy=Policy(paths=(PathAccess("apps", rule),)))
+    (after,) = settled(facts(elsewhere, freezes=frozenset({frozen()}))).proposals
+    assert not any("takes admin access" in c.body for c in after.talk.answers if not c.summary)
 
 
 def test_an_exception_from_a_window_ends_when_the_window_opens() -> None:
