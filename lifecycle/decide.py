@@ -43,7 +43,10 @@ from lifecycle.actions import (
     OpenProposal,
     PushRender,
     PushUpdate,
+    React,
+    RemoveDouble,
     Reply,
+    Restore,
     Say,
     SetCheck,
     Suggest,
@@ -99,7 +102,14 @@ def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
     """
     found = _conclude(facts, publishing=publishing)
     waits = {number: wording.gates(gates, facts.terms) for number, gates in found.waits.items()}
-    return Decision(wording.words(found.actions, facts.terms), waits)
+    return Decision(wording.words(_unlocked(found.actions, facts), facts.terms), waits)
+
+
+def _unlocked(actions: Iterable[Action], facts: Facts) -> list[Action]:
+    """Without what a locked conversation takes from nobody like us; the database remembers it."""
+    locked = {p.place.number for p in facts.proposals if p.place.locked}
+    said = Say | Reply | Restore | React | Suggest | RemoveDouble
+    return [a for a in actions if not (isinstance(a, said) and a.number in locked)]
 
 
 def _conclude(facts: Facts, *, publishing: bool) -> Decision:

@@ -105,6 +105,7 @@ class ListedProposal:
         updated_at: When anything about it changed.
         assigned: Logins of the people it is assigned to, sorted.
         labels: Names of its labels.
+        locked: Its conversation is locked: the bot cannot write there.
     """
 
     number: int
@@ -121,6 +122,7 @@ class ListedProposal:
     updated_at: datetime
     assigned: tuple[str, ...] = ()
     labels: frozenset[str] = frozenset()
+    locked: bool = False
 
     @property
     def merged(self) -> bool:

@@ -381,4 +381,5 @@ def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:
         merge_commit=pull.merge_commit,
         merged_at=pull.merged_at,
         labels=pull.labels,
+        locked=pull.locked,
     )

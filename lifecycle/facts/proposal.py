@@ -48,6 +48,7 @@ class ProposalPlace:
         merge_commit: The merge result, once merged.
         merged_at: When it was merged.
         labels: Names of its labels; None where nobody asked for them.
+        locked: Its conversation is locked: nothing that we write there would be taken.
         issue: It is the dashboard issue, and no pull request: only what is about the repository
             means something there.
     """
@@ -63,6 +64,7 @@ class ProposalPlace:
     merge_commit: Sha | None = None
     merged_at: datetime | None = None
     labels: frozenset[str] | None = None
+    locked: bool = False
     issue: bool = False
 
 

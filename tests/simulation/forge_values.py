@@ -55,6 +55,7 @@ def proposal(pull: Pull) -> ListedProposal:
         updated_at=pull.updated_at,
         assigned=tuple(sorted(user.login for user in pull.assignees)),
         labels=frozenset(label.name for label in pull.labels),
+        locked=pull.locked,
     )
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
+from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.test_main import BAD
-from tests.stories.world import World, package, resized
+from tests.stories.world import World, package, resized, seconds_pass
 
 
 def test_an_image_that_may_not_run_tells_whom_to_ask_for_what(play: World) -> None:
@@ -77,3 +78,23 @@ def test_proposals_of_one_package_name_each_other(play: World) -> None:
         return "also changed" not in play.author.summary(first) or None
 
     wait_for("the first to stand alone again", gone)
+
+
+@pytest.mark.only_github("conversations that can be locked for Apps")
+def test_a_locked_conversation_keeps_nobody_from_publishing(play: World) -> None:
+    """Fails when what cannot be answered is tried for ever: its key fails, nothing is merged."""
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+    play.rests()
+    seconds_pass(play.forge, 1)
+    at_github(play.owner).get_issue(number).lock("too heated")
+
+    play.approver.says(number, "/hold\n/approve")
+    play.rests()
+    assert play.failing() == []
+    assert play.author.tags() == {}
+    play.approver.says(number, "/unhold")
+
+    play.author.waits_for_tag("net/core/v1")
+    play.rests()
+    assert play.failing() == []

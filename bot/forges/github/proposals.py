@@ -279,4 +279,5 @@ def _pull(data: JSONObject, me: BotIdentity | None) -> ListedProposal:
         updated_at=time(data["updated_at"]),
         assigned=tuple(sorted(str(user["login"]) for user in data["assignees"] or ())),
         labels=frozenset(str(label["name"]) for label in data.get("labels") or ()),
+        locked=bool(data.get("locked")),
     )
