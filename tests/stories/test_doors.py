@@ -2,7 +2,7 @@
 
 Comments, reviews and buttons lead to `authorise` (`tests/lifecycle/test_doors.py`). Labels are in
 `test_labels.py`, pages in `tests/bot/http/test_doors.py`, the command line in
-`tests/cli/test_doors.py`.
+`test_doors_terminal.py` and `tests/cli/test_doors.py`.
 """
 
 from contextlib import suppress
