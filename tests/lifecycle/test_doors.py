@@ -1,10 +1,10 @@
 """Every action, role and door: one rule decides, wherever somebody asks.
 
-Doors that commands come in by are comments (issue comments and words of reviews) and buttons of
+Doors that commands come in by are comments (of issues, and texts of reviews) and buttons of
 checks; approvals come in by reviews as well. Labels, checkboxes, pages and the command line give no
 commands, which is tried in `tests/stories/test_labels.py` and `test_doors.py`,
-`tests/bot/http/test_doors.py` and, command by command, `tests/stories/test_doors_terminal.py`; and what is not read can let nobody
-in, which `test_rights_are_asked_in_one_place` holds.
+`tests/bot/http/test_doors.py` and, command by command, `tests/stories/test_doors_terminal.py`;
+and what is not read can let nobody in, which `test_rights_are_asked_in_one_place` holds.
 """
 
 import ast
