@@ -71,6 +71,14 @@ def names_itself(repo: str, package: str) -> tuple[str, str]:
     )
 
 
+PART_IS_REVISION = "a part of it reads as a revision"
+
+
+def no_branch(rule: str) -> str:
+    """Say that no branch can be named like a package."""
+    return f"git takes no branch of that name ({rule})"
+
+
 def bad_annotation(key: str, text: str, known: Sequence[str]) -> tuple[str, str]:
     """Say that an annotation of ours has no such value."""
     return f"{key} cannot be {text!r}", f"Write {' or '.join(known)}"

@@ -17,6 +17,8 @@ from typing import Any, Final, TypeAlias
 
 from cel_expr_python import cel
 
+from lifecycle.messages import porch as texts
+
 Input: TypeAlias = str | Mapping[str, "Input"]
 Inputs: TypeAlias = Mapping[str, Input]
 """The variables of an expression, by name."""
@@ -46,7 +48,7 @@ _STATUS_BEHIND: Final = re.compile(r" \[[A-Z_]+\]\Z")
 _IN_WORDS_OF_CEL_GO: Final = (
     (re.compile(r'Key not found in map : "(.*)"', re.DOTALL), r"no such key: \1"),
     (re.compile(r"Key not found in map : (.*)", re.DOTALL), r"no such key: \1"),
-    (re.compile(r"Index error: index=(-?\d+) .*", re.DOTALL), r"index out of bounds: \1"),
+    (re.compile(r"Index error: index=(-?\d+) .*", re.DOTALL), texts.INDEX),
     (re.compile(r"No matching overloads found.*", re.DOTALL), "no such overload"),
     (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
     (re.compile(r'No value with name "(.*)" found.*', re.DOTALL), r"no such attribute(s): \1"),
@@ -54,16 +56,9 @@ _IN_WORDS_OF_CEL_GO: Final = (
     (re.compile(r"invalid regular expression: (.*)", re.DOTALL), r"error parsing regexp: \1"),
     (
         re.compile(r".*(?:Iteration budget exceeded|recursion limit exceeded).*", re.DOTALL),
-        "operation cancelled: actual cost limit exceeded",
+        texts.COST,
     ),
 )
-
-_NO_TEXT: Final = {
-    "BOOL": "type conversion error from bool to 'string'",
-    "DOUBLE": "unsupported type conversion from 'double' to string",
-    "INT": "unsupported type conversion from 'int' to string",
-    "UINT": "unsupported type conversion from 'uint' to string",
-}
 
 
 class ExpressionError(Exception):
@@ -112,7 +107,7 @@ class Expression:
         if not isinstance(found, str):
             raise ExpressionError(_no_text(kind))
         if len(found) > MOST_RESULT:
-            raise ExpressionError(f"the result is longer than {MOST_RESULT} characters")
+            raise ExpressionError(texts.long_result(MOST_RESULT))
         return found
 
 
@@ -124,7 +119,7 @@ def compiled(text: str) -> Expression:
         ExpressionError: It is none, uses what is not there, or can never give a text.
     """
     if len(text) > MOST_CHARACTERS:
-        raise ExpressionError(f"the expression is longer than {MOST_CHARACTERS} characters")
+        raise ExpressionError(texts.long_expression(MOST_CHARACTERS))
     try:
         program = _environment().compile(text)
     except (RuntimeError, ValueError, TypeError) as error:
@@ -143,7 +138,7 @@ def _environment() -> Any:
 
 def _no_text(kind: str) -> str:
     name = kind.partition("<")[0].lower()
-    return _NO_TEXT.get(kind, f"type conversion error from {name} to 'string'")
+    return texts.NO_TEXT.get(kind, texts.no_text(name))
 
 
 def _said(text: str) -> ExpressionError:
@@ -152,8 +147,8 @@ def _said(text: str) -> ExpressionError:
     for pattern, words in _IN_WORDS_OF_CEL_GO:
         if pattern.fullmatch(text):
             return ExpressionError(pattern.sub(words, text))
-    if "Exceeded max recursion depth" in text:
-        return ExpressionError("expression recursion limit exceeded")
+    if texts.TOO_DEEP in text:
+        return ExpressionError(texts.RECURSION)
     place = _PLACE.search(text)
     if place is None or int(place[1]) < 1:
         return ExpressionError(text)
@@ -166,7 +161,7 @@ def _said(text: str) -> ExpressionError:
 def _check_cost(text: str, inputs: Inputs) -> None:
     made, patterns = _cost(text, inputs)
     if made > MOST_MADE or patterns > MOST_PATTERNS:
-        raise ExpressionError("operation cancelled: actual cost limit exceeded")
+        raise ExpressionError(texts.COST)
 
 
 def _cost(text: str, inputs: Inputs) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from cadlib.package import files as packages
 from lifecycle import names
+from lifecycle.messages import variants as texts
 
 MOST_CHARACTERS: Final = 63
 """The longest name of a variant of a set; a longer one ends in a hash."""
@@ -75,6 +76,6 @@ def package_problem(path: str) -> str:
     if found:
         return found[0].message
     if any(map(names.looks_like_revision, path.split("/"))):
-        return "a part of it reads as a revision"
+        return texts.PART_IS_REVISION
     fault = names.fault(names.branch_ref(draft_branch(path, f"{WORKSPACE}1")))
-    return f"git takes no branch of that name ({fault.rule.name.lower()})" if fault else ""
+    return texts.no_branch(fault.rule.name.lower()) if fault else ""

@@ -12,6 +12,7 @@ from typing import Final
 
 from cadlib.kptfile.schema import FUNCTION, Leaf, ListOf, Shape, Struct
 from cadlib.yaml import FieldPath, Value, field_text
+from lifecycle.messages import porch as texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Misfit:
         """What to do; looking for a near field takes a millisecond."""
         close = difflib.get_close_matches(str(self.at[-1]), self.near, n=1) if self.near else []
         if close:
-            return f"Did you mean {close[0]!r}? Leave it out otherwise"
-        return self.told or "Leave it out"
+            return texts.meant(close[0])
+        return self.told or texts.LEAVE_OUT
 
 
 _META_KEPT: Final = (
@@ -189,7 +190,7 @@ def misfits(value: Value, shape: Shape, at: FieldPath = ()) -> Iterator[Misfit]:
 
 
 def _unknown(at: FieldPath, shape: Struct) -> Misfit:
-    return Misfit(at, f'unknown field "{field_text(at)}"', tuple(shape.fields))
+    return Misfit(at, texts.unknown_field(field_text(at)), tuple(shape.fields))
 
 
 def _mistyped(value: Value, shape: Shape, at: FieldPath) -> Misfit:
@@ -197,9 +198,8 @@ def _mistyped(value: Value, shape: Shape, at: FieldPath) -> Misfit:
     found = next(name for type_, name in _TYPES if isinstance(value, type_))
     wanted, fix = _WANTED[type(shape) if not isinstance(shape, Leaf) else shape]
     if shape is Leaf.NUMBER and isinstance(value, str) and value.lstrip("v").isdecimal():
-        fix = f"Write the number alone: {int(value.lstrip('v'))}"
-    text = f'{field}: Invalid value: "{found}": {field} in body must be of type {wanted}: "{found}"'
-    return Misfit(at, text, told=fix)
+        fix = texts.number_alone(int(value.lstrip("v")))
+    return Misfit(at, texts.mistyped(field, found, wanted), told=fix)
 
 
 _TYPES: Final = (
@@ -211,9 +211,9 @@ _TYPES: Final = (
     (str, "string"),
 )
 _WANTED: Final[Mapping[object, tuple[str, str]]] = {
-    Struct: ("object", "Write `key: value` lines below it"),
-    ListOf: ("array", "Write one `- ` line for each item"),
-    Leaf.TEXT: ("string", "Write text; put a number, true or false in quotes"),
-    Leaf.TEXTS: ("object", "Write `key: text` lines below it"),
-    Leaf.NUMBER: ("integer", "Write a whole number without quotes"),
+    Struct: ("object", texts.WRITE_MAPPING),
+    ListOf: ("array", texts.WRITE_LIST),
+    Leaf.TEXT: ("string", texts.WRITE_TEXT),
+    Leaf.TEXTS: ("object", texts.WRITE_TEXTS),
+    Leaf.NUMBER: ("integer", texts.WRITE_NUMBER),
 }

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cadlib.yaml import Value
+from lifecycle.messages import porch as texts
 from lifecycle.variants.expressions import ExpressionError, Input, Inputs, compiled
 from lifecycle.variants.objects import KubeObject
 from lifecycle.variants.targets import Chosen
@@ -53,7 +54,7 @@ def rendered(
     if template.repo_expr:
         repo = evaluated(template.repo_expr, inputs, "template.downstream.repoExpr")
     if repo not in repositories:
-        raise TemplateError(f'repository "{repo}" could not be loaded')
+        raise TemplateError(texts.no_repository(repo))
     inputs["repository"] = repositories[repo].as_input
     package = template.package or chosen.package
     if template.package_expr:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from lifecycle import names
 from lifecycle.messages import variants as messages
 from lifecycle.variants.values import Upstream
 
@@ -120,7 +121,7 @@ def _missing(upstream: Upstream) -> NoUpstream:
 
 def locked_number(ref: str) -> int | None:
     """Return the number of the revision that a lock names; None for a draft, or another ref."""
-    if ref.startswith("drafts/"):
+    if ref.startswith(names.DRAFTS):
         return None
     last = ref.rpartition("/")[2]
     number = last.removeprefix("v")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from cadlib.yaml import FieldPath, Value, field_text
+from lifecycle.messages import porch as texts
 
 Said: TypeAlias = tuple[FieldPath, str]
 """A field, and what is wrong with it."""
@@ -26,34 +27,34 @@ def package_variant(document: Value) -> Iterator[Said]:
     yield from _downstream(spec)
     adoption, deletion = spec.get("adoptionPolicy"), spec.get("deletionPolicy")
     if adoption and adoption not in ADOPTION:
-        yield (*_SPEC, "adoptionPolicy"), f"spec.adoptionPolicy field can only be {_or(ADOPTION)}"
+        yield (*_SPEC, "adoptionPolicy"), texts.policy_field("spec.adoptionPolicy", ADOPTION)
     if deletion and deletion not in DELETION:
-        yield (*_SPEC, "deletionPolicy"), f"spec.deletionPolicy can only be {_or(DELETION)}"
+        yield (*_SPEC, "deletionPolicy"), texts.policy("spec.deletionPolicy", DELETION)
     yield from _context(_map(spec.get("packageContext")))
     for index, injector in enumerate(_list(spec.get("injectors"))):
         if not _map(injector).get("name"):
             at: FieldPath = (*_SPEC, "injectors", index)
-            yield at, f"{field_text(at)}.name must not be empty"
+            yield at, texts.no_name(field_text(at))
 
 
 def upstream(value: Value) -> Iterator[Said]:
     """Yield what is wrong with the upstream of a PackageVariant."""
     if value is None:
-        yield (*_SPEC, "upstream"), "missing required field spec.upstream"
+        yield (*_SPEC, "upstream"), texts.missing("spec.upstream")
         return
     for key in ("repo", "package"):
         if not _map(value).get(key):
-            yield (*_SPEC, "upstream", key), f"missing required field spec.upstream.{key}"
+            yield (*_SPEC, "upstream", key), texts.missing(f"spec.upstream.{key}")
 
 
 def _downstream(spec: Mapping[str, Value]) -> Iterator[Said]:
     value = spec.get("downstream")
     if value is None:
-        yield (*_SPEC, "downstream"), "missing required field spec.downstream"
+        yield (*_SPEC, "downstream"), texts.missing("spec.downstream")
         return
     for key in ("repo", "package"):
         if not _map(value).get(key):
-            yield (*_SPEC, "downstream", key), f"missing required field spec.downstream.{key}"
+            yield (*_SPEC, "downstream", key), texts.missing(f"spec.downstream.{key}")
 
 
 def _context(context: Mapping[str, Value]) -> Iterator[Said]:
@@ -72,11 +73,7 @@ def _invalid(at: FieldPath, value: object, key: str) -> str:
     shown = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     for each in "<>&":
         shown = shown.replace(each, f"\\u{ord(each):04x}")
-    return f'{field_text(at)}: Invalid value: {shown}: must not contain the key "{key}"'
-
-
-def _or(values: Sequence[str]) -> str:
-    return " or ".join(f'"{each}"' for each in values)
+    return texts.own_key(field_text(at), shown, key)
 
 
 # --- sets -----------------------------------------------------------------------------------------
@@ -87,12 +84,12 @@ def package_variant_set(document: Value) -> Iterator[Said]:
     spec = _map(_map(document).get("spec"))
     source = spec.get("upstream")
     if source is None:
-        yield (*_SPEC, "upstream"), "spec.upstream is a required field"
+        yield (*_SPEC, "upstream"), texts.UPSTREAM_REQUIRED
     else:
         yield from _set_upstream(_map(source))
     targets = _list(spec.get("targets"))
     if not targets:
-        yield (*_SPEC, "targets"), "must specify at least one item in spec.targets"
+        yield (*_SPEC, "targets"), texts.NO_TARGETS
     for index, target in enumerate(targets):
         yield from _target(_map(target), (*_SPEC, "targets", index))
 
@@ -101,11 +98,11 @@ def _set_upstream(value: Mapping[str, Value]) -> Iterator[Said]:
     at: FieldPath = (*_SPEC, "upstream")
     for key in ("package", "repo"):
         if not value.get(key):
-            yield (*at, key), f"spec.upstream.{key} is a required field"
+            yield (*at, key), texts.required(f"spec.upstream.{key}")
     if not value.get("revision") and not value.get("workspaceName"):
         yield (
             at,
-            "either spec.upstream.revision or spec.upstream.workspaceName must be specified",
+            texts.NO_VERSION,
         )
 
 
@@ -117,10 +114,9 @@ def _target(target: Mapping[str, Value], at: FieldPath) -> Iterator[Said]:
     if kinds[2] is not None:
         for key in ("apiVersion", "kind"):
             if not _map(kinds[2]).get(key):
-                yield (*at, "objectSelector", key), f"{name}.objectselector.{key} cannot be empty"
+                yield (*at, "objectSelector", key), texts.empty(f"{name}.objectselector.{key}")
     if sum(each is not None for each in kinds) != 1:
-        one_of = "`repositories`, `repositorySelector`, or `objectSelector`"
-        yield at, f"{name} must specify one of {one_of}"
+        yield at, texts.one_kind(name)
     template = target.get("template")
     if template is not None:
         yield from _template(_map(template), (*at, "template"))
@@ -128,29 +124,29 @@ def _target(target: Mapping[str, Value], at: FieldPath) -> Iterator[Said]:
 
 def _repositories(repositories: Sequence[Value], at: FieldPath) -> Iterator[Said]:
     if not repositories:
-        yield at, f"{field_text(at)} must not be an empty list if specified"
+        yield at, texts.empty_list(field_text(at))
     for index, each in enumerate(repositories):
         here: FieldPath = (*at, index)
         if not _map(each).get("name"):
-            yield (*here, "name"), f"{field_text(here)}.name cannot be empty"
+            yield (*here, "name"), texts.empty(f"{field_text(here)}.name")
         for number, package in enumerate(_list(_map(each).get("packageNames"))):
             if not package:
                 place: FieldPath = (*here, "packageNames", number)
-                yield place, f"{field_text(place)} cannot be empty"
+                yield place, texts.empty(field_text(place))
 
 
 def _template(template: Mapping[str, Value], at: FieldPath) -> Iterator[Said]:
     name = field_text(at)
     adoption, deletion = template.get("adoptionPolicy"), template.get("deletionPolicy")
     if adoption is not None and adoption not in ADOPTION:
-        yield (*at, "adoptionPolicy"), f"{name}.adoptionPolicy can only be {_or(ADOPTION)}"
+        yield (*at, "adoptionPolicy"), texts.policy(f"{name}.adoptionPolicy", ADOPTION)
     if deletion is not None and deletion not in DELETION:
-        yield (*at, "deletionPolicy"), f"{name}.deletionPolicy can only be {_or(DELETION)}"
+        yield (*at, "deletionPolicy"), texts.policy(f"{name}.deletionPolicy", DELETION)
     downstream = _map(template.get("downstream"))
     for key in ("repo", "package"):
         if downstream.get(key) is not None and downstream.get(f"{key}Expr") is not None:
-            both = f"`downstream.{key}` and `downstream.{key}Expr`"
-            yield (*at, "downstream", f"{key}Expr"), f"{name} may specify only one of {both}"
+            text = texts.only_one(name, f"downstream.{key}", f"downstream.{key}Expr")
+            yield (*at, "downstream", f"{key}Expr"), text
     for key in ("labelExprs", "annotationExprs"):
         yield from _map_exprs(_list(template.get(key)), (*at, key))
     context = _map(template.get("packageContext"))
@@ -168,25 +164,24 @@ def _map_exprs(entries: Sequence[Value], at: FieldPath) -> Iterator[Said]:
         here: FieldPath = (*at, index)
         for key in ("key", "value"):
             if _map(each).get(key) is not None and _map(each).get(f"{key}Expr") is not None:
-                both = f"`{key}` and `{key}Expr`"
-                yield (*here, f"{key}Expr"), f"{field_text(here)} may specify only one of {both}"
+                text = texts.only_one(field_text(here), key, f"{key}Expr")
+                yield (*here, f"{key}Expr"), text
 
 
 def _injector(injector: Mapping[str, Value], at: FieldPath) -> Iterator[Said]:
     given = [injector.get(key) is not None for key in ("name", "nameExpr")]
     if all(given):
-        text = f"{field_text(at)} may specify only one of `name` and `nameExpr`"
-        yield (*at, "nameExpr"), text
+        yield (*at, "nameExpr"), texts.only_one(field_text(at), "name", "nameExpr")
     if not any(given):
-        yield at, f"{field_text(at)} must specify either `name` or `nameExpr`"
+        yield at, texts.either(field_text(at), "name", "nameExpr")
 
 
 def function(value: Mapping[str, Value], at: FieldPath) -> Iterator[Said]:
     """Yield what is wrong with a function of a pipeline."""
     if not value.get("image"):
-        yield at, f"{field_text(at)}.image must not be empty"
+        yield at, texts.no_image(field_text(at))
     if "." in str(value.get("name") or ""):
-        yield (*at, "name"), f"{field_text(at)}.name must not contain '.'"
+        yield (*at, "name"), texts.dotted(field_text(at))
 
 
 def _map(value: Value) -> dict[str, Value]:

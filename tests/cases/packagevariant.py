@@ -1,5 +1,7 @@
 """Corpus packagevariant: what Porch's controllers do, against lifecycle/variants.
 
+Longer than 400 lines: a handler for each of 25 kinds, read one by one.
+
 Calls of Porch's client become what the decision does in their place: a deleted object is a draft
 that is closed, an updated one a note of whose it is, a created one a draft that is made.
 """

@@ -1,5 +1,7 @@
 """What is done about a variant's package, as a table; `pytest -v` prints it as a specification.
 
+Longer than 400 lines: a table of the rules, read as one.
+
 Each row: what is so, how the package stands then, and the kinds of action that follow, in order.
 """
 
