@@ -13,7 +13,8 @@ from bot import gitlabs
 from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
 from bot.forges.gitlab.http import Clients
-from bot.forges.gitlab.setting_up import GitLabSetup, SetupRefusedError, Wanted
+from bot.forges.gitlab.setting_projects import Wanted
+from bot.forges.gitlab.setting_up import GitLabSetup, SetupRefusedError
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
 from bot.gitlabs import GitLabInstance
 from bot.settings import state_folder
@@ -59,6 +60,9 @@ SERVICE = "https://gitlab.com"
     "--ca", default="", metavar="FILE", help="PEM file of certificate authorities for GitLab."
 )
 @click.option("--gates", is_flag=True, help="Also let nothing be merged that checks hold back.")
+@click.option(
+    "--only-bot", is_flag=True, help="Let nobody but the bot merge to default branches (Premium)."
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be made.")
 @click.option("--forget", is_flag=True, help="Only remove this GitLab from the secret store.")
 def gitlab(
@@ -70,6 +74,7 @@ def gitlab(
     login: str,
     ca: str,
     gates: bool,
+    only_bot: bool,
     dry_run: bool,
     forget: bool,
 ) -> None:
@@ -87,7 +92,14 @@ def gitlab(
             _forget(name)
             return
         instance = _instance(name, address, url, ca)
-        wanted = Wanted(projects=projects, groups=groups, login=login, gates=gates, dry_run=dry_run)
+        wanted = Wanted(
+            projects=projects,
+            groups=groups,
+            login=login,
+            gates=gates,
+            only_bot=only_bot,
+            dry_run=dry_run,
+        )
         if not projects and not groups:
             raise SetupRefusedError(
                 "Nothing to set up. Name a --group or a --project by its full path."

@@ -242,6 +242,86 @@ def test_what_was_set_up_is_what_is_served(place: Place) -> None:
     assert place.stored().projects == ("acme/deploy", "acme")
 
 
+def test_a_group_with_premium_has_one_webhook(place: Place) -> None:
+    """Short-cuts refused: a webhook of each project beside it, so that all comes twice; none for a
+    project that is made later."""
+    place.forge.state.data.gitlab.tier = "premium"
+    owner = client(place.forge, place.token)
+
+    told = place.setup("--group", "acme")
+    again = place.setup("--group", "acme")
+
+    hooks = owner.groups.get("acme").hooks.list(get_all=True)
+    assert [each.url for each in hooks] == [HOOK], told.output
+    assert all(owner.projects.get(r.id).hooks.list(get_all=True) == [] for r in place.repositories)
+    assert f"Created: the webhook of acme to {HOOK}." in told.output
+    assert f"Kept: the webhook of acme to {HOOK}." in again.output
+
+
+@pytest.mark.parametrize("tier", ["free", "premium"])
+def test_only_the_bot_merges_where_that_is_wanted_and_can_be(place: Place, tier: str) -> None:
+    """Short-cuts refused: a branch left unprotected where a rule cannot name people; the promise
+    that only the bot merges where Maintainers may, too."""
+    place.forge.state.data.gitlab.tier = tier
+    options = ("--project", "acme/deploy", "--only-bot")
+    dry = place.setup(*options, "--dry-run")
+    told = place.setup(*options)
+    again = place.setup(*options)
+
+    project = client(place.forge, place.token).projects.get("acme/deploy")
+    rule = project.protectedbranches.get("main")
+    bot = place.as_bot()
+    bot.auth()
+    assert bot.user is not None
+    alone = [each["user_id"] for each in rule.merge_access_levels + rule.push_access_levels]
+    if tier == "premium":
+        assert alone == [bot.user.id] * 2
+        assert (
+            "Kept: the protected branch main of acme/deploy, to which only the bot" in again.output
+        )
+    else:
+        levels = rule.merge_access_levels + rule.push_access_levels
+        assert [each["access_level"] for each in levels] == [40, 40]
+        assert "Naming one account there needs Premium" in told.output
+    assert dry.exit_code == told.exit_code == again.exit_code == 0, told.output
+
+
+def test_the_doctor_mends_a_project_of_gitlab(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: the command asks GitHub alone; it says "fixed" and asks nobody; it mends
+    with the bot's token what the bot may not."""
+    for name in ("APP_ID", "TOKEN", "PRIVATE_KEY", "PRIVATE_KEY_FILE"):
+        monkeypatch.delenv(f"PORCHBOT_GITHUB_{name}", raising=False)
+    place.setup("--group", "acme")
+    project = client(place.forge, place.token).projects.get("acme/deploy")
+    project.protectedbranches.delete("main")
+    project.protectedtags.delete("*/v*")
+    (hook,) = project.hooks.list(get_all=True)
+    hook.note_events = False
+    hook.save()
+    monkeypatch.delenv("PORCHBOT_OWNER_TOKEN")
+    ill = CliRunner().invoke(main, ["doctor", "acme/deploy"])
+    monkeypatch.setenv("PORCHBOT_OWNER_TOKEN", place.token)
+    fixed = CliRunner().invoke(main, ["doctor", "--fix", "acme/deploy"])
+    well = CliRunner().invoke(main, ["doctor", "acme/deploy"])
+
+    assert (ill.exit_code, well.exit_code) == (1, 0), ill.output + fixed.output + well.output
+    assert "without note_events" in ill.output
+    assert fixed.output.count("fixed: ") == 5, fixed.output
+    assert well.output.splitlines()[-1] == "No problems found."
+    assert "wrong: " not in well.output
+    (hook,) = project.hooks.list(get_all=True)
+    assert hook.note_events
+    levels = project.protectedbranches.get("main").merge_access_levels
+    assert [each["access_level"] for each in levels] == [40]
+    assert (
+        client(place.forge, place.token)
+        .projects.get("acme/deploy")
+        .only_allow_merge_if_pipeline_succeeds
+    )
+
+
 def test_the_doctor_tells_of_the_instance(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The short-cut looks at GitHub alone: a token that ends tomorrow is told nowhere."""
     for name in ("APP_ID", "TOKEN", "PRIVATE_KEY", "PRIVATE_KEY_FILE"):

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from bot.forges.gitlab.http import JSONObject
 from bot.forges.gitlab.levels import DEVELOPER
-from bot.forges.gitlab.setting_up import EVENTS, GATES, MAINTAINER, TAGS
+from bot.forges.gitlab.setting_projects import EVENTS, GATES, MAINTAINER, TAGS
 from bot.forges.port import Drift, Mend
 
 EXECUTABLE = "executable"

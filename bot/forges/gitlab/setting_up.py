@@ -11,40 +11,18 @@ https://docs.gitlab.com/api/protected_branches/, https://docs.gitlab.com/api/pro
 import base64
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from bot.forges.gitlab.http import Clients, ask, failure, send
 from bot.forges.gitlab.renewing import LIFE
+from bot.forges.gitlab.setting_projects import MAINTAINER, Place, PlaceSetup, Wanted
 from bot.gitlabs import GitLabInstance
-
-MAINTAINER: Final = 40
-"""Access level of who may merge to protected branches, tag, and see webhooks."""
 
 SCOPES: Final = ("api", "write_repository")
 """What the bot's token may do: the API, and git over HTTP."""
-
-EVENTS: Final = (
-    "push_events",
-    "tag_push_events",
-    "merge_requests_events",
-    "note_events",
-    "issues_events",
-    "pipeline_events",
-    "emoji_events",
-)
-"""What webhooks tell; the rest is found by sweeps."""
-
-TAGS: Final = "*/v*"
-"""The pattern of the tags that stand for revisions."""
-
-GATES: Final = {
-    "only_allow_merge_if_pipeline_succeeds": "Pipelines must succeed",
-    "only_allow_merge_if_all_discussions_are_resolved": "All threads must be resolved",
-}
-"""Settings of a project that keep people from merging what the bot has not let through."""
 
 _LEAN: Final = {"with_projects": False}
 """Of a group without the list of its projects, which is cut off at a hundred."""
@@ -55,41 +33,6 @@ _REFUSED = {401, 403, 404, 405}
 
 class SetupRefusedError(Exception):
     """Setting up cannot go on; the text says what a person has to do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is to be set up.
-
-    Attributes:
-        projects: Full paths, such as "acme/blueprints".
-        groups: Likewise; all of their projects are meant.
-        login: What the bot's account is to be called.
-        gates: Turn on the settings of `GATES`, too.
-        dry_run: Ask only; say what would be made.
-    """
-
-    projects: tuple[str, ...]
-    groups: tuple[str, ...]
-    login: str
-    gates: bool = False
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A project or group, with what GitLab says of it."""
-
-    kind: str
-    about: Mapping[str, Any]
-
-    @property
-    def path(self) -> str:
-        return f"/{self.kind}/{self.about['id']}"
-
-    @property
-    def name(self) -> str:
-        return str(self.about.get("path_with_namespace") or self.about["full_path"])
 
 
 class GitLabSetup:
@@ -116,6 +59,7 @@ class GitLabSetup:
         self._today = today
         self._say = say
         self._as_bot = as_bot
+        self._places = PlaceSetup(owner, wanted, say)
 
     def run(self, known: GitLabInstance, keep: Callable[[GitLabInstance], None]) -> None:
         """Make what is missing.
@@ -145,11 +89,10 @@ class GitLabSetup:
             keep(instance)
         for place in (*groups, *(p for p in projects if p.name in self._wanted.projects)):
             self._member(place, account)
+        heard = {g.name for g in groups if self._places.hears(g, instance, fresh=fresh)}
         for project in projects:
-            self._hook(project, instance, fresh=fresh)
-            self._branch(project)
-            self._tags(project)
-            self._gates(project)
+            of_group = any(project.name.startswith(f"{name}/") for name in heard)
+            self._places.project(project, instance, account, fresh=fresh, heard=of_group)
 
     def _serving(self, known: GitLabInstance) -> GitLabInstance:
         """The instance, served where this and earlier runs set it up; one that serves all stays."""
@@ -160,7 +103,7 @@ class GitLabSetup:
         self._say(f"Served: {', '.join(found)}, and no other project.")
         return replace(known, projects=found)
 
-    def _found(self, kind: str, path: str) -> _Place:
+    def _found(self, kind: str, path: str) -> Place:
         answer = ask(
             self._owner, f"find {path}", "GET", f"/{kind}/{quote(path, safe='')}", query=_LEAN
         )
@@ -171,10 +114,10 @@ class GitLabSetup:
             )
         if not answer.ok:
             raise failure(f"find {path}", answer)
-        return _Place(kind, answer.data)
+        return Place(kind, answer.data)
 
-    def _projects_of(self, group: _Place) -> list[_Place]:
-        found: list[_Place] = []
+    def _projects_of(self, group: Place) -> list[Place]:
+        found: list[Place] = []
         page = "1"
         while page:
             answer = send(
@@ -190,14 +133,14 @@ class GitLabSetup:
                     "page": page,
                 },
             )
-            found += [_Place("projects", each) for each in answer.data]
+            found += [Place("projects", each) for each in answer.data]
             page = answer.headers.get("x-next-page", "")
         return found
 
     # Who the bot is.
 
     def _account(
-        self, known: GitLabInstance, groups: Sequence[_Place], projects: Sequence[_Place]
+        self, known: GitLabInstance, groups: Sequence[Place], projects: Sequence[Place]
     ) -> tuple[GitLabInstance, int]:
         """The instance with a token that works, and the number of the bot's account."""
         if known.token:
@@ -227,7 +170,7 @@ class GitLabSetup:
             " PORCHBOT_BOT_TOKEN."
         )
 
-    def _service_account(self, group: _Place | None) -> tuple[str, int] | None:
+    def _service_account(self, group: Place | None) -> tuple[str, int] | None:
         """Token and number of a service account of a group, or of the instance; None if refused."""
         where = group.path if group else ""
         called = {"name": "porchbot", "username": self._wanted.login}
@@ -258,7 +201,7 @@ class GitLabSetup:
                 return int(each["id"])
         return None
 
-    def _project_token(self, project: _Place) -> tuple[str, int]:
+    def _project_token(self, project: Place) -> tuple[str, int]:
         """The token of a project, whose bot reaches nothing else."""
         at = f"{project.path}/access_tokens"
         token = self._token(at, {"access_level": MAINTAINER})
@@ -277,7 +220,7 @@ class GitLabSetup:
         self._say(f"Created: a token ({', '.join(SCOPES)}) until {until}.")
         return str(made.data["token"])
 
-    def _member(self, place: _Place, account: int) -> None:
+    def _member(self, place: Place, account: int) -> None:
         """The bot merges and tags, and sees webhooks: it is a Maintainer."""
         what = f"the bot as a Maintainer of {place.name}"
         wanted = f"make {what}"
@@ -286,7 +229,7 @@ class GitLabSetup:
         if there is not None and there.ok and int(there.data["access_level"]) >= MAINTAINER:
             self._say(f"Kept: {what}.")
             return
-        if not self._changes("Created", what):
+        if not self._places.changes("Created", what):
             return
         body = {"user_id": account, "access_level": MAINTAINER}
         made = ask(self._owner, wanted, "POST", path, body=body)
@@ -294,105 +237,3 @@ class GitLabSetup:
             made = ask(self._owner, wanted, "PUT", f"{path}/{account}", body=body)
         if not made.ok:
             raise failure(wanted, made)
-
-    # What each project gets.
-
-    def _hook(self, project: _Place, instance: GitLabInstance, *, fresh: bool) -> None:
-        what = f"the webhook of {project.name} to {instance.webhook_url}"
-        path = f"{project.path}/hooks"
-        listed = send(self._owner, f"read {what}", "GET", path, query={"per_page": 100}).data
-        there = next((each for each in listed if each["url"] == instance.webhook_url), None)
-        shown = {
-            "url": instance.webhook_url,
-            **dict.fromkeys(EVENTS, True),
-            "enable_ssl_verification": instance.webhook_url.startswith("https:"),
-        }
-        hidden = {"token": instance.webhook_secrets[0]}
-        if instance.signing_tokens:
-            hidden["signing_token"] = instance.signing_tokens[0]
-        if there is None:
-            if self._changes("Created", what):
-                send(self._owner, f"create {what}", "POST", path, body={**shown, **hidden})
-            return
-        # GitLab versions without an event do not show it.
-        otherwise = [name for name, value in shown.items() if there.get(name, value) != value]
-        unset = there.get("token_present") is False
-        if not (otherwise or fresh or unset):
-            self._say(f"Kept: {what}.")
-            return
-        why = ", ".join(otherwise) or "its secrets"
-        if self._changes("Changed", f"{what} ({why})"):
-            at = f"{path}/{there['id']}"
-            send(self._owner, f"change {what}", "PUT", at, body={**shown, **hidden})
-
-    def _branch(self, project: _Place) -> None:
-        name = str(project.about.get("default_branch") or "")
-        if not name:
-            self._say(f"Left: {project.name} has no branch yet. Run this again once it has.")
-            return
-        what = f"the protected branch {name} of {project.name}"
-        path = f"{project.path}/protected_branches"
-        rule = self._rule(what, path, name)
-        if rule is None:
-            if self._changes("Created", f"{what}: Maintainers push and merge"):
-                levels = {"push_access_level": MAINTAINER, "merge_access_level": MAINTAINER}
-                send(self._owner, f"create {what}", "POST", path, body={"name": name, **levels})
-            return
-        lower = [
-            act
-            for act in ("push", "merge")
-            if any(_is_low(each) for each in rule.get(f"{act}_access_levels", ()))
-        ]
-        if lower:
-            self._say(
-                f"Left: {what} lets Developers {' and '.join(lower)}. Change it to Maintainers."
-            )
-        else:
-            self._say(f"Kept: {what}.")
-
-    def _tags(self, project: _Place) -> None:
-        what = f"the protected tags {TAGS} of {project.name}"
-        path = f"{project.path}/protected_tags"
-        rule = self._rule(what, path, TAGS)
-        if rule is None:
-            if self._changes("Created", f"{what}: Maintainers create them"):
-                body = {"name": TAGS, "create_access_level": MAINTAINER}
-                send(self._owner, f"create {what}", "POST", path, body=body)
-        elif any(_is_low(each) for each in rule.get("create_access_levels", ())):
-            self._say(f"Left: {what}: Developers create them. Change it to Maintainers.")
-        else:
-            self._say(f"Kept: {what}.")
-
-    def _rule(self, what: str, path: str, name: str) -> Mapping[str, Any] | None:
-        answer = ask(self._owner, f"read {what}", "GET", f"{path}/{quote(name, safe='')}")
-        if answer.status == 404:
-            return None
-        if not answer.ok:
-            raise failure(f"read {what}", answer)
-        found: Mapping[str, Any] = answer.data
-        return found
-
-    def _gates(self, project: _Place) -> None:
-        off = [name for name in GATES if not project.about.get(name)]
-        called = " and ".join(f"'{GATES[name]}'" for name in off)
-        if not off:
-            self._say(f"Kept: {project.name} holds merges until pipelines and threads are done.")
-        elif not self._wanted.gates:
-            self._say(f"Proposed: turn on {called} in {project.name}, or run this with --gates.")
-        elif self._changes("Changed", f"{called} is on in {project.name}"):
-            body = dict.fromkeys(off, True)
-            send(self._owner, f"turn on {called}", "PUT", project.path, body=body)
-
-    def _changes(self, done: str, what: str) -> bool:
-        """Say a change; whether it is to be made."""
-        if self._wanted.dry_run:
-            self._say(f"Would have {done.lower()}: {what}.")
-            return False
-        self._say(f"{done}: {what}.")
-        return True
-
-
-def _is_low(allowed: Mapping[str, Any]) -> bool:
-    """Whether an entry of a rule lets people in who are no Maintainers."""
-    level = allowed.get("access_level")
-    return level is not None and 0 < int(level) < MAINTAINER

@@ -8,7 +8,7 @@ import pytest
 
 from bot.forges.gitlab.guarding import Guarded, lacking
 from bot.forges.gitlab.guards import Guards
-from bot.forges.gitlab.setting_up import EVENTS, GATES
+from bot.forges.gitlab.setting_projects import EVENTS, GATES
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import ForgeRefusedError, Mend, Repository
 from lifecycle.identity import RepositoryId

@@ -1,0 +1,252 @@
+"""What each project and group gets that a GitLab is set up for: a webhook, protections, settings.
+
+Every step looks first, and makes only what is missing; nothing that is there is weakened or taken
+away, unless whoever runs it asks for that.
+
+Source: https://docs.gitlab.com/api/project_webhooks/, https://docs.gitlab.com/api/group_webhooks/,
+https://docs.gitlab.com/api/protected_branches/, https://docs.gitlab.com/api/protected_tags/
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from bot.forges.gitlab.http import Clients, ask, failure, send
+from bot.gitlabs import GitLabInstance
+
+MAINTAINER: Final = 40
+"""Access level of who may merge to protected branches, tag, and see webhooks."""
+
+EVENTS: Final = (
+    "push_events",
+    "tag_push_events",
+    "merge_requests_events",
+    "note_events",
+    "issues_events",
+    "pipeline_events",
+    "emoji_events",
+)
+"""What webhooks tell; the rest is found by sweeps."""
+
+TAGS: Final = "*/v*"
+"""The pattern of the tags that stand for revisions."""
+
+GATES: Final = {
+    "only_allow_merge_if_pipeline_succeeds": "Pipelines must succeed",
+    "only_allow_merge_if_all_discussions_are_resolved": "All threads must be resolved",
+}
+"""Settings of a project that keep people from merging what the bot has not let through."""
+
+_ACTS: Final = ("push", "merge")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be set up.
+
+    Attributes:
+        projects: Full paths, such as "acme/blueprints".
+        groups: Likewise; all of their projects are meant.
+        login: What the bot's account is to be called.
+        gates: Turn on the settings of `GATES`, too.
+        only_bot: Let nobody but the bot push and merge to the default branch; Premium.
+        dry_run: Ask only; say what would be made.
+    """
+
+    projects: tuple[str, ...]
+    groups: tuple[str, ...]
+    login: str
+    gates: bool = False
+    only_bot: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A project or group, with what GitLab says of it."""
+
+    kind: str
+    about: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        """Its address in the API."""
+        return f"/{self.kind}/{self.about['id']}"
+
+    @property
+    def name(self) -> str:
+        """Its full path."""
+        return str(self.about.get("path_with_namespace") or self.about["full_path"])
+
+
+class PlaceSetup:
+    """Sets up projects and groups.
+
+    Args:
+        owner: Asks with the owner's token.
+        wanted: What.
+        say: Is told each thing that is, was or would be made.
+    """
+
+    def __init__(self, owner: Clients, wanted: Wanted, say: Callable[[str], None]) -> None:
+        self._owner = owner
+        self._wanted = wanted
+        self._say = say
+
+    def project(
+        self, project: Place, instance: GitLabInstance, account: int, *, fresh: bool, heard: bool
+    ) -> None:
+        """Make what a project is missing.
+
+        Args:
+            project: Which one.
+            instance: The instance, with the secrets of webhooks.
+            account: Number of the bot's; 0 where it is not made yet.
+            fresh: The secrets are new.
+            heard: A webhook of its group tells of it.
+        """
+        if not heard:
+            self._hook(project, instance, fresh=fresh)
+        self._branch(project)
+        name = str(project.about.get("default_branch") or "")
+        if name and account and self._wanted.only_bot:
+            what = f"the protected branch {name} of {project.name}"
+            self._alone(what, f"{project.path}/protected_branches", name, account)
+        self._tags(project)
+        self._gates(project)
+
+    def hears(self, group: Place, instance: GitLabInstance, *, fresh: bool) -> bool:
+        """Give a group a webhook for all of its projects, those to come too; needs Premium."""
+        path = f"{group.path}/hooks"
+        if not ask(self._owner, "look for webhooks of a group", "GET", path).ok:
+            return False
+        self._hook(group, instance, fresh=fresh)
+        return True
+
+    def _hook(self, project: Place, instance: GitLabInstance, *, fresh: bool) -> None:
+        what = f"the webhook of {project.name} to {instance.webhook_url}"
+        path = f"{project.path}/hooks"
+        listed = send(self._owner, f"read {what}", "GET", path, query={"per_page": 100}).data
+        there = next((each for each in listed if each["url"] == instance.webhook_url), None)
+        shown = {
+            "url": instance.webhook_url,
+            **dict.fromkeys(EVENTS, True),
+            "enable_ssl_verification": instance.webhook_url.startswith("https:"),
+        }
+        hidden = {"token": instance.webhook_secrets[0]}
+        if instance.signing_tokens:
+            hidden["signing_token"] = instance.signing_tokens[0]
+        if there is None:
+            if self.changes("Created", what):
+                send(self._owner, f"create {what}", "POST", path, body={**shown, **hidden})
+            return
+        # GitLab versions without an event do not show it.
+        otherwise = [name for name, value in shown.items() if there.get(name, value) != value]
+        unset = there.get("token_present") is False
+        if not (otherwise or fresh or unset):
+            self._say(f"Kept: {what}.")
+            return
+        why = ", ".join(otherwise) or "its secrets"
+        if self.changes("Changed", f"{what} ({why})"):
+            at = f"{path}/{there['id']}"
+            send(self._owner, f"change {what}", "PUT", at, body={**shown, **hidden})
+
+    def _branch(self, project: Place) -> None:
+        name = str(project.about.get("default_branch") or "")
+        if not name:
+            self._say(f"Left: {project.name} has no branch yet. Run this again once it has.")
+            return
+        what = f"the protected branch {name} of {project.name}"
+        path = f"{project.path}/protected_branches"
+        rule = self._rule(what, path, name)
+        if rule is None:
+            if self.changes("Created", f"{what}: Maintainers push and merge"):
+                levels = {"push_access_level": MAINTAINER, "merge_access_level": MAINTAINER}
+                send(self._owner, f"create {what}", "POST", path, body={"name": name, **levels})
+            return
+        lower = [
+            act
+            for act in ("push", "merge")
+            if any(_is_low(each) for each in rule.get(f"{act}_access_levels", ()))
+        ]
+        if lower:
+            self._say(
+                f"Left: {what} lets Developers {' and '.join(lower)}. Change it to Maintainers."
+            )
+        else:
+            self._say(f"Kept: {what}.")
+
+    def _alone(self, what: str, path: str, name: str, account: int) -> None:
+        """Let the bot alone push and merge: people's names in a rule need Premium."""
+        rule = self._rule(what, path, name)
+        if _is_alone(rule, account):
+            self._say(f"Kept: {what}, to which only the bot pushes and merges.")
+            return
+        if not self.changes("Changed", f"{what}: only the bot pushes and merges"):
+            return
+        body: dict[str, object] = {}
+        for act in _ACTS:
+            had = (rule or {}).get(f"{act}_access_levels") or ()
+            gone = [{"id": each["id"], "_destroy": True} for each in had]
+            body[f"allowed_to_{act}"] = [*gone, {"user_id": account}]
+        at = f"{path}/{quote(name, safe='')}"
+        made = ask(self._owner, f"change {what}", "PATCH", at, body=body)
+        if not (made.ok and _is_alone(made.data, account)):
+            self._say(
+                f"Left: {what} lets Maintainers push and merge too. Naming one account there needs"
+                " Premium; the bot tags nothing that its gates do not let through."
+            )
+
+    def _tags(self, project: Place) -> None:
+        what = f"the protected tags {TAGS} of {project.name}"
+        path = f"{project.path}/protected_tags"
+        rule = self._rule(what, path, TAGS)
+        if rule is None:
+            if self.changes("Created", f"{what}: Maintainers create them"):
+                body = {"name": TAGS, "create_access_level": MAINTAINER}
+                send(self._owner, f"create {what}", "POST", path, body=body)
+        elif any(_is_low(each) for each in rule.get("create_access_levels", ())):
+            self._say(f"Left: {what}: Developers create them. Change it to Maintainers.")
+        else:
+            self._say(f"Kept: {what}.")
+
+    def _rule(self, what: str, path: str, name: str) -> Mapping[str, Any] | None:
+        answer = ask(self._owner, f"read {what}", "GET", f"{path}/{quote(name, safe='')}")
+        if answer.status == 404:
+            return None
+        if not answer.ok:
+            raise failure(f"read {what}", answer)
+        found: Mapping[str, Any] = answer.data
+        return found
+
+    def _gates(self, project: Place) -> None:
+        off = [name for name in GATES if not project.about.get(name)]
+        called = " and ".join(f"'{GATES[name]}'" for name in off)
+        if not off:
+            self._say(f"Kept: {project.name} holds merges until pipelines and threads are done.")
+        elif not self._wanted.gates:
+            self._say(f"Proposed: turn on {called} in {project.name}, or run this with --gates.")
+        elif self.changes("Changed", f"{called} is on in {project.name}"):
+            body = dict.fromkeys(off, True)
+            send(self._owner, f"turn on {called}", "PUT", project.path, body=body)
+
+    def changes(self, done: str, what: str) -> bool:
+        """Say a change; whether it is to be made."""
+        if self._wanted.dry_run:
+            self._say(f"Would have {done.lower()}: {what}.")
+            return False
+        self._say(f"{done}: {what}.")
+        return True
+
+
+def _is_low(allowed: Mapping[str, Any]) -> bool:
+    """Whether an entry of a rule lets people in who are no Maintainers."""
+    level = allowed.get("access_level")
+    return level is not None and 0 < int(level) < MAINTAINER
+
+
+def _is_alone(rule: Mapping[str, Any] | None, account: int) -> bool:
+    """Whether a rule lets one account push and merge, and nobody else."""
+    levels = [(rule or {}).get(f"{act}_access_levels") or () for act in _ACTS]
+    return all([each.get("user_id") for each in allowed] == [account] for allowed in levels)
