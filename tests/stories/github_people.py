@@ -10,7 +10,7 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 
 from tests.stories.people import PATIENCE, Person
-from tests.stories.seen import Check, Made, Pull, Remark, Said
+from tests.stories.seen import Board, Check, Made, Pull, Remark, Said
 
 
 class GitHubPerson(Person):
@@ -34,9 +34,17 @@ class GitHubPerson(Person):
 
     # --- what this person does ---
 
-    def comments_at_once(self, number: int, words: str) -> int:
+    def writes(self, number: int, words: str) -> int:
         """As `Person` has it."""
         return int(self.repository.get_issue(number).create_comment(words).id)
+
+    def comments_at_once(self, number: int, words: str) -> int:
+        """As `Person` has it."""
+        return self.writes(number, words)
+
+    def puts_labels(self, number: int, *names: str) -> None:
+        """As `Person` has it."""
+        self.repository.get_pull(number).add_to_labels(*names)
 
     def edits(self, number: int, comment: int, words: str) -> None:
         """As `Person` has it."""
@@ -119,6 +127,24 @@ class GitHubPerson(Person):
         """As `Person` has it."""
         self.repository.get_git_ref(ref).delete()
 
+    def adds_file(self, path: str, text: str, branch: str = "main") -> str:
+        """As `Person` has it."""
+        made = self.repository.create_file(path, "Add a file", text, branch=branch)
+        return str(made["commit"].sha)
+
+    def says_on_issue(self, number: int, words: str) -> int:
+        """As `Person` has it."""
+        return self.writes(number, words)
+
+    def rewrites_issue(self, number: int, *, title: str = "", body: str) -> None:
+        """As `Person` has it."""
+        issue = self.repository.get_issue(number)
+        issue.edit(title=title or issue.title, body=body)
+
+    def locks_issue(self, number: int) -> None:
+        """As `Person` has it."""
+        self.repository.get_issue(number).lock("too heated")
+
     def makes_ref(self, ref: str, sha: str) -> None:
         """As `Person` has it."""
         self.repository.create_git_ref(f"refs/{ref}", sha)
@@ -144,7 +170,8 @@ class GitHubPerson(Person):
         """As `Person` has it."""
         found = self.repository.get_commit(sha)
         parents = tuple(each.sha for each in found.parents)
-        return Made(sha=found.sha, message=found.commit.message, parents=parents)
+        author = found.author.login if found.author else ""
+        return Made(sha=found.sha, message=found.commit.message, parents=parents, author=author)
 
     def commits_of(self, number: int) -> Sequence[str]:
         """As `Person` has it."""
@@ -187,12 +214,29 @@ class GitHubPerson(Person):
             for n in run.get_annotations()
         ]
 
+    def suggested(self, number: int) -> Sequence[str]:
+        """As `Person` has it."""
+        found = self.repository.get_pull(number).get_review_comments()
+        return [each.body for each in found if each.user.login == self.bot]
+
     def comments(self, number: int) -> Sequence[Said]:
         """As `Person` has it."""
         return [
             Said(id=c.id, body=c.body, author=c.user.login, at=c.created_at)
             for c in self.repository.get_issue(number).get_comments()
         ]
+
+    def issues(self) -> Sequence[Board]:
+        """As `Person` has it; pull requests are no issues."""
+        return [
+            Board(number=each.number, title=each.title, body=each.body or "", at=each.created_at)
+            for each in self.repository.get_issues(state="all")
+            if each.pull_request is None
+        ]
+
+    def comments_on_issue(self, number: int) -> Sequence[Said]:
+        """As `Person` has it."""
+        return self.comments(number)
 
     def reactions(self, number: int, comment: int) -> set[str]:
         """As `Person` has it."""

@@ -13,13 +13,29 @@ from typing import Any
 import gitlab
 import requests
 
+from lifecycle.messages.forges import GITLAB_PHRASES
 from tests.stories.people import PATIENCE, Person
-from tests.stories.seen import Check, Made, Pull, Remark, Said
+from tests.stories.seen import Board, Check, Made, Pull, Remark, Said
 
 NAME = "porchbot"
 """What the bot is called in commands."""
 
 _COMMAND = re.compile(r"(?m)^/(?=[a-z])")
+_ROLES = {
+    "the Reporter role": "read access",
+    "the Developer role": "write access",
+    "the Maintainer role": "maintain access",
+    "the Owner role": "admin access",
+}
+_WRITTEN = {
+    theirs: ours
+    for ours, theirs in GITLAB_PHRASES.items()
+    if theirs != "the bot" and sum(map(str.isalpha, theirs)) > 6
+} | _ROLES
+"""What the bot says at GitLab to what it is in GitHub's terms, but for what reads alike there."""
+
+_SAID = re.compile("|".join(map(re.escape, sorted(_WRITTEN, key=len, reverse=True))))
+_DRAFT = re.compile(r"(?i)^(?:draft:|\[draft\]|\(draft\))\s*")
 _FINDING = re.compile(r"\s*<!-- porchbot-finding [^>]*-->\s*\Z")
 _CONCLUSIONS = {"success": "success", "failed": "failure", "canceled": "failure"}
 _STATES = {"failure": "failed", "error": "failed"}
@@ -27,7 +43,7 @@ _EMOJI = {"rocket": "rocket", "thumbsup": "+1", "thumbsdown": "-1", "eyes": "eye
 
 
 def spoken(words: str) -> str:
-    """Write the commands of a text as they are written at GitLab, which takes `/…` for its own."""
+    """Write the bot's commands in a text as they are at GitLab, which takes `/…` for its own."""
     return _COMMAND.sub(f"@{NAME} ", words)
 
 
@@ -35,6 +51,7 @@ def heard(text: str) -> str:
     """Return what the bot wrote at GitLab in the words of the stories."""
     text = re.sub(rf"@{NAME} (?=[a-z])", "/", text)
     text = re.sub(r"(?<![\w!])!(?=\d)", "#", text)
+    text = _SAID.sub(lambda found: _WRITTEN[found[0]], text)
     text = text.replace("merge request", "pull request").replace("Merge request", "Pull request")
     text = re.sub(r"the (Reporter|Developer|Maintainer|Owner) role", _heard_role, text)
     return text.replace("GitLab", "GitHub")
@@ -54,6 +71,8 @@ class GitLabPerson(Person):
     """Somebody with an account at GitLab; `api_url` is the instance."""
 
     erasing_is_told = False
+    objecting_is_told = False
+    checks_are_edited = False
 
     @cached_property
     def project(self) -> Any:
@@ -81,9 +100,17 @@ class GitLabPerson(Person):
 
     # --- what this person does ---
 
+    def writes(self, number: int, words: str) -> int:
+        """As `Person` has it."""
+        return int(self._request(number).notes.create({"body": words}).id)
+
     def comments_at_once(self, number: int, words: str) -> int:
         """As `Person` has it."""
-        return int(self._request(number).notes.create({"body": spoken(words)}).id)
+        return self.writes(number, spoken(words))
+
+    def puts_labels(self, number: int, *names: str) -> None:
+        """As `Person` has it."""
+        self.project.mergerequests.update(number, {"add_labels": ",".join(names)})
 
     def edits(self, number: int, comment: int, words: str) -> None:
         """As `Person` has it."""
@@ -109,7 +136,12 @@ class GitLabPerson(Person):
             "title": f"Draft: {title}" if draft else title,
             "description": body,
         }
-        return self.pull(int(self.project.mergerequests.create(wanted).iid))
+        owner, colon, name = branch.partition(":")
+        if not colon:
+            return self.pull(int(self.project.mergerequests.create(wanted).iid))
+        fork = self.client().projects.get(f"{owner}/{self.full_name.rpartition('/')[2]}")
+        wanted |= {"source_branch": name, "target_project_id": self.project.id}
+        return self.pull(int(fork.mergerequests.create(wanted).iid))
 
     def closes(self, number: int) -> None:
         """As `Person` has it."""
@@ -129,7 +161,7 @@ class GitLabPerson(Person):
 
     def makes_ready(self, number: int) -> None:
         """As `Person` has it: the page takes the word off the title."""
-        title = re.sub(r"(?i)^(?:draft:|\[draft\]|\(draft\))\s*", "", self._request(number).title)
+        title = _DRAFT.sub("", self._request(number).title)
         self.project.mergerequests.update(number, {"title": title})
 
     def takes_label(self, number: int, name: str) -> None:
@@ -137,8 +169,12 @@ class GitLabPerson(Person):
         self.project.mergerequests.update(number, {"remove_labels": name})
 
     def approves(self, number: int) -> None:
-        """As `Person` has it."""
-        self._request(number).approve()
+        """As `Person` has it; who has approved before takes that back first."""
+        request = self._request(number)
+        given = request.approvals.get().approved_by
+        if self.login in {each["user"]["username"] for each in given}:
+            request.unapprove()
+        request.approve()
 
     def dismisses_approval(self, number: int) -> None:
         """As `Person` has it: a push of nothing is all that another person could do."""
@@ -156,7 +192,8 @@ class GitLabPerson(Person):
 
     def merges(self, number: int, method: str = "merge") -> str:
         """As `Person` has it; whether there is a merge commit is the project's to say."""
-        request = self._request(number)
+        for _ in range(3):  # whether it can be merged is worked out when somebody looks
+            request = self._request(number)
         request.merge(squash=method == "squash")
         return self.pull(number).merge_commit
 
@@ -170,6 +207,25 @@ class GitLabPerson(Person):
         kind, _, name = ref.partition("/")
         {"heads": self.project.branches, "tags": self.project.tags}[kind].delete(name)
 
+    def adds_file(self, path: str, text: str, branch: str = "main") -> str:
+        """As `Person` has it."""
+        action = {"action": "create", "file_path": path, "content": text}
+        wanted = {"branch": branch, "commit_message": "Add a file", "actions": [action]}
+        return str(self.project.commits.create(wanted).id)
+
+    def says_on_issue(self, number: int, words: str) -> int:
+        """As `Person` has it."""
+        return int(self.project.issues.get(number).notes.create({"body": spoken(words)}).id)
+
+    def rewrites_issue(self, number: int, *, title: str = "", body: str) -> None:
+        """As `Person` has it."""
+        wanted = {"description": body} | ({"title": title} if title else {})
+        self.project.issues.update(number, wanted)
+
+    def locks_issue(self, number: int) -> None:
+        """As `Person` has it."""
+        self.project.issues.update(number, {"discussion_locked": True})
+
     def makes_ref(self, ref: str, sha: str) -> None:
         """As `Person` has it."""
         kind, _, name = ref.partition("/")
@@ -177,6 +233,11 @@ class GitLabPerson(Person):
             self.project.branches.create({"branch": name, "ref": sha})
         else:
             self.project.tags.create({"tag_name": name, "ref": sha})
+
+    def protects(self, pattern: str) -> None:
+        """Protect branches: Developers push to them and merge, nobody deletes them by a push."""
+        wanted = {"name": pattern, "push_access_level": 30, "merge_access_level": 30}
+        self.project.protectedbranches.create(wanted)
 
     # --- what this person sees ---
 
@@ -196,7 +257,10 @@ class GitLabPerson(Person):
     def commit(self, sha: str) -> Made:
         """As `Person` has it."""
         found = self.project.commits.get(sha)
-        return Made(sha=found.id, message=found.message, parents=tuple(found.parent_ids))
+        shown = self.client().users.list(search=found.author_email)
+        author = called(shown[0].username) if shown else ""
+        parents = tuple(found.parent_ids)
+        return Made(sha=found.id, message=found.message, parents=parents, author=author)
 
     def commits_of(self, number: int) -> Sequence[str]:
         """As `Person` has it."""
@@ -230,7 +294,7 @@ class GitLabPerson(Person):
         return [
             Check(
                 name=each.name,
-                conclusion=_CONCLUSIONS.get(each.status),
+                conclusion=_conclusion(each),
                 title=heard(each.description or ""),
                 text=text,
                 id=each.id,
@@ -241,17 +305,11 @@ class GitLabPerson(Person):
         ]
 
     def remarks(self, number: int, check: str) -> Sequence[Remark]:
-        """As `Person` has it: the open threads of the bot on lines, whatever check they are of."""
-        del check
+        """As `Person` has it: the open threads of the bot on lines."""
         found = []
-        for thread in self._request(number).discussions.list(get_all=True):
-            note = thread.attributes["notes"][0]
-            position = note.get("position")
-            if (
-                position
-                and called(note["author"]["username"]) == self.bot
-                and not note.get("resolved")
-            ):
+        for note in self._at_lines(number):
+            position = note["position"]
+            if f"<!-- porchbot-finding {check} " in note["body"] and not note.get("resolved"):
                 found.append(
                     Remark(
                         path=position["new_path"],
@@ -261,19 +319,40 @@ class GitLabPerson(Person):
                 )
         return found
 
+    def suggested(self, number: int) -> Sequence[str]:
+        """As `Person` has it."""
+        texts = [each["body"] for each in self._at_lines(number)]
+        return [text for text in texts if "```suggestion" in text]
+
+    def _at_lines(self, number: int) -> list[Any]:
+        """The first note of each thread of the bot at a line."""
+        threads = self._request(number).discussions.list(get_all=True)
+        notes = [each.attributes["notes"][0] for each in threads]
+        return [
+            each
+            for each in notes
+            if each.get("position") and called(each["author"]["username"]) == self.bot
+        ]
+
     def comments(self, number: int) -> Sequence[Said]:
         """As `Person` has it; what the forge itself noted is none."""
-        found = self._request(number).notes.list(get_all=True, sort="asc", order_by="created_at")
+        return _said(self._request(number))
+
+    def issues(self) -> Sequence[Board]:
+        """As `Person` has it."""
         return [
-            Said(
-                id=each.id,
-                body=heard(each.body),
-                author=called(each.author["username"]),
+            Board(
+                number=each.iid,
+                title=each.title,
+                body=heard(each.description or ""),
                 at=datetime.fromisoformat(each.created_at),
             )
-            for each in found
-            if not each.system and getattr(each, "type", None) != "DiffNote"
+            for each in self.project.issues.list(get_all=True)
         ]
+
+    def comments_on_issue(self, number: int) -> Sequence[Said]:
+        """As `Person` has it."""
+        return _said(self.project.issues.get(number))
 
     def reactions(self, number: int, comment: int) -> set[str]:
         """As `Person` has it."""
@@ -285,13 +364,34 @@ class GitLabPerson(Person):
         }
 
 
+def _conclusion(status: Any) -> str | None:
+    """What a status comes to; what is neutral is a success whose address says so."""
+    if status.status == "success" and str(status.target_url or "").endswith("-neutral"):
+        return "neutral"
+    return _CONCLUSIONS.get(status.status)
+
+
+def _said(thread: Any) -> Sequence[Said]:
+    found = thread.notes.list(get_all=True, sort="asc", order_by="created_at")
+    return [
+        Said(
+            id=each.id,
+            body=heard(each.body),
+            author=called(each.author["username"]),
+            at=datetime.fromisoformat(each.created_at),
+        )
+        for each in found
+        if not each.system and getattr(each, "type", None) != "DiffNote"
+    ]
+
+
 def _pull(request: Any) -> Pull:
     merged_by = request.attributes.get("merge_user") or request.attributes.get("merged_by") or {}
     merged = request.state == "merged"
     commits = (request.merge_commit_sha, request.squash_commit_sha, request.sha)
     return Pull(
         number=request.iid,
-        title=heard(request.title),
+        title=heard(_DRAFT.sub("", request.title)),
         body=heard(request.description or ""),
         author=called(request.author["username"]),
         draft=request.draft,

@@ -10,11 +10,11 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, Self, TypeVar
 
-from tests.stories.seen import Check, Made, Pull, Remark, Said
+from tests.stories.seen import Board, Check, Made, Pull, Remark, Said
 
 T = TypeVar("T")
 
@@ -80,9 +80,13 @@ class Person(ABC):
     Attributes:
         bot: Login of the bot.
         erasing_is_told: A webhook tells of a comment that was deleted.
+        objecting_is_told: A webhook tells of a request for changes.
+        checks_are_edited: A check that ended can be changed; elsewhere another one follows it.
     """
 
     erasing_is_told: ClassVar[bool] = True
+    objecting_is_told: ClassVar[bool] = True
+    checks_are_edited: ClassVar[bool] = True
 
     login: str
     token: str
@@ -93,6 +97,11 @@ class Person(ABC):
     looks: Callable[[], None] = lambda: None
     """Time that passes while somebody looks at what they approve: forges tell whole seconds."""
     bot: str = "porchbot[bot]"
+
+    def at(self, full_name: str) -> Self:
+        """The same person at another repository."""
+        url = self.clone_url.replace(f"/{self.full_name}.git", f"/{full_name}.git")
+        return replace(self, full_name=full_name, clone_url=url)
 
     # --- what this person does ---
 
@@ -105,6 +114,10 @@ class Person(ABC):
     @abstractmethod
     def comments_at_once(self, number: int, words: str) -> int:
         """Comment without taking the time to look; returns the comment's number."""
+
+    @abstractmethod
+    def writes(self, number: int, words: str) -> int:
+        """Comment word for word: what only looks like a command to the bot stays as it is."""
 
     @abstractmethod
     def edits(self, number: int, comment: int, words: str) -> None:
@@ -124,7 +137,7 @@ class Person(ABC):
         body: str = "",
         draft: bool = False,
     ) -> Pull:
-        """Open a proposal of a branch."""
+        """Open a proposal of a branch; "login:branch" for one of a fork."""
 
     @abstractmethod
     def closes(self, number: int) -> None:
@@ -145,6 +158,10 @@ class Person(ABC):
     @abstractmethod
     def makes_ready(self, number: int) -> None:
         """Press the button that ends a draft."""
+
+    @abstractmethod
+    def puts_labels(self, number: int, *names: str) -> None:
+        """Put labels on a proposal."""
 
     @abstractmethod
     def takes_label(self, number: int, name: str) -> None:
@@ -182,6 +199,22 @@ class Person(ABC):
     @abstractmethod
     def deletes(self, ref: str) -> None:
         """Delete a branch or tag: "heads/name" or "tags/name"."""
+
+    @abstractmethod
+    def adds_file(self, path: str, text: str, branch: str = "main") -> str:
+        """Commit a new file by the forge's page; the commit."""
+
+    @abstractmethod
+    def says_on_issue(self, number: int, words: str) -> int:
+        """Comment on an issue; returns the comment's number."""
+
+    @abstractmethod
+    def rewrites_issue(self, number: int, *, title: str = "", body: str) -> None:
+        """Write an issue's text anew, and its title where one is given."""
+
+    @abstractmethod
+    def locks_issue(self, number: int) -> None:
+        """Let only members comment on an issue."""
 
     @abstractmethod
     def makes_ref(self, ref: str, sha: str) -> None:
@@ -385,8 +418,20 @@ class Person(ABC):
         """What the bot says of lines for a check at the present head."""
 
     @abstractmethod
+    def suggested(self, number: int) -> Sequence[str]:
+        """Changes that the bot suggests at lines."""
+
+    @abstractmethod
     def comments(self, number: int) -> Sequence[Said]:
         """Everything that was said on a proposal, oldest first."""
+
+    @abstractmethod
+    def issues(self) -> Sequence[Board]:
+        """Every issue, open or closed."""
+
+    @abstractmethod
+    def comments_on_issue(self, number: int) -> Sequence[Said]:
+        """Everything that was said on an issue, oldest first."""
 
     @abstractmethod
     def reactions(self, number: int, comment: int) -> set[str]:

@@ -24,6 +24,9 @@ HEARD = (
 """What the bot's webhook is told of, as `porchbot setup gitlab` asks for it."""
 
 
+STATUS_EVENTS = ("Pipeline Hook", "Job Hook")
+
+
 @contextmanager
 def gitlab_world(
     folder: Path, database_url: str, runner: str, *, config: str | None = CONFIG
@@ -61,6 +64,7 @@ def gitlab_world(
             "PORCHBOT_GITLAB_WEBHOOK_SECRETS": SECRET,
         }
         made = RealWorld(forge, repository, None, people, environment, port, name="gitlab")
+        made.caller, made.status_events = NAME, STATUS_EVENTS
         try:
             yield made
         finally:

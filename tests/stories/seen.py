@@ -104,6 +104,23 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """An issue.
+
+    Attributes:
+        number: As it is spoken of; counted apart from proposals at some forges.
+        title: As written.
+        body: As written.
+        at: When it was opened.
+    """
+
+    number: int
+    title: str
+    body: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
     """A commit as the forge shows it.
 
@@ -111,8 +128,10 @@ class Made:
         sha: Its id.
         message: Whole text.
         parents: Their ids.
+        author: Login of whose account it is shown to be; "" where the forge tells of none.
     """
 
     sha: str
     message: str
     parents: tuple[str, ...]
+    author: str = ""

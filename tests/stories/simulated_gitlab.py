@@ -11,7 +11,7 @@ from bot.sandbox.faults.calls import Faults
 from tests.simulation.forge import LINKS
 from tests.simulation.gitlab_forge import BOT, NAME, SimulatedGitLab
 from tests.stories.people import Person
-from tests.stories.real_gitlab import HEARD
+from tests.stories.real_gitlab import HEARD, STATUS_EVENTS
 from tests.stories.rendering import Rendering
 from tests.stories.simulated import SimulatedWorld, StageForge, StorySystem, told
 from tests.stories.simulated_people import SimulatedGitLabPerson
@@ -56,6 +56,8 @@ class SimulatedGitLabWorld(SimulatedWorld):
     """A world in simulated time at GitLab; made by `simulated_gitlab`."""
 
     name = NAME
+    caller = BOT
+    status_events = STATUS_EVENTS
 
     def __init__(self, rendering: Rendering, config: str | None) -> None:
         self._system = system = GitLabSystem(rendering)

@@ -67,7 +67,7 @@ def test_code_owners_are_those_of_the_base_branch(staged: Staging) -> None:
     """Fails when the head's CODEOWNERS counts, or one owner approves for all."""
     with staged(ruled("codeowners")) as play:
         owners = "/net/ @owner\n/net/edge/settings.yaml @approver\n"
-        play.owner.pushes("main", {".github/CODEOWNERS": owners})
+        play.owner.pushes("main", {"CODEOWNERS": owners})
         play.start_bot()
         play.rests()
         files = {**resized("net/edge", 2), "net/edge/more.yaml": "# nothing\n"}

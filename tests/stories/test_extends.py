@@ -1,11 +1,8 @@
 """`extends:` at work: defaults that the organisation keeps, at a commit that somebody pinned."""
 
-from typing import Any
-
 import pytest
 
 from bot.sandbox.records.protection import QueueRule
-from tests.stories.github_people import repository_at_github
 from tests.stories.world import CONFIG, Staging, World, minutes_pass, package
 
 BRANCH = "drafts/net/core/w"
@@ -21,8 +18,7 @@ def _extending(stage: World, text: str) -> str:
 
 def _publishes(stage: World, path: str, text: str, branch: str = "main") -> str:
     """A commit of the organisation's repository with a file."""
-    place: Any = repository_at_github(stage.owner, "acme/.porchbot")
-    return str(place.create_file(path, "Defaults", text, branch=branch)["commit"].sha)
+    return stage.owner.at("acme/.porchbot").adds_file(path, text, branch)
 
 
 def test_the_organisations_defaults_judge_and_a_stray_commit_does_not(staged: Staging) -> None:
@@ -34,8 +30,7 @@ def test_the_organisations_defaults_judge_and_a_stray_commit_does_not(staged: St
         organisation = stage.forge.state.add_repository("acme", ".porchbot")
         stage.forge.state.add_member(organisation, "owner", "admin")
         good = _publishes(stage, "defaults.yaml", STRICT)
-        place: Any = repository_at_github(stage.owner, "acme/.porchbot")
-        place.create_git_ref("refs/heads/topic", good)
+        stage.owner.at("acme/.porchbot").makes_ref("heads/topic", good)
         stray = _publishes(stage, "free.yaml", "access: {approve: {require: 0}}\n", "topic")
 
         def extends(reference: str) -> None:
@@ -109,7 +104,7 @@ def test_a_sweep_looks_at_what_the_defaults_let_through_alone(
             stage.rests()
         assert stage.author.tags() == {}
         stage.stop_bot()
-        for event in ("status", "check_run", "check_suite"):
+        for event in stage.status_events:
             stage.forge.faults.hooks.drop(event, None)
         stage.owner.reports(head, "scan")
 

@@ -66,7 +66,7 @@ def test_where_commits_have_to_be_signed_the_forge_makes_ours(play: World) -> No
 def test_a_branch_that_may_not_be_deleted_is_left_and_said(play: World) -> None:
     """Fails when the refusal counts as a fault that passes: the bot would try for ever."""
     number = play.proposes(BRANCH, package("net/core"))
-    play.forge.state.rules.add(play.repository, ["drafts/**"], deletion=True)
+    play.forbids_deletion("drafts/")
     play.approver.says(number, "/approve")
 
     play.author.waits_for_tag("net/core/v1")
@@ -138,6 +138,7 @@ def test_an_archived_repository_is_left_alone_until_it_is_one_no_more(play: Worl
     assert play.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.only_github("events of a repository itself")
 def test_a_repository_that_is_no_longer_archived_goes_on_at_once(play: World) -> None:
     """The short-cut does not hear of it: who approved waits for a sweep, a quarter of an hour."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -154,6 +155,7 @@ def test_a_repository_that_is_no_longer_archived_goes_on_at_once(play: World) ->
     assert "refs/tags/net/core/v1" in play.repository.refs
 
 
+@pytest.mark.only_github("events of a repository itself")
 def test_a_repository_that_is_transferred_is_served_where_it_is(play: World) -> None:
     """The short-cut asks the installation that it was in, and believes that it is gone."""
     number = play.proposes(BRANCH, package("net/core"))
@@ -171,6 +173,7 @@ def test_a_repository_that_is_transferred_is_served_where_it_is(play: World) -> 
     assert play.failing() == []
 
 
+@pytest.mark.only_github("events of a repository itself")
 def test_a_repository_that_is_added_is_served_at_once(play: World) -> None:
     """The short-cut serves what was there when it started, until it lists everything again."""
     state = play.forge.state

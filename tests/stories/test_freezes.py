@@ -73,6 +73,7 @@ def test_a_freeze_outlives_the_database_and_one_proposal_may_pass(stage: World) 
 SCANNED = f"{CONFIG}publish:\n  checks: [{{name: scan, app: my-scanner}}]\n"
 
 
+@pytest.mark.only_github("checks of other Apps")
 def test_a_scanner_of_others_is_waited_for_and_nobody_elses_word_counts(staged: Staging) -> None:
     """Short-cuts refused: a status of that name by whoever can write; and a look by chance."""
     with staged(SCANNED) as play:

@@ -1,5 +1,7 @@
 """Labels, as people see them: they follow the stage, and putting one on does nothing."""
 
+import pytest
+
 from tests.stories.people import wait_for
 from tests.stories.world import World, package
 
@@ -15,20 +17,15 @@ def test_labels_follow_the_stage_and_are_no_commands(play: World) -> None:
 
         wait_for(f"the labels {labels}", ready)
 
-    def puts(number: int, *labels: str) -> None:
-        state, pull = play.forge.state, play.repository.pulls[number]
-        with state.lock:
-            state.talk.add_labels(pull, state.user("owner"), list(labels))
-
     author.pushes("drafts/net/core/w", package("net/core"))
     number = author.pull_of("drafts/net/core/w").number
     shows(number, "porchbot: draft")
-    puts(number, "a bug", "porchbot: published")
+    owner.puts_labels(number, "a bug", "porchbot: published")
     shows(number, "a bug", "porchbot: draft")
     author.says(number, "/propose")
     shows(number, "a bug", "porchbot: proposed")
     owner.takes_label(number, "porchbot: proposed")
-    puts(number, "porchbot: draft")
+    owner.puts_labels(number, "porchbot: draft")
     shows(number, "a bug", "porchbot: proposed")
     assert author.tags() == {}
 
@@ -39,6 +36,7 @@ def test_labels_follow_the_stage_and_are_no_commands(play: World) -> None:
     assert play.failing() == []
 
 
+@pytest.mark.only_github("labels that are refused alone")
 def test_a_forge_that_refuses_labels_keeps_nothing_back(play: World) -> None:
     """The short-cut fails the look: packages wait for a label."""
     refused = "POST /repos/{owner}/{repo}/issues/{issue_number}/labels"

@@ -168,9 +168,9 @@ def test_the_first_sweep_after_everything_was_lost_merges_nothing(stage: World) 
         for comment in stage.owner.comments(each):
             if comment.author in {ME, "owner"}:
                 stage.owner.erases(each, comment.id)
-    stage.forge.state.uninstall(stage.forge.state.install(stage.app, stage.repository))
+    stage.lets_go()
     seconds_pass(stage.forge, 5)
-    stage.forge.state.install(stage.app, stage.repository)
+    stage.lets_in()
     stage.loses_database()
 
     stage.start_bot()

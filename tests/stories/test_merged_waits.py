@@ -3,24 +3,28 @@
 import pytest
 
 from bot.sandbox.rules.checks import Wish
+from lifecycle.identity import GITHUB
 from tests.stories.test_freezes import SCANNED
 from tests.stories.world import CONFIG, Staging, World, minutes_pass, package
 
 CORE = "drafts/net/core/w"
 
 
-def scanner(play: World) -> object:
-    """An App of somebody else's that reports checks."""
-    with play.forge.state.lock:
-        app = play.forge.state.register_app("my-scanner", "key", owner="owner")
-        play.forge.state.install(app, play.repository)
-        return app
+def scanned(forge: str) -> str:
+    """A configuration that wants a check of somebody else's: of an App, where there are any."""
+    return SCANNED if forge == GITHUB else SCANNED.replace(", app: my-scanner", "")
 
 
-def scans(play: World, app: object, head: str) -> None:
-    with play.forge.state.lock:
-        wish = Wish(name="scan", conclusion="success")
-        play.forge.state.checks.create(play.repository, app, head, wish)  # type: ignore[arg-type] # an App
+def scans(play: World, head: str) -> None:
+    """The check of somebody else's passes."""
+    if play.name != GITHUB:
+        play.owner.reports(head, "scan")
+        return
+    state, wish = play.forge.state, Wish(name="scan", conclusion="success")
+    with state.lock:
+        app = state.register_app("my-scanner", "key", owner="owner")
+        state.install(app, play.repository)
+        state.checks.create(play.repository, app, head, wish)
 
 
 def test_what_was_merged_in_a_freeze_is_tagged_once_that_is_thawed(stage: World) -> None:
@@ -43,15 +47,13 @@ def test_what_was_merged_in_a_freeze_is_tagged_once_that_is_thawed(stage: World)
 
 @pytest.mark.parametrize("waits_for", ["thaw", "check"])
 def test_what_was_merged_of_a_fork_that_is_deleted_meanwhile_is_tagged(
-    staged: Staging, waits_for: str
+    staged: Staging, forge: str, waits_for: str
 ) -> None:
     """Short-cut: it is looked for by its fork's number; the forge does not tell that any more."""
-    with staged(SCANNED if waits_for == "check" else CONFIG) as play:
+    with staged(scanned(forge) if waits_for == "check" else CONFIG) as play:
         play.start_bot()
         shop = play.proposes("drafts/apps/shop/w", package("apps/shop"))
-        state = play.forge.state
-        fork = state.fork(play.repository, "outsider")
-        url = play.forge.clone_url("outsider", "blueprints")
+        url = play.forks()
         play.outsider.pushes("mine", package("net/core"), url=url)
         core = play.outsider.opens("outsider:mine", "From outside").number
         head = play.author.pull(core).head
@@ -63,15 +65,14 @@ def test_what_was_merged_of_a_fork_that_is_deleted_meanwhile_is_tagged(
         play.rests()
         play.owner.merges(core)
         play.rests()
-        with state.lock:
-            state.delete_repository(fork)
+        play.deletes_fork()
         if waits_for == "thaw":
             play.sweep()  # looks at what waits
             play.rests()
             assert play.author.tags() == {}
             play.approver.says(shop, "/thaw")
         else:
-            scans(play, scanner(play), head)
+            scans(play, head)
         play.author.waits_for_tag("net/core/v1")
 
 
@@ -102,12 +103,12 @@ def test_what_waits_is_not_forgotten_while_the_bot_only_observes(stage: World) -
 
 @pytest.mark.parametrize("told", [True, False])
 def test_what_was_merged_before_a_check_ended_is_tagged_then(
-    staged: Staging, told: bool, is_real: bool
+    staged: Staging, forge: str, told: bool, is_real: bool
 ) -> None:
     """The short-cut wakes the open proposals of the commit; and believes that no event is lost."""
     if is_real and not told:
         pytest.skip("waits for minutes")
-    with staged(SCANNED) as play:
+    with staged(scanned(forge)) as play:
         play.start_bot()
         number = play.proposes(CORE, package("net/core"))
         head = play.author.pull(number).head
@@ -118,9 +119,9 @@ def test_what_was_merged_before_a_check_ended_is_tagged_then(
         assert play.author.tags() == {}
 
         if not told:
-            for event in ("check_run", "check_suite"):
+            for event in play.status_events:
                 play.forge.faults.hooks.drop(event, None)
-        scans(play, scanner(play), head)
+        scans(play, head)
         if not told:
             play.wake(f"{play.name}:{play.repository.id}:repository")
             play.rests()
@@ -129,9 +130,11 @@ def test_what_was_merged_before_a_check_ended_is_tagged_then(
         play.author.waits_for_tag("net/core/v1")
 
 
-def test_a_check_of_a_forks_head_that_ends_after_the_merge_is_heard(staged: Staging) -> None:
+def test_a_check_of_a_forks_head_that_ends_after_the_merge_is_heard(
+    staged: Staging, forge: str
+) -> None:
     """The short-cut asks for the open proposals of a commit: of a fork no event names more."""
-    with staged(SCANNED) as play:
+    with staged(scanned(forge)) as play:
         play.start_bot()
         number = play.proposes(CORE, package("net/core"))
         head = play.author.pull(number).head
@@ -141,19 +144,20 @@ def test_a_check_of_a_forks_head_that_ends_after_the_merge_is_heard(staged: Stag
         play.owner.deletes(f"heads/{CORE}")
         play.rests()
 
-        app = scanner(play)
-        for event in ("check_run", "check_suite"):
+        for event in play.status_events:
             play.forge.faults.hooks.drop(event, None)
-        scans(play, app, head)
+        scans(play, head)
         play.rests()
         assert play.author.tags() == {}
         play.wake(f"{play.name}:{play.repository.id}:commit:{head}")
         play.author.waits_for_tag("net/core/v1")
 
 
-def test_a_draft_that_was_pushed_into_the_base_waits_for_its_checks(staged: Staging) -> None:
+def test_a_draft_that_was_pushed_into_the_base_waits_for_its_checks(
+    staged: Staging, forge: str
+) -> None:
     """The short-cut leaves drafts out: one that is in the base is still called a draft."""
-    with staged(SCANNED) as play:
+    with staged(scanned(forge)) as play:
         play.start_bot()
         play.author.pushes(CORE, package("net/core"))
         made = play.author.pull_of(CORE)
@@ -168,7 +172,7 @@ def test_a_draft_that_was_pushed_into_the_base_waits_for_its_checks(staged: Stag
 
         assert play.author.tags() == {}
         assert "check `scan`" in play.author.summary(made.number)
-        scans(play, scanner(play), head)
+        scans(play, head)
         play.author.waits_for_tag("net/core/v1")
 
 

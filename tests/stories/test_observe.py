@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from bot import keys
-from tests.stories.github_people import at_github
+from tests.stories.calls import TALK
 from tests.stories.people import WaitedInVainError, wait_for
 from tests.stories.simulated import SimulatedWorld
 from tests.stories.world import CONFIG, Staging, World, package, resized
@@ -13,6 +13,15 @@ from tests.stories.world import CONFIG, Staging, World, package, resized
 OBSERVING = CONFIG.replace("version: 1\n", "version: 1\nmode: observe\n")
 BRANCH, EDGE = "drafts/net/core/w", "drafts/net/edge/w"
 BOT = "porchbot[bot]"
+CHECKS = {
+    "github": {
+        "/app/installations/{installation_id}/access_tokens",
+        "/repos/{owner}/{repo}/check-runs",
+        "/repos/{owner}/{repo}/check-runs/{check_run_id}",
+    },
+    "gitlab": {"/projects/{id}/statuses/{sha}"},
+}
+"""What showing checks takes at each forge."""
 
 
 def test_a_trial_shows_checks_and_writes_nothing_else(staged: Staging) -> None:
@@ -47,10 +56,7 @@ def test_a_trial_shows_checks_and_writes_nothing_else(staged: Staging) -> None:
         author.merges(edge)
         stage.sweep()
         stage.rests()
-        assert _written(stage) <= {
-            "/app/installations/{installation_id}/access_tokens",
-            "/repos/{owner}/{repo}/check-runs",
-        }
+        assert _written(stage) <= CHECKS[stage.name]
 
         # The trial ends; what was said and merged in it changes nothing.
         stage.owner.pushes("main", {".porchbot.yaml": CONFIG})
@@ -101,7 +107,7 @@ def test_a_repository_that_is_only_watched_from_now_on_is_left_as_it_is(
         owner.pushes("main", {".porchbot.yaml": WATCHING})
         stage.sweep()
         passes(700)
-        before = len(stage.forge.faults.calls(BOT))
+        before = len(stage.forge.faults.calls(stage.caller))
 
         _happens(stage, number)
         passes(700)
@@ -110,11 +116,7 @@ def test_a_repository_that_is_only_watched_from_now_on_is_left_as_it_is(
 
         for key in get_args(keys.InRepository):
             assert any(isinstance(each, key) for each in stage.woken()), key
-        assert _written(stage, before) <= {
-            "/app/installations/{installation_id}/access_tokens",
-            "/repos/{owner}/{repo}/check-runs",
-            "/repos/{owner}/{repo}/check-runs/{check_run_id}",
-        }
+        assert _written(stage, before) <= CHECKS[stage.name]
         for each in _heads(stage):
             runs = author.checks(each).values()
             assert {run.conclusion for run in runs if "Observing" in run.title} <= {"neutral"}
@@ -129,9 +131,8 @@ def _happens(stage: World, number: int) -> None:
         if comment.author == BOT:
             owner.edits(number, comment.id, "Everything was approved.")
     owner.takes_label(number, "porchbot: proposed")
-    for issue in at_github(owner).get_issues(state="all"):
-        if issue.pull_request is None:
-            issue.edit(body="Nothing is proposed.")
+    for issue in owner.issues():
+        owner.rewrites_issue(issue.number, body="Nothing is proposed.")
     for words in ("/freeze fire", "/hold it", "/render", "/rebase", "/nonsense", "/propose"):
         approver.says(number, words)
         stage.rests()
@@ -150,7 +151,7 @@ def _happens(stage: World, number: int) -> None:
     author.merges(more)
     stage.rests()
     # The forge lets nobody read a conversation for a while: looks break, one after another.
-    stage.forge.faults.fail("POST /graphql", 403, {"message": "no"}, times=30, caller=BOT)
+    stage.forge.faults.fail(stage.call(TALK), 403, {"message": "no"}, times=30, caller=stage.caller)
     for _ in range(4):
         approver.says(number, "/why")
         stage.wake(f"{stage.name}:{stage.repository.id}:proposal:{stage.repository.id}:{BRANCH}")
@@ -171,6 +172,6 @@ def unlabelled(path: str) -> dict[str, str]:
 
 def _written(stage: World, since: int = 0) -> set[str]:
     """What the bot wrote to, by its operation."""
-    calls = [c for c in stage.forge.faults.calls(BOT)[since:] if c.method != "GET"]
+    calls = [c for c in stage.forge.faults.calls(stage.caller)[since:] if c.method != "GET"]
     git = {c.path for c in calls if c.kind == "git" and c.path.endswith("git-receive-pack")}
-    return git | {c.template for c in calls if c.kind == "api" and c.template != "/graphql"}
+    return git | {c.template for c in calls if c.kind == "api" and "/graphql" not in c.path}

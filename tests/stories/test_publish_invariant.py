@@ -164,6 +164,7 @@ def test_a_merge_that_takes_another_package_back_is_refused_before_and_after(
     assert play.author.waits_for_tag("net/core/v1") == play.author.waits_for_tag("net/edge/v1")
 
 
+@pytest.mark.only_github("a button that merges the base")
 def test_who_only_pressed_update_branch_approves(play: World) -> None:
     """The short-cut counts everybody who pushed: nobody could be asked to bring it up to date."""
     number = proposed(play, "topic", package("net/core"))

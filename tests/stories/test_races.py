@@ -9,12 +9,11 @@ import pytest
 
 from bot.loop import unjudged
 from tests.contract.watch import watched
+from tests.stories.calls import MERGE, PROPOSAL
 from tests.stories.people import Person, wait_for
 from tests.stories.real import RealWorld, world
 from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized
 
-BOT = "porchbot[bot]"
-MERGE = "PUT */merge"
 TWO_APPROVERS = CONFIG.replace("require: 1", "require: 2")
 
 
@@ -33,10 +32,9 @@ def extra(path: str, name: str) -> dict[str, str]:
     return {f"{path}/{name}.yaml": CONFIGMAP.replace("NAME", name)}
 
 
-def merges(play: World, since: int = 0) -> list[int]:
+def merges(play: World) -> list[int]:
     """The status of each of the bot's merge calls."""
-    calls = play.forge.faults.calls(BOT, since=since)
-    return [c.status for c in calls if c.method == "PUT" and c.template.endswith("/merge")]
+    return play.statuses_of(MERGE)
 
 
 def tagged(play: World, name: str) -> dict[str, str]:
@@ -56,7 +54,9 @@ def test_another_merge_of_the_same_package_between_look_and_merge(play: World) -
     play.rests()
     one = play.proposes("drafts/net/core/b", extra("net/core", "b"))
     other = play.proposes("drafts/net/core/c", extra("net/core", "c"))
-    play.forge.faults.before(MERGE, lambda: ignore(play.owner.merges(other)), caller=BOT)
+    play.forge.faults.before(
+        play.call(MERGE), lambda: ignore(play.owner.merges(other)), caller=play.caller
+    )
 
     approver.says(one, "/approve")
     report = author.waits_for_answer(one, "Merged, but not published")
@@ -83,9 +83,9 @@ def test_a_push_to_main_between_look_and_merge(play: World) -> None:
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/edge/b", resized("net/edge", 2))
     play.forge.faults.before(
-        MERGE,
+        play.call(MERGE),
         lambda: ignore(play.owner.pushes("main", extra("net/edge", "late"), message="Late")),
-        caller=BOT,
+        caller=play.caller,
     )
 
     approver.says(number, "/approve")
@@ -225,7 +225,8 @@ def test_the_head_moves_between_approval_and_merge(play: RealWorld) -> None:
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
     play.forge.faults.before(
-        MERGE, lambda: ignore(author.pushes("drafts/net/core/w", extra("net/core", "more")))
+        play.call(MERGE),
+        lambda: ignore(author.pushes("drafts/net/core/w", extra("net/core", "more"))),
     )
 
     approver.says(number, "/approve")
@@ -409,12 +410,13 @@ def test_a_base_without_packages_does_not_hold_up_the_other(play: World) -> None
 # --- the forge refuses ---
 
 
+@pytest.mark.only_github("reasons of a refused merge")
 def test_a_merge_that_the_forge_refuses_is_shown_and_not_tried_again(play: World) -> None:
     """Fails when a refusal counts as a fault that passes: the bot would ask for ever."""
     author, approver = play.author, play.approver
     reason = "Merge commits are not allowed on this repository"
     number = play.proposes("drafts/net/core/w", package("net/core"))
-    play.forge.faults.fail(MERGE, 405, {"message": reason}, caller=BOT)
+    play.forge.faults.fail(play.call(MERGE), 405, {"message": reason}, caller=play.caller)
 
     approver.says(number, "/approve")
     summary = author.waits_for_summary(number, reason)
@@ -433,6 +435,7 @@ def test_a_merge_that_the_forge_refuses_is_shown_and_not_tried_again(play: World
     assert merges(play) == [405, 200]
 
 
+@pytest.mark.only_github("reasons of a refused merge")
 def test_a_rule_of_the_branch_that_the_bot_does_not_know_is_named_by_the_forge(
     play: World,
 ) -> None:
@@ -452,12 +455,13 @@ def test_a_rule_of_the_branch_that_the_bot_does_not_know_is_named_by_the_forge(
     author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.only_github("reasons of a refused merge")
 def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: World) -> None:
     """Fails when only `/check` brings another try: the bot cannot see every rule of the forge."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
     refused = {"message": "Repository rule violations found\n\n1 check is expected."}
-    play.forge.faults.fail(MERGE, 405, refused, caller=BOT)
+    play.forge.faults.fail(play.call(MERGE), 405, refused, caller=play.caller)
 
     approver.says(number, "/approve")
     author.waits_for_summary(number, "1 check is expected")
@@ -467,7 +471,7 @@ def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: Wo
     play.owner.reports(head, "somebody's scan", "pending")
     play.rests()
     assert merges(play) == [405]
-    play.forge.faults.fail(MERGE, 405, refused, caller=BOT)
+    play.forge.faults.fail(play.call(MERGE), 405, refused, caller=play.caller)
     play.owner.reports(head, "somebody's scan", "failure")
     wait_for("the second try", lambda: len(merges(play)) == 2 or None)
     play.rests()
@@ -477,13 +481,14 @@ def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: Wo
     assert merges(play) == [405, 405, 200]
 
 
+@pytest.mark.only_github("reasons of a refused merge")
 @pytest.mark.real_parts
 def test_base_branch_was_modified_is_tried_again(play: RealWorld) -> None:
     """Fails when every 405 is final: this one passes by itself."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
     moved = "Base branch was modified. Review and try the merge again."
-    play.forge.faults.fail(MERGE, 405, {"message": moved}, caller=BOT)
+    play.forge.faults.fail(play.call(MERGE), 405, {"message": moved}, caller=play.caller)
 
     approver.says(number, "/approve")
     author.waits_for_tag("net/core/v1")
@@ -498,7 +503,7 @@ def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: RealWorld) -> None:
     """Fails when a failed call counts as a deed not done."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
-    play.forge.faults.fail(MERGE, 502, caller=BOT, carried_out=True)
+    play.forge.faults.fail(play.call(MERGE), 502, caller=play.caller, carried_out=True)
 
     approver.says(number, "/approve")
     target = author.waits_for_tag("net/core/v1")
@@ -509,6 +514,7 @@ def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: RealWorld) -> None:
     assert merges(play) == [502]
 
 
+@pytest.mark.only_github("required checks by name")
 def test_a_required_check_of_others_is_waited_for(play: World) -> None:
     """Fails when the bot asks the forge to merge and lets it find out."""
     author, approver = play.author, play.approver
@@ -537,7 +543,9 @@ def test_one_that_cannot_be_published_keeps_no_other_from_it(play: RealWorld) ->
     sound = play.proposes("drafts/net/dns/w", package("net/dns"))
     play.rests()
     refusal = {"message": "The IP allow list of acme does not permit this"}
-    play.forge.faults.fail(f"GET */pulls/{broken}", 403, refusal, times=None, caller=BOT)
+    play.forge.faults.fail(
+        play.call(PROPOSAL).format(broken), 403, refusal, times=None, caller=play.caller
+    )
     play.database(
         "INSERT INTO candidate (repository, base, proposal)"
         f" VALUES ({play.repository.id}, 'main', {broken})"

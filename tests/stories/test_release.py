@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stories.calls import RELEASE
 from tests.stories.people import wait_for
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
@@ -58,7 +59,7 @@ def test_a_release_that_was_not_made_is_made_later_and_one_that_is_deleted_is_no
         play.start_bot()
         play.rests()
         seconds_pass(play.forge, 1)
-        made = "POST /repos/{owner}/{repo}/releases"
+        made = play.call(RELEASE)
         play.forge.faults.fail(made, 502, {"message": "Server Error"}, times=1)
         number = _publishes(play, "drafts/net/core/a", package("net/core"), "net/core/v1")
 
@@ -72,8 +73,7 @@ def test_a_release_that_was_not_made_is_made_later_and_one_that_is_deleted_is_no
         play.rests()
 
         assert play.repository.releases == {}
-        asked = [c for c in play.forge.faults.calls("porchbot[bot]") if c.name == made]
-        assert len(asked) == 2
+        assert len(play.statuses_of(RELEASE)) == 2
 
 
 @pytest.mark.parametrize("text", [CONFIG, CONFIG + "publish: {release: false}\n"])
@@ -87,7 +87,7 @@ def test_no_release_where_nobody_asks_for_one(staged: Staging, text: str) -> Non
         play.rests()
 
         assert play.repository.releases == {}
-        calls = play.forge.faults.calls("porchbot[bot]")
+        calls = play.forge.faults.calls(play.caller)
         assert [c.name for c in calls if "/releases" in c.name] == []
 
 

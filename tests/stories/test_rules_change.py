@@ -214,8 +214,7 @@ def test_the_rules_of_a_stranger_judge_nobody_elses_proposal(play: RealWorld) ->
     His file could name any function, with no list of those that are allowed.
     """
     play.proposes("drafts/net/core/first", package("net/core"))
-    play.forge.state.fork(play.repository, "outsider")
-    url = play.forge.clone_url("outsider", "blueprints")
+    url = play.forks()
     stricter = CONFIG.replace("require: 1", "require: 2")
     play.outsider.pushes("stricter", {".porchbot.yaml": stricter}, url=url)
     pull = play.outsider.opens("outsider:stricter", "Two")

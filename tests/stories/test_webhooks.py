@@ -13,6 +13,7 @@ from bot.http.webhooks import DEFAULT
 from bot.sandbox.faults.calls import LoggedCall
 from bot.settings import Settings, SettingsError
 from lifecycle import records
+from tests.stories.calls import CHECK, COMMENT, EDIT, TALK
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import SECRET, World, package, resized
@@ -188,7 +189,7 @@ def test_old_answers_after_a_webhook_make_nothing_twice(play: RealWorld) -> None
     play.author.waits_for_check(number, "porchbot/validate", "success")
     play.rests()
 
-    play.forge.faults.stale(0.5, caller=ME)
+    play.forge.faults.stale(0.5, caller=play.caller)
     play.author.says(number, "/propose")
     wait_for("the proposal", lambda: not play.author.pull(number).draft or None)
     play.outsider.says(number, "/approve")
@@ -280,10 +281,10 @@ def test_without_a_secret_there_is_no_start(stage: RealWorld) -> None:
 def test_a_wake_while_a_look_runs_causes_another_look(play: World) -> None:
     """Fails when a key that is being looked at swallows wakes."""
     number = play.proposes(BRANCH, package("net/core"))
-    play.forge.faults.slow("POST /graphql", 0.4, caller=ME, times=2)
+    play.forge.faults.slow(play.call(TALK), 0.4, caller=play.caller, times=2)
     mark = play.forge.faults.mark()
     play.author.says(number, "/why")
-    wait_for("the look", lambda: play.forge.faults.counts(ME, since=mark) or None)
+    wait_for("the look", lambda: play.forge.faults.counts(play.caller, since=mark) or None)
 
     play.approver.says(number, "/approve")
 
@@ -294,7 +295,7 @@ def test_a_wake_while_a_look_runs_causes_another_look(play: World) -> None:
 def test_a_wake_while_looks_fail_is_served_when_they_work_again(play: World) -> None:
     """Fails when a failed look marks its key as done, or a key in trouble is blocked for ever."""
     number = play.proposes(BRANCH, package("net/core"))
-    play.forge.faults.fail("POST /graphql", 502, times=2, caller=ME)
+    play.forge.faults.fail(play.call(TALK), 502, times=2, caller=play.caller)
 
     play.author.says(number, "/why")
     play.approver.says(number, "/approve")
@@ -308,9 +309,10 @@ def test_a_write_that_failed_or_whose_answer_was_lost_is_done_once(play: World) 
     """Fails when a 502 means "not done": the forge may have done it, and then it is there twice."""
     # The summary may be edited once only, where several changes come together: the second call is
     # then the repetition of the first.
-    for call, nth in (("POST *comments", 3), ("POST */check-runs", 3), ("PATCH *comments/*", 2)):
-        play.forge.faults.fail(call, 502, caller=ME)
-        play.forge.faults.fail(call, 502, caller=ME, nth=nth, carried_out=True)
+    for purpose, nth in ((COMMENT, 3), (CHECK, 3), (EDIT, 2)):
+        call = play.call(purpose)
+        play.forge.faults.fail(call, 502, caller=play.caller)
+        play.forge.faults.fail(call, 502, caller=play.caller, nth=nth, carried_out=True)
     number = play.proposes(BRANCH, package("net/core"))
     play.outsider.says(number, "/approve")
     play.approver.says(number, "/approve")
@@ -326,17 +328,19 @@ def test_a_wait_that_the_forge_asked_for_is_kept(play: RealWorld) -> None:
     """Fails when a wake, or impatience, calls the forge before Retry-After is over."""
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.faults.fail(
-        "POST /graphql",
+        play.call(TALK),
         429,
         {"message": "You have exceeded a secondary rate limit."},
         headers={"Retry-After": "3"},
-        caller=ME,
+        caller=play.caller,
     )
     mark = play.forge.faults.mark()
     play.approver.says(number, "/approve")
     (refusal,) = wait_for(
         "the refusal",
-        lambda: [c for c in play.forge.faults.calls(ME, since=mark) if c.status == 429] or None,
+        lambda: (
+            [c for c in play.forge.faults.calls(play.caller, since=mark) if c.status == 429] or None
+        ),
     )
     seen = time.monotonic()
     play.author.says(number, "/why")  # a wake, which must not shorten the wait
@@ -448,10 +452,17 @@ def test_a_native_review_approves(play: World) -> None:
     assert "Approved-by: approver" in message
 
 
+def hears(play: World) -> None:
+    """A request for changes is heard of; where the forge tells nobody, by the next sweep."""
+    if not play.author.objecting_is_told:
+        play.sweep()
+
+
 def test_a_request_for_changes_blocks_until_it_is_dismissed(play: World) -> None:
     """Fails when an approval outvotes an objection, or a dismissal wakes nobody."""
     number = play.proposes(BRANCH, package("net/core"))
     review = play.owner.objects(number)
+    hears(play)
     play.author.waits_for_summary(number, "`owner` requested changes")
     play.approver.says(number, "/approve")
     play.author.waits_for_answer(number, "approved head")
@@ -459,6 +470,7 @@ def test_a_request_for_changes_blocks_until_it_is_dismissed(play: World) -> None
     assert play.author.tags() == {}
 
     play.owner.withdraws_objection(number, review)
+    hears(play)
 
     assert play.author.waits_for_tag("net/core/v1")
 
@@ -467,6 +479,7 @@ def test_a_request_for_changes_ends_with_that_persons_approval(play: World) -> N
     """Fails when each review counts for itself instead of each person's last."""
     number = play.proposes(BRANCH, package("net/core"))
     play.approver.objects(number)
+    hears(play)
     play.author.waits_for_summary(number, "`approver` requested changes")
 
     play.approver.reviews(number)

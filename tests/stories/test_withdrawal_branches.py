@@ -1,5 +1,7 @@
 """Withdrawals and branches: whose the branch of a proposal is, and what other branches use."""
 
+import pytest
+
 from tests.stories.people import wait_for
 from tests.stories.test_withdrawal import LEDGER, UPSTREAM, WITHDRAWN, lists, publishes
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
@@ -34,6 +36,7 @@ def test_a_rendering_over_commits_of_somebody_else_is_left_alone(play: World) ->
     assert play.author.branches()[branch] == rendered
 
 
+@pytest.mark.only_github("commits that the forge signs")
 def test_where_commits_have_to_be_signed_the_forge_makes_that_of_the_ledger(play: World) -> None:
     """The short-cut pushes it: the command is refused for ever."""
     publishes(play)

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,8 @@ from bot.sandbox.faults.calls import Faults
 from bot.sandbox.rules.state import ForgeState
 from cadlib import yaml
 from lifecycle.identity import GITHUB
+from tests.stories.calls import CALLS
+from tests.stories.gitlab_people import GitLabPerson
 from tests.stories.people import Person, wait_for
 
 APP_ID = 1001
@@ -123,9 +126,13 @@ class World(ABC):
         repository: The forge's record of the repository.
         app: The forge's record of the bot's App.
         people: By login.
+        caller: How the forge's log calls the bot.
+        status_events: Webhooks that tell of checks and statuses of others.
     """
 
     name = GITHUB
+    caller = "porchbot[bot]"
+    status_events: tuple[str, ...] = ("status", "check_run", "check_suite")
     forge: Forge
     repository: Any
     app: Any
@@ -150,6 +157,52 @@ class World(ABC):
     def owner(self) -> Person:
         """The admin."""
         return self.people["owner"]
+
+    def call(self, purpose: str) -> str:
+        """How faults name a call of the forge's API; see `calls`."""
+        return CALLS[purpose][self.name]
+
+    def statuses_of(self, purpose: str, since: int = 0) -> list[int]:
+        """How each call of the bot for something was answered."""
+        method, _, path = self.call(purpose).partition(" ")
+        calls = self.forge.faults.calls(self.caller, since=since)
+        asked = (c for c in calls if c.method == method)
+        return [c.status for c in asked if fnmatchcase(c.template, path)]
+
+    def lets_go(self) -> None:
+        """The bot is let out of the repository."""
+        state = self.forge.state
+        if self.name == GITHUB:
+            state.uninstall(state.install(self.app, self.repository))
+        else:
+            with state.lock:
+                del self.repository.members[self.caller]
+
+    def lets_in(self) -> None:
+        """The bot is let into the repository."""
+        if self.name == GITHUB:
+            self.forge.state.install(self.app, self.repository)
+        else:
+            self.forge.state.add_member(self.repository, self.caller, "maintain")
+
+    def forks(self, login: str = "outsider") -> str:
+        """Somebody forks the repository; where to clone and push."""
+        self.forge.state.fork(self.repository, login)
+        return self.forge.clone_url(login, self.repository.name)
+
+    def deletes_fork(self, login: str = "outsider") -> None:
+        """Somebody deletes a fork."""
+        state = self.forge.state
+        with state.lock:
+            repos = state.data.repositories.values()
+            state.delete_repository(next(r for r in repos if r.owner.login == login))
+
+    def forbids_deletion(self, prefix: str) -> None:
+        """The owner sees to it that nobody deletes branches whose names begin so, by a push."""
+        if isinstance(self.owner, GitLabPerson):
+            self.owner.protects(f"{prefix}*")
+        else:
+            self.forge.state.rules.add(self.repository, [f"{prefix}**"], deletion=True)
 
     @abstractmethod
     def start_bot(self) -> None:
