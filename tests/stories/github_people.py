@@ -44,7 +44,8 @@ class GitHubPerson(Person):
 
     def puts_labels(self, number: int, *names: str) -> None:
         """As `Person` has it."""
-        self.repository.get_pull(number).add_to_labels(*names)
+        path = f"{self.repository.get_issue(number).url}/labels"
+        self.repository.requester.requestJsonAndCheck("POST", path, input={"labels": [*names]})
 
     def edits(self, number: int, comment: int, words: str) -> None:
         """As `Person` has it."""
@@ -225,6 +226,10 @@ class GitHubPerson(Person):
             Said(id=c.id, body=c.body, author=c.user.login, at=c.created_at)
             for c in self.repository.get_issue(number).get_comments()
         ]
+
+    def releases(self) -> Mapping[str, tuple[str, str]]:
+        """As `Person` has it."""
+        return {r.tag_name: (r.name or "", r.body or "") for r in self.repository.get_releases()}
 
     def issues(self) -> Sequence[Board]:
         """As `Person` has it; pull requests are no issues."""

@@ -174,7 +174,7 @@ class GitLabPerson(Person):
         given = request.approvals.get().approved_by
         if self.login in {each["user"]["username"] for each in given}:
             request.unapprove()
-        request.approve()
+        self._request(number).approve()
 
     def dismisses_approval(self, number: int) -> None:
         """As `Person` has it: a push of nothing is all that another person could do."""
@@ -257,9 +257,7 @@ class GitLabPerson(Person):
     def commit(self, sha: str) -> Made:
         """As `Person` has it."""
         found = self.project.commits.get(sha)
-        shown = self.client().users.list(search=found.author_email)
-        author = called(shown[0].username) if shown else ""
-        parents = tuple(found.parent_ids)
+        author, parents = called(found.author_name), tuple(found.parent_ids)
         return Made(sha=found.id, message=found.message, parents=parents, author=author)
 
     def commits_of(self, number: int) -> Sequence[str]:
@@ -337,6 +335,11 @@ class GitLabPerson(Person):
     def comments(self, number: int) -> Sequence[Said]:
         """As `Person` has it; what the forge itself noted is none."""
         return _said(self._request(number))
+
+    def releases(self) -> Mapping[str, tuple[str, str]]:
+        """As `Person` has it."""
+        found = self.project.releases.list(get_all=True)
+        return {each.tag_name: (each.name, heard(each.description or "")) for each in found}
 
     def issues(self) -> Sequence[Board]:
         """As `Person` has it."""

@@ -426,6 +426,10 @@ class Person(ABC):
         """Everything that was said on a proposal, oldest first."""
 
     @abstractmethod
+    def releases(self) -> Mapping[str, tuple[str, str]]:
+        """Title and notes of each release, by its tag."""
+
+    @abstractmethod
     def issues(self) -> Sequence[Board]:
         """Every issue, open or closed."""
 

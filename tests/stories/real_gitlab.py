@@ -65,6 +65,7 @@ def gitlab_world(
         }
         made = RealWorld(forge, repository, None, people, environment, port, name="gitlab")
         made.caller, made.status_events = NAME, STATUS_EVENTS
+        made.statuses_are_told = False
         try:
             yield made
         finally:

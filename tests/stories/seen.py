@@ -128,7 +128,7 @@ class Made:
         sha: Its id.
         message: Whole text.
         parents: Their ids.
-        author: Login of whose account it is shown to be; "" where the forge tells of none.
+        author: Login of whom it is shown to be of; "" where the forge tells of nobody.
     """
 
     sha: str

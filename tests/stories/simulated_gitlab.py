@@ -58,6 +58,7 @@ class SimulatedGitLabWorld(SimulatedWorld):
     name = NAME
     caller = BOT
     status_events = STATUS_EVENTS
+    statuses_are_told = False
 
     def __init__(self, rendering: Rendering, config: str | None) -> None:
         self._system = system = GitLabSystem(rendering)

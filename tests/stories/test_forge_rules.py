@@ -12,6 +12,7 @@ BRANCH = "drafts/net/core/w"
 BOT = "porchbot[bot]"
 
 
+@pytest.mark.only_github("rules of a branch that name who may push")
 def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: World) -> None:
     """Fails when a refused push ends the look: no check, no answer, and the same push for ever."""
     rules = play.forge.state.rules

@@ -27,6 +27,14 @@ def scans(play: World, head: str) -> None:
         state.checks.create(play.repository, app, head, wish)
 
 
+def sweeps(play: World) -> None:
+    """The repository is swept, and once more after ten minutes."""
+    play.wake(f"{play.name}:{play.repository.id}:repository")
+    play.rests()
+    minutes_pass(play, 11)
+    play.wake(f"{play.name}:{play.repository.id}:repository")
+
+
 def test_what_was_merged_in_a_freeze_is_tagged_once_that_is_thawed(stage: World) -> None:
     """The short-cut wakes what is open: what is merged has nothing happen on it any more."""
     stage.start_bot()
@@ -73,6 +81,8 @@ def test_what_was_merged_of_a_fork_that_is_deleted_meanwhile_is_tagged(
             play.approver.says(shop, "/thaw")
         else:
             scans(play, head)
+            if not play.statuses_are_told:
+                sweeps(play)
         play.author.waits_for_tag("net/core/v1")
 
 
@@ -122,11 +132,8 @@ def test_what_was_merged_before_a_check_ended_is_tagged_then(
             for event in play.status_events:
                 play.forge.faults.hooks.drop(event, None)
         scans(play, head)
-        if not told:
-            play.wake(f"{play.name}:{play.repository.id}:repository")
-            play.rests()
-            minutes_pass(play, 11)
-            play.wake(f"{play.name}:{play.repository.id}:repository")
+        if not told or not play.statuses_are_told:
+            sweeps(play)
         play.author.waits_for_tag("net/core/v1")
 
 
@@ -173,6 +180,8 @@ def test_a_draft_that_was_pushed_into_the_base_waits_for_its_checks(
         assert play.author.tags() == {}
         assert "check `scan`" in play.author.summary(made.number)
         scans(play, head)
+        if not play.statuses_are_told:
+            sweeps(play)
         play.author.waits_for_tag("net/core/v1")
 
 

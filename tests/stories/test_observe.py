@@ -43,8 +43,9 @@ def test_a_trial_shows_checks_and_writes_nothing_else(staged: Staging) -> None:
         runs = author.checks(author.pull(number).head)
         assert {run.conclusion for run in runs.values()} == {"neutral"}
         assert runs["porchbot/render"].title == ("Observing: 1 file of `net/core` not rendered")
-        assert "this check would **be a failure**" in runs["porchbot/render"].text
-        assert "this check would **still be in progress**" in str(runs["porchbot/publish"].text)
+        if author.checks_are_edited:  # elsewhere a check holds a line, and no summary is written
+            assert "this check would **be a failure**" in runs["porchbot/render"].text
+            assert "this check would **still be in progress**" in runs["porchbot/publish"].text
         author.pushes(BRANCH, package("net/core"))
         stage.rests()
         approver.says(number, "/approve\n/render")

@@ -304,7 +304,7 @@ def test_a_record_of_another_proposal_edited_in_means_nothing(play: World, place
 
 
 def test_a_summary_set_back_to_what_it_was_brings_no_approval_back(play: World) -> None:
-    """Fails when a signed record is true for ever: an author with write access can edit ours."""
+    """Fails when a signed record is true for ever: who may write can edit ours."""
     number = play.proposes(BRANCH, package("net/core"))
     play.author.says(number, "/hold")
     play.author.waits_for_summary(number, "holds it")
@@ -318,7 +318,7 @@ def test_a_summary_set_back_to_what_it_was_brings_no_approval_back(play: World) 
 
     for comment in play.author.comments(number):
         if comment.author == ME and records.is_summary(comment.body):
-            play.author.edits(number, comment.id, before)
+            play.owner.edits(number, comment.id, before)
     play.rests()
     play.author.says(number, "/unhold")
 

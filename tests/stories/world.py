@@ -128,11 +128,13 @@ class World(ABC):
         people: By login.
         caller: How the forge's log calls the bot.
         status_events: Webhooks that tell of checks and statuses of others.
+        statuses_are_told: They tell of each; elsewhere of the end of all together.
     """
 
     name = GITHUB
     caller = "porchbot[bot]"
     status_events: tuple[str, ...] = ("status", "check_run", "check_suite")
+    statuses_are_told = True
     forge: Forge
     repository: Any
     app: Any
