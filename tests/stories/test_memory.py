@@ -195,7 +195,7 @@ def test_a_comment_edited_within_its_second_is_no_command(play: World) -> None:
         play.approver.edits(number, said, "/approve")
     play.forge.faults.hooks.release()
 
-    assert "Commands in edited comments are ignored" in play.author.waits_for_answer(
+    assert "Commands in edited comments and reviews are ignored" in play.author.waits_for_answer(
         number, "@approver"
     )
     play.rests()

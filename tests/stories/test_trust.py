@@ -80,7 +80,7 @@ def test_an_edited_comment_is_no_command(play: World) -> None:
         play.forge.state.talk.find(play.repository, said).updated_at += timedelta(seconds=5)
     play.forge.faults.hooks.release()
 
-    assert "Commands in edited comments are ignored" in play.author.waits_for_answer(
+    assert "Commands in edited comments and reviews are ignored" in play.author.waits_for_answer(
         number, "@approver"
     )
     not_published(play, number)
@@ -130,7 +130,7 @@ def test_help_why_misspelt_and_later_commands_are_answered(play: World) -> None:
         "/help": "- `/approve`: ",
         "/why": "net/core v1 is waiting for 1 gate",
         "/aprove": "`aprove` is not a command; did you mean `/approve`?",
-        "/upgrade": "`/upgrade` is not a command here; run `porchbot pkg update`",
+        "/retry": "`/retry` is not a command here; comment `/check` to check again from scratch",
     }
     for words, answer in wanted.items():
         play.approver.says(number, words)
