@@ -16,6 +16,7 @@ from bot import logs
 from tests.benchmarks import (
     comments,
     door,
+    forges,
     growth,
     idle,
     large,
@@ -37,6 +38,7 @@ ALL: Mapping[str, tuple[Callable[..., None], int]] = {
     "door": (door.run, 2),
     "comments": (comments.run, 1),
     "publish": (publish.run, 2),
+    "forges": (forges.run, 4),
     "large": (large.run, 3),
     "latency": (latency.run, 3),
     "runner": (runner.run, 5),

@@ -20,16 +20,20 @@ from statistics import median
 
 from bot.sandbox.api import Exchange
 from bot.sandbox.faults.calls import LoggedCall
+from bot.sandbox.gitlab.rules import pipelines
 from bot.sandbox.records.memory import Happening
+from bot.sandbox.records.pipelines import FINISHED
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database
 from tests.stories.real import RealWorld, world
+from tests.stories.real_gitlab import gitlab_world
 from tests.stories.world import KPTFILE
 
 PATIENCE = 60.0
 """Seconds to wait for one thing; what takes longer is broken, not slow."""
 
-BOT = "porchbot[bot]"
+BOTS: Mapping[str, str] = {"github": "porchbot[bot]", "gitlab": "porchbot"}
+"""Login of the bot at each forge."""
 CHECKS = frozenset({"porchbot/render", "porchbot/validate", "porchbot/publish"})
 
 DEPLOYMENT = """\
@@ -141,17 +145,24 @@ class Moments:
                     self._pushed.setdefault(change.after, now)
             elif happening.kind == "issue_comment" and happening.action == "created":
                 self._said.setdefault(happening.extra["comment"].id, now)
+            elif happening.kind == "note" and happening.action == "create":
+                self._said.setdefault(happening.extra["note"].id, now)
             self._changed.notify_all()
 
     def _answered(self, exchange: Exchange) -> None:
-        if exchange.method == "GET" or "check-runs" not in exchange.path:
+        if exchange.method == "GET" or not re.search("/check-runs|/statuses/", exchange.path):
             return
         now = time.monotonic()
-        state = self._world.forge.state
+        body, state, repo = exchange.response_body, self._world.forge.state, self._world.repository
+        if exchange.status >= 300:
+            return
         with state.lock:
-            head = exchange.response_body["head_sha"]
-            runs = state.checks.runs_on(self._world.repository, head)
-            names = {r.name for r in runs if r.status == "completed" or r.name.endswith("publish")}
+            head = body.get("head_sha") or body["sha"]
+            runs = state.checks.runs_on(repo, head)
+            ended = {r.name: r.status == "completed" for r in runs}
+            for pipeline in reversed(pipelines.on_commit(repo, head)):
+                ended |= {s.name: s.state in FINISHED for s in pipeline.latest}
+            names = {name for name, over in ended.items() if over or name.endswith("publish")}
         if names >= CHECKS:
             with self._changed:
                 self._checked.setdefault(head, now)
@@ -192,7 +203,7 @@ class Stage:
         """The bot's calls that were answered between two moments, or under way at the last."""
         return [
             c
-            for c in self.world.forge.faults.calls(BOT)
+            for c in self.world.forge.faults.calls(BOTS[self.world.forge.dialect])
             if c.began + c.seconds > since and c.began < until
         ]
 
@@ -202,6 +213,8 @@ def stage(
     fill: Callable[[RealWorld], None] = lambda _: None,
     ready: Callable[[RealWorld], None] = lambda _: None,
     patience: float = 30.0,
+    *,
+    forge: str = "github",
 ) -> Iterator[Stage]:
     """Everything, started and at rest; all of it ends with the block.
 
@@ -209,6 +222,7 @@ def stage(
         fill: Called before the bot starts.
         ready: Called when it has made its tables.
         patience: Seconds that it may take to come to rest.
+        forge: Which one, github or gitlab.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="porchbot-bench-")))
@@ -216,7 +230,8 @@ def stage(
         url = asyncio.run(create_database(postgres.url, "bench"))
         address = f"unix:{folder / 'runner.sock'}"
         stack.enter_context(_runner(address))
-        made = stack.enter_context(world(folder, url, address))
+        begins = gitlab_world if forge == "gitlab" else world
+        made = stack.enter_context(begins(folder, url, address))
         made.patience = patience
         fill(made)
         made.start_bot_process()
