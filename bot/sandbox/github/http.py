@@ -10,14 +10,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from bot.sandbox.api import Api, ApiResponse, Asked, Exchange, Links
-from bot.sandbox.asgi import Receive, Scope, Send
+from bot.sandbox.api import Api, ApiResponse, Asked, Links
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.faults.calls import Faults, Plan
 from bot.sandbox.github import (
@@ -83,7 +81,7 @@ class _Entered:
     refused: RefusedError | None = None
 
 
-class GitHubApi:
+class GitHubApi(Api[_Entered]):
     """The ASGI app of the API."""
 
     def __init__(
@@ -94,28 +92,11 @@ class GitHubApi:
         faults: Faults,
         hooks: Hooks[Deliveries],
     ) -> None:
-        self._state = state
+        super().__init__(self, state, faults)
         self._hooks = hooks
         self._links = links
         self._accounts = accounts
-        self._faults = faults
         self._used: Counter[tuple[str, int]] = Counter()
-        self._api = Api(self, state, faults)
-
-    @property
-    def observers(self) -> list[Callable[[Exchange], None]]:
-        """Called with every exchange after its answer is made, before it is sent."""
-        return self._api.observers
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request below `/api/`."""
-        await self._api(scope, receive, send)
-
-    def answer(
-        self, method: str, address: str, headers: Mapping[str, str], raw: bytes
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
-        """Answer one request of this process; see `Api.answer`."""
-        return self._api.answer(method, address, headers, raw)
 
     # How GitHub does what `Api` asks for.
 

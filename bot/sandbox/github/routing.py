@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import urlencode
 
+from bot.sandbox import operations
 from bot.sandbox.api import ApiResponse, Links
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.fields import BodyFields
@@ -106,53 +107,24 @@ class ApiRequest:
 Handler = Callable[[ApiRequest], ApiResponse]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """An operation: its handler, and how its paths look."""
+Route = operations.Route[Handler, Need]
 
-    method: str
-    template: str
-    handler: Handler
-    pattern: re.Pattern[str]
-    need: Need
-
-
-_ROUTES: dict[str, list[Route]] = {}
+_ROUTES = operations.Routes[Handler, Need](lambda template: _regex(template))
 
 
 def route(method: str, template: str) -> Callable[[Handler], Handler]:
-    """Make a function the handler of an operation that `NEEDS` knows.
-
-    Operations are tried in the order they were made known: a template with a greedy parameter
-    in the middle stands before the one it would be swallowed by.
-    """
+    """Make a function the handler of an operation that `NEEDS` knows."""
 
     def remember(handler: Handler) -> Handler:
-        need = NEEDS[f"{method} {template}"]
-        pattern = re.compile(_regex(template))
-        _ROUTES.setdefault(method, []).append(Route(method, template, handler, pattern, need))
+        _ROUTES.add(method, template, handler, NEEDS[f"{method} {template}"])
         return handler
 
     return remember
 
 
-def routes() -> list[tuple[str, str]]:
-    """All operations: method and template."""
-    return [(r.method, r.template) for found in _ROUTES.values() for r in found]
-
-
-def find(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
-    """The operation of a path, and its parameters; None when there is none.
-
-    Args:
-        method: HTTP method.
-        path: Path below `/api/v3`, quoted, in the `/repos/{owner}/{repo}` form.
-    """
-    for candidate in _ROUTES.get(method, ()):
-        match = candidate.pattern.fullmatch(path)
-        if match is not None:
-            return candidate, {k: unquote(v or "") for k, v in match.groupdict().items()}
-    return None
+routes = _ROUTES.listed
+find = _ROUTES.find
+"""Paths are below `/api/v3`, in the `/repos/{owner}/{repo}` form."""
 
 
 def named(state: ForgeState, path: str) -> str:

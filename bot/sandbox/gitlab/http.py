@@ -9,12 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from bot.sandbox.api import Api, ApiResponse, Asked, Exchange, Links
-from bot.sandbox.asgi import Receive, Scope, Send
+from bot.sandbox.api import Api, ApiResponse, Asked, Links
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import Faults, Plan
 from bot.sandbox.gitlab import (
@@ -101,7 +99,7 @@ class _Entered:
     refused: RefusedError | None = None
 
 
-class GitLabApi:
+class GitLabApi(Api[_Entered]):
     """The ASGI app of the API."""
 
     def __init__(
@@ -112,29 +110,12 @@ class GitLabApi:
         faults: Faults,
         hooks: Hooks[Deliveries],
     ) -> None:
-        self._state = state
+        super().__init__(self, state, faults)
         self._links = links
         self._tokens = tokens
-        self._faults = faults
         self._hooks = hooks
         self._unlimited = Throttle(requests=1_000_000, notes=1_000_000)
-        self._api = Api(self, state, faults)
         conventions.adopt(state)
-
-    @property
-    def observers(self) -> list[Callable[[Exchange], None]]:
-        """Called with every exchange after its answer is made, before it is sent."""
-        return self._api.observers
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request below `/api/`."""
-        await self._api(scope, receive, send)
-
-    def answer(
-        self, method: str, address: str, headers: Mapping[str, str], raw: bytes
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
-        """Answer one request of this process; see `Api.answer`."""
-        return self._api.answer(method, address, headers, raw)
 
     # How GitLab does what `Api` asks for.
 

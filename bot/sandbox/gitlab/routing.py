@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import urlencode
 
+from bot.sandbox import operations
 from bot.sandbox.api import ApiResponse, Links
 from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.deliveries import Deliveries
@@ -144,52 +145,31 @@ _SPELLED = {"iid": "merge_request_iid"}
 Handler = Callable[[ApiRequest], ApiResponse]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """An operation: its handler, and how its paths look."""
-
-    method: str
-    template: str
-    handler: Handler
-    pattern: re.Pattern[str]
-    need: Need
+Route = operations.Route[Handler, Need]
 
 
-_ROUTES: dict[str, list[Route]] = {}
+def _regex(template: str) -> str:
+    """Parameters hold no slash, as GitLab wants those of names quoted."""
+    return re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template))
+
+
+_ROUTES = operations.Routes[Handler, Need](_regex)
 
 
 def route(method: str, template: str, need: Need = SEEN) -> Callable[[Handler], Handler]:
-    """Make a function the handler of an operation.
-
-    Operations are tried in the order they were made known; parameters hold no slash, as GitLab
-    wants those of names quoted.
-    """
+    """Make a function the handler of an operation."""
 
     def remember(handler: Handler) -> Handler:
-        pattern = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template)))
-        _ROUTES.setdefault(method, []).append(Route(method, template, handler, pattern, need))
+        _ROUTES.add(method, template, handler, need)
         return handler
 
     return remember
 
 
-def routes() -> list[tuple[str, str]]:
-    """All operations: method and template."""
-    return [(r.method, r.template) for found in _ROUTES.values() for r in found]
-
-
-def find(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
-    """The operation of a path below `/api/v4`, and its parameters; None when there is none."""
-    for candidate in _ROUTES.get(method, ()):
-        match = candidate.pattern.fullmatch(path)
-        if match is not None:
-            return candidate, {k: unquote(v) for k, v in match.groupdict().items()}
-    return None
-
-
-def allowed_methods(path: str) -> list[str]:
-    """Methods that some operation of a path has."""
-    return [method for method in _ROUTES if find(method, path) is not None]
+routes = _ROUTES.listed
+find = _ROUTES.find
+"""Paths are below `/api/v4`."""
+allowed_methods = _ROUTES.methods
 
 
 def page(
