@@ -359,7 +359,7 @@ class ProposalReader:
         policy = p.rules.policy
         digest = rules_digest(policy, verdicts) if isinstance(policy, Policy) else ""
         remembered = memory.read(p)
-        approving = answers.unbound_since(p, remembered) if p.content.touched else None
+        approving = answers.unbound_since(p, remembered) if p.content.publishes else None
         said = [approving, answers.by_rules_since(p, remembered)]
         since = min((at for at in said if at is not None), default=None)
         if since is None:

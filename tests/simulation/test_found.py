@@ -142,3 +142,30 @@ def test_a_webhook_meets_the_look_that_goes_on() -> None:
 
         assert any(call.endswith(" add") for call in told.sim.weather.trace[-12:])
         assert not told.sim.is_idle
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_an_approval_of_a_withdrawal_is_of_the_rules_it_was_given_under(changed: bool) -> None:
+    """Fails when only approvals of packages are asked about the rules: nobody looks meanwhile."""
+    told = Told()
+    with told.sim.happening():
+        pull = told.begin()
+        told.say("cat", pull, "/approve")
+        with told.sim.forge.change():
+            ledger = b"revisions:\n  1: {state: withdrawn, reason: it was broken}\n"
+            path = ".porchbot/ledger/app.yaml"
+            told.hands.commit("bob", "gone", {path: ledger}, "x", onto=told.hands.tip("main"))
+            gone = told.hands.open("bob", "gone", "main", "Withdraw it")
+        told.sim.pass_time(30)
+        told.sim.kill(told.sim.replicas[0].name)  # another comes within 20 s
+        with told.sim.forge.change():
+            told.hands.say("cat", gone, "/approve", "approve")
+        told.sim.pass_time(3)
+        if changed:
+            with told.sim.forge.change():
+                rules = RulesText(judges=True).text
+                told.hands.commit("ann", "main", {CONFIG: rules}, "rules")
+        told.sim.pass_time(200)
+        left = "refs/tags/app/v1" in told.hands.repo.refs
+    assert left is changed
+    assert gone.merged is not changed
