@@ -128,6 +128,8 @@ class Oracle:
             rules = [r for r in self._rules(merge, before, first, entry.place) if not r.broken]
             reasons = [self._deletable(entry, merge, package, r, first) for r in rules]
             if not any(reasons):
+                what = f"{entry.text} deleted for #{merge.pull}"
+                yield from self._shut.kept_out(entry, merge, [package], what, first)
                 return
             why += [f"#{merge.pull}: {reason}" for reason in reasons if reason]
         yield "nothing lost", f"{entry.text} was deleted: {'; '.join(why) or 'no merge says so'}"
