@@ -3,11 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bot.clock import Offload
 from bot.forges.port import Repository
+from bot.look import locks
+from bot.look.reader import MirrorReader
+from bot.store.values import UpstreamUse
 from bot.upstream.users import UpstreamUsers
 from lifecycle.access import Person
 from lifecycle.facts.packages import Content
 from lifecycle.ledger import RevisionState
+from lifecycle.messages import configuration as texts
+from lifecycle.names import Sha
 
 
 async def content(
@@ -39,6 +45,43 @@ async def content(
         for each in found.ledger
     )
     return replace(found, touched=touched, ledger=ledger)
+
+
+async def findings(
+    users: UpstreamUsers | None,
+    repository: Repository,
+    reader: MirrorReader,
+    head: Sha,
+    found: Content,
+    askers: Sequence[Person],
+    offload: Offload,
+) -> Content:
+    """Return the content of a proposal with what other repositories say of its upstreams.
+
+    Args:
+        users: As for `content`.
+        repository: As for `content`.
+        reader: Reads git.
+        head: The proposal's head.
+        found: Its content.
+        askers: As for `content`.
+        offload: Where git is read.
+    """
+    there = [t.package for t in found.touched if t.head_tree]
+    if users is None or not there:
+        return found
+
+    def read() -> list[UpstreamUse]:
+        return [use for each in there for use in locks.of_package(reader.git, head, each)]
+
+    listed = await users.listed(repository, await offload(read), askers)
+    said = {
+        (use.package, use.place, use.directory, use.ref): texts.upstream_listed(
+            use.package, f"{use.place}//{use.ref}", entry
+        )
+        for use, entry in listed
+    }
+    return replace(found, configuration=(*found.configuration, *said.values()))
 
 
 async def states(

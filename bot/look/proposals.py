@@ -164,6 +164,16 @@ class ProposalReader:
             content.reviews, reader, state.conversation.reviews, read.content, basis.base
         )
         used = await elsewhere.content(self._users, self._repository, read.content, [pull.author])
+        if not pull.merged:  # what is merged was judged before
+            used = await elsewhere.findings(
+                self._users,
+                self._repository,
+                reader,
+                pull.head,
+                used,
+                [pull.author],
+                self._offload,
+            )
         read = replace(read, content=used)
         proposal = Proposal(
             place=_place(pull, basis),

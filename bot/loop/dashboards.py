@@ -18,7 +18,7 @@ from bot import config, keys
 from bot.forges.port import ForgeRefusedError, ListedProposal, Repository
 from bot.git.port import History
 from bot.look import rules
-from bot.loop import branches
+from bot.loop import branches, discovering
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
@@ -89,7 +89,13 @@ class DashboardHandler:
     async def _write(self, served: ServedRepository) -> None:
         frozen, now = await served.freezes.recall(), served.clock.now()
         standing = timing.standing_freezes(frozen, now)
-        overview = replace(await self._overview(served), frozen=standing)
+        around = self._serving.around
+        overview = replace(
+            await self._overview(served),
+            frozen=standing,
+            behind=await discovering.behind(served, self._store, around),
+            cloneable=await discovering.cloneable(served, self._store, around),
+        )
         if frozen or not overview.empty or await served.dashboard.find() is not None:
             text = texts.dashboard(overview, served.dashboard.room(frozen, now))
             told = served.forge.terms.said(text)

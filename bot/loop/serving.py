@@ -86,8 +86,10 @@ class Serving:
         self.observes = observes
         self._signs = signs
         self.upstreams = upstreams
-        around = ServedUpstreams({forges.name: forges}, mirrors, store.repositories, clock, offload)
-        self._users = UpstreamUsers(around, store.upstreams)
+        self.around = ServedUpstreams(
+            {forges.name: forges}, mirrors, store.repositories, clock, offload
+        )
+        self._users = UpstreamUsers(self.around, store.upstreams)
         self._clock = clock
         self._offload = offload
         self._served: Recent[RepositoryId, ServedRepository] = Recent(MOST_SERVED)

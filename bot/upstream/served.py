@@ -22,6 +22,7 @@ from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from lifecycle import names
 from lifecycle.access import Person, Role
+from lifecycle.ledger import LedgerEntry
 from lifecycle.messages import upstreams as texts
 from lifecycle.policy import BrokenPolicy
 from lifecycle.upstreams import use
@@ -97,8 +98,11 @@ class ServedUpstreams:
 
     async def at(self, location: Location) -> Repository | None:
         """Return the repository at a location; None for one that is not served."""
+        # A forge may stand below a path of its host: its names begin somewhere in the path.
+        parts = location.path.split("/")
+        names_ = ["/".join(parts[start:]) for start in range(len(parts) - 1)]
         for forge in sorted(self._forges):
-            for each in await self.named(forge, [location.path]):
+            for each in await self.named(forge, names_):
                 if locate(each.clone_url) == location:
                     return each
         return None
@@ -152,6 +156,55 @@ class ServedUpstreams:
                 data = config.fetch(git.blob, tip, config.CONFIG) if tip else None
             policy = config.read(data)
             return not isinstance(policy, BrokenPolicy) and use.consents(policy, into.full_name)
+
+        return await self._offload(read)
+
+    async def ledger_entry(
+        self, repository: Repository, package: str, number: int
+    ) -> LedgerEntry | None:
+        """Return what the ledger of a repository says of a revision, as its mirror has it."""
+        mirror = self._mirror(repository)
+
+        def read() -> LedgerEntry | None:
+            with mirror.open() as git:
+                tip = git.ref(names.branch_ref(repository.default_branch))
+                whole, own = (
+                    config.fetch(git.blob, tip, path) if tip and path else None
+                    for path in (config.LEDGER, config.package_ledger(package))
+                )
+            entry = config.ledger_entry(whole, own, package, number)
+            return None if isinstance(entry, BrokenPolicy) else entry
+
+        return await self._offload(read)
+
+    async def releases(
+        self, repository: Repository, packages: Collection[str]
+    ) -> Mapping[str, tuple[int, ...]]:
+        """Return the numbers of packages' releases, rising, that the ledger says nothing against.
+
+        Raises:
+            GitBusyError: The forge could not be reached.
+        """
+        mirror = self._mirror(repository)
+        credentials = await self._forge(repository).git_credentials()
+        branch = repository.default_branch
+
+        def read() -> dict[str, tuple[int, ...]]:
+            scope = Scope(frozenset({branch}), frozenset(packages))
+            mirror.fetch(credentials, self._clock.monotonic(), scope)
+            with mirror.open() as git:
+                tip = git.ref(names.branch_ref(branch))
+                return {
+                    package: tuple(
+                        _usable(
+                            git,
+                            tip,
+                            package,
+                            git.refs(names.tag_ref(package) if package else names.TAGS),
+                        )
+                    )
+                    for package in packages
+                }
 
         return await self._offload(read)
 
@@ -283,15 +336,22 @@ def _scoped(package: str, ref: str) -> str:
 
 def _newest(git: History, tip: str | None, package: str, tags: Collection[str]) -> str | None:
     """The newest release that the ledger says nothing against; None for none."""
+    found = _usable(git, tip, package, tags)
+    return names.tag(package, found[-1]) if found else None
+
+
+def _usable(git: History, tip: str | None, package: str, tags: Collection[str]) -> list[int]:
+    """The releases that the ledger says nothing against, rising."""
 
     def ledger(path: str) -> bytes | None:
         return config.fetch(git.blob, tip, path) if tip and path else None
 
     whole, own = ledger(config.LEDGER), ledger(config.package_ledger(package))
-    for number in reversed(names.revisions(package, tags)):
-        if config.ledger_entry(whole, own, package, number) is None:
-            return names.tag(package, number)
-    return None
+    return [
+        number
+        for number in names.revisions(package, tags)
+        if config.ledger_entry(whole, own, package, number) is None
+    ]
 
 
 def _tagged(mirror: Mirror, name: str) -> str | None:

@@ -13,6 +13,8 @@ from bot.store.values import ServedName, UpstreamUse, UpstreamUser
 from bot.upstream.served import ServedUpstreams
 from lifecycle import names
 from lifecycle.access import Person
+from lifecycle.ledger import LedgerEntry
+from lifecycle.upstreams.graph import Package, Upstream
 from lifecycle.upstreams.locations import locate
 
 MOST_ASKED = 30
@@ -78,6 +80,33 @@ class UpstreamUsers:
             {package: _told(some, seen) for package, some in by_package.items()},
             {revision: _told(some, seen) for revision, some in by_revision.items()},
         )
+
+    async def listed(
+        self, repository: Repository, uses: Sequence[UpstreamUse], askers: Sequence[Person]
+    ) -> tuple[tuple[UpstreamUse, LedgerEntry], ...]:
+        """Return which upstreams in other repositories are withdrawn or deprecated there.
+
+        Args:
+            repository: Whose packages have these upstreams.
+            uses: What they say.
+            askers: As for `of`.
+        """
+        home, found = locate(repository.clone_url), []
+        for use in uses:
+            location, path = locate(use.place), use.directory
+            revision = Upstream(Package(use.place, path), use.ref).revision
+            if location is None or location == home or revision is None:
+                continue
+            there = await self._served.at(location)
+            if there is None:
+                continue
+            name = ServedName(there.id, there.full_name, there.installation)
+            if not await self._served.may_be_named(name, repository, askers):
+                continue
+            entry = await self._served.ledger_entry(there, path, revision)
+            if entry is not None:
+                found.append((use, entry))
+        return tuple(found)
 
     async def _seen(
         self, repository: Repository, users: Sequence[UpstreamUser], askers: Sequence[Person]

@@ -29,6 +29,36 @@ class ListedPackage:
     held: tuple[int, str] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedBehind:
+    """A package whose upstream has newer revisions.
+
+    Attributes:
+        package: Its path.
+        branch: The branch that it is published from; "" for the default branch.
+        upstream: What it was made from, such as "acme/blueprints//net/core".
+        revision: Number of the revision that it was made from.
+        newer: Numbers of those since, rising; at least one.
+    """
+
+    package: str
+    branch: str = ""
+    upstream: str
+    revision: int
+    newer: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedUpstream:
+    """A package that can be cloned.
+
+    Attributes:
+        reference: As `/clone` takes it, such as "acme/blueprints//net/core@v3".
+    """
+
+    reference: str
+
+
 class ListedStage(StrEnum):
     """Where a proposal stands, as far as the dashboard tells them apart."""
 
@@ -80,12 +110,16 @@ class Overview:
         changes: Every proposal and draft that is open, and every one that was merged and waits.
         deletions: Revisions whose deletion was proposed with Porch, spelled like their tags.
         frozen: What is frozen.
+        behind: Packages whose upstream has newer revisions.
+        cloneable: Packages of the default upstream, by name.
     """
 
     packages: tuple[ListedPackage, ...]
     changes: tuple[ListedChange, ...]
     deletions: tuple[str, ...] = ()
     frozen: tuple[Frozen, ...] = ()
+    behind: tuple[ListedBehind, ...] = ()
+    cloneable: tuple[ListedUpstream, ...] = ()
 
     @property
     def empty(self) -> bool:

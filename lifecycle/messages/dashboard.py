@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from lifecycle import limits
 from lifecycle.events import Frozen
 from lifecycle.facts.overview import (
+    ListedBehind,
     ListedChange,
     ListedPackage,
     ListedStage,
+    ListedUpstream,
     ListedWait,
     Overview,
 )
@@ -43,6 +45,12 @@ MOST_DRAFTS = 8_000
 MOST_DELETIONS = 2_000
 """Characters for deletions that were proposed with Porch."""
 
+MOST_BEHIND = 6_000
+"""Characters for packages whose upstream has newer revisions: some 60."""
+
+MOST_CLONEABLE = 2_000
+"""Characters for packages that can be cloned: some 30."""
+
 MOST_WAITS = 3
 """Things that a proposal waits for that are named; the rest is counted."""
 
@@ -69,11 +77,20 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
         _section("Proposals", map(_change, sorted(proposed, key=_urgent)), int(MOST_CHANGES * left))
         or NOTHING_PROPOSED,
         _section("Drafts", map(_change, sorted(drafts, key=_urgent)), int(MOST_DRAFTS * left)),
+        _section(
+            "Behind their upstream",
+            map(_behind, sorted(overview.behind, key=_late)),
+            int(MOST_BEHIND * left),
+        ),
         _section("Deletion proposed", map(_deletion, sorted(overview.deletions)), MOST_DELETIONS),
     ]
     room -= sum(len(part) + 2 for part in parts)
     listed = sorted(overview.packages, key=_notable)
-    parts.append(_section("Packages", map(_package, listed), room))
+    cloneable = _section(
+        "Can be cloned", map(_upstream, overview.cloneable), int(MOST_CLONEABLE * left)
+    )
+    room -= len(cloneable) + 2
+    parts += [_section("Packages", map(_package, listed), room), cloneable]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -96,6 +113,24 @@ def _section(title: str, lines: Iterable[str], most: int) -> str:
 
 def _frozen(each: Frozen) -> str:
     return f"{timing.frozen([each])}. **Needed:** {timing.thaw([each])}"
+
+
+def _late(behind: ListedBehind) -> tuple[int, str, str]:
+    """What is behind furthest first, then by name."""
+    return (-len(behind.newer), behind.package, behind.branch)
+
+
+def _behind(behind: ListedBehind) -> str:
+    on = f" on {code(behind.branch)}" if behind.branch else ""
+    newest = f"v{behind.newer[-1]}"
+    return (
+        f"{name(behind.package)}{on} is made from {code(f'{behind.upstream}@v{behind.revision}')};"
+        f" {newest} is {number(len(behind.newer), 'revision')} ahead"
+    )
+
+
+def _upstream(upstream: ListedUpstream) -> str:
+    return code(upstream.reference)
 
 
 def _urgent(change: ListedChange) -> tuple[bool, bool, str, int]:

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from lifecycle import limits
 from lifecycle.facts.overview import (
+    ListedBehind,
     ListedChange,
     ListedPackage,
     ListedStage,
+    ListedUpstream,
     ListedWait,
     Overview,
 )
@@ -111,3 +113,50 @@ def test_texts_of_others_stay_text() -> None:
     assert " <!-- porchbot" not in text
     assert "[x](" not in text
     assert "\n- [ ]" not in text
+
+
+def test_what_is_behind_and_what_can_be_cloned() -> None:
+    """Short-cut refused: the newest only, and the least urgent first."""
+    behind = (
+        ListedBehind(package="a", upstream="net/core", revision=3, newer=(4,)),
+        ListedBehind(
+            package="b",
+            branch="release-1",
+            upstream="acme/blueprints//net/core",
+            revision=1,
+            newer=(2, 3, 4),
+        ),
+    )
+    overview = Overview(
+        packages=(),
+        changes=(),
+        behind=behind,
+        cloneable=(ListedUpstream("acme/blueprints//net/core@v4"),),
+    )
+
+    said = dashboard(overview)
+
+    told = (
+        "### Behind their upstream (2)\n\n"
+        "- `b` on `release-1` is made from `acme/blueprints//net/core@v1`;"
+        " v4 is 3 revisions ahead\n"
+        "- `a` is made from `net/core@v3`; v4 is 1 revision ahead\n\n"
+    )
+    assert told in said
+    assert said.endswith("### Can be cloned (1)\n\n- `acme/blueprints//net/core@v4`")
+
+
+def test_a_great_deal_that_is_behind_leaves_room() -> None:
+    """Short-cut refused: the list of what is behind pushes the packages out."""
+    behind = tuple(
+        ListedBehind(package=f"p{n}" * 20, upstream="u" * 200, revision=1, newer=(2,))
+        for n in range(5_000)
+    )
+    cloneable = tuple(ListedUpstream(f"{'x' * 100}{n}") for n in range(500))
+    packages = tuple(ListedPackage(package=f"q{n}") for n in range(5_000))
+    overview = Overview(packages=packages, changes=(), behind=behind, cloneable=cloneable)
+
+    said = dashboard(overview)
+
+    assert len(said) <= limits.TEXT
+    assert "### Packages (5000)" in said

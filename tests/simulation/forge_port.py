@@ -313,6 +313,7 @@ class SimulatedForges:
             installed_at=since,
             changed=f"{repo.pushed_at} {repo.updated_at}",
             has_issues=repo.has_issues,
+            public=not repo.private,
             archived=repo.archived,
         )
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 from tests.stories.github_people import repository_at_github
+from tests.stories.test_dashboard import shows
 from tests.stories.test_withdrawal import UPSTREAM, WITHDRAWN, lists, publishes
-from tests.stories.world import package, resized
+from tests.stories.world import minutes_pass, package, resized
 
 
 def uses(play: Any, name: str, *people: str) -> None:
@@ -43,3 +44,46 @@ def test_a_revision_that_another_repository_uses_stays(play: Any) -> None:
     assert "secret" not in told
     play.rests()
     assert set(play.author.tags()) == {"net/core/v1"}
+
+
+def test_the_dashboard_tells_what_is_behind(play: Any) -> None:
+    """The short-cut tells of each package, or asks repositories that others may not see."""
+    play.repository.has_issues = True
+    publishes(play)
+    used = UPSTREAM.replace("REPO", play.forge.clone_url("acme", "blueprints"))
+    kptfile = package("net/mine")["net/mine/Kptfile"] + used
+    play.owner.pushes("main", {**package("net/mine"), "net/mine/Kptfile": kptfile})
+    play.rests()
+    publishes(play, 2)
+    minutes_pass(play, 10)
+    play.sweep()
+
+    shows(
+        play,
+        "### Behind their upstream (1)\n\n"
+        "- `net/mine` is made from `net/core@v1`; v2 is 1 revision ahead",
+    )
+
+
+def test_an_upstream_elsewhere_that_is_deprecated_is_said(play: Any) -> None:
+    """The short-cut reads the ledger of its own repository alone."""
+    state = play.forge.state
+    other = state.add_repository("acme", "base")
+    state.add_member(other, "owner", "admin")
+    place: Any = repository_at_github(play.owner, "acme/base")
+    place.create_file("net/base/Kptfile", "Base", package("x")["x/Kptfile"], branch="main")
+    said = "revisions: {1: {state: deprecated, reason: it leaks}}\n"
+    place.create_file(".porchbot/ledger/net/base.yaml", "Ledger", said, branch="main")
+    state.install(play.app, other)
+    play.rests()
+    play.sweep()
+    play.rests()
+    used = UPSTREAM.replace("REPO", play.forge.clone_url("acme", "base"))
+    used = used.replace("net/core", "net/base")
+    kptfile = package("net/mine")["net/mine/Kptfile"] + used
+
+    number = play.proposes(
+        "drafts/net/mine/w", {**package("net/mine"), "net/mine/Kptfile": kptfile}
+    )
+
+    play.author.waits_for_summary(number, "//net/base/v1 is deprecated: it leaks")

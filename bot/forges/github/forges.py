@@ -164,5 +164,5 @@ def repository_of(data: JSONObject, installation: int, installed_at: datetime) -
         changed=f"{data.get('pushed_at')} {data.get('updated_at')}",
         has_issues=bool(data.get("has_issues", True)),
         archived=bool(data.get("archived")),
-        public=data.get("visibility") == "public" and data.get("private") is False,
+        public=data.get("private") is False and data.get("visibility", "public") == "public",
     )
