@@ -76,9 +76,14 @@ def test_rules_of_repositories_are_compared_and_added(
     source = tmp_path / "source" / "net"
     source.mkdir(parents=True)
     (source / "Kptfile").write_text("kind: Kptfile\n")
+    (source.parent / ".porchbot.yaml").write_text(
+        "version: 1\naccess:\n"
+        '  approve: {require: 1, from: ["user:author", "user:reader", "team:net"]}\n'
+    )
     with SandboxForge(tmp_path) as forge, watched(forge):
         forge.state.add_user("owner")
         forge.state.add_user("author")
+        forge.state.add_user("reader")
         repository = forge.state.add_repository("owner", "packages", source.parent)
         forge.state.add_member(repository, "author", "write")
         app = forge.state.register_app(
@@ -109,6 +114,7 @@ def test_rules_of_repositories_are_compared_and_added(
     assert ill.exit_code == 1
     assert "wrong: owner/packages, branch main: porchbot/publish is not required. " in ill.output
     assert "wrong: owner/packages, release tags: anyone with write access" in ill.output
+    assert "access in .porchbot.yaml: named without write access: @reader, team net." in ill.output
     assert f"{forge.web_url}/owner/packages/settings/rules" in ill.output
     assert "The bot has no access to owner/other. Install the App there" in elsewhere.output
     assert "Set PORCHBOT_OWNER_TOKEN" in needs.output

@@ -33,6 +33,7 @@ class Guarded:
         login: Of the bot.
         required: Branch to the checks that it requires; None where the plan has no such rules.
         signed: Branches that take signed commits only; `DRAFT` stands for drafts.
+        direct: Branches whose rulesets require checks and no pull request.
         rulesets: Those of tags, each with its rules; who bypasses them is told to administrators.
         runs_told: The bot may read check runs.
         instance: Name of the bot, where it has one of its own.
@@ -44,6 +45,7 @@ class Guarded:
     required: dict[str, Sequence[RequiredCheck] | None]
     signed: frozenset[str]
     rulesets: Sequence[JSONObject]
+    direct: frozenset[str] = frozenset()
     runs_told: bool = True
     instance: str = ""
 
@@ -114,6 +116,16 @@ def _of_branch(given: Guarded, branch: str, required: Sequence[RequiredCheck]) -
             found=f"{given.check} is required from another App (App ID {others[0]})",
             wanted=f"the source {given.who}" if given.app else "any source",
             fix=f"Change the source of that check at {page}; nothing is merged until then",
+        )
+    if branch in given.direct:
+        yield Drift(
+            place=f"{name}, branch {branch}",
+            found="its rulesets require checks and no pull request, so a commit with green checks"
+            " can be pushed there; its classic protection is not told to the bot",
+            wanted="a rule that requires a pull request, with 0 approvals or more",
+            fix=f"At {page} add *Require a pull request before merging* to the ruleset of {branch},"
+            " unless its classic branch protection has it",
+            harmful=False,
         )
     if branch in given.signed:
         yield Drift(

@@ -11,10 +11,13 @@ from bot.forges.github.calls import PLAN
 from bot.forges.github.forge import GitHub
 from bot.forges.github.guarding import DRAFT, Guarded, lacking
 from bot.forges.github.http import Clients, JSONObject, call, pages
+from bot.forges.github.named import named, without_access
 from bot.forges.port import Drift, ForgeMissingError, ForgeRefusedError, Forges, Mend, Repository
+from lifecycle.access import Role
 from lifecycle.policy import Policy
 
 _WANTED = "read the rules of the repository"
+_SIGNED, _CHECKED, _PULLED = "required_signatures", "required_status_checks", "pull_request"
 
 
 class Guards:
@@ -48,16 +51,18 @@ class Guards:
             return ()
         found = {str(about["default_branch"]), *(policy.branches if policy else ())}
         required: dict[str, object] = {}
-        signed: set[str] = set()
+        signed, direct = set[str](), set[str]()
         for branch in sorted(found):
             try:
                 required[branch] = await forge.required_checks(branch)
-                signed |= {branch} if await self._signs(pool, place, branch) else set()
+                kinds = await self._kinds(pool, place, branch)
+                signed |= {branch} if _SIGNED in kinds else set()
+                direct |= {branch} if _CHECKED in kinds and _PULLED not in kinds else set()
             except ForgeRefusedError as error:
                 if PLAN not in error.reason.lower():
                     raise
                 required[branch] = None
-        signed |= {DRAFT} if await self._signs(pool, place, DRAFT) else set()
+        signed |= {DRAFT} if _SIGNED in await self._kinds(pool, place, DRAFT) else set()
         plain = any(each is None for each in required.values())
         given = Guarded(
             repository=about,
@@ -66,10 +71,41 @@ class Guards:
             instance=forge.access.instance,
             required=required,  # type: ignore[arg-type] # as read above
             signed=frozenset(signed),
+            direct=frozenset(direct),
             rulesets=() if plain else await self._tag_rules(pool, place),
             runs_told=await _reads_runs(forge, f"{place}/commits/{about['default_branch']}"),
         )
-        return tuple(lacking(given))
+        people = await self._people(forge, pool, str(about["full_name"]), policy)
+        return (*lacking(given), *people)
+
+    async def _people(
+        self, forge: GitHub, pool: Clients, name: str, policy: Policy | None
+    ) -> tuple[Drift, ...]:
+        """Whom the rules name, and who of them cannot write."""
+        if policy is None:
+            return ()
+        asked = named(policy)
+
+        async def role(login: str) -> tuple[str, Role | None]:
+            try:
+                return login, await forge.role(login, 0)
+            except ForgeRefusedError:
+                return login, None
+
+        async def has_access(slug: str) -> tuple[str, bool | None]:
+            owner = name.partition("/")[0]
+            try:
+                path = f"/orgs/{owner}/teams/{quote(slug, safe='')}/repos/{name}"
+                await call(pool, "read the access of a team", "GET", path)
+            except ForgeMissingError:
+                return slug, False
+            except ForgeRefusedError:
+                return slug, None
+            return slug, True
+
+        roles = await asyncio.gather(*map(role, asked.users))
+        teams = await asyncio.gather(*map(has_access, asked.teams))
+        return tuple(without_access(name, roles, teams, asked.left))
 
     async def mend(self, change: Mend) -> None:
         """Make a change with the owner's token.
@@ -90,10 +126,10 @@ class Guards:
         found = config.read(base64.b64decode(str(data["content"])))
         return found if isinstance(found, Policy) else None
 
-    async def _signs(self, pool: Clients, place: str, branch: str) -> bool:
+    async def _kinds(self, pool: Clients, place: str, branch: str) -> frozenset[str]:
+        """Which kinds of rules a branch has by rulesets."""
         path = f"{place}/rules/branches/{quote(branch, safe='')}"
-        kinds = [str(rule["type"]) async for rule in pages(pool, _WANTED, path)]
-        return "required_signatures" in kinds
+        return frozenset([str(rule["type"]) async for rule in pages(pool, _WANTED, path)])
 
     async def _tag_rules(self, pool: Clients, place: str) -> list[JSONObject]:
         listed = [

@@ -25,6 +25,7 @@ def guarded(
     rules: dict[str, Any] = TAGS,
     *,
     signed: Sequence[str] = (),
+    direct: Sequence[str] = (),
     app: int = APP,
     runs: bool = True,
 ) -> Guarded:
@@ -34,6 +35,7 @@ def guarded(
         login="porchbot[bot]" if app else "robot",
         required={"main": required},
         signed=frozenset(signed),
+        direct=frozenset(direct),
         rulesets=(rules,),
         runs_told=runs,
     )
@@ -53,6 +55,11 @@ CASES = {
         "porchbot/publish is required from another App (App ID 9)",
     ),
     "signed commits": (guarded(signed=["main"]), "only signed commits are accepted"),
+    "a ruleset without a pull request": (
+        guarded(direct=["main"]),
+        "its rulesets require checks and no pull request, so a commit with green checks can be"
+        " pushed there; its classic protection is not told to the bot",
+    ),
     "no rule of tags": (guarded([OURS], {"rules": []}), OPEN),
     "it is switched off": (guarded([OURS], {**TAGS, "enforcement": "evaluate"}), OPEN),
     "some tags only": (
