@@ -1,0 +1,145 @@
+"""What a look works out of commands that make drafts, and what the handlers make of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from lifecycle import memory
+from lifecycle.access import AccessAction, UserSource
+from lifecycle.actions import OpenProposal, PushDraft, Reply
+from lifecycle.commands import answers
+from lifecycle.commands.draft_grammar import Assignment, FieldValue, Pairs, UpgradeTarget
+from lifecycle.commands.grammar import RevisionTarget, TakenArgument, WrongArgument
+from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.whole import Whole
+from lifecycle.ledger import ProposedState
+from lifecycle.names import Sha
+from lifecycle.policy import AccessRule, Policy, UpstreamAccess
+from tests.lifecycle.samples import APPROVER, AUTHOR, BASE, OUTSIDER, PROPOSAL, changed, facts, said
+
+NEW = DraftRequest(kind=DraftKind.INIT, package="net/new")
+
+
+def asked(person: object, body: str, policy: Policy | None = None) -> Proposal:
+    """A proposal on which somebody asks for something."""
+    made = changed(PROPOSAL, comments=(said(person, body, minutes=2),))  # type: ignore[arg-type]
+    return replace(made, whole=Whole(policy=policy or Policy(), packages=frozenset({"net/core"})))
+
+
+def state(request: DraftRequest, **given: object) -> DraftState:
+    """What a request comes to where nothing is in the way."""
+    there = ProposedState(branch="drafts/net/new/init")
+    made = DraftState(request=request, base_ref="main", there=there, start=BASE)
+    return replace(made, **given)  # type: ignore[arg-type]
+
+
+def test_what_strangers_ask_for_is_not_worked_out() -> None:
+    """The short-cut leaves the right to the handler: functions have run for anybody by then."""
+    for person, expected in ((AUTHOR, {NEW: AUTHOR}), (OUTSIDER, {})):
+        p = asked(person, "/init net/new")
+        assert answers.drafts(facts(p), p, memory.read(p)) == expected
+
+
+def test_the_branch_of_a_fork_is_not_written_to() -> None:
+    """The short-cut goes by the name of the branch: one here may have the same."""
+    p = asked(APPROVER, "/set spec.replicas=3")
+    assert answers.drafts(facts(p), p, memory.read(p))
+    assert not answers.drafts(facts(p, same_repository=False), p, memory.read(p))
+
+
+def test_the_rule_of_an_upstream_counts() -> None:
+    """The short-cut asks the rule of the repository alone."""
+    only = AccessRule(sources=(UserSource("somebody"),))
+    theirs = UpstreamAccess("github.com/acme/*", {AccessAction.CLONE: only})
+    request = DraftRequest(kind=DraftKind.CLONE, package="net/new", upstream="acme/base/x@v1")
+    for location, refused in (("github.com/acme/base", True), ("github.com/other/base", False)):
+        p = asked(APPROVER, "/clone acme/base/x@v1 net/new", Policy(upstreams=(theirs,)))
+        files = MergedPackage(files={"net/new/Kptfile": None})
+        found = state(request, upstream=location, made=files)
+        p = replace(p, drafts={request: found})
+        did = answers.answer(facts(p), p, memory.read(p)).actions
+        told = [each.body for each in did if isinstance(each, Reply)]
+        assert bool(told and "`/clone` refused" in told[0]) is refused
+        assert any(isinstance(each, PushDraft) for each in did) is not refused
+
+
+def test_what_is_pushed_already_is_only_opened() -> None:
+    """The short-cut pushes again: the branch moves at each look until the forge shows it."""
+    p = asked(AUTHOR, "/init net/new")
+    files = MergedPackage(files={"net/new/Kptfile": None})
+    for pushed in (False, True):
+        there = replace(p, drafts={NEW: state(NEW, made=files, pushed=pushed)})
+        did = answers.answer(facts(there), there, memory.read(there)).actions
+        assert [type(each) for each in did] == [PushDraft] * (not pushed) + [OpenProposal]
+
+
+TARGETS = {
+    "": (None, 0),
+    "latest": (None, 0),
+    "v3": (None, 3),
+    "net/core": ("net/core", 0),
+    "net/core latest": ("net/core", 0),
+    "net/core@v3": ("net/core", 3),
+    "net/core v3": ("net/core", 3),
+    "./net/core/ v3": ("net/core", 3),
+}
+
+
+@pytest.mark.parametrize("text", TARGETS)
+def test_what_to_upgrade_is_read(text: str) -> None:
+    """The short-cut takes the first word for a package: "v3" is none."""
+    assert UpgradeTarget("t").take(text) == TakenArgument(RevisionTarget(*TARGETS[text]), "")
+
+
+def test_what_is_no_target_is_told() -> None:
+    """The short-cut lets `..` through, or leaves a third word unread."""
+    for text in ("../x", "net/.git/x", "net/core vX", "a//b"):
+        assert isinstance(UpgradeTarget("t").take(text), WrongArgument), text
+    assert UpgradeTarget("t").take("net/core v3 now") == TakenArgument(
+        RevisionTarget("net/core", 3), "now"
+    )
+
+
+ASSIGNMENTS = {
+    "spec.replicas=3": FieldValue("", "spec.replicas", "3"),
+    "image=shop:v2=x": FieldValue("", "image", "shop:v2=x"),
+    "Deployment/shop spec.replicas = 3": FieldValue("Deployment/shop", "spec.replicas", "3"),
+    "spec.containers[name=app].image=x:v1": FieldValue(
+        "", "spec.containers[name=app].image", "x:v1"
+    ),
+    'metadata.annotations["a b/c"]=d e': FieldValue("", 'metadata.annotations["a b/c"]', "d e"),
+    "note=": FieldValue("", "note", ""),
+}
+
+
+@pytest.mark.parametrize("text", ASSIGNMENTS)
+def test_a_field_and_its_value_are_read(text: str) -> None:
+    """The short-cut splits at the first equals sign, or at each blank."""
+    assert Assignment("c").take(text) == TakenArgument(ASSIGNMENTS[text], "")
+
+
+@pytest.mark.parametrize("text", ["", "=3", "spec replicas=3", "Deployment/shop"])
+def test_what_is_no_assignment_is_told(text: str) -> None:
+    """The short-cut sets a field with a blank in its name."""
+    assert isinstance(Assignment("c").take(text), WrongArgument)
+
+
+def test_pairs_are_read_with_quotes() -> None:
+    """The short-cut splits at blanks: a value in quotes becomes two."""
+    assert Pairs("p").take("a=b 'c=d e'") == TakenArgument((("a", "b"), ("c", "d e")), "")
+    for text in ("a", "=b", "a=1 a=2", "a='b"):
+        assert isinstance(Pairs("p").take(text), WrongArgument), text
+
+
+def test_a_draft_that_the_forge_shows_late_is_waited_for() -> None:
+    """The short-cut answers, and then pushes to a head that it does not know."""
+    request = DraftRequest(
+        kind=DraftKind.SET, package="net/core", field="spec.a", value="1", on_draft=True
+    )
+    p = asked(AUTHOR, "/set spec.a=1")
+    files = MergedPackage(files={"net/core/a.yaml": None})
+    p = replace(p, drafts={request: state(request, made=files)})
+    late = answers.answer(facts(p, head=Sha("e" * 40)), p, memory.read(p)).actions
+    assert not [each for each in late if isinstance(each, PushDraft | Reply)]
