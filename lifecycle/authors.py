@@ -124,6 +124,12 @@ def spelled(person: Person) -> str:
     return f"{person.login} ({person.id})"
 
 
+def person_of(asker: str) -> Person | None:
+    """Return who asked for a commit of ours; None where it names no account."""
+    login, number = _read(asker)
+    return Person(number, login, bot=False) if number else None
+
+
 def _read(asker: str) -> tuple[str, int]:
     """The login and account of who asked for a commit; 0 where an older one names none."""
     found = _ASKER.fullmatch(asker)

@@ -123,7 +123,7 @@ class ProposalReader:
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._gains = Gains(renderer, offload)
         self._revisions = Revisions(forge, fetcher, store.proposals, offload)
-        self._upgrades = UpgradeReader(repository, renderer, offload, upstreams)
+        self._upgrades = UpgradeReader(repository, renderer, offload, upstreams, clock)
         self._drafts = Drafts(
             repository, forge, fetcher, renderer, store.proposals, offload, upstreams
         )

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.clock import Offload
+from bot.clock import Clock, Offload
 from bot.forges.port import Repository
 from bot.git.port import History, MissingObjectError
 from bot.look.drafted_from import MOST_BYTES, DraftUpstreams
@@ -19,6 +19,7 @@ from bot.upstream.port import Upstreams
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles
 from cadlib.kptfile.values import GitRef, Kptfile
+from lifecycle import authors
 from lifecycle.access import Person
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.proposal import Proposal
@@ -29,6 +30,9 @@ from lifecycle.policy import Policy
 
 MOST_COMMITS = 100
 """Commits of one proposal that are looked through, the newest."""
+
+FAILED_KEPT = 600.0
+"""Seconds until conflicts are worked out again for which an upstream could not be read."""
 
 MOST_KEPT = 500
 """Upgrades whose conflicts are kept in memory; one has a few kilobytes."""
@@ -42,6 +46,7 @@ class UpgradeReader:
         renderer: Merges packages.
         offload: Where git is read.
         upstreams: Where packages come from; None where no conflict can be told.
+        clock: How long what could not be told counts.
     """
 
     def __init__(
@@ -50,12 +55,14 @@ class UpgradeReader:
         renderer: Renderer,
         offload: Offload,
         upstreams: Upstreams | None,
+        clock: Clock,
     ) -> None:
         self._repository = repository
         self._renderer = renderer
         self._offload = offload
         self._upstreams = upstreams
-        self._kept: OrderedDict[Upgrade, Upgrade] = OrderedDict()
+        self._clock = clock
+        self._kept: OrderedDict[Upgrade, tuple[Upgrade, float]] = OrderedDict()
 
     async def read(self, reader: MirrorReader, proposal: Proposal) -> Proposal:
         """Add the upgrades of an open proposal, and a finding for each conflict that is left.
@@ -87,24 +94,27 @@ class UpgradeReader:
         self, git: History, upgrade: Upgrade, caller: Person, policy: Policy
     ) -> Upgrade:
         """An upgrade with the conflicts that it met, kept by what it merged."""
-        known = self._kept.get(upgrade)
-        if known is None:
-            known = await self._worked_out(git, upgrade, caller, policy)
-            self._kept[upgrade] = known
+        known, until = self._kept.get(upgrade, (upgrade, float("-inf")))
+        if self._clock.monotonic() >= until:
+            known, whole = await self._worked_out(git, upgrade, caller, policy)
+            left = float("inf") if whole else FAILED_KEPT
+            self._kept[upgrade] = known, self._clock.monotonic() + left
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
         return known
 
     async def _worked_out(
         self, git: History, upgrade: Upgrade, caller: Person, policy: Policy
-    ) -> Upgrade:
+    ) -> tuple[Upgrade, bool]:
+        """The conflicts, asked for in the name of who asked for the upgrade; and whether all is."""
+        caller = authors.person_of(upgrade.asker) or caller
         request = DraftRequest(
             kind=DraftKind.UPGRADE, package=upgrade.package, strategy=upgrade.strategy
         )
         elsewhere = DraftUpstreams(self._upstreams, self._repository, caller, policy)
         sides = DraftSides(here=upgrade.before, upstream=as_fetched(upgrade))
         made = await self._renderer.drafted(git, request, sides, elsewhere.fetch)
-        return replace(upgrade, conflicts=made.conflicts, more=made.more)
+        return replace(upgrade, conflicts=made.conflicts, more=made.more), not made.problem
 
 
 def as_fetched(upgrade: Upgrade) -> GitRef:
@@ -126,9 +136,10 @@ def _upgrades(
             if reader.made_by_us(commit.sha):
                 messages.append(commit.message)
             before = commit.parents[0] if commit.parents else before
+            asker = reader.render_asker(commit.sha) or ""
             for package in packages:
                 made = _upgrade(git, before, commit.sha, package)
-                found += [made] if made else []
+                found += [replace(made, asker=asker)] if made else []
     except MissingObjectError:
         return [], frozenset()
     return found[-MOST_UPGRADES:], resolved_by(messages)

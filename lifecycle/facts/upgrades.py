@@ -26,6 +26,7 @@ class Upgrade:
         before: Tree id of the package before it.
         upstream: Where the upstream is since, with the commit that was fetched.
         strategy: How it was merged.
+        asker: Who had the bot make it, as from `authors.spelled`; "" for a commit of people.
         conflicts: What both sides had changed, each in its own way; the first of them.
         more: How many more there are.
     """
@@ -35,6 +36,7 @@ class Upgrade:
     before: str
     upstream: GitRef
     strategy: str = ""
+    asker: str = ""
     conflicts: tuple[UpdateConflict, ...] = ()
     more: int = 0
 

@@ -55,7 +55,7 @@ def too_many(word: str, most: int) -> str:
 
 def not_made(word: str, why: str) -> str:
     """The files cannot be made."""
-    return f"{_refused(word)}: {one_line(why).rstrip('.')}. Then comment {typed(word)} again."
+    return f"{_refused(word)}: {quote(why.rstrip('.'))}. Then comment {typed(word)} again."
 
 
 def taken(word: str, there: ProposedState) -> str:
@@ -93,12 +93,12 @@ def unchanged(word: str, state: DraftState) -> str:
 
 def committed_here(state: DraftState) -> str:
     """It was committed to the branch of the pull request."""
-    return f"committed to this branch: {title(state)}.{_conflicted(state)}"
+    return f"committed to this branch: {quote(title(state))}.{_conflicted(state)}"
 
 
 def opened(state: DraftState) -> str:
     """The draft is there."""
-    return f"{place(state.there.number)}: {title(state)}.{_conflicted(state)}"
+    return f"{place(state.there.number)}: {quote(title(state))}.{_conflicted(state)}"
 
 
 def _conflicted(state: DraftState) -> str:
@@ -180,7 +180,7 @@ def body(state: DraftState, asker: str, where: int) -> str:
     """
     ready = "" if state.request.ready else " Comment `/propose` once it is ready."
     lines = [
-        f"{title(state)}, asked for by {person(asker)} in {place(where)}.",
+        f"{quote(title(state))}, asked for by {person(asker)} in {place(where)}.",
         "",
         f"Push to this branch to change it further.{ready} Comment `/help` for all commands.",
     ]
