@@ -392,7 +392,8 @@ class Configuration(Strict):
 
     variants: Annotated[list[FilesOfVariants], Field(max_length=50)] = Field(default=[])
     """Files of PackageVariants and PackageVariantSets, such as `variants/*.yaml`: the packages that
-    they ask for are made and kept in step by pull requests. Those of the default branch count."""
+    they ask for are made and kept in step by pull requests. Those of the default branch count. A
+    rule that is taken away leaves its package as it is: `deletionPolicy` is not carried out yet."""
 
     variants_from: Annotated[list[RepositoryName], Field(max_length=50)] = Field(default=[])
     """Other repositories whose variants may open pull requests here, such as `acme/control`."""

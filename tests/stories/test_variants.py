@@ -1,7 +1,10 @@
 """Packages that variants keep in step with an upstream: one pull request for each of them."""
 
+from typing import Any
+
 import pytest
 
+from tests.stories.github_people import repository_at_github
 from tests.stories.people import wait_for
 from tests.stories.test_upstreams import publishes
 from tests.stories.world import CONFIG, World, package, resized, seconds_pass
@@ -238,3 +241,28 @@ def test_what_is_wrong_with_a_rule_is_said_on_its_line_before_it_is_merged(play:
 
     play.author.pushes("drafts/rules", variant())
     play.author.waits_for_check(pull, "porchbot/publish", "success")
+
+
+def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World) -> None:
+    """The short-cut lets whoever may write rules anywhere open pull requests everywhere."""
+    control = stage.forge.state.add_repository("acme", "control")
+    stage.forge.state.add_member(control, "owner", "admin")
+    stage.forge.state.install(stage.app, control)
+    place: Any = repository_at_github(stage.owner, "acme/control")
+    table = "variants: [variants/*.yaml]\nrepositories:\n  here: {repository: acme/blueprints}\n"
+    place.create_file(".porchbot.yaml", "Rules", table, branch="main")
+    rule = variant()["variants/shop.yaml"]
+    place.create_file("variants/shop.yaml", "Rules", rule, branch="main")
+    stage.start_bot()
+    publishes(stage, "net/base", package("net/base"), 1)
+    stage.sweep()
+    stage.rests()
+    assert opened(stage) == []
+
+    stage.owner.pushes("main", {".porchbot.yaml": f"{CONFIG}variants_from: [acme/control]\n"})
+    stage.rests()
+    stage.sweep()
+    stage.rests()
+    assert opened(stage) == [f"{SHOP}-1"]
+    pull = stage.author.pull_of(f"{SHOP}-1")
+    assert "`acme/control:variants/shop.yaml`" in pull.body
