@@ -299,7 +299,7 @@ class GitLabPerson(Person):
                 head=each.sha,
                 mark=f"{each.status} {each.description}",
             )
-            for each in found
+            for each in sorted(found, key=lambda status: -int(status.id))
         ]
 
     def remarks(self, number: int, check: str) -> Sequence[Remark]:

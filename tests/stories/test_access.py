@@ -85,6 +85,7 @@ def test_a_team_approves_once_it_can_be_read(staged: Staging) -> None:
         play.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.both_forges
 def test_code_owners_are_those_of_the_base_branch(staged: Staging) -> None:
     """Fails when the head's CODEOWNERS counts, or one owner approves for all."""
     with staged(ruled("codeowners")) as play:
@@ -149,6 +150,7 @@ def test_reviews_that_the_branch_requires_are_a_gate_of_their_own(staged: Stagin
         play.author.waits_for_tag("net/core/v1")
 
 
+@pytest.mark.both_forges
 def test_who_has_just_joined_a_team_approves_at_once(staged: Staging) -> None:
     """The short-cut goes by who was in the team when it last asked, and refuses for a minute."""
     with staged(ruled('"team:network"')) as play:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+import pytest
+
 from tests.stories.calls import ISSUE_EDIT, ISSUE_TALK
 from tests.stories.people import Person, wait_for
 from tests.stories.seen import Said
@@ -79,6 +81,7 @@ def test_where_issues_are_off_nothing_is_written_or_said(stage: World) -> None:
     assert {call.path for call in calls if call.path.endswith("/issues")} == set()
 
 
+@pytest.mark.both_forges
 def test_what_is_shown_there_can_be_stopped_and_resumed_there(stage: World) -> None:
     """Short-cuts refused: `/freeze` there does nothing, is not answered, or is done twice."""
     stage.repository.has_issues = True

@@ -6,6 +6,7 @@ from tests.stories.people import wait_for
 from tests.stories.world import World, package
 
 
+@pytest.mark.both_forges
 def test_labels_follow_the_stage_and_are_no_commands(play: World) -> None:
     """The short-cut takes a label for a command: anybody who may triage would publish."""
     author, owner = play.author, play.owner

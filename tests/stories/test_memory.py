@@ -58,6 +58,7 @@ def waits(world: World, number: int, words: str) -> None:
     assert world.author.tags() == {}
 
 
+@pytest.mark.both_forges
 def test_a_base_exchanged_and_back_takes_every_approval_with_it(play: World) -> None:
     """Fails when an approval binds trees alone: on another base its rules were not asked."""
     play.owner.pushes("lab", {"notes.md": "no rules here\n"})

@@ -35,6 +35,7 @@ def sweeps(play: World) -> None:
     play.wake(f"{play.name}:{play.repository.id}:repository")
 
 
+@pytest.mark.both_forges
 def test_what_was_merged_in_a_freeze_is_tagged_once_that_is_thawed(stage: World) -> None:
     """The short-cut wakes what is open: what is merged has nothing happen on it any more."""
     stage.start_bot()

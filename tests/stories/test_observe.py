@@ -24,6 +24,7 @@ CHECKS = {
 """What showing checks takes at each forge."""
 
 
+@pytest.mark.both_forges
 def test_a_trial_shows_checks_and_writes_nothing_else(staged: Staging) -> None:
     """The short-cut leaves out merge and tag only: it comments, reacts, renders and opens drafts.
 

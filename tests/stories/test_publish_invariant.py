@@ -218,6 +218,7 @@ def test_a_tag_of_somebody_else_is_never_called_published(play: RealWorld) -> No
     )
 
 
+@pytest.mark.both_forges
 def test_what_came_past_the_gates_is_shown_before_it_is_published_with_something_else(
     play: World,
 ) -> None:

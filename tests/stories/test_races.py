@@ -78,6 +78,7 @@ def test_another_merge_of_the_same_package_between_look_and_merge(play: World) -
     assert f"was published with `net/core/v2` by #{one}." in author.summary(other)
 
 
+@pytest.mark.both_forges
 def test_a_push_to_main_between_look_and_merge(play: World) -> None:
     """Fails when only other pull requests count: a push past the bot changes the tree as well."""
     author, approver = play.author, play.approver
@@ -152,6 +153,7 @@ def test_two_proposals_that_build_on_one_another_are_tagged_in_first_parent_orde
     }
 
 
+@pytest.mark.both_forges
 def test_two_proposals_that_nobody_approved_merged_by_hand_are_both_reported(play: World) -> None:
     """Fails when a merge by a person who may merge counts as an approval."""
     author = play.author

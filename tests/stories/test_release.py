@@ -25,6 +25,7 @@ def _release(play: World, tag: str) -> str:
     return wait_for(f"the release of {tag}", find)
 
 
+@pytest.mark.both_forges
 def test_what_the_notes_of_a_release_say(staged: Staging) -> None:
     """Short-cuts refused: one release for all packages; the last proposal's changes only."""
     with staged(RELEASING) as play:

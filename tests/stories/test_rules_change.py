@@ -26,6 +26,7 @@ def proposes(play: World, branch: str, text: str, **more: str) -> int:
     return made.number
 
 
+@pytest.mark.both_forges
 def test_a_change_of_the_rules_waits_for_approval_under_the_rules_of_the_base(
     play: World,
 ) -> None:

@@ -14,6 +14,7 @@ def publish_runs(stage: World, sha: str) -> list[str | None]:
     return [run.conclusion for run in runs if run.name == "porchbot/publish"]
 
 
+@pytest.mark.both_forges
 def test_two_head_branches_at_one_commit_are_judged_together(two_bases: World) -> None:
     """Fails when proposals are found by their branch: the second branch hides beside the first."""
     author, approver = two_bases.author, two_bases.approver

@@ -458,6 +458,7 @@ def hears(play: World) -> None:
         play.sweep()
 
 
+@pytest.mark.both_forges
 def test_a_request_for_changes_blocks_until_it_is_dismissed(play: World) -> None:
     """Fails when an approval outvotes an objection, or a dismissal wakes nobody."""
     number = play.proposes(BRANCH, package("net/core"))
