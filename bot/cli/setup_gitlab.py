@@ -131,6 +131,8 @@ def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
             raise SetupRefusedError(
                 f"{option} is {text!r}. Give an address such as https://gitlab.example."
             )
+    if ca and not os.access(ca, os.R_OK):
+        raise SetupRefusedError(f"--ca: cannot read {ca}. Name a file with certificates in PEM.")
     return GitLabInstance(
         name=name,
         url=address.rstrip("/"),

@@ -17,6 +17,7 @@ from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
 from bot.vault import open_vault
 from tests.bot.sandbox.gitlab.inprocess import client
+from tests.fnrunner.wire.test_tls import Authority
 
 BOT = "https://bot.example"
 HOOK = f"{BOT}/webhooks/gitlab/gitlab"
@@ -338,3 +339,39 @@ def test_the_doctor_tells_of_the_instance(place: Place, monkeypatch: pytest.Monk
     assert "hint: The GitLab gitlab: version 18.5.1, without approval rules" in well.output
     assert (ill.exit_code, ill.output.splitlines()[-1]) == (1, "1 problem found.")
     assert "wrong: The token for gitlab: ends on" in ill.output
+
+
+def test_a_wrong_address_or_token_is_said_with_what_to_do(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut passes on what the library says: "ConnectionError. It is tried again."."""
+    url = place.forge.web_url
+    wrong = {
+        ("--gitlab", f"{url}/acme"): f"{url}/acme does not answer as a GitLab does (404). Give",
+        ("--gitlab", "http://127.0.0.1:1"): "http://127.0.0.1:1 does not answer (ConnectionError).",
+        ("--ca", "/nonexistent.pem"): "--ca: cannot read /nonexistent.pem. Name a file",
+        ("--group", "acmee"): "There is no group acmee, or your token does not see it.",
+    }
+    for options, words in wrong.items():
+        told = place.setup("--group", "acme", *options)
+        assert (told.exit_code, words in told.output) == (1, True), told.output
+        assert "tried again" not in told.output
+    monkeypatch.setenv("PORCHBOT_OWNER_TOKEN", "glpat-wrong")
+    told = place.setup("--group", "acme")
+    assert f"{url} does not take the owner's token: 401 Unauthorized. Give one" in told.output
+    assert place.forge.state.data.gitlab.service_accounts == {}
+
+
+def test_a_certificate_of_ones_own_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut says that the settings are to name it: there are none yet."""
+    authority = Authority(tmp_path, "corp")
+    signed = authority.sign("forge")
+    tls = (signed.certificate, signed.key)
+    with SandboxForge(tmp_path / "forge", dialect="gitlab", tls=tls) as forge:
+        there = Place(tmp_path, forge, monkeypatch)
+        told = there.setup("--group", "acme")
+        assert f"The certificate of {forge.web_url} is not trusted. Name the file" in told.output
+        trusted = there.setup("--group", "acme", "--ca", str(authority.path))
+        assert trusted.exit_code == 0, trusted.output

@@ -16,9 +16,10 @@ from datetime import date
 from typing import Final
 from urllib.parse import quote
 
-from bot.forges.gitlab.http import Clients, ask, failure, send
+from bot.forges.gitlab.http import NOT_TRUSTED, Clients, ask, failure, send
 from bot.forges.gitlab.renewing import LIFE
 from bot.forges.gitlab.setting_projects import MAINTAINER, Place, PlaceSetup, Wanted
+from bot.forges.port import ForgeBusyError
 from bot.gitlabs import GitLabInstance
 
 SCOPES: Final = ("api", "write_repository")
@@ -72,8 +73,7 @@ class GitLabSetup:
             SetupRefusedError: A person has to do something first.
             ForgeBusyError, ForgeRefusedError: GitLab said no to what every owner may.
         """
-        me = send(self._owner, "read whose token it is", "GET", "/user").data
-        self._say(f"Signed in as {me['username']}.")
+        self._say(f"Signed in as {self._signed_in()}.")
         groups = [self._found("groups", path) for path in self._wanted.groups]
         projects = [self._found("projects", path) for path in self._wanted.projects]
         projects += [each for group in groups for each in self._projects_of(group)]
@@ -102,6 +102,34 @@ class GitLabSetup:
         found = tuple(dict.fromkeys(wanted))
         self._say(f"Served: {', '.join(found)}, and no other project.")
         return replace(known, projects=found)
+
+    def _signed_in(self) -> str:
+        """Login of the owner; the first request tells whether address and token are right."""
+        url = self._owner.url
+        try:
+            answer = ask(self._owner, "read whose token it is", "GET", "/user")
+        except ForgeBusyError as error:
+            if error.reason == NOT_TRUSTED:
+                raise SetupRefusedError(
+                    f"The certificate of {url} is not trusted. Name the file with the certificates"
+                    " of its authority with --ca."
+                ) from error
+            raise SetupRefusedError(
+                f"{url} does not answer ({error.reason}). Check the address in --gitlab, and that"
+                " this machine reaches it."
+            ) from error
+        if answer.status == 401:
+            raise SetupRefusedError(
+                f"{url} does not take the owner's token: {answer.reason}. Give one that has not"
+                " ended and has the scope api."
+            )
+        name = answer.data.get("username") if isinstance(answer.data, Mapping) else None
+        if not answer.ok or not name:
+            raise SetupRefusedError(
+                f"{url} does not answer as a GitLab does ({answer.status}). Give --gitlab the"
+                " address of the instance, such as https://gitlab.com, without group or project."
+            )
+        return str(name)
 
     def _found(self, kind: str, path: str) -> Place:
         answer = ask(
