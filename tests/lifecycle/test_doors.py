@@ -117,6 +117,7 @@ def test_every_action_has_its_rule() -> None:
 _ASKS = {
     "bot/config_access.py": "spells the roles",
     "bot/forges/github/forge.py": "nobody's role, where the forge knows no such collaborator",
+    "bot/forges/github/named.py": "says in `doctor` who is named in rules and cannot write",
     "bot/forges/github/people.py": "reads the forge's answer",
     "bot/forges/gitlab/people.py": "reads the forge's answer",
     "bot/upstream/served.py": "who may read another repository, whose rules are its own",

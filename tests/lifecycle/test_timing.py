@@ -1,4 +1,7 @@
-"""Freezes, windows and exceptions as gates: what holds a proposal, for whom, and until when."""
+"""Freezes, windows and exceptions as gates: what holds a proposal, for whom, and until when.
+
+Longer than 400 lines: tables of what is refused, and of what an exception is for.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
