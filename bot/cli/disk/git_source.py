@@ -31,6 +31,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle import names
+from lifecycle.upstreams.references import candidates
 
 _TIMEOUT = 300
 """Seconds for one call of git over the network."""
@@ -225,11 +226,9 @@ def _candidates(directory: str, ref: str) -> list[tuple[str, str]]:
     """Return what a ref may mean, first choice first: as it is written, and in full."""
     if ref.startswith("refs/") or ref == "HEAD":
         return [(ref, ref)]
-    parts = directory.split("/") if directory else []
-    scoped = ["/".join([*parts[:end], ref]) for end in range(len(parts), 0, -1)]
-    tags = [(name, names.tag_ref(name)) for name in (*scoped, ref)]
+    named = [names.branch_name(names.tag_name(full)) for full in candidates(directory, ref)]
     commit = [(ref, ref)] if _SHORT.match(ref) else []
-    return [*tags, (ref, names.branch_ref(ref)), *commit]
+    return [*zip(named, candidates(directory, ref), strict=True), *commit]
 
 
 def local_repository(repo: str) -> Path | None:
