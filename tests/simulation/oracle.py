@@ -27,7 +27,7 @@ from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence
 from tests.simulation.setting import BOT, LEVELS, MAIN, PACKAGES, RELEASE, RulesText
 from tests.simulation.shut import Shut
-from tests.simulation.words import Violation, Words
+from tests.simulation.words import Violation, Words, answered_by
 
 LISTING = ("refs/heads/deletionProposed/", "refs/heads/porchbot/deprecate/")
 """Where the bot proposes what the ledger is to say."""
@@ -227,6 +227,7 @@ class Oracle:
         before = self._evidence.before_merge(merge)
         ref = next((e.text for e in said if e.what == "pull opened"), "")
         authors = self._evidence.authors(before, merge.head, merge.pull, ref)
+        authors |= self._askers(merge.pull)
         why = dict[str, str]()
         people = set[str]()
         for word in said:
@@ -243,6 +244,12 @@ class Oracle:
             return ""
         told = "; ".join(text for who, text in why.items() if who not in people) or "nobody did"
         return f"{len(people)} of {rules.require} approved it: {told}"
+
+    def _askers(self, pull: int) -> set[str]:
+        """Who asked for a proposal that the bot opened to withdraw something."""
+        told = [e.text for e in self._diary.entries if f"#{pull} withdraws " in e.text]
+        asked = {number for text in told for number in answered_by(text)}
+        return {e.who for e in self._diary.entries if e.number in asked and e.who != BOT}
 
     def _is_approval(self, word: Entry) -> bool:
         if word.what == "comment created":
