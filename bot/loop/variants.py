@@ -50,13 +50,14 @@ _UNKNOWN: Final = (ForgeMissingError, GitBusyError, NotServedError)
 
 async def tell(queue: Queue, served: ServedRepository) -> None:
     """Ask for a look at the variants of a repository, where it may have any."""
-    if await served.offload(_concerned, served):
+    found = await _rules_of(served)
+    if found is not None and (found[1].variants.files or found[1].variants.sources):
         await queue.wake(keys.VariantsKey(served.id))
 
 
-def _concerned(served: ServedRepository) -> bool:
-    found = _own_rules(served)
-    return found is not None and bool(found[1].variants.files or found[1].variants.sources)
+async def _rules_of(served: ServedRepository) -> tuple[Sha, Policy] | None:
+    """The same as `_own_rules`, once all that the rules extend was fetched."""
+    return await served.looker.extended.fetched(lambda: served.offload(_own_rules, served))
 
 
 def _own_rules(served: ServedRepository) -> tuple[Sha, Policy] | None:
@@ -115,7 +116,7 @@ class VariantsHandler:
         served = await self._serving.of(key.repository)
         upstreams = self._serving.upstreams
         await served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic())
-        found = await served.offload(_own_rules, served)
+        found = await _rules_of(served)
         if found is None or upstreams is None or self._serving.observes:
             return None
         tip, policy = found
@@ -157,7 +158,7 @@ class VariantsHandler:
             except _UNKNOWN as error:
                 log.info("rules not read", repository=each.full_name, reason=str(error))
                 continue
-            found = await other.offload(_own_rules, other)
+            found = await _rules_of(other)
             if found is not None:
                 books.append(await other.offload(_book, other, *found))
         return books
