@@ -44,8 +44,8 @@ and that no thread is open."""
 _TRIES = 3
 """How often a status is sent that GitLab refuses because another one is being put."""
 
-_WAITING = ("pending", "running", "canceled")
-"""States of what waits: the first that GitLab takes; what was canceled begins anew."""
+_WAITING = ("pending", "running")
+"""States of what waits: the first that GitLab takes; where it takes none, it begins anew."""
 
 _SPELLED = {
     Conclusion.SUCCESS: "success",
@@ -149,34 +149,46 @@ class StatusChecks(Threads):
 
     async def _set(self, check: SetCheck, place: pipelines.Place | None) -> None:
         if check.status is Status.COMPLETED and check.conclusion is not None:
-            state = _SPELLED[check.conclusion]
-            answer = await self._put(check, state, place)
-            if not answer.ok and not await self._stands(check, answer, place):
-                await self._put(check, "running", place)
-                answer = await self._put(check, state, place)
+            answer = await self._finish(check, _SPELLED[check.conclusion], place)
         else:
             answer = await self._wait(check, place)
         if not answer.ok and not await self._stands(check, answer, place):
             raise failure(_WANTED, answer)
 
+    async def _finish(
+        self, check: SetCheck, state: str, place: pipelines.Place | None
+    ) -> GitLabAnswer:
+        """Put what has come to an end; where that is no transition, it begins anew before."""
+        answer = await self._put(check, state, place)
+        if not _no_transition(answer) or await self._stands(check, answer, place):
+            return answer
+        begun = await self._put(check, "running", place, passing=True)
+        return await self._put(check, state, place) if begun.ok else begun
+
     async def _wait(self, check: SetCheck, place: pipelines.Place | None) -> GitLabAnswer:
         """Put what waits: with another text than before, that takes another state."""
         for state in _WAITING:
             answer = await self._put(check, state, place)
-            if answer.ok and state == "canceled":
-                return await self._put(check, _WAITING[0], place)
-            if answer.ok or await self._stands(check, answer, place):
-                break
-        return answer
+            if not _no_transition(answer) or await self._stands(check, answer, place):
+                return answer
+        ended = await self._put(check, "canceled", place, passing=True)
+        return await self._put(check, _WAITING[0], place) if ended.ok else ended
 
     async def _put(
-        self, check: SetCheck, state: str, place: pipelines.Place | None
+        self,
+        check: SetCheck,
+        state: str,
+        place: pipelines.Place | None,
+        *,
+        passing: bool = False,
     ) -> GitLabAnswer:
+        """Put a status; one in passing says no digest, so that it is never taken for the last."""
+        digest = "" if passing else check.digest
         body: JSONObject = {
             "state": state,
             "name": spelled(check.name, self._access.instance),
             "description": check.title[:LINE],
-            "target_url": self._address(check, place),
+            "target_url": self._address(check, place, digest),
         }
         if place is not None:
             body["ref"] = place.ref
@@ -197,7 +209,7 @@ class StatusChecks(Threads):
         self, check: SetCheck, answer: GitLabAnswer, place: pipelines.Place | None
     ) -> bool:
         """Whether a transition that there is not was one that is done already."""
-        if answer.status != 400 or "transition" not in answer.reason.lower():
+        if not _no_transition(answer):
             return False
         me, read = await self._access.identity(), await self._read_statuses(check.head)
         mine = read.found if place is None else place.statuses(read.found)
@@ -228,12 +240,12 @@ class StatusChecks(Threads):
         """Names of this bot's statuses to those of its checks."""
         return {spelled(name, self._access.instance): name for name in OURS}
 
-    def _address(self, check: SetCheck, at: pipelines.Place | None) -> str:
+    def _address(self, check: SetCheck, at: pipelines.Place | None, digest: str) -> str:
         """The merge request, where the summary is; and what is shown, as a digest."""
         clone = urlsplit(self._repository.clone_url)
         place = f"{clone.scheme}://{clone.netloc}{clone.path.removesuffix('.git')}/-"
         page = f"merge_requests/{at.number}" if at else f"commit/{check.head}"
-        mark = fragment(check.digest, self._access.instance, check.conclusion)
+        mark = fragment(digest, self._access.instance, check.conclusion)
         return f"{place}/{page}#{mark}"
 
     async def _read_statuses(self, head: Sha, *, again: bool = True) -> _Read:
@@ -281,6 +293,11 @@ class StatusChecks(Threads):
         """What a status of ours shows, as a digest; None for one that is not ours."""
         named, digest, _ = read_fragment(str(data.get("target_url") or ""), None)
         return digest if is_us(data.get("author"), me) and named == self._access.instance else None
+
+
+def _no_transition(answer: GitLabAnswer) -> bool:
+    """Whether a status cannot change so. After any other failure it may have: nobody knows."""
+    return answer.status == 400 and "transition" in answer.reason.lower()
 
 
 def _author(data: JSONObject) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bot.forges.gitlab.threads import MOST_THREADS
+from bot.forges.port import ForgeBusyError
 from cadlib.diff.patch import Suggestion
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
@@ -12,6 +13,8 @@ from lifecycle.actions import SetCheck, Suggest
 from lifecycle.facts.checks import VALIDATE, CheckState, Conclusion, Status
 from lifecycle.names import Sha
 from tests.bot.forges.gitlab.conftest import BOT, World
+
+STATUSES = "POST */statuses/*"
 
 
 def check(
@@ -230,3 +233,49 @@ async def test_a_check_is_put_twice_as_once(world: World, conclusion: Conclusion
 
     (found,) = await world.forge().checks(head)
     assert (found.digest, found.conclusion, found.ours) == ("same", conclusion, True)
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["not done", "answer lost"])
+@pytest.mark.parametrize("conclusion", [None, Conclusion.SUCCESS, Conclusion.FAILURE])
+async def test_a_status_that_failed_or_whose_answer_was_lost_is_put_once(
+    world: World, conclusion: Conclusion | None, done: bool
+) -> None:
+    """The short-cut takes every failure for a transition that there is not, and puts it anew."""
+    number, head = await proposed(world)
+    world.sandbox.faults.fail(STATUSES, 502, caller=BOT, carried_out=done)
+    forge, wanted = world.forge(), check(head, conclusion, "d")
+    await forge.proposal(number)
+    with pytest.raises(ForgeBusyError, match="502"):
+        await forge.set_check(wanted)
+
+    stood = await forge.checks(head)  # as the next look has it
+    if not stood:
+        await forge.set_check(wanted)
+
+    assert bool(stood) == done
+    every = world.as_("ann").commits.get(head).statuses.list(get_all=True, all=True)
+    assert len(every) == 1
+    (found,) = await world.forge().checks(head)
+    assert (found.digest, found.conclusion, found.ours) == ("d", conclusion, True)
+
+
+@pytest.mark.parametrize("instance", ["", "staging"])
+async def test_a_status_on_its_way_is_not_taken_for_the_last(world: World, instance: str) -> None:
+    """The short-cut marks what is put in passing with what is to come: it is left as "canceled"."""
+    number, head = await proposed(world)
+    forge = world.forge(instance)
+    await forge.proposal(number)
+    for text in ("pending", "running"):
+        await forge.set_check(check(head, None, text, title=text))
+    wanted = check(head, None, "d", title="Text")
+    world.sandbox.faults.fail(STATUSES, 502, caller=BOT, nth=4)
+    with pytest.raises(ForgeBusyError, match="502"):
+        await forge.set_check(wanted)
+
+    (between,) = await forge.checks(head)
+    await forge.set_check(wanted)
+    (found,) = await forge.checks(head)
+
+    assert between.digest == ""
+    assert (found.digest, found.ours) == ("d", True)
+    assert said(world, head) == [("pending", "Text")]
