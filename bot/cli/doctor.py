@@ -23,6 +23,7 @@ from bot.forges.port import (
     Forges,
     Mend,
     Repository,
+    once,
 )
 from bot.settings import Settings, SettingsError
 from lifecycle.identity import GITHUB
@@ -65,7 +66,7 @@ def doctor(repositories: tuple[str, ...], fix: bool) -> None:
             )
         found = asyncio.run(_look(settings, repositories, token, fix=fix))
     except (SettingsError, ForgeBusyError, ForgeRefusedError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(once(error)) from error
     for each in sorted(found, key=lambda drift: not drift.harmful):
         terminal.say(f"{'wrong' if each.harmful else 'hint'}: {each}")
     wrong = sum(each.harmful for each in found)

@@ -17,7 +17,7 @@ from bot.cli.reaching import place_of, settled
 from bot.cli.references import Reference, reference
 from bot.clock import SYSTEM, in_thread
 from bot.dryrun import Answer, DryRun, NotToldError, dry_run, observes
-from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.git.port import GitBusyError, MissingObjectError, ObjectTooLargeError
 from bot.own_runner import own_runner
 from bot.render.renderer import CachingRenderer, Maker
@@ -78,7 +78,7 @@ def run(
     try:
         found = asyncio.run(_look(wanted, runner, rules, maker))
     except _UNTOLD as error:
-        said = _refused(error, wanted) if isinstance(error, ForgeRefusedError) else str(error)
+        said = _refused(error, wanted) if isinstance(error, ForgeRefusedError) else once(error)
         click.echo(
             f"error: unknown whether {wanted.short} is ready: {terminal.line(said)}", err=True
         )

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bot import trust
 from bot.cli.dropin import CommandFailure
 from bot.cli.references import Reference
 from bot.dryrun import Place
@@ -63,11 +64,13 @@ async def place_of(
     Raises:
         CommandFailure: The environment, or the address, cannot be used.
         ForgeBusyError, ForgeRefusedError: GitLab tells nothing.
+        OSError: The file of certificates cannot be used.
     """
     settings = settings_of(environ) if _is_bot(environ) else None
     user: GitLabUser
     if settings is not None and settings.gitlabs:
         served = _served(wanted, settings.gitlabs)
+        trust.use(served.ca)
         user = GitLabUser(
             served.name, served.url, lambda: served.token, ca=served.ca, instance=settings.own_name
         )
@@ -75,6 +78,7 @@ async def place_of(
         observes = settings.observes
     else:
         user, keys = _person(wanted, environ), []
+        trust.use(environ.get(_CA, "").strip())
         instance = environ.get("PORCHBOT_INSTANCE", "") or INSTANCE
         observes = environ.get("PORCHBOT_MODE", "").strip().lower() == "observe"
     stack.callback(user.close)

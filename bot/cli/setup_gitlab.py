@@ -15,7 +15,7 @@ from bot.cli.dropin import StrictCommand
 from bot.forges.gitlab.http import Clients
 from bot.forges.gitlab.setting_projects import Wanted
 from bot.forges.gitlab.setting_up import GitLabSetup, SetupRefusedError
-from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.gitlabs import GitLabInstance
 from bot.settings import state_folder
 from bot.vault import Vault, VaultError, open_vault, secrets_file
@@ -109,7 +109,7 @@ def gitlab(
         vault = None if new else open_vault(os.environ, state, make=True)
         _set_up(vault, instance, wanted)
     except (SetupRefusedError, ForgeBusyError, ForgeRefusedError, VaultError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(once(error)) from error
     if vault is not None and not dry_run:
         terminal.say(f"\nThe bot's token and secrets are stored, encrypted, in {vault.file}.")
         terminal.say("Next: start the bot with porchbot serve, and check with porchbot doctor.")

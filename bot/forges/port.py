@@ -41,12 +41,32 @@ class ForgeBusyError(Exception):
     Attributes:
         after: Seconds that the forge asked us to wait; 0 when it did not say.
         reason: What it said, or how the connection ended.
+        once: The message of a command, which tries nothing again.
     """
 
+    _HELPS = " Try again later."
+
     def __init__(self, wanted: str, reason: str, after: float = 0) -> None:
-        super().__init__(f"The forge did not {wanted}: {reason}. It is tried again.")
+        said = f"The forge did not {wanted}: {reason}."
+        super().__init__(f"{said} It is tried again.")
         self.after = after
         self.reason = reason
+        self.once = said + self._HELPS
+
+
+class ForgeUntrustedError(ForgeBusyError):
+    """Nobody who is trusted signed the forge's certificate; the reason says what to do."""
+
+    _HELPS = ""
+
+
+def once(error: Exception) -> str:
+    """What a command says of an error that ended it: it tries nothing again.
+
+    Args:
+        error: Any.
+    """
+    return error.once if isinstance(error, ForgeBusyError) else str(error)
 
 
 class ForgeDeniedError(ForgeBusyError):

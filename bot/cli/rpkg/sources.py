@@ -20,7 +20,7 @@ from bot.cli.dropin import CommandFailure
 from bot.cli.reaching import place_of
 from bot.cli.references import Reference
 from bot.dryrun import NotToldError
-from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.git.port import EVERYTHING, GitBusyError
 from bot.git.process import execute, users_environment
 from bot.git.trees import TreeReader
@@ -176,7 +176,7 @@ def read(
     except ForgeRefusedError as error:
         raise CommandFailure(f"the forge refused: {error.reason}. Use another token") from error
     except _FORGOT as error:
-        raise CommandFailure(str(error)) from error
+        raise CommandFailure(once(error)) from error
 
 
 def graph_of(sources: Iterable[Source]) -> Graph:

@@ -23,7 +23,13 @@ from bot.forges.budget import Account
 from bot.forges.exchange import MOST_PAGES, Answer, ForgeTime, Idle, counted, granted, read
 from bot.forges.github import limits
 from bot.forges.github.limits import Cost
-from bot.forges.port import ForgeBusyError, ForgeDeniedError, ForgeMissingError, ForgeRefusedError
+from bot.forges.port import (
+    ForgeBusyError,
+    ForgeDeniedError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUntrustedError,
+)
 from bot.sayable import sayable
 
 JSONObject = dict[str, Any]
@@ -343,7 +349,7 @@ def _network(wanted: str) -> Iterator[None]:
     except github.GithubException as error:
         raise ForgeBusyError(wanted, f"{error.status} {type(error).__name__}") from error
     except requests.exceptions.SSLError as error:
-        raise ForgeBusyError(wanted, NOT_TRUSTED) from error
+        raise ForgeUntrustedError(wanted, NOT_TRUSTED) from error
     except requests.RequestException as error:
         raise ForgeBusyError(wanted, type(error).__name__) from error
     except RuntimeError as error:  # how PyGithub refuses a redirect to another host

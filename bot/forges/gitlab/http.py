@@ -22,7 +22,13 @@ from bot.forges.budget import Account
 from bot.forges.exchange import Answer, ForgeTime, Idle, counted, granted, read
 from bot.forges.gitlab import limits
 from bot.forges.gitlab.limits import Cost
-from bot.forges.port import ForgeBusyError, ForgeDeniedError, ForgeMissingError, ForgeRefusedError
+from bot.forges.port import (
+    ForgeBusyError,
+    ForgeDeniedError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUntrustedError,
+)
 from bot.sayable import sayable
 
 JSONObject = dict[str, Any]
@@ -346,6 +352,6 @@ def _network(wanted: str) -> Iterator[None]:
     except gitlab.exceptions.GitlabError as error:
         raise ForgeBusyError(wanted, type(error).__name__) from error
     except requests.exceptions.SSLError as error:
-        raise ForgeBusyError(wanted, NOT_TRUSTED) from error
+        raise ForgeUntrustedError(wanted, NOT_TRUSTED) from error
     except requests.RequestException as error:
         raise ForgeBusyError(wanted, type(error).__name__) from error

@@ -16,10 +16,10 @@ from datetime import date
 from typing import Final
 from urllib.parse import quote
 
-from bot.forges.gitlab.http import NOT_TRUSTED, Clients, ask, failure, send
+from bot.forges.gitlab.http import Clients, ask, failure, send
 from bot.forges.gitlab.renewing import LIFE
 from bot.forges.gitlab.setting_projects import MAINTAINER, Place, PlaceSetup, Wanted
-from bot.forges.port import ForgeBusyError
+from bot.forges.port import ForgeBusyError, ForgeUntrustedError
 from bot.gitlabs import GitLabInstance
 
 SCOPES: Final = ("api", "write_repository")
@@ -108,12 +108,12 @@ class GitLabSetup:
         url = self._owner.url
         try:
             answer = ask(self._owner, "read whose token it is", "GET", "/user")
+        except ForgeUntrustedError as error:
+            raise SetupRefusedError(
+                f"The certificate of {url} is not trusted. Name the file with the certificates"
+                " of its authority with --ca."
+            ) from error
         except ForgeBusyError as error:
-            if error.reason == NOT_TRUSTED:
-                raise SetupRefusedError(
-                    f"The certificate of {url} is not trusted. Name the file with the certificates"
-                    " of its authority with --ca."
-                ) from error
             raise SetupRefusedError(
                 f"{url} does not answer ({error.reason}). Check the address in --gitlab, and that"
                 " this machine reaches it."
