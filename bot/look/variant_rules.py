@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from bot.config import CONFIG
-from bot.git.port import History
+from bot.git.port import History, ObjectTooLargeError
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
 from cadlib.limits import DEFAULT
@@ -83,6 +83,9 @@ def read(git: History, tip: Sha, repository: str, use: VariantUse) -> RuleBook:
         repositories=table,
         objects=Objects([*table.values(), *found]),
         revision=_revision,
+        places={
+            name: (each.repository or repository).lower() for name, each in use.repositories.items()
+        },
     )
     resolved = resolution.resolve([*files, *broken], around)
     return RuleBook(
@@ -145,18 +148,28 @@ def _files(git: History, tip: Sha, patterns: Sequence[str]) -> Iterator[VariantF
     seen: set[str] = set()
     for pattern in patterns:
         folder, _, name = pattern.rpartition("/")
-        for path, data in _blobs(git, tip, folder):
+        blobs = _blobs(git, tip, folder)
+        if isinstance(blobs, VariantFile):
+            yield blobs
+            continue
+        for path, data in blobs:
             if path not in seen and fnmatchcase(packages.name(path), name):
                 seen.add(path)
                 yield reading.read(data, path)
 
 
-def _blobs(git: History, tip: Sha, folder: str) -> list[tuple[str, bytes]]:
-    """The regular files directly in a folder."""
+def _blobs(git: History, tip: Sha, folder: str) -> list[tuple[str, bytes]] | VariantFile:
+    """The regular files directly in a folder; one that is too large to be read is a broken file."""
     tree = git.tree(tip, folder)
     if not tree:
         return []
-    files = git.files(tree, DEFAULT)
+    try:
+        files = git.files(tree, DEFAULT)
+    except PackageError as error:
+        problem = Problem(folder, 0, 0, "", error.problem, error.fix)
+        return VariantFile(problems=(problem,))
+    except ObjectTooLargeError as error:
+        return VariantFile(problems=(Problem(folder, 0, 0, "", str(error), ""),))
     return [
         (f"{folder}/{path}", entry.data)
         for path, entry in sorted(files.items())
@@ -171,7 +184,11 @@ def _objects(
     found: list[KubeObject] = []
     broken: list[VariantFile] = []
     for folder, namespace in folders:
-        for path, data in _blobs(git, tip, folder):
+        blobs = _blobs(git, tip, folder)
+        if isinstance(blobs, VariantFile):
+            broken.append(blobs)
+            continue
+        for path, data in blobs:
             if not packages.is_resource_file(path):
                 continue
             try:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote, unquote
 
 from bot.forges.port import ListedProposal
 from bot.git.port import History
@@ -121,6 +122,17 @@ def published(
     )
 
 
+def locked(here: Here, published: PublishedFacts | None) -> UpstreamRevision | None:
+    """The revision that a package is locked to; None where that is not one of its rule's upstream.
+
+    Another upstream's has a number that means nothing here, and files that were not fetched.
+    """
+    lock = here.kptfile.upstream_lock if here.kptfile else None
+    if lock is None or here.locked is None or published is None or not published.lock_is_ours:
+        return None
+    return UpstreamRevision(number=here.locked, commit=lock.commit)
+
+
 def _porchs(kptfile: kptfiles.Kptfile) -> set[str]:
     """The variants of Porch that put functions into a package: it goes on under ours."""
     functions = (*kptfile.mutators, *kptfile.validators)
@@ -172,9 +184,9 @@ class Trail:
 
 
 def line(variant: Variant, recipe: Recipe, words: Sequence[str]) -> str:
-    """The line of a commit that says what it was made of."""
-    parts = (recipe.upstream, recipe.rule, recipe.base, recipe.sources)
-    return " ".join([TRAILER, variant.name, *(each or "-" for each in parts), *words])
+    """The line of a commit that says what it was made of; no part can end itself or the line."""
+    parts = (variant.name, recipe.upstream, recipe.rule, recipe.base, recipe.sources)
+    return " ".join([TRAILER, *(quote(each, safe="/:") or "-" for each in parts), *words])
 
 
 def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
@@ -197,9 +209,8 @@ def _said(message: str) -> Trail | None:
             parts = each.split(" ")[1:]
             if len(parts) < 5:
                 return None
-            name, *rest = parts
-            values = ["" if part == "-" else part for part in rest[:4]]
-            return Trail(name, Recipe(*values), frozenset(rest[4:]))
+            name, *values = ["" if part == "-" else unquote(part) for part in parts[:5]]
+            return Trail(name, Recipe(*values), frozenset(parts[5:]))
     return None
 
 

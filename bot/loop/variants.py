@@ -4,14 +4,14 @@ The rules are those of the default branches: the repository's own, and those of 
 that it lists under `variants_from`. So nobody's rules write where nobody asked for them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import structlog
 
 from bot import keys
-from bot.forges.port import ForgeMissingError, Forges, ListedProposal
+from bot.forges.port import ForgeBusyError, ForgeMissingError, Forges, ListedProposal
 from bot.git.port import BRANCHES, GitBusyError, Scope, Signature
 from bot.look import variant_rules
 from bot.look.variant_rules import RuleBook
@@ -20,9 +20,11 @@ from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.variant_drafts import Task, VariantDrafts
 from bot.store.port import Queue, Store
+from bot.store.values import StoreError
 from bot.upstream.port import FetchedUpstream, Upstreams
 from cadlib.errors import PackageError
 from lifecycle import names
+from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.upstreams.errors import UpstreamError
@@ -43,14 +45,22 @@ PACE: Final = 60.0
 """Seconds until it goes on with the rest."""
 
 MOST_PROBED: Final = 50
-"""Drafts of a package whose branches are gone, and whose pull requests are asked for."""
+"""The newest drafts of a package that are asked for where their branches are gone."""
 
-_UNKNOWN: Final = (ForgeMissingError, GitBusyError, NotServedError)
+_UNKNOWN: Final = (ForgeBusyError, ForgeMissingError, GitBusyError, NotServedError)
 
 
 async def tell(queue: Queue, served: ServedRepository) -> None:
-    """Ask for a look at the variants of a repository, where it may have any."""
-    found = await _rules_of(served)
+    """Ask for a look at the variants of a repository, where it may have any.
+
+    Where its rules cannot be read now, that look finds out: whoever tells has done its own work.
+    """
+    try:
+        found = await _rules_of(served)
+    except ForgeBusyError as error:
+        log.info("rules not read", repository=served.repository.full_name, reason=str(error))
+        await queue.wake(keys.VariantsKey(served.id))
+        return
     if found is not None and (found[1].variants.files or found[1].variants.sources):
         await queue.wake(keys.VariantsKey(served.id))
 
@@ -82,6 +92,7 @@ class _Look:
         drafts: Makes drafts.
         pulls: Its open pull requests, by head branch.
         begun: Drafts that it has begun.
+        failed: What went wrong with packages, none of which keeps another back.
     """
 
     served: ServedRepository
@@ -90,6 +101,7 @@ class _Look:
     drafts: VariantDrafts
     pulls: Mapping[str, ListedProposal]
     begun: int = 0
+    failed: list[Exception] = field(default_factory=list)
     fetched: dict[tuple[str, str, str], FetchedUpstream] = field(default_factory=dict)
 
 
@@ -106,12 +118,16 @@ class VariantsHandler:
         self._serving = serving
         self._forges = forges
         self._store = store
+        self._told: dict[RepositoryId, Sha] = {}
 
     async def handle(self, key: keys.VariantsKey) -> float | None:
         """Bring the packages that rules want in a repository to rest.
 
         Returns:
             Seconds after which to go on; None when nothing is left.
+
+        Raises:
+            Exception: What went wrong first with a package, once all others were looked at.
         """
         served = await self._serving.of(key.repository)
         upstreams = self._serving.upstreams
@@ -121,7 +137,7 @@ class VariantsHandler:
             return None
         tip, policy = found
         own = await served.offload(_book, served, tip, policy)
-        await self._wake_others(served, own)
+        await self._wake_others(served, own, tip)
         books = [own, *await self._others(served, policy.variants.sources)]
         wanted, problems = variant_rules.together(books, served.repository.full_name)
         for problem in (*own.problems, *problems):
@@ -142,6 +158,8 @@ class VariantsHandler:
             await self._one(look, book, variant, upstreams)
             if look.begun >= MOST_BEGUN:
                 return PACE
+        for error in look.failed:
+            raise error
         return None
 
     async def _others(self, served: ServedRepository, named: Sequence[str]) -> list[RuleBook]:
@@ -155,16 +173,22 @@ class VariantsHandler:
                 branch = other.repository.default_branch
                 scope = Scope(frozenset({branch}))
                 await other.looker.fetcher.fetch(scope, served.clock.monotonic())
+                found = await _rules_of(other)
             except _UNKNOWN as error:
                 log.info("rules not read", repository=each.full_name, reason=str(error))
                 continue
-            found = await _rules_of(other)
             if found is not None:
                 books.append(await other.offload(_book, other, *found))
         return books
 
-    async def _wake_others(self, served: ServedRepository, own: RuleBook) -> None:
-        """Ask for looks at the other repositories that our rules want packages in."""
+    async def _wake_others(self, served: ServedRepository, own: RuleBook, tip: Sha) -> None:
+        """Ask for looks at the other repositories that our rules want packages in, once a tip.
+
+        Two repositories whose rules reach each other would wake each other without end.
+        """
+        if self._told.get(served.id) == tip:
+            return
+        self._told[served.id] = tip
         reached = own.reaches - {served.repository.full_name.lower(), ""}
         for each in await self._store.repositories.named(served.id.forge, sorted(reached)):
             await self._store.queue.wake(keys.VariantsKey(each.id))
@@ -191,11 +215,18 @@ class VariantsHandler:
                 variant=variant.name,
                 reason=str(error),
             )
+        except Exception as error:
+            rest = isinstance(error, ForgeBusyError) and error.after
+            if rest or isinstance(error, StoreError):
+                raise  # that would break for any of them
+            log.exception("variant failed", package=spec.downstream.package, variant=variant.name)
+            look.failed.append(error)
 
     async def _perform(self, look: _Look, task: Task, decided: Decision) -> None:
         for action in decided.actions:
             if not await look.drafts.perform(action, task):
                 log.info("variant: not done", action=type(action).__name__, variant=decided.state)
+                continue
             look.begun += isinstance(action, CreateDraft)
 
     async def _read(
@@ -222,20 +253,19 @@ class VariantsHandler:
                 revisions.append(found)
         if missing is not None:
             log.info("upstream of a variant", variant=variant.name, reason=str(missing))
-        known = {each.number for each in revisions}
-        if revisions and here.locked is not None and here.locked not in known and here.kptfile:
-            lock = here.kptfile.upstream_lock
-            commit = "" if lock is None else lock.commit
-            revisions.append(UpstreamRevision(number=here.locked, commit=commit))
         one_of = next(iter(fetched.values()), None)
         drafts, numbers = await self._drafts(look, path)
         objects = book.objects
+        published = await served.offload(
+            variant_facts.published, here, variant, objects, one_of, here.locked or 0
+        )
+        locked = variant_facts.locked(here, published)
+        if revisions and locked and locked.number not in {each.number for each in revisions}:
+            revisions.append(locked)
         facts = VariantFacts(
             variant=variant,
             revisions=tuple(revisions),
-            published=await served.offload(
-                variant_facts.published, here, variant, objects, one_of, here.locked or 0
-            ),
+            published=published,
             present=here.present,
             drafts=drafts,
             held=here.held,
@@ -290,22 +320,45 @@ class VariantsHandler:
         served, path = look.served, facts.variant.spec.downstream.package
         used = {each.workspace for each in facts.drafts}
         drafts = list(facts.drafts)
-        for number in range(1, MOST_PROBED + 1):
+        asked: dict[int, ListedProposal | None] = {}
+
+        async def newest(number: int) -> ListedProposal | None:
+            """The newest pull request of a workspace; None for none."""
+            if number not in asked:
+                branch = naming.draft_branch(path, f"{naming.WORKSPACE}{number}")
+                pulls = await served.forge.proposals_of(branch)
+                asked[number] = max(pulls, key=lambda each: each.number, default=None)
+            return asked[number]
+
+        last = await _last(naming.last_number(used), newest)
+        for number in range(max(1, last - MOST_PROBED + 1), last + 1):
             workspace = f"{naming.WORKSPACE}{number}"
-            if workspace in used:
-                continue
             branch = naming.draft_branch(path, workspace)
-            pulls = await served.forge.proposals_of(branch)
-            pull = max(pulls, key=lambda each: each.number, default=None)
-            if pull is None:
-                break
+            pull = None if workspace in used else await newest(number)
             used.add(workspace)
+            if pull is None:
+                continue
             if not pull.merged:
                 with served.mirror.open() as git:
                     await served.looker.fetcher.fetch_head(git, pull)
                 trail = await served.offload(_trail, served, pull.head, look.tip)
                 drafts.append(variant_facts.draft(branch, pull.head, trail, pull, gone=True))
         return replace(facts, drafts=tuple(drafts), workspaces=frozenset(used))
+
+
+async def _last(known: int, newest: Callable[[int], Awaitable[ListedProposal | None]]) -> int:
+    """The last workspace that has or had a pull request; they are numbered without gaps."""
+    step = 1
+    while await newest(known + step):
+        step *= 2
+    there, free = known + step // 2, known + step
+    while free - there > 1:
+        middle = (there + free) // 2
+        if await newest(middle):
+            there = middle
+        else:
+            free = middle
+    return there
 
 
 def _book(served: ServedRepository, tip: Sha, policy: Policy) -> RuleBook:

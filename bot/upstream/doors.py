@@ -34,6 +34,9 @@ _PORTS = {"https": 443, "http": 80, "ssh": 22}
 _REFUSED = UpstreamFault.REFUSED
 _SERVICE = "/info/refs?service=git-upload-pack"
 
+PUBLIC = ""
+"""Whoever asks in nobody's name gets what the public gets: no credentials are sent, and no key."""
+
 Allowed = Callable[[Location], None]
 """Raises UpstreamError for a repository that may not be used."""
 
@@ -82,7 +85,7 @@ class Doors:
 
         Args:
             repo: As it was written.
-            reader: Full name of the repository that the package is for.
+            reader: Full name of the repository that the package is for; `PUBLIC` for none.
             allowed: Judges each repository on the way by the configuration.
 
         Raises:
@@ -118,8 +121,10 @@ class Doors:
         if url.scheme == "http" and not self._reach.is_named(host, addresses):
             raise UpstreamError(_REFUSED, *texts.plain_http(host))
         if url.scheme == "ssh":
-            return self._by_ssh(url, addresses[0]), None
-        credentials = self._reach.credentials_for(location.host, location.path, reader)
+            return self._by_ssh(url, addresses[0], reader), None
+        credentials = ""
+        if reader != PUBLIC:
+            credentials = self._reach.credentials_for(location.host, location.path, reader)
         pinned = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
         configuration = {
             "http.curloptResolve": f"{host}:{port}:{pinned}",
@@ -162,7 +167,8 @@ class Doors:
             raise UpstreamError(_REFUSED, *texts.redirects(url.hostname or "", _shown(to)))
         return to._replace(path=path, query="", fragment="")
 
-    def _by_ssh(self, url: SplitResult, address: str) -> Door:
+    def _by_ssh(self, url: SplitResult, address: str, reader: str) -> Door:
+        key = None if reader == PUBLIC else self._reach.ssh_key
         given = {
             "BatchMode": "yes",
             "StrictHostKeyChecking": "yes",
@@ -173,7 +179,7 @@ class Doors:
             "HostKeyAlias": _alias(url),
             "HostName": address,
             "IdentitiesOnly": "yes",
-            "IdentityFile": str(self._reach.ssh_key or os.devnull),
+            "IdentityFile": str(key or os.devnull),
             "IdentityAgent": "none",
             "ProxyCommand": "none",
             "PermitLocalCommand": "no",

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 from bot.clock import Offload
 from bot.forges.port import ForgeBusyError, Repository
 from bot.git.port import GitBusyError
-from bot.upstream.doors import Allowed
+from bot.upstream.doors import PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.served import Place, ServedUpstreams
@@ -39,7 +39,7 @@ class Fetcher(Protocol):
 
         Args:
             wanted: Which one.
-            reader: Full name of the repository that it is for.
+            reader: Full name of the repository that it is for; `PUBLIC` for no credentials.
             allowed: Judges each repository that its address leads to.
 
         Raises:
@@ -77,8 +77,9 @@ class AllUpstreams:
             location = locate(reference.repo)
             found = await self._served.at(location) if location else None
             if found is None or not await self._served.may_read(found, into, caller):
-                # Whoever may not see it gets what the public gets.
-                return await self._from_elsewhere(reference, into, policy)
+                # Whoever may not see it gets what the public gets, by no credentials of ours.
+                reader = PUBLIC if found else into.full_name
+                return await self._from_elsewhere(reference, reader, policy)
             place = Place(found, reference.directory)
         else:
             place = await self._place(reference, into, caller, policy)
@@ -126,7 +127,7 @@ class AllUpstreams:
             )
 
     async def _from_elsewhere(
-        self, reference: GitReference, into: Repository, policy: Policy
+        self, reference: GitReference, reader: str, policy: Policy
     ) -> FetchedUpstream:
         def allowed(location: Location) -> None:
             if not use.may_use(policy, location, reference.directory, served=False):
@@ -137,7 +138,7 @@ class AllUpstreams:
             allowed(location)
         turn = self._turns.setdefault(str(reference), asyncio.Lock())
         async with turn:  # who asks for the same meanwhile finds it in the cache
-            came = await self._offload(self._elsewhere.fetch, reference, into.full_name, allowed)
+            came = await self._offload(self._elsewhere.fetch, reference, reader, allowed)
         release = names.parse_tag(names.tag_ref(came.ref))
         return FetchedUpstream(
             files=came.files,

@@ -119,6 +119,7 @@ def number_alone(number: int) -> str:
 # --- what cel-go says -----------------------------------------------------------------------------
 
 COST = "operation cancelled: actual cost limit exceeded"
+COST_TOGETHER = f"{COST} by all expressions together"
 RECURSION = "expression recursion limit exceeded"
 TOO_DEEP = "Exceeded max recursion depth"
 """What the library says for `RECURSION`, among other things."""

@@ -108,6 +108,11 @@ def too_many(name: str, most: int) -> tuple[str, str]:
     return f"the set {name} chooses more than {most:,} packages", "Narrow its selectors"
 
 
+def too_many_together(most: int) -> tuple[str, str]:
+    """Say that all rules of a repository choose too much."""
+    return f"the rules choose more than {most:,} packages together", "Narrow their selectors"
+
+
 def no_template(target: int, downstream: str, text: str) -> tuple[str, str]:
     """Say that a template gives nothing for a downstream; the text is Porch's."""
     return f"spec.targets[{target}], for {downstream}: {text}", ""

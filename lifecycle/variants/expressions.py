@@ -10,7 +10,9 @@ Rules
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -32,6 +34,13 @@ MOST_MADE: Final = 256 * 1024 * 1024
 MOST_PATTERNS: Final = 20_000
 """How long the regular expressions may be together that it compiles, if it does all it could. The
 worst of 1,000 characters takes a fifth of a second."""
+
+MOST_EVALUATED: Final = 100_000
+"""How often expressions are evaluated for all rules of a repository together."""
+
+MOST_MADE_TOGETHER: Final = 32 * MOST_MADE
+MOST_PATTERNS_TOGETHER: Final = 10 * MOST_PATTERNS
+"""The same two for all of these evaluations: it takes less than a minute, in a thread."""
 
 MOST_RESULT: Final = 256 * 1024
 """The longest result: as much as all annotations of an object may hold."""
@@ -158,10 +167,48 @@ def _said(text: str) -> ExpressionError:
 # --- how much it could take -----------------------------------------------------------------------
 
 
+@dataclass(slots=True)
+class _Spent:
+    """What the expressions of one resolution could have taken so far."""
+
+    evaluated: int = 0
+    made: int = 0
+    patterns: int = 0
+
+    @property
+    def too_much(self) -> bool:
+        """No other one is evaluated."""
+        return (
+            self.evaluated >= MOST_EVALUATED
+            or self.made > MOST_MADE_TOGETHER
+            or self.patterns > MOST_PATTERNS_TOGETHER
+        )
+
+
+_SPENT: Final[ContextVar[_Spent | None]] = ContextVar("spent", default=None)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Bound what all expressions take that are evaluated inside of the block."""
+    before = _SPENT.set(_Spent())
+    try:
+        yield
+    finally:
+        _SPENT.reset(before)
+
+
 def _check_cost(text: str, inputs: Inputs) -> None:
+    spent = _SPENT.get()
+    if spent is not None and spent.too_much:
+        raise ExpressionError(texts.COST_TOGETHER)
     made, patterns = _cost(text, inputs)
     if made > MOST_MADE or patterns > MOST_PATTERNS:
         raise ExpressionError(texts.COST)
+    if spent is not None:
+        spent.evaluated += 1
+        spent.made += made
+        spent.patterns += patterns
 
 
 def _cost(text: str, inputs: Inputs) -> tuple[int, int]:

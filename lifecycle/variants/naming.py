@@ -60,9 +60,13 @@ def next_workspace(workspaces: Iterable[str]) -> str:
     Args:
         workspaces: Those that the package has or had, of whatever kind.
     """
+    return f"{WORKSPACE}{last_number(workspaces) + 1}"
+
+
+def last_number(workspaces: Iterable[str]) -> int:
+    """Return the largest number of some workspaces; 0 for none."""
     numbers = (each.removeprefix(WORKSPACE) for each in workspaces if each.startswith(WORKSPACE))
-    used = max((int(each) for each in numbers if each.isdecimal() and each.isascii()), default=0)
-    return f"{WORKSPACE}{used + 1}"
+    return max((int(each) for each in numbers if each.isdecimal() and each.isascii()), default=0)
 
 
 def draft_branch(package: str, workspace: str) -> str:

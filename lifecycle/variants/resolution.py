@@ -9,18 +9,22 @@ Rules
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
+from typing import Final
 
 from cadlib.errors import Place
 from lifecycle.messages import variants as messages
-from lifecycle.variants import naming, templates
+from lifecycle.variants import expressions, naming, templates
 from lifecycle.variants.objects import KubeObject, Objects
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
 from lifecycle.variants.targets import MOST_DOWNSTREAMS, unrolled
 from lifecycle.variants.templates import TemplateError
 from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSet
+
+MOST_TOGETHER: Final = 50_000
+"""The most downstreams of all rules of a repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +36,24 @@ class Surroundings:
         objects: All that can be selected, those repositories among it.
         revision: Gives the revision that an upstream means, as expressions see it; None where
             there is none.
+        places: Which repository a name means; of a name that is not here, itself.
     """
 
     repositories: Mapping[str, KubeObject]
     objects: Objects
     revision: Callable[[Upstream], KubeObject | None]
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def downstream(self, variant: Variant) -> Downstream:
+        """Where a variant's package is, by whatever name its repository is called."""
+        return self._at(variant.spec.downstream.repo, variant.spec.downstream.package)
+
+    def upstream(self, variant: Variant) -> Downstream:
+        """Where the package is that a variant's is made of."""
+        return self._at(variant.spec.upstream.repo, variant.spec.upstream.package)
+
+    def _at(self, repo: str, package: str) -> Downstream:
+        return Downstream(self.places.get(repo, repo), package)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +80,17 @@ def resolve(files: Iterable[VariantFile], around: Surroundings) -> Resolution:
     """
     found: list[Variant] = []
     problems: list[Problem] = []
-    for file in files:
-        problems += file.problems
-        found += file.variants
-        for each in file.sets:
-            made = _of_set(each, around)
-            if isinstance(made, Problem):
-                problems.append(made)
-            else:
-                found += made
-    refused = dict(_refused(found, around.repositories))
+    with expressions.together():
+        for file in files:
+            problems += file.problems
+            found += file.variants
+            for each in file.sets:
+                made = _of_set(each, around, MOST_TOGETHER - len(found))
+                if isinstance(made, Problem):
+                    problems.append(made)
+                else:
+                    found += made
+    refused = dict(_refused(found, around))
     problems += sorted(
         _at(found[index].origin, text, fix) for index, (text, fix) in refused.items()
     )
@@ -89,13 +107,15 @@ def _missing(upstream: Upstream) -> tuple[str, str]:
     return messages.set_upstream_missing(upstream.package, upstream.revision, upstream.repo)
 
 
-def _of_set(variants: VariantSet, around: Surroundings) -> list[Variant] | Problem:
+def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Variant] | Problem:
     revision = around.revision(variants.upstream)
     if revision is None:
         return _at(variants.origin, *_missing(variants.upstream))
     chosen = list(islice(unrolled(variants, around.objects), MOST_DOWNSTREAMS + 1))
     if len(chosen) > MOST_DOWNSTREAMS:
         return _at(variants.origin, *messages.too_many(variants.name, MOST_DOWNSTREAMS))
+    if len(chosen) > room:
+        return _at(variants.origin, *messages.too_many_together(MOST_TOGETHER))
     made: dict[Downstream, Variant] = {}
     for each in chosen:
         try:
@@ -124,16 +144,16 @@ def _of_set(variants: VariantSet, around: Surroundings) -> list[Variant] | Probl
 
 
 def _refused(
-    variants: list[Variant], repositories: Mapping[str, KubeObject]
+    variants: list[Variant], around: Surroundings
 ) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield the positions of rules that do not count, and why; the reason told last is kept."""
-    yield from _inside_others(variants)
-    yield from _circles(variants)
+    yield from _inside_others(variants, around)
+    yield from _circles(variants, around)
     for index, each in enumerate(variants):
         spec = each.spec
         problem = naming.package_problem(spec.downstream.package)
         both = (spec.upstream.repo, spec.downstream.repo)
-        unknown = [each for each in both if each not in repositories]
+        unknown = [each for each in both if each not in around.repositories]
         if problem:
             yield index, messages.bad_package(spec.downstream.package, problem)
         elif unknown:
@@ -142,36 +162,37 @@ def _refused(
     by_downstream: dict[Downstream, list[int]] = defaultdict(list)
     for index, each in enumerate(variants):
         by_name[each.namespace, each.name].append(index)
-        by_downstream[each.spec.downstream].append(index)
+        by_downstream[around.downstream(each)].append(index)
     for (_, name), same in by_name.items():
         for index in same if len(same) > 1 else ():
             places = [variants[other].origin for other in same if other != index]
             yield index, messages.same_name(name, places)
-    for downstream, same in by_downstream.items():
+    for same in by_downstream.values():
         for index in same if len(same) > 1 else ():
             others = [variants[other].name for other in same if other != index]
+            downstream = variants[index].spec.downstream
             yield index, messages.same_downstream(f"{downstream}", others)
 
 
-def _inside_others(variants: list[Variant]) -> Iterator[tuple[int, tuple[str, str]]]:
-    paths: dict[Downstream, int] = {
-        each.spec.downstream: index for index, each in enumerate(variants)
-    }
+def _inside_others(
+    variants: list[Variant], around: Surroundings
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    paths = {around.downstream(each): index for index, each in enumerate(variants)}
     for downstream, index in paths.items():
         parts = downstream.package.split("/")
         for length in range(1, len(parts)):
             outer = Downstream(downstream.repo, "/".join(parts[:length]))
             if outer in paths:
                 for each in (index, paths[outer]):
-                    yield each, messages.inside_another(f"{downstream}", outer.package)
+                    inner = variants[index].spec.downstream
+                    yield each, messages.inside_another(f"{inner}", outer.package)
 
 
-def _circles(variants: list[Variant]) -> Iterator[tuple[int, tuple[str, str]]]:
+def _circles(
+    variants: list[Variant], around: Surroundings
+) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield the rules by which a package is made of itself, over however many steps."""
-    made_by: dict[tuple[str, str], int] = {
-        (each.spec.downstream.repo, each.spec.downstream.package): index
-        for index, each in enumerate(variants)
-    }
+    made_by = {around.downstream(each): index for index, each in enumerate(variants)}
     left: dict[int, int] = {}
     for start in range(len(variants)):
         walk: list[int] = []
@@ -179,8 +200,7 @@ def _circles(variants: list[Variant]) -> Iterator[tuple[int, tuple[str, str]]]:
         while here is not None and here not in left:
             left[here] = start
             walk.append(here)
-            source = variants[here].spec.upstream
-            here = made_by.get((source.repo, source.package))
+            here = made_by.get(around.upstream(variants[here]))
         if here is not None and left[here] == start and here in walk:
             circle = walk[walk.index(here) :][::-1]
             for each in circle:

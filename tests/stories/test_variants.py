@@ -266,3 +266,55 @@ def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World
     assert opened(stage) == [f"{SHOP}-1"]
     pull = stage.author.pull_of(f"{SHOP}-1")
     assert "`acme/control:variants/shop.yaml`" in pull.body
+
+
+def test_rules_of_two_repositories_that_reach_each_other_come_to_rest(stage: World) -> None:
+    """The short-cut lets each look at one ask for a look at the other, without end."""
+    control = stage.forge.state.add_repository("acme", "control")
+    stage.forge.state.add_member(control, "owner", "admin")
+    stage.forge.state.install(stage.app, control)
+    place: Any = repository_at_github(stage.owner, "acme/control")
+    table = (
+        "variants: [variants/*.yaml]\nvariants_from: [{}]\nrepositories:\n"
+        "  here: {{repository: acme/blueprints}}\n  there: {{repository: acme/control}}\n"
+    )
+    place.create_file(".porchbot.yaml", "Rules", table.format("acme/blueprints"), branch="main")
+    rule = variant()["variants/shop.yaml"]
+    place.create_file("variants/shop.yaml", "Rules", rule, branch="main")
+    stage.start_bot()
+    publishes(stage, "net/base", package("net/base"), 1)
+    back = rule.replace("repo: here, package: apps", "repo: there, package: apps")
+    stage.owner.pushes(
+        "main",
+        {
+            ".porchbot.yaml": f"{CONFIG}{table.format('acme/control')}",
+            "variants/back.yaml": back.replace("name: shop", "name: back"),
+        },
+    )
+    stage.rests()
+    stage.sweep()
+    stage.rests()
+    assert opened(stage) == [f"{SHOP}-1"]
+
+
+def test_a_lock_of_another_upstream_keeps_nothing_back(play: World) -> None:
+    """The short-cut takes its number for one of the rule's upstream, which has no such files."""
+    publishes(play, "net/base", package("net/base"), 1)
+    lock = """upstreamLock:
+  type: git
+  git: {repo: 'https://git.example/x', directory: /a, ref: a/v9, commit: '%s'}
+""" % ("9" * 40)
+    early = package("apps/early")
+    early["apps/early/Kptfile"] += lock
+    rule = variant(revision=-1, more="  adoptionPolicy: adoptExisting\n")["variants/shop.yaml"]
+    play.owner.pushes(
+        "main",
+        {
+            ".porchbot.yaml": RULES,
+            **early,
+            "variants/early.yaml": rule.replace("shop", "early"),
+            **variant(),
+        },
+    )
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.reach import Credential, Reach
-from bot.upstream.doors import Doors
+from bot.upstream.doors import PUBLIC, Doors
 from bot.upstream.elsewhere import Came, Elsewhere
 from cadlib.limits import PackageLimits
 from cadlib.package.files import Entry
@@ -201,6 +201,16 @@ def test_credentials_are_for_those_whom_the_operator_names(remote: Remote, tmp_p
 
     assert kept.fetch(wanted, "platform/x", anything).commit == commit
     assert refused(lambda: kept.fetch(wanted, READER, anything))[0] is UpstreamFault.MISSING
+
+
+def test_in_nobodys_name_no_credentials_are_sent(remote: Remote, tmp_path: Path) -> None:
+    """Short-cut refused: what somebody may not read at the forge comes by the operator's token."""
+    get(remote, tmp_path, "main")
+    wanted = GitReference(remote.url, "net/core", remote.refs()["refs/heads/main"])
+    kept = fetcher(tmp_path, reach(remote))
+
+    assert kept.fetch(wanted, READER, anything).commit == wanted.ref
+    assert refused(lambda: kept.fetch(wanted, PUBLIC, anything))[0] is UpstreamFault.MISSING
 
 
 def test_a_private_address_is_not_asked(remote: Remote, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from bot.forges.port import ForgeMissingError, Forges, Repository
-from bot.upstream.doors import Allowed
+from bot.upstream.doors import PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.served import ServedUpstreams
@@ -304,8 +304,8 @@ async def test_an_address_of_what_somebody_may_not_read_gives_what_the_public_ge
     found = await stage.get("https://github.com/other/packages//secret/plan@v7", ANN, allows)
 
     assert found.served is None
-    assert [wanted.repo for wanted, _ in stage.elsewhere.asked] == [
-        "https://github.com/other/packages"
+    assert [(wanted.repo, reader) for wanted, reader in stage.elsewhere.asked] == [
+        ("https://github.com/other/packages", PUBLIC)
     ]
 
 

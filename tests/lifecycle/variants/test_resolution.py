@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lifecycle.variants import naming
+from lifecycle.messages import variants as messages
+from lifecycle.variants import expressions, naming, resolution
 from lifecycle.variants.objects import KubeObject, Objects
 from lifecycle.variants.reading import VariantFile, read
 from lifecycle.variants.resolution import Resolution, Surroundings, resolve
@@ -241,3 +242,66 @@ def test_workspaces_go_on_where_porch_stopped() -> None:
     assert naming.draft_branch("net/core", "packagevariant-1") == (
         "drafts/net/core/packagevariant-1"
     )
+
+
+def test_one_repository_by_two_names_is_one_repository() -> None:
+    """Short-cut refused: names are compared, so that a package is made of itself without end."""
+    rules = """apiVersion: config.porch.kpt.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: itself}
+spec:
+  upstream: {repo: base, package: a}
+  downstream: {repo: live, package: a}
+---
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: inside}
+spec:
+  upstream: {repo: base, package: net/core}
+  downstream: {repo: base, package: a/b}
+"""
+    table = repositories()
+    around = Surroundings(
+        repositories=table,
+        objects=Objects(table.values()),
+        revision=lambda _: UP,
+        places={"base": "acme/live", "live": "acme/live"},
+    )
+
+    found = resolve([read(rules.encode(), "r.yaml")], around)
+
+    assert found.variants == ()
+    assert [each.text for each in found.problems] == [
+        messages.circle(["a in live"])[0],
+        messages.inside_another("a/b in base", "a")[0],
+    ]
+
+
+def test_all_expressions_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short-cut refused: each is cheap by itself, and ten thousand targets have a hundred each."""
+    monkeypatch.setattr(expressions, "MOST_EVALUATED", 3)
+    known = repositories(**{f"r{number}": {"tier": "edge"} for number in range(4)})
+    targets = """  - repositorySelector: {matchLabels: {tier: edge}}
+    template: {downstream: {packageExpr: "'net/' + target.name"}}
+"""
+
+    found = _set(targets, known)
+
+    assert found.variants == ()
+    assert "by all expressions together" in found.problems[0].text
+
+
+def test_all_rules_together_choose_no_more_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short-cut refused: the bound of one set, and a thousand sets beside each other."""
+    monkeypatch.setattr(resolution, "MOST_TOGETHER", 3)
+    known = repositories(**{f"r{number}": {"tier": "edge"} for number in range(2)})
+    targets = "  - repositorySelector: {matchLabels: {tier: edge}}\n"
+    files = [
+        read(f"{SET}{targets}".replace("name: all", f"name: {name}").encode(), f"{name}.yaml")
+        for name in ("a", "b")
+    ]
+
+    found = _resolved(*files, known=known)
+
+    assert [each.set for each in found.variants] == ["a", "a"]
+    assert [each.path for each in found.problems] == ["b.yaml"]

@@ -1,0 +1,91 @@
+"""What looks at variants do where a forge, a repository or a rule is not as it should be."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bot import keys
+from bot.forges.port import ForgeBusyError
+from bot.git.port import ObjectTooLargeError
+from bot.look import variant_rules
+from bot.loop import variant_facts, variants
+from cadlib.errors import PackageError, Place
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
+from lifecycle.policy import VariantUse
+from lifecycle.variants.facts import Recipe
+from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSpec
+
+HERE = RepositoryId("github", 7)
+
+
+class _Queue:
+    def __init__(self) -> None:
+        self.woken: list[keys.Key] = []
+
+    async def wake(self, key: keys.Key) -> None:
+        self.woken.append(key)
+
+
+async def test_rules_that_cannot_be_read_now_do_not_fail_who_tells_of_them() -> None:
+    """Short-cut refused: a sweep, and what is published, fail while defaults are out of reach."""
+
+    async def fetched(_: object) -> None:
+        raise ForgeBusyError("read the defaults", "it is down")
+
+    queue: Any = _Queue()
+    served: Any = SimpleNamespace(
+        id=HERE,
+        looker=SimpleNamespace(extended=SimpleNamespace(fetched=fetched)),
+        repository=SimpleNamespace(full_name="acme/live"),
+    )
+
+    await variants.tell(queue, served)
+
+    assert queue.woken == [keys.VariantsKey(HERE)]
+
+
+@pytest.mark.parametrize("there", [0, 1, 2, 3, 49, 50, 51, 120])
+@pytest.mark.parametrize("known", [0, 1, 30])
+async def test_the_last_draft_is_found_however_many_there_were(there: int, known: int) -> None:
+    """Short-cut refused: fifty are asked for, and what a person closed then is opened again."""
+    asked: list[int] = []
+
+    async def newest(number: int) -> Any:
+        asked.append(number)
+        return number if number <= there else None
+
+    assert await variants._last(known, newest) == max(there, known)
+    assert len(asked) <= 16
+
+
+def test_what_a_draft_was_made_of_is_read_back_whatever_its_parts_are() -> None:
+    """Short-cut refused: a blank in a name moves all parts, and each look makes the draft anew."""
+    spec = VariantSpec(upstream=Upstream("base", "a"), downstream=Downstream("b", "c"))
+    for name, upstream in (("edge", "a" * 40), ("set-my repo-a/b", "x\nPorchbot-Variant: y")):
+        made = Recipe(upstream, "rule", "", "")
+        line = variant_facts.line(Variant(name=name, spec=spec), made, ["proposed"])
+
+        found = variant_facts._said(f"Title\n\n{line}")
+
+        assert found is not None
+        assert (found.owner, found.recipe) == (name, made)
+        assert found.words == {"proposed"}
+
+
+@pytest.mark.parametrize(
+    "error", [PackageError(Place(), "too many files", "Remove some"), ObjectTooLargeError("large")]
+)
+def test_a_folder_that_cannot_be_read_is_a_problem_of_its_own(error: Exception) -> None:
+    """Short-cut refused: the look at a proposal fails, and that of whoever lists this one."""
+
+    def files(*_: object) -> None:
+        raise error
+
+    git: Any = SimpleNamespace(tree=lambda *_: "t", files=files)
+    use = VariantUse(files=("variants/*.yaml",), objects=(("teams", "default"),))
+
+    found = variant_rules.findings(git, Sha("a" * 40), use, ["variants/a.yaml"])
+
+    assert [each.place.path for each in found] == ["variants", "teams"]
