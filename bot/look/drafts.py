@@ -185,6 +185,9 @@ class Drafts:
             revision = await self._offload(git.package, commit or "", request.package)
             if not revision:
                 return _failed(state, texts.no_revision(request.package, request.revision))
+            known = reader.tags.used.get(request.package, {}).get(request.revision)
+            if known is not None and known.target != commit:
+                return _failed(state, texts.tag_moved(request.package, request.revision))
         here = await self._offload(git.tree, state.start, request.package)
         origin = await elsewhere.origin(git, state.start, request)
         if request.kind is DraftKind.RESOLVE:
@@ -270,24 +273,25 @@ def _ledger(
     moves = (DraftKind.UPGRADE, DraftKind.REBASE)
     if request.kind in moves and hold is not None:
         return texts.held(package, hold[0], hold[1].reason)
+    if request.kind in (DraftKind.EDIT, DraftKind.ROLLBACK):
+        there = entries.get(request.revision)
+        if there is not None and there.state is ListedState.WITHDRAWN:
+            return texts.withdrawn(package, request.revision, there.reason)
     if request.kind not in (DraftKind.ROLLBACK, DraftKind.RESUME):
         return {}
     if request.kind is DraftKind.RESUME and hold is None:
         return texts.not_held(package)
-    wanted: dict[int, LedgerEntry | None] = {}
-    if hold is not None and hold[0] != request.revision:
-        wanted[hold[0]] = None
-    if request.kind is DraftKind.ROLLBACK:
-        there = entries.get(request.revision)
-        if there is not None and there.state is ListedState.WITHDRAWN:
-            return texts.withdrawn(package, request.revision, there.reason)
+    # By hand, several may be held: what is left would hold the package all the same.
+    holds = [number for number, each in entries.items() if each.state is ListedState.HELD]
+    wanted: dict[int, LedgerEntry | None] = {n: None for n in holds if n != request.revision}
+    if request.kind is DraftKind.ROLLBACK and request.revision not in holds:
         reason = request.reason or texts.NO_REASON
         wanted[request.revision] = LedgerEntry(ListedState.HELD, reason)
+    if not wanted:
+        return {}
     file = reader.file(base, path)
     if isinstance(file, BrokenPolicy):
         return texts.ledger_broken(path)
-    if request.kind is DraftKind.ROLLBACK and hold and hold[0] == request.revision:
-        return {}
     data = written(file, package, wanted)
     return texts.ledger_broken(path) if data is None else {path: Entry(data)}
 
@@ -312,14 +316,19 @@ def _tip(reader: MirrorReader, ref: str, base: Sha) -> tuple[str, bool, frozense
     tip = git.ref(ref)
     if tip is None:
         return "", True, frozenset()
-    below, done = tip, set[str]()
+    below, done, others = tip, set[str](), False
     for _ in range(MOST_OURS):
-        if git.contains(base, below) or not reader.made_by_us(below):
+        if git.contains(base, below):
             break
         commit = git.commit(below)
-        done |= tokens(commit.message)
+        if reader.made_by_us(below):
+            done |= tokens(commit.message)
+        else:  # what we did below it was done as well
+            others = True
+        if not commit.parents:
+            break
         below = commit.parents[0]
-    return tip, git.contains(base, below), frozenset(done)
+    return tip, not others and git.contains(base, below), frozenset(done)
 
 
 def _proposes(pull: ListedProposal, repository: int, branch: str) -> bool:

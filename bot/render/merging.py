@@ -55,7 +55,7 @@ def write(merged: MergedPackage) -> bytes:
         for path, each in merged.files.items()
     ]
     told = [[getattr(each, name) for name in _NAMES] for each in merged.conflicts]
-    line = json.dumps([files, told, merged.more, merged.problem]).encode()
+    line = json.dumps([files, told, merged.more, merged.problem, merged.private]).encode()
     return b"".join((line, b"\n", *(each.data for each in merged.files.values() if each)))
 
 
@@ -67,10 +67,14 @@ def read(data: bytes) -> MergedPackage:
     """
     line, _, rest = data.partition(b"\n")
     try:
-        files, told, more, problem = json.loads(line)
+        files, told, more, problem, private = json.loads(line)
         conflicts = tuple(UpdateConflict(**dict(zip(_NAMES, row, strict=True))) for row in told)
         found = MergedPackage(
-            files=_files(files, rest), conflicts=conflicts, more=int(more), problem=str(problem)
+            files=_files(files, rest),
+            conflicts=conflicts,
+            more=int(more),
+            problem=str(problem),
+            private=bool(private),
         )
     except (ValueError, TypeError, RecursionError) as error:
         raise EncodedError(f"no merged package: {error}") from error

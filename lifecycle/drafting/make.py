@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar, assert_never
 
+from cadlib.diff import secrets
 from cadlib.errors import PackageError
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.kptfile.reader import GitRef, PipelineFunction
@@ -72,15 +73,26 @@ def make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
 
     Returns:
         The files that differ from `inputs.here`, by path in the package, and the conflicts. Where
-        nothing can be made it tells the problem, and no files.
+        nothing can be made it tells the problem, without values of Secrets, and no files.
     """
+    added = set[str]()
     try:
-        return (yield from _make(request, inputs))
+        made = yield from _make(request, inputs, added)
     except PackageError as error:
-        return MergedPackage(problem=texts.problem(error))
+        secret = added | _secret(inputs.here) | _secret(inputs.revision)
+        return MergedPackage(problem=secrets.redacted(texts.problem(error), secret))
+    if not request.value:
+        return made
+    secret = _secret({**inputs.here, **made.files})
+    return replace(made, private=secrets.redacted(request.value, secret) != request.value)
 
 
-def _make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
+def _secret(files: Mapping[str, Entry | None]) -> frozenset[str]:
+    """The values of Secrets in some files."""
+    return frozenset(text for each in files.values() if each for text in secrets.values(each.data))
+
+
+def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftSteps:
     here = inputs.here
     name = packages.name(request.package) or "root"
     match request.kind:
@@ -99,7 +111,7 @@ def _make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
         case DraftKind.UPGRADE | DraftKind.REBASE:
             return (yield from _updated(request, inputs, name))
         case DraftKind.EVAL:
-            return (yield from _evaluated(request, inputs))
+            return (yield from _evaluated(request, inputs, added))
         case DraftKind.SET:
             changed = set_value(here, request.resource, request.field, request.value)
             return MergedPackage(files=changed)
@@ -210,16 +222,20 @@ def conflict(package: str, found: Conflict) -> UpdateConflict:
     )
 
 
-def _evaluated(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
-    """Run one function on the package."""
+def _evaluated(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftSteps:
+    """Run one function on the package; the values of Secrets that it makes are added."""
     function = PipelineFunction(image=request.function)
     config = from_texts(dict(request.config)) if request.config else None
     options = Options(allow=inputs.allow)
     came = yield from _calling(
-        evaluate(inputs.here, function, config, limits=inputs.limits, options=options)
+        evaluate(inputs.here, function, config, limits=inputs.limits, options=options), added
     )
     if came.failed:
-        raise came.error or texts.function_failed(request.function, came.steps)
+        said = (str(each.get("message", "")) for step in came.steps for each in step.said)
+        why = "; ".join(filter(None, said))
+        # Before it is cut: half a value is told as well.
+        why = secrets.redacted(why, added | _secret(inputs.here))
+        raise came.error or texts.function_failed(request.function, why)
     files: dict[str, Entry | None] = {}
     for path, data in came.changes.items():
         mode = inputs.here[path].mode if path in inputs.here else packages.REGULAR
@@ -228,14 +244,17 @@ def _evaluated(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
 
 
 def _calling(
-    steps: Generator[FunctionCall, CallOutcome, T],
+    steps: Generator[FunctionCall, CallOutcome, T], added: set[str]
 ) -> Generator[Fetch | FunctionCall, Fetched | CallOutcome, T]:
     """Drive steps that only run functions."""
     try:
         call = next(steps)
         while True:
             came = yield call
-            call = steps.send(came if isinstance(came, CallOutcome) else CallOutcome())
+            outcome = came if isinstance(came, CallOutcome) else CallOutcome()
+            if outcome.resources:
+                added |= secrets.added(outcome.resources, call.resources)
+            call = steps.send(outcome)
     except StopIteration as done:
         result: T = done.value
         return result

@@ -45,7 +45,7 @@ def resolve(
         raise texts.conflict_gone(conflict.path)
     old = _at(stream.documents[number_of].value, path)
     new: Side = sides[wanted] if wanted in sides else value_of(old, wanted, conflict.path)
-    if new == HIDDEN:
+    if _hides(new):
         raise texts.conflict_hidden(conflict.path)
     changed = _put(stream.documents[number_of].value, path, new, conflict.path)
     data = yaml.edit(stream, {number_of: changed})
@@ -65,6 +65,13 @@ def _whole(here: Files, before: Files, conflict: Conflict, wanted: str) -> dict[
 def _document(stream: yaml.Stream, resource: str) -> int | None:
     found = [n for n, each in enumerate(stream.documents) if str(ref(each.value)) == resource]
     return found[0] if len(found) == 1 else None
+
+
+def _hides(side: Side) -> bool:
+    """Whether a value has something of a Secret left out, however deep: it is no value then."""
+    if isinstance(side, dict):
+        return any(_hides(each) for each in side.values())
+    return any(_hides(each) for each in side) if isinstance(side, list) else side == HIDDEN
 
 
 def _at(value: Value, path: FieldPath) -> Value:

@@ -46,12 +46,14 @@ class MergedPackage:
         conflicts: The first of them.
         more: How many more there are.
         problem: Why it cannot be merged; "" when it can.
+        private: What somebody asked it to hold is a value of a Secret.
     """
 
     files: Mapping[str, Entry | None] = field(default_factory=dict)
     conflicts: tuple[UpdateConflict, ...] = ()
     more: int = 0
     problem: str = ""
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

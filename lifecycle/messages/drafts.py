@@ -5,6 +5,7 @@ What is wrong with a request itself stands in `making`.
 
 from collections.abc import Sequence
 
+from cadlib.diff.secrets import HIDDEN
 from lifecycle.facts.drafts import DraftKind, DraftState, token_line
 from lifecycle.facts.update import UpdateConflict
 from lifecycle.ledger import ProposedState
@@ -146,15 +147,19 @@ def _title(state: DraftState) -> str:
         case DraftKind.SET:
             where = f"{one_line(request.resource)} " if request.resource else ""
             return (
-                f"{verb} {where}{one_line(request.field)} to {one_line(request.value)} in {package}"
+                f"{verb} {where}{one_line(request.field)} to {_value(state)} in {package}"
             )
         case DraftKind.RESOLVE:
-            taken = one_line(request.value)
-            return f"{verb} conflict {request.revision} of {package} with {taken}"
+            return f"{verb} conflict {request.revision} of {package} with {_value(state)}"
         case DraftKind.ROLLBACK:
             return f"{verb} {package} to {state.version}"
         case _:
             return f"{verb} {package}{f' {state.version}' if state.version else ''}"
+
+
+def _value(state: DraftState) -> str:
+    """What somebody asked for; a value of a Secret is told in its file alone."""
+    return HIDDEN if state.made.private else one_line(state.request.value)
 
 
 def commit_message(state: DraftState, asked: int, trailer: str, resolved: str = "") -> str:
@@ -211,7 +216,7 @@ def _conflict(found: UpdateConflict) -> str:
     place_ = f"{found.path}:{found.line}" if found.line else found.path
     where = " ".join(code(part) for part in (place_, found.resource, found.field) if part)
     if not found.field:
-        return f"{where}: {one_line(found.reason)}"
+        return f"{where}: {quote(found.reason)}"
     values = f"base {code(found.base)}, here {code(found.ours)}, upstream {code(found.theirs)}"
     return f"{where}: {values}; {found.chosen or 'none'} is taken"
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
 from cadlib.package.files import KPTFILE
-from cadlib.render.calls import Step
 from lifecycle.facts.upgrades import NumberedConflict
 from lifecycle.messages.markdown import one_line
 
@@ -58,10 +57,9 @@ def unknown_strategy(given: str, known: Sequence[str]) -> PackageError:
     )
 
 
-def function_failed(image: str, steps: Sequence[Step]) -> PackageError:
-    """A function failed, and said why."""
-    said = [str(each.get("message", "")) for step in steps for each in step.said]
-    why = "; ".join(one for one in said if one) or "it gave no reason"
+def function_failed(image: str, said: str) -> PackageError:
+    """A function failed, and said why; without values of Secrets."""
+    why = said or "it gave no reason"
     return PackageError(
         Place(), f"{image} failed: {why[:300]}", "Check the function and its configuration"
     )
@@ -179,6 +177,15 @@ def withdrawn(package: str, revision: int, reason: str) -> str:
     """The revision to go back to was withdrawn."""
     shown = one_line(package) or "the root package"
     return f"{shown} v{revision} was withdrawn ({one_line(reason)}). Name another revision"
+
+
+def tag_moved(package: str, revision: int) -> str:
+    """The tag of a revision names something else than what was published."""
+    shown = one_line(package) or "the root package"
+    return (
+        f"the tag of {shown} v{revision} names another commit than the one that was published."
+        " Put it back, or name another revision"
+    )
 
 
 def not_held(package: str) -> str:

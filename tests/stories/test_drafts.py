@@ -244,3 +244,48 @@ def test_nobody_holds_a_package_by_hand_without_an_approval(play: World) -> None
     play.approver.says(pull.number, "/approve")
     play.rests()
     assert play.author.pull(pull.number).merged
+
+
+@pytest.mark.both_forges
+def test_what_was_withdrawn_or_moved_is_not_begun_from(play: World) -> None:
+    """Short-cuts refused: a revision is whatever git still has, or whatever its tag names now."""
+    for number, size in ((1, 2), (2, 3), (3, 4)):
+        proposal = play.proposes(f"drafts/net/edge/w{number}", resized("net/edge", size))
+        play.approver.says(proposal, "/approve")
+        play.author.waits_for_tag(f"net/edge/v{number}")
+        play.rests()
+    gone = "version: 1\nrevisions:\n  1: {state: withdrawn, reason: it leaked}\n"
+    play.owner.pushes("main", {".porchbot/ledger/net/edge.yaml": gone})
+    play.rests()
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    main = play.author.branches()["main"]
+    play.owner.deletes("tags/net/edge/v2")
+    play.owner.makes_ref("tags/net/edge/v2", main)
+    play.rests()
+    seconds_pass(play.forge, 1)
+    play.author.says(other, "/edit net/edge@v1")
+    assert "net/edge v1 was withdrawn" in play.author.waits_for_answer(other, "withdrawn")
+    for word in ("edit", "rollback"):
+        play.author.says(other, f"/{word} net/edge@v2")
+        answer = play.author.waits_for_answer(other, f"`/{word}` refused: the tag")
+        assert "names another commit than the one that was published" in answer
+    play.rests()
+    assert not [each for each in play.author.branches() if each.startswith("drafts/net/edge/edit")]
+
+
+def test_a_package_that_is_held_twice_is_resumed_at_once(play: World) -> None:
+    """The short-cut ends the newest hold: the older one, made by hand, holds it all the same."""
+    for number, size in ((1, 2), (2, 3)):
+        proposal = play.proposes(f"drafts/net/edge/w{number}", resized("net/edge", size))
+        play.approver.says(proposal, "/approve")
+        play.author.waits_for_tag(f"net/edge/v{number}")
+        play.rests()
+    held = "".join(f"  {n}: {{state: held, reason: mine}}\n" for n in (1, 2))
+    path = ".porchbot/ledger/net/edge.yaml"
+    play.owner.pushes("main", {path: f"version: 1\nrevisions:\n{held}"})
+    play.rests()
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(other, "/resume net/edge")
+    play.author.pull_of("drafts/net/edge/resume")
+    play.rests()
+    assert "held" not in play.author.reads(path, "drafts/net/edge/resume")

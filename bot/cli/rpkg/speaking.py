@@ -99,7 +99,7 @@ def place_of(given: str) -> Iterator[Speaker]:
     found = _ADDRESS.fullmatch(address)
     if found is None and not re.fullmatch(r"[\w.-]+(/[\w.-]+)+", address, re.ASCII):
         raise CommandFailure(f"{address} is no repository. Write OWNER/NAME, or its address")
-    host = (found["host"] or found["scp"]) if found else ""
+    host = (found["host"] or found["scp"]).lower() if found else ""
     name = found["name"] if found else address
     environ = os.environ
     instance = environ.get("PORCHBOT_GITLAB_URL", "").strip().rstrip("/") or _GITLAB
@@ -116,10 +116,11 @@ def place_of(given: str) -> Iterator[Speaker]:
             " to a token of yours that may write comments there"
         )
     api = environ.get("PORCHBOT_GITHUB_API_URL", "").strip().rstrip("/") or _GITHUB_API
-    if host and api == _GITHUB_API and host != "github.com":
+    ours = urlsplit(api).hostname or ""
+    if host and host not in (ours, ours.removeprefix("api.")):
         raise CommandFailure(
-            f"your token is for GitHub.com, and {name} is at {host}. If that is your GitHub, set"
-            " PORCHBOT_GITHUB_API_URL to its API"
+            f"your token is for {ours.removeprefix('api.')}, and {name} is at {host}. If that is"
+            " your GitHub, set PORCHBOT_GITHUB_API_URL to its API, or give --repository OWNER/NAME"
         )
     client_ = github.Github(
         auth=github.Auth.Token(token), base_url=api, retry=None, seconds_between_writes=0
@@ -229,7 +230,11 @@ class GitLabSpeaker:
     def dashboard(self) -> int:
         """As `Speaker` has it."""
         try:
-            for issue in self._project.issues.list(state="opened", iterator=True):
+            # The oldest: whoever writes the like into an issue of theirs comes later.
+            every = self._project.issues.list(
+                state="opened", order_by="created_at", sort="asc", iterator=True
+            )
+            for issue in every:
                 if _DASHBOARD in (issue.description or ""):
                     return int(issue.iid)
         except gitlab.GitlabError as error:

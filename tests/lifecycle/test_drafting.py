@@ -1,0 +1,114 @@
+"""The files of drafts, and what of Secrets may be told about them."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from cadlib.diff.fields import HIDDEN
+from cadlib.errors import PackageError
+from cadlib.merge.conflicts import Conflict
+from cadlib.package.files import Entry
+from cadlib.render.calls import CallOutcome, FunctionCall
+from lifecycle.drafting.make import DraftInputs, make
+from lifecycle.drafting.resolving import resolve
+from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState
+from lifecycle.facts.update import MergedPackage, UpdateConflict
+from lifecycle.ledger import ProposedState
+from lifecycle.messages import drafts as texts
+from tests.lifecycle.samples import BASE
+
+SECRET = b"""\
+apiVersion: v1
+kind: Secret
+metadata: {name: db, annotations: {a: b}}
+stringData: {password: hunter2-of-old}
+"""
+KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: shop}\n"
+HERE = {"Kptfile": Entry(KPTFILE), "secret.yaml": Entry(SECRET)}
+
+
+def made(request: DraftRequest, answer: Mapping[str, object]) -> MergedPackage:
+    """What a request comes to where each function answers the same."""
+    steps = make(request, DraftInputs(here=HERE, allow=(("**",),)))
+    try:
+        step = next(steps)
+        while True:
+            assert isinstance(step, FunctionCall)
+            step = steps.send(CallOutcome(**answer))  # type: ignore[arg-type]
+    except StopIteration as done:
+        result: MergedPackage = done.value
+        return result
+
+
+def state(request: DraftRequest, files: MergedPackage) -> DraftState:
+    """A draft that was made."""
+    there = ProposedState(branch="drafts/shop/set")
+    return DraftState(request=request, base_ref="main", there=there, start=BASE, made=files)
+
+
+@pytest.mark.parametrize("before", [0, 288])
+def test_what_a_function_says_of_a_secret_is_not_answered(before: int) -> None:
+    """The short-cut posts the words of the function, whole or cut: a password in a comment."""
+    request = DraftRequest(kind=DraftKind.EVAL, package="shop", function="ghcr.io/a/check:v1")
+    said = f"{'-' * before} hunter2-of-old is too short"
+    results = [{"message": said, "severity": "error"}]
+    found = made(request, {"results": results, "exit_code": 1, "error": "failed"})
+    assert "hunt" not in found.problem
+    assert "[secre" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "private"),
+    [
+        ("stringData.password", "hunter2-of-new", True),
+        ("stringData.password", "hunter2-of-old", True),
+        ("metadata.annotations.a", "gold", False),
+    ],
+)
+def test_a_new_value_of_a_secret_stands_in_its_file_alone(
+    field: str, value: str, private: bool
+) -> None:
+    """The short-cut tells what was asked for in title, answer and commit, which stay."""
+    request = DraftRequest(kind=DraftKind.SET, package="shop", field=field, value=value)
+    found = made(request, {})
+    assert not found.problem
+    assert found.private is private
+    draft = state(request, found)
+    told = texts.title(draft) + texts.opened(draft) + texts.commit_message(draft, 1, "kpt:{}")
+    assert (value not in told) is private
+
+
+def test_a_side_with_a_hidden_value_is_not_written() -> None:
+    """The short-cut looks at the whole value only: "(hidden)" is committed in its place."""
+    hidden = {"kubectl.kubernetes.io/last-applied-configuration": HIDDEN, "a": "b"}
+    conflict = Conflict(
+        path="secret.yaml",
+        resource="v1/Secret/db",
+        field="metadata.annotations",
+        theirs=hidden,
+        ours=[hidden],
+        chosen="local",
+        reason="changed on both sides",
+    )
+    for side in ("upstream", "local"):
+        with pytest.raises(PackageError, match="value of a Secret"):
+            resolve(HERE, HERE, [conflict], 0, side)
+
+
+def test_why_something_conflicts_is_quoted() -> None:
+    """The short-cut takes a reason for words of ours: upstream's text mentions a team."""
+    said = UpdateConflict(
+        path="a.yaml",
+        resource="",
+        field="",
+        base="",
+        ours="",
+        theirs="",
+        reason='cannot be written: @acme/all <img src="x">',
+        line=1,
+        chosen="local",
+    )
+    request = DraftRequest(kind=DraftKind.UPGRADE, package="shop")
+    body = texts.body(state(request, MergedPackage(conflicts=(said,))), "jo", 1)
+    assert "@acme" not in body
+    assert "<img" not in body.replace("\\<", "")
