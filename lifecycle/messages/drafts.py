@@ -146,9 +146,7 @@ def _title(state: DraftState) -> str:
             return f"{verb} {one_line(request.function)} on {package}"
         case DraftKind.SET:
             where = f"{one_line(request.resource)} " if request.resource else ""
-            return (
-                f"{verb} {where}{one_line(request.field)} to {_value(state)} in {package}"
-            )
+            return f"{verb} {where}{one_line(request.field)} to {_value(state)} in {package}"
         case DraftKind.RESOLVE:
             return f"{verb} conflict {request.revision} of {package} with {_value(state)}"
         case DraftKind.ROLLBACK:
