@@ -87,9 +87,9 @@ def make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
     return replace(made, private=secrets.redacted(request.value, secret) != request.value)
 
 
-def _secret(files: Mapping[str, Entry | None]) -> frozenset[str]:
+def _secret(files: Mapping[str, Entry | None]) -> set[str]:
     """The values of Secrets in some files."""
-    return frozenset(text for each in files.values() if each for text in secrets.values(each.data))
+    return {text for each in files.values() if each for text in secrets.values(each.data)}
 
 
 def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftSteps:

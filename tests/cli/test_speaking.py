@@ -27,7 +27,7 @@ def test_a_repository_of_another_host_is_not_that_of_the_same_name(
     monkeypatch.setenv("GITHUB_TOKEN", "t")
     monkeypatch.setenv("PORCHBOT_GITHUB_API_URL", "https://api.ghe.corp/")
     if refused:
-        with pytest.raises(CommandFailure, match="your token is for ghe.corp"):
+        with pytest.raises(CommandFailure, match=r"your token is for ghe\.corp"):
             speaking.place_of(address).__enter__()
         return
     with speaking.place_of(address) as place:

@@ -9,6 +9,7 @@ from cadlib.errors import PackageError
 from cadlib.merge.conflicts import Conflict
 from cadlib.package.files import Entry
 from cadlib.render.calls import CallOutcome, FunctionCall
+from cadlib.yaml import Value
 from lifecycle.drafting.make import DraftInputs, make
 from lifecycle.drafting.resolving import resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState
@@ -80,7 +81,7 @@ def test_a_new_value_of_a_secret_stands_in_its_file_alone(
 
 def test_a_side_with_a_hidden_value_is_not_written() -> None:
     """The short-cut looks at the whole value only: "(hidden)" is committed in its place."""
-    hidden = {"kubectl.kubernetes.io/last-applied-configuration": HIDDEN, "a": "b"}
+    hidden: Value = {"kubectl.kubernetes.io/last-applied-configuration": HIDDEN, "a": "b"}
     conflict = Conflict(
         path="secret.yaml",
         resource="v1/Secret/db",
