@@ -45,7 +45,7 @@ def changed(git: Trees, before: str, after: str) -> Mapping[str, tuple[UpstreamU
     found = {}
     for path, there in git.difference(before, after).files.items():
         folder, _, name = path.rpartition("/")
-        if name == KPTFILE:
+        if name == KPTFILE and _plain(folder):
             found[folder] = of_package(git, after, folder) if there else ()
     return found
 
@@ -67,7 +67,8 @@ def of_package(git: Trees, commit: str, package: str) -> tuple[UpstreamUse, ...]
 
 def _use(package: str, ref: GitRef, *, locked: bool) -> UpstreamUse | None:
     location = locate(ref.repo)
-    if location is None or max(len(ref.repo), len(ref.directory), len(ref.ref)) > MOST_TEXT:
+    parts = (ref.repo, ref.directory, ref.ref, ref.commit)
+    if location is None or max(map(len, parts[:3])) > MOST_TEXT or not all(map(_plain, parts)):
         return None
     folder = ref.directory.strip("/").removeprefix("./")
     return UpstreamUse(
@@ -78,3 +79,8 @@ def _use(package: str, ref: GitRef, *, locked: bool) -> UpstreamUse | None:
         commit=ref.commit[:64],
         locked=locked,
     )
+
+
+def _plain(text: str) -> bool:
+    """Whether every database keeps a text: git has names that are no UTF-8, YAML has NUL."""
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text

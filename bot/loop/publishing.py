@@ -97,12 +97,21 @@ class Publishing:
         tip = await served.offload(branches.tip, served.mirror, branch)
         if tip is not None:
             await self._store.revisions.saw_tip(served.id, branch, tip)
-            await locks.index(served, self._store.upstreams, branch, tip)
+            await self._index(served, branch, tip)
         if len(waiting) > 1:
             order = await served.offload(branches.first_parent_order, served.mirror, branch)
             waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))
         known = {p.number for p in waiting}
         return waiting + [p for p in named if p is not None and p.number not in known]
+
+    async def _index(self, served: ServedRepository, branch: str, tip: str) -> None:
+        """Keep the index of upstreams; what cannot be read for it keeps nothing from publishing."""
+        try:
+            await locks.index(served, self._store.upstreams, branch, tip)
+        except StoreError:
+            raise
+        except Exception:
+            log.exception("upstreams not read", branch=branch)
 
     async def _asked(
         self, served: ServedRepository, branch: str, number: int, failed: dict[int, Exception]

@@ -318,3 +318,17 @@ def test_a_lock_of_another_upstream_keeps_nothing_back(play: World) -> None:
     )
     play.rests()
     assert opened(play) == [f"{SHOP}-1"]
+
+
+@pytest.mark.parametrize("broken", [ValueError("broken"), KeyError("broken")], ids=["value", "key"])
+def test_what_cannot_be_read_of_upstreams_keeps_nothing_from_publishing(
+    play: World, broken: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut reads the index first, and publishes nothing where that breaks."""
+
+    async def breaks(*_: object) -> None:
+        raise broken
+
+    monkeypatch.setattr("bot.loop.locks.index", breaks)
+    publishes(play, "net/base", package("net/base"), 1)
+    assert "net/base/v1" in play.author.tags()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.git.port import History
+from bot.git.port import Difference, History
 from bot.look import locks
 from bot.store.values import UpstreamUse
 from tests.memory.git_history import MemoryHistory
@@ -99,3 +99,30 @@ def test_what_names_nothing_is_passed_over(data: bytes) -> None:
         "a": (),
         "b": (use("b", locked=False), use("b", locked=True)),
     }
+
+
+@pytest.mark.parametrize(
+    "ref", [r'"a\0b"', r'"\0"', r'"net/core/v3\0"'], ids=["inside", "alone", "behind"]
+)
+def test_what_no_database_keeps_is_not_read(ref: str) -> None:
+    """Short-cut refused: PostgreSQL refuses the row, and nothing of the branch is published."""
+    at = Repository()
+    commit = at.commit({"a/Kptfile": kptfile("https://git.corp/x", "/a", ref), "b/Kptfile": CORE})
+
+    assert locks.changed(at.open(), "", commit) == {
+        "a": (),
+        "b": (use("b", locked=False), use("b", locked=True)),
+    }
+
+
+def test_a_folder_whose_name_is_no_text_is_left_out() -> None:
+    """Short-cut refused: git's names are bytes, and a database refuses what is no UTF-8."""
+
+    class Trees:
+        def difference(self, *_: str) -> Difference:
+            return Difference({"caf\udce9/Kptfile": "100644"}, {})
+
+        def blob(self, *_: object) -> bytes:
+            return CORE
+
+    assert locks.changed(Trees(), "", "c") == {}
