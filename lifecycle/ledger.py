@@ -131,12 +131,16 @@ class LedgerChange:
         return _is_held(self.before) and not _is_held(self.after)
 
     @property
-    def action(self) -> AccessAction:
-        """What it takes to approve it."""
+    def actions(self) -> tuple[AccessAction, ...]:
+        """What it takes to approve it: all of these."""
         states = {each.state for each in (self.before, self.after) if each is not None}
         if ListedState.WITHDRAWN in states:
-            return AccessAction.DELETE
-        return AccessAction.ROLLBACK if states == {ListedState.HELD} else AccessAction.DEPRECATE
+            found = [AccessAction.DELETE]
+        else:
+            found = [] if states == {ListedState.HELD} else [AccessAction.DEPRECATE]
+        # A hold begins and ends by the same right, whatever the entry says before or after.
+        moved = self.holds or self.resumes or not found
+        return (*found, *([AccessAction.ROLLBACK] if moved else []))
 
     @property
     def goes(self) -> bool:

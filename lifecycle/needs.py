@@ -115,7 +115,8 @@ def approved(
     found = [(place, _approving(t), t.package) for t in content.touched for place in t.places]
     for change in content.ledger:
         inside = sorted(f for f in folders if within(f, change.package))
-        found += [(place, change.action, change.package) for place in (change.package, *inside)]
+        places = (change.package, *inside)
+        found += [(each, what, change.package) for what in change.actions for each in places]
     return list(dict.fromkeys(found))
 
 

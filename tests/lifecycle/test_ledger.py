@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from cadlib import yaml
-from lifecycle.access import Role
+from lifecycle.access import AccessAction, Role
 from lifecycle.actions import PushDraft, React, Reply
 from lifecycle.decide import decide
 from lifecycle.facts.head import Facts
 from lifecycle.ledger import LedgerChange, LedgerEntry, ListedState, PackageState, written
 from lifecycle.names import Sha
+from lifecycle.needs import approved
 from lifecycle.policy import Policy
 from tests.lifecycle.samples import APPROVER, CORE, PROPOSAL, changed, facts, said
 from tests.lifecycle.test_timing import CLOSED, TIMED, frozen, open_gates
@@ -90,3 +91,33 @@ def test_what_is_withdrawn_is_frozen_as_what_is_changed() -> None:
     assert "window" not in open_gates(
         facts(replace(listing, rules=replace(TIMED, policy=elsewhere)))
     )
+
+
+def _entry(state: str) -> LedgerEntry | None:
+    return LedgerEntry(ListedState(state), "r") if state else None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("", "held", {AccessAction.ROLLBACK}),
+        ("held", "", {AccessAction.ROLLBACK}),
+        ("held", "held", {AccessAction.ROLLBACK}),
+        ("held", "deprecated", {AccessAction.DEPRECATE, AccessAction.ROLLBACK}),
+        ("deprecated", "held", {AccessAction.DEPRECATE, AccessAction.ROLLBACK}),
+        ("held", "withdrawn", {AccessAction.DELETE, AccessAction.ROLLBACK}),
+        ("withdrawn", "held", {AccessAction.DELETE, AccessAction.ROLLBACK}),
+        ("", "deprecated", {AccessAction.DEPRECATE}),
+        ("deprecated", "withdrawn", {AccessAction.DELETE}),
+    ],
+)
+def test_a_hold_begins_and_ends_by_its_own_right(
+    before: str, after: str, expected: set[AccessAction]
+) -> None:
+    """The short-cut asks one right: whoever may deprecate ends a hold by writing another word."""
+    change = LedgerChange(
+        package="net/core", revision=5, path="l", before=_entry(before), after=_entry(after)
+    )
+    p = replace(PROPOSAL.content, touched=(), ledger=(change,))
+    assert {action for _, action, _ in approved(p, Policy())} == expected
+    assert len(change.actions) == len(expected)
