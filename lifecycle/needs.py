@@ -4,7 +4,7 @@ Who may approve one package need not be who may approve another; and where code 
 files of each owner need one of theirs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from lifecycle import automatic, owners
@@ -17,7 +17,15 @@ from lifecycle.policy import AccessRule, BrokenPolicy, Policy, configuring
 from lifecycle.rights import AccessFacts, Allowed, Target, Unsure, Verdict, authorise
 from lifecycle.windows import within
 
-OF_REPOSITORY = (AccessAction.FREEZE, AccessAction.DELETE, AccessAction.DEPRECATE)
+OF_REPOSITORY = (
+    AccessAction.FREEZE,
+    AccessAction.DELETE,
+    AccessAction.DEPRECATE,
+    AccessAction.DRAFT,
+    AccessAction.CLONE,
+    AccessAction.UPGRADE,
+    AccessAction.ROLLBACK,
+)
 """What commands ask for that are about the repository, whichever pull request they are under."""
 
 MOST_TEAMS = 20
@@ -127,23 +135,30 @@ def _approving(touched: Touched) -> AccessAction:
 def teams(proposal: Proposal) -> tuple[str, ...]:
     """Return the slugs of the teams that the rules of a proposal name; `MOST_TEAMS` at most.
 
-    Those of code owners are among them where rules name code owners.
+    Those of code owners are among them where rules name code owners. Those that only commands
+    about the repository ask for come last: they displace none that counts for the proposal.
     """
     policy = proposal.rules.policy
     places = sorted({place for place, _, _ in approved(proposal.content, policy)})
     rules = [configuring(policy).rule(AccessAction.APPROVE)] if proposal.content.configures else []
     if isinstance(policy, Policy):
         rules += [policy.rule(action, place) for action in AccessAction for place in places or [""]]
-    if proposal.whole is not None and isinstance(proposal.whole.policy, Policy):
-        policy = proposal.whole.policy
-        places = ["", *(each.directory for each in policy.paths)]
-        rules += [policy.rule(action, place) for action in OF_REPOSITORY for place in places]
-    named = {part for rule in rules for source in rule.sources for part in parts(source)}
-    found = {part.slug for part in named if isinstance(part, TeamSource)}
+    found = _teams_of(rules)
     people = proposal.people
     for each in people.owners.values():
         found |= {slug for owned in each for slug in owned.teams(people.organization)}
-    return tuple(sorted(found)[:MOST_TEAMS])
+    wide = set[str]()
+    if proposal.whole is not None and isinstance(proposal.whole.policy, Policy):
+        policy = proposal.whole.policy
+        places = ["", *(each.directory for each in policy.paths)]
+        wide = _teams_of(policy.rule(action, place) for action in OF_REPOSITORY for place in places)
+        wide |= _teams_of(rule for each in policy.upstreams for rule in each.rules.values())
+    return tuple([*sorted(found), *sorted(wide - found)][:MOST_TEAMS])
+
+
+def _teams_of(rules: Iterable[AccessRule]) -> set[str]:
+    named = {part for rule in rules for source in rule.sources for part in parts(source)}
+    return {part.slug for part in named if isinstance(part, TeamSource)}
 
 
 def asks_who_wrote(proposal: Proposal) -> bool:

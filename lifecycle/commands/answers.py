@@ -160,6 +160,7 @@ def about_repository(proposal: Proposal, remembered: Memory, table: Table = TABL
     """Tell whether somebody asks for something that is about the repository as a whole."""
     return any(
         table.row(command).folders is not None
+        or (isinstance(command, RebaseCommand) and command.onto)
         for _, parsed in pending(proposal, remembered, table)
         for command in parsed.commands
     )

@@ -21,10 +21,11 @@ from lifecycle.approvals import Fallen, approvals_of
 from lifecycle.commands.answers import pending
 from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.whole import Whole
 from lifecycle.gates import judge
 from lifecycle.messages import evidence, summary
 from lifecycle.owners import Owned
-from lifecycle.policy import AccessRule, PathAccess, Policy
+from lifecycle.policy import AccessRule, PathAccess, Policy, UpstreamAccess
 from tests.lifecycle.samples import CORE, FACTS, PROPOSAL, approved_by, changed, said
 
 EDGE = replace(CORE, package="net/edge")
@@ -248,3 +249,23 @@ def test_the_approval_of_an_app_that_is_named_counts() -> None:
 
     assert missing(made) == 1
     assert missing(changed(made, policy=named)) == 0
+
+
+def test_teams_that_drafts_are_asked_of_are_read_after_those_that_approve() -> None:
+    """The short-cut reads those of the packages here: who may clone is unknown, and refused."""
+
+    def of(*slugs: str) -> AccessRule:
+        return AccessRule(sources=tuple(TeamSource(slug) for slug in slugs))
+
+    many = [f"a{n:02}" for n in range(needs.MOST_TEAMS)]
+    policy = Policy(
+        upstreams=(UpstreamAccess("github.com/acme/*", {AccessAction.CLONE: of("cloners")}),),
+        paths=(PathAccess("other", {AccessAction.DRAFT: of("drafters")}),),
+    )
+    made = proposal(of("net"))
+    assert needs.teams(made) == ("net",)
+    asked = replace(made, whole=Whole(policy=policy, packages=frozenset()))
+    assert needs.teams(asked) == ("net", "cloners", "drafters")
+    wide = replace(policy, paths=(PathAccess("other", {AccessAction.DRAFT: of(*many)}),))
+    found = needs.teams(replace(made, whole=Whole(policy=wide, packages=frozenset())))
+    assert found == ("net", *many[:-1])

@@ -143,3 +143,10 @@ def test_a_draft_that_the_forge_shows_late_is_waited_for() -> None:
     p = replace(p, drafts={request: state(request, made=files)})
     late = answers.answer(facts(p, head=Sha("e" * 40)), p, memory.read(p)).actions
     assert not [each for each in late if isinstance(each, PushDraft | Reply)]
+
+
+def test_another_upstream_is_asked_of_the_whole_repository() -> None:
+    """The short-cut reads the rules of upstreams once nobody asks for their teams any more."""
+    for body, whole in (("/rebase onto acme/base/x@v1", True), ("/rebase", False)):
+        p = asked(AUTHOR, body)
+        assert answers.about_repository(p, memory.read(p)) is whole
