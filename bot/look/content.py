@@ -190,7 +190,8 @@ class _Comparison:
         changed = self.reader.git.difference(self.origin, self.head).files
         if isinstance(policy, BrokenPolicy) or not self.rules.published:
             return ()
-        return variant_rules.findings(self.reader.git, self.head, policy.variants, changed)
+        git, address = self.reader.git, self.reader.address
+        return variant_rules.findings(git, self.head, policy.variants, changed, address)
 
     def _touched(self) -> tuple[Touched, ...]:
         """The packages whose trees differ, sorted by path."""

@@ -15,6 +15,7 @@ from cadlib.yaml import read as read_yaml
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
 from lifecycle.policy import VariantUse
+from lifecycle.upstreams.locations import locate
 from lifecycle.variants import reading, resolution
 from lifecycle.variants.objects import KubeObject, Objects, of_value
 from lifecycle.variants.problems import Problem
@@ -99,7 +100,7 @@ def read(git: History, tip: Sha, repository: str, use: VariantUse) -> RuleBook:
 
 
 def findings(
-    git: History, head: Sha, use: VariantUse, changed: Iterable[str]
+    git: History, head: Sha, use: VariantUse, changed: Iterable[str], address: str = ""
 ) -> tuple[Finding, ...]:
     """Return what is wrong with the rules as a change leaves them; nothing where it changes none.
 
@@ -108,6 +109,7 @@ def findings(
         head: The change's commit.
         use: How they are configured there.
         changed: Paths that differ.
+        address: Where git reaches the repository, which the rules may call by its full name.
     """
     folders = tuple(f"{folder}/" for folder, _ in use.objects)
     concerned = any(
@@ -115,6 +117,7 @@ def findings(
     )
     if not use.files or not concerned:
         return ()
+    location = locate(address)
     return tuple(
         Finding(
             message=texts.at_column(each.text, each.column),
@@ -122,7 +125,7 @@ def findings(
             place=each.place,
             fix=each.fix,
         )
-        for each in read(git, head, "", use).problems
+        for each in read(git, head, location.path if location else "", use).problems
     )
 
 

@@ -332,3 +332,17 @@ def test_what_cannot_be_read_of_upstreams_keeps_nothing_from_publishing(
     monkeypatch.setattr("bot.loop.locks.index", breaks)
     publishes(play, "net/base", package("net/base"), 1)
     assert "net/base/v1" in play.author.tags()
+
+
+def test_a_package_made_of_itself_by_another_name_is_told_before_it_is_merged(play: World) -> None:
+    """The short-cut compares names, and whoever merges the rule hears nothing of it any more."""
+    named = f"{RULES}  live: {{repository: acme/blueprints}}\n"
+    play.owner.pushes("main", {".porchbot.yaml": named})
+    play.rests()
+    text = variant()["variants/shop.yaml"].replace(
+        "repo: here, package: net/base", "repo: live, package: apps/shop"
+    )
+    play.author.pushes("drafts/rules", {"variants/shop.yaml": text})
+    pull = play.author.opens("drafts/rules", "Rules").number
+    check = play.author.waits_for_check(pull, "porchbot/publish", "failure")
+    assert "apps/shop" in check.text
