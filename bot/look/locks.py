@@ -82,5 +82,5 @@ def _use(package: str, ref: GitRef, *, locked: bool) -> UpstreamUse | None:
 
 
 def _plain(text: str) -> bool:
-    """Whether every database keeps a text: git has names that are no UTF-8, YAML has NUL."""
+    """Whether a text is kept as it is: git has names that are no UTF-8, YAML has NUL."""
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text

@@ -105,7 +105,7 @@ def test_what_names_nothing_is_passed_over(data: bytes) -> None:
     "ref", [r'"a\0b"', r'"\0"', r'"net/core/v3\0"'], ids=["inside", "alone", "behind"]
 )
 def test_what_no_database_keeps_is_not_read(ref: str) -> None:
-    """Short-cut refused: PostgreSQL refuses the row, and nothing of the branch is published."""
+    """Short-cut refused: it is kept as another text, which may be what another package says."""
     at = Repository()
     commit = at.commit({"a/Kptfile": kptfile("https://git.corp/x", "/a", ref), "b/Kptfile": CORE})
 
@@ -116,7 +116,7 @@ def test_what_no_database_keeps_is_not_read(ref: str) -> None:
 
 
 def test_a_folder_whose_name_is_no_text_is_left_out() -> None:
-    """Short-cut refused: git's names are bytes, and a database refuses what is no UTF-8."""
+    """Short-cut refused: git's names are bytes, and two of them are kept as one package."""
 
     class Trees:
         def difference(self, *_: str) -> Difference:
