@@ -3,7 +3,7 @@
 What a request comes to is made from the branch as it is: nothing is left where that has it already.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -119,7 +119,11 @@ class Drafts:
         )
         if not base_ref:
             return _failed(nowhere, texts.unmanaged(request.package))
-        await self._fetcher.fetch(Scope(frozenset({base_ref, branch})), since)
+        around = () if request.on_draft else tuple(filter(None, upwards(branch.rpartition("/")[0])))
+        await self._fetcher.fetch(Scope(frozenset({base_ref, branch, *around})), since)
+        other = await self._offload(_in_the_way, reader.git, branch, around)
+        if other:
+            return _failed(nowhere, texts.in_the_way(branch, other))
         base = await self._offload(reader.git.ref, names.branch_ref(base_ref))
         if base is None:
             return _failed(nowhere, texts.no_base(base_ref))
@@ -305,6 +309,14 @@ def _branch(request: DraftRequest, whole: Whole) -> str:
     while any(f"{each}/".startswith(f"{folder}{workspace}/") for each in whole.packages):
         workspace += "-draft"
     return f"{names.DRAFTS}{folder}{workspace}"
+
+
+def _in_the_way(git: History, branch: str, around: Sequence[str]) -> str:
+    """A branch that this one would be a folder or a part of, which git cannot have; "" for none."""
+    found = [each for each in around if git.ref(names.branch_ref(each)) is not None]
+    listed = git.refs(names.branch_ref(branch)) if around else ()
+    inside = [names.branch_name(each) for each in listed]
+    return next((each for each in [*found, *inside] if each != branch), "")
 
 
 def _tip(reader: MirrorReader, ref: str, base: Sha) -> tuple[str, bool, frozenset[str]]:

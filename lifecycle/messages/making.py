@@ -179,6 +179,14 @@ def withdrawn(package: str, revision: int, reason: str) -> str:
     return f"{shown} v{revision} was withdrawn ({one_line(reason)}). Name another revision"
 
 
+def in_the_way(branch: str, other: str) -> str:
+    """A branch is in the way of another: one name would be a folder of the other."""
+    return (
+        f"the branch {one_line(other)} is in the way of {one_line(branch)}: git has none inside"
+        " another. Rename or delete it"
+    )
+
+
 def tag_moved(package: str, revision: int) -> str:
     """The tag of a revision names something else than what was published."""
     shown = one_line(package) or "the root package"

@@ -289,3 +289,20 @@ def test_a_package_that_is_held_twice_is_resumed_at_once(play: World) -> None:
     play.author.pull_of("drafts/net/edge/resume")
     play.rests()
     assert "held" not in play.author.reads(path, "drafts/net/edge/resume")
+
+
+def test_a_branch_in_the_way_is_named(stage: World, board: Board) -> None:
+    """The short-cut pushes what git cannot have: it is tried for ever, and nobody is answered."""
+    stage.author.pushes("drafts/net/edge", resized("net/edge", 44))
+    stage.rests()
+    answer = board.hears(stage.owner, "/set --package net/edge data.size=9", "refused")
+    assert "the branch drafts/net/edge is in the way of drafts/net/edge/set" in answer
+    stage.owner.deletes("heads/drafts/net/edge")
+    stage.rests()
+    seconds_pass(stage.forge, 1)
+    board.hears(stage.owner, "/set --package net/edge data.size=9", "data.size to 9")
+
+    stage.author.pushes("drafts/net/core/set/mine", resized("net/core", 44))
+    stage.rests()
+    answer = board.hears(stage.owner, "/set --package net/core data.size=9", "is in the way of")
+    assert "drafts/net/core/set/mine" in answer
