@@ -7,13 +7,13 @@ printed.
 
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import click
 
 from bot.cli import progress, terminal
-from bot.cli.dropin import CommandFailure, DropIn
+from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import speaking
 from lifecycle.commands.parse import parse
 from lifecycle.messages.markdown import plain
@@ -44,30 +44,55 @@ def where(command: F) -> F:
     return on(timeout(command))
 
 
-def _asks(word: str, usage: str, text: str, example: str) -> click.Command:
-    """One command of the bot as a command of the shell; its arguments are the bot's."""
+PACKAGE = click.option("--package", default="", metavar="PATH", help="The package to change.")
+PROPOSE = click.option("--propose", is_flag=True, help="Propose it at once; a draft if not given.")
+STRATEGY = click.option("--strategy", default="", metavar="NAME", help="How upgrades merge.")
 
-    @click.command(
-        word,
-        cls=DropIn,
-        context_settings={"ignore_unknown_options": True},
-        help=text,
-        examples=f"""
-    $ GITHUB_TOKEN=$TOKEN porchbot rpkg {word} {example}
-    """,
-    )
+
+def _asks(
+    word: str,
+    usage: str,
+    text: str,
+    example: str,
+    *options: Callable[[Callable[..., object]], Callable[..., object]],
+) -> click.Command:
+    """One command of the bot as a command of the shell."""
+
+    @where
     @click.option(
         "--repository",
         default="",
         metavar="OWNER/NAME | URL",
         help="The repository; the one that the current folder is a clone of if not given.",
     )
-    @where
-    @click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar=usage)
-    def command(args: tuple[str, ...], repository: str, number: int | None, timeout: int) -> None:
-        ask(word, args, repository, number, timeout)
+    @click.argument("args", nargs=-1, metavar=usage)
+    def command(
+        args: tuple[str, ...], repository: str, number: int | None, timeout: int, **given: object
+    ) -> None:
+        ask(word, (*written_options(given), *args), repository, number, timeout)
 
-    return command
+    for option in reversed(options):
+        option(command)
+    return click.command(
+        word,
+        cls=StrictCommand,
+        help=text,
+        examples=f"""
+    # {text.rstrip(".").split(",")[0]}; GITHUB_TOKEN or GITLAB_TOKEN is the caller's.
+    $ porchbot rpkg {word} {example}
+    """,
+    )(command)
+
+
+def written_options(given: Mapping[str, object]) -> tuple[str, ...]:
+    """Return options as the bot reads them in a comment; those that are not given are left out."""
+    found: list[str] = []
+    for name, value in given.items():
+        if value is True:
+            found.append(f"--{name}")
+        elif value:
+            found.append(f"--{name}={value}")
+    return tuple(found)
 
 
 def ask(
@@ -101,7 +126,9 @@ def written(word: str, args: tuple[str, ...]) -> str:
     Raises:
         CommandFailure: It does not.
     """
-    quoted = [shlex.quote(each) if word == "eval" else each for each in args]
+    quoted = [
+        shlex.quote(each) if word == "eval" and not each.startswith("--") else each for each in args
+    ]
     text = " ".join([f"/{word}", *quoted])
     found = parse(text)
     if found.problems:
@@ -130,22 +157,28 @@ def _answered(forge: speaking.Speaker, said: speaking.Said, timeout: int) -> Non
 init = _asks("init", "PATH", "Open a draft with a new package.", "net/new")
 clone = _asks(
     "clone",
-    "UPSTREAM PATH [--strategy NAME] [--propose]",
+    "UPSTREAM PATH",
     "Open a draft with a package from an upstream.",
     "acme/blueprints/net@v3 net/core",
+    STRATEGY,
+    PROPOSE,
 )
 edit = _asks("edit", "PACKAGE[@vN]", "Open a draft of a package, or of a revision.", "net/core@v2")
 set_ = _asks(
     "set",
-    "--package PATH [--propose] [KIND/NAME] FIELD=VALUE",
+    "[KIND/NAME] FIELD=VALUE",
     "Change a field or a setter of a package, as a draft.",
     "--package shop --propose Deployment/shop spec.replicas=3",
+    PACKAGE,
+    PROPOSE,
 )
 eval_ = _asks(
     "eval",
-    "--package PATH [--propose] FUNCTION [KEY=VALUE ...]",
+    "FUNCTION [KEY=VALUE ...]",
     "Run a function on a package once, as a draft.",
     "--package shop set-labels:v0.2 team=net",
+    PACKAGE,
+    PROPOSE,
 )
 rollback = _asks(
     "rollback",

@@ -19,7 +19,6 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
 @click.command(
     "upgrade",
     cls=StrictCommand,
-    context_settings={"ignore_unknown_options": True},
     examples="""
     # Have what is new in the upstream of a package merged, as a draft.
     $ porchbot rpkg upgrade --repository acme/clusters net/core latest
@@ -41,9 +40,10 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
 @click.argument(
     "args",
     nargs=-1,
-    type=click.UNPROCESSED,
-    metavar="[PACKAGE] [vN | latest] [--strategy NAME] [--propose]",
+    metavar="[PACKAGE] [vN | latest]",
 )
+@asking.STRATEGY
+@asking.PROPOSE
 def command(
     args: tuple[str, ...],
     discover: str | None,
@@ -51,6 +51,8 @@ def command(
     repositories: tuple[str, ...],
     number: int | None,
     timeout: int,
+    strategy: str,
+    propose: bool,
 ) -> None:
     """Have a package upgraded, or list packages that are behind their upstream.
 
@@ -60,7 +62,8 @@ def command(
     if discover is None:
         if folders or len(repositories) > 1:
             raise CommandFailure("name one --repository to upgrade in, or say --discover")
-        asking.ask("upgrade", args, "".join(repositories), number, timeout)
+        given = asking.written_options({"strategy": strategy, "propose": propose})
+        asking.ask("upgrade", (*given, *args), "".join(repositories), number, timeout)
         return
     if args:
         raise CommandFailure(f"{args[0]} means nothing with --discover. Leave it out")
