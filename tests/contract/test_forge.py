@@ -328,6 +328,15 @@ def _calls(issue: int) -> dict[str, Callable[[Forge], Awaitable[object]]]:
 CALLS = _calls(1)
 
 
+async def test_nothing_stands_for_a_proposal_alone_that_was_not_read(place: Place) -> None:
+    """The short-cut answers for any proposal what the last one that was read has."""
+    place.commit("a")
+    number = place.propose("a")
+    await place.forge.conversation(number)
+
+    assert dict(place.forge.standing(number + 1)) == {}
+
+
 async def test_rules_of_a_branch_have_another_digest_when_one_changes(place: Place) -> None:
     """The short-cut digests what is required of checks: who waits for another rule is not woken."""
     place.commit("main")

@@ -577,7 +577,7 @@ def _called(source: str, parts: Mapping[str, type]) -> set[tuple[str, str]]:
 def test_every_method_of_every_protocol_is_tested() -> None:
     """Fails when a method is added to a protocol, and no contract test calls it."""
     here = Path(__file__)
-    beside = ("test_store_index.py", "test_budgets.py")
+    beside = ("test_store_index.py", "test_store_upstreams.py", "test_budgets.py")
     sources = [here.read_text(), *(here.with_name(name).read_text() for name in beside)]
 
     assert Protocol in port.Queue.__mro__

@@ -32,6 +32,10 @@ STARTED: Mapping[str, str] = {
 }
 """Commands that are not run here, each with where it is, or why it needs no lock."""
 
+_ASKED = ("--repository", "acme/nowhere", "--timeout", "0")
+"""A comment in the caller's name would be theirs to write: they are asked where they may not.
+What the bot makes of it where they may is told in `test_drafts.py`."""
+
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "audit": (),
     "check": ("acme/blueprints#NUMBER",),
@@ -52,6 +56,16 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "pkg merge": (),
     "pkg tree": ("net/core",),
     "pkg update": ("got",),
+    "rpkg clone": (*_ASKED, "net/core@v1", "apps/mine"),
+    "rpkg diff": ("net/core@v1", "net/core@v1"),
+    "rpkg edit": (*_ASKED, "net/core"),
+    "rpkg eval": (*_ASKED, "--package", "net/core", "set-labels:v0.2", "a=b"),
+    "rpkg graph": (),
+    "rpkg init": (*_ASKED, "net/mine"),
+    "rpkg resume": (*_ASKED, "net/core"),
+    "rpkg rollback": (*_ASKED, "net/core@v1"),
+    "rpkg set": (*_ASKED, "--package", "net/core", "data.size=9"),
+    "rpkg upgrade": (*_ASKED, "net/core"),
     "secret list": (),
     "secret put": ("name",),
     "secret remove": ("name",),

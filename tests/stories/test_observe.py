@@ -73,7 +73,7 @@ def test_a_trial_shows_checks_and_writes_nothing_else(staged: Staging) -> None:
         assert set(author.tags()) == {"net/core/v1"}
 
 
-ACTIVE = CONFIG + "publish: {release: true}\n"
+ACTIVE = CONFIG + 'publish: {release: true}\nvariants: ["variants/*.yaml"]\n'
 WATCHING = ACTIVE.replace("version: 1\n", "version: 1\nmode: observe\n")
 
 

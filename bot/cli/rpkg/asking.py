@@ -115,7 +115,7 @@ def ask(
     with place as forge:
         where = forge.dashboard() if number is None else number
         said = forge.says(where, text, on_dashboard=number is None)
-        click.echo(f"Asked in {said.url}", err=True)
+        terminal.say(f"Asked in {said.url}", err=True)
         if timeout:
             _answered(forge, said, timeout)
 
