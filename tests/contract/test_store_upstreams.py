@@ -27,34 +27,34 @@ def user(found: UpstreamUse, at: Repository = SECOND, branch: str = "main") -> U
 
 async def test_who_has_which_upstream_is_one_question(stored: Stored) -> None:
     """Short-cut refused: an index for each repository, to be asked one after the other."""
-    index = stored.store.upstreams
+    upstreams = stored.store.upstreams
     for each in (Repository(), SECOND):
         await stored.store.repositories.adopt(each, AT, {})
     core = use("edge", "net/core")
     lock = replace(core, commit=ONE, locked=True)
-    assert await index.indexed(FIRST) == {}
+    assert await upstreams.indexed(FIRST) == {}
 
-    assert await index.keep_uses(SECOND.id, "main", ("", ONE), {"edge": [core, lock], "x": []})
+    assert await upstreams.keep_uses(SECOND.id, "main", ("", ONE), {"edge": [core, lock], "x": []})
     other = use("core-2", "net/core", place="git.corp/x")
-    assert await index.keep_uses(FIRST, "main", ("", TWO), {"core-2": [other]})
+    assert await upstreams.keep_uses(FIRST, "main", ("", TWO), {"core-2": [other]})
 
-    assert await index.users(PLACE) == (user(core), user(lock))
-    assert await index.uses(FIRST) == (user(other, Repository()),)
-    assert await index.indexed(SECOND.id) == {"main": ONE}
+    assert await upstreams.users(PLACE) == (user(core), user(lock))
+    assert await upstreams.uses(FIRST) == (user(other, Repository()),)
+    assert await upstreams.indexed(SECOND.id) == {"main": ONE}
 
 
 async def test_what_did_not_change_stays(stored: Stored) -> None:
     """Short-cut refused: everything is written anew, or what is gone stays."""
-    index = stored.store.upstreams
+    upstreams = stored.store.upstreams
     await stored.store.repositories.adopt(SECOND, AT, {})
     before = {name: [use(name, "net/core")] for name in ("a", "b", "c")}
-    await index.keep_uses(SECOND.id, "main", ("", ONE), before)
+    await upstreams.keep_uses(SECOND.id, "main", ("", ONE), before)
 
-    assert await index.keep_uses(
+    assert await upstreams.keep_uses(
         SECOND.id, "main", (ONE, TWO), {"b": [use("b", "net/core", 2)], "c": []}
     )
 
-    assert await index.users(PLACE) == (
+    assert await upstreams.users(PLACE) == (
         user(use("a", "net/core")),
         user(use("b", "net/core", 2)),
     )
@@ -62,50 +62,50 @@ async def test_what_did_not_change_stays(stored: Stored) -> None:
 
 async def test_two_that_go_on_from_one_commit(stored: Stored) -> None:
     """Short-cut refused: the later one wins, with what it read of an older commit."""
-    index = stored.store.upstreams
+    upstreams = stored.store.upstreams
     await stored.store.repositories.adopt(SECOND, AT, {})
-    await index.keep_uses(SECOND.id, "main", ("", ONE), {})
-    assert await index.keep_uses(SECOND.id, "main", (ONE, TWO), {"a": [use("a", "net/core")]})
+    await upstreams.keep_uses(SECOND.id, "main", ("", ONE), {})
+    assert await upstreams.keep_uses(SECOND.id, "main", (ONE, TWO), {"a": [use("a", "net/core")]})
 
-    assert not await index.keep_uses(SECOND.id, "main", (ONE, THREE), {"a": []})
-    assert not await index.keep_uses(SECOND.id, "main", ("", THREE), {"a": []})
-    assert not await index.keep_uses(SECOND.id, "other", (ONE, THREE), {"a": []})
+    assert not await upstreams.keep_uses(SECOND.id, "main", (ONE, THREE), {"a": []})
+    assert not await upstreams.keep_uses(SECOND.id, "main", ("", THREE), {"a": []})
+    assert not await upstreams.keep_uses(SECOND.id, "other", (ONE, THREE), {"a": []})
 
-    assert await index.users(PLACE) == (user(use("a", "net/core")),)
-    assert await index.indexed(SECOND.id) == {"main": TWO}
+    assert await upstreams.users(PLACE) == (user(use("a", "net/core")),)
+    assert await upstreams.indexed(SECOND.id) == {"main": TWO}
 
 
 async def test_branches_that_are_not_published_from_any_more(stored: Stored) -> None:
-    index = stored.store.upstreams
+    upstreams = stored.store.upstreams
     await stored.store.repositories.adopt(SECOND, AT, {})
     for branch in ("main", "release-1"):
-        await index.keep_uses(SECOND.id, branch, ("", ONE), {"a": [use("a", "net/core")]})
+        await upstreams.keep_uses(SECOND.id, branch, ("", ONE), {"a": [use("a", "net/core")]})
 
-    await index.forget_uses(SECOND.id, ["release-1"])
+    await upstreams.forget_uses(SECOND.id, ["release-1"])
 
-    assert await index.users(PLACE) == (user(use("a", "net/core"), branch="release-1"),)
-    assert await index.indexed(SECOND.id) == {"release-1": ONE}
+    assert await upstreams.users(PLACE) == (user(use("a", "net/core"), branch="release-1"),)
+    assert await upstreams.indexed(SECOND.id) == {"release-1": ONE}
 
 
 async def test_a_repository_that_is_not_served_uses_nothing(stored: Stored) -> None:
     """Short-cut refused: a list of users that nobody can reach any more."""
-    index = stored.store.upstreams
+    upstreams = stored.store.upstreams
     await stored.store.repositories.adopt(SECOND, AT, {})
-    await index.keep_uses(SECOND.id, "main", ("", ONE), {"a": [use("a", "net/core")]})
+    await upstreams.keep_uses(SECOND.id, "main", ("", ONE), {"a": [use("a", "net/core")]})
 
     await stored.store.repositories.lost(SECOND.id)
 
-    assert await index.users(PLACE) == ()
+    assert await upstreams.users(PLACE) == ()
 
 
 async def test_what_cannot_be_said_is_kept_as_it_can(stored: Stored) -> None:
     odd = b"net/c\xffre".decode("utf-8", "surrogateescape") + "\0"
-    index = stored.store.upstreams
+    upstreams = stored.store.upstreams
     await stored.store.repositories.adopt(SECOND, AT, {})
 
-    await index.keep_uses(SECOND.id, "main", ("", ONE), {odd: [use(odd, odd)]})
+    await upstreams.keep_uses(SECOND.id, "main", ("", ONE), {odd: [use(odd, odd)]})
 
-    [found] = await index.users(PLACE)
+    [found] = await upstreams.users(PLACE)
     assert (found.use.package, found.use.directory) == ("net/c?re?", "net/c?re?")
 
 
