@@ -150,9 +150,9 @@ def _title(state: DraftState) -> str:
         case DraftKind.RESOLVE:
             return f"{verb} conflict {request.revision} of {package} with {_value(state)}"
         case DraftKind.ROLLBACK:
-            return f"{verb} {package} to {state.version}"
+            return f"{verb} {package} to v{request.revision}"
         case _:
-            return f"{verb} {package}{f' {state.version}' if state.version else ''}"
+            return f"{verb} {package}{f' v{request.revision}' if request.revision else ''}"
 
 
 def _value(state: DraftState) -> str:

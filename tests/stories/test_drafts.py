@@ -198,6 +198,7 @@ def test_a_rollback_brings_a_revision_back_and_holds_the_package(play: World) ->
     play.rests()
     assert not pull.draft
     assert pull.title == "Roll back net/edge to v1"
+    assert "Roll back net/edge to v1." in play.author.answers(other)[-1]
     branch = "drafts/net/edge/rollback-v1"
     assert 'size: "2"' in play.author.reads("net/edge/settings.yaml", branch)
     assert len(play.author.commits_of(pull.number)) == 1
