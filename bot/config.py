@@ -68,7 +68,7 @@ LEDGER = ".porchbot/ledger.yaml"
 LEDGERS = ".porchbot/ledger"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
-    (): frozenset({"metadata", "drafts"}),
+    (): frozenset({"drafts"}),
     ("publish",): frozenset({"oci"}),
     ("guardrails", "mutators", 0): frozenset({"exec", "tag"}),
     ("guardrails", "validators", 0): frozenset({"exec", "tag"}),
@@ -102,6 +102,9 @@ def _reference(text: str) -> str:
         raise wrong(*texts.reference(text))
     return text
 
+
+AttributeKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]{0,251}[A-Za-z0-9])?$")]
+AttributeValue = Annotated[str, Field(max_length=500)]
 
 _ALIAS = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
@@ -381,6 +384,12 @@ class Configuration(Strict):
     """`true`: packages here are deployed as they are; what is cloned gets a
     `package-context.yaml`."""
 
+    metadata: Annotated[dict[AttributeKey, AttributeValue], Field(max_length=50)] = Field(
+        default={}
+    )
+    """Labels that every package here has where its Kptfile gives it no other, such as
+    `{team: network}`: selectors choose by them. The file on the default branch counts."""
+
     render: Literal["commit", "check"] = "commit"
     """`commit`: push the rendered result to the draft. `check`: report the difference only."""
 
@@ -426,6 +435,7 @@ class Configuration(Strict):
             version=self.version,
             roots=tuple(Root(p.directory, p.branch) for p in self.packages or ()),
             deployment=self.deployment,
+            attributes=self.metadata,
             render=RenderMode(self.render),
             mutators=tuple(_guardrail(f) for f in self.guardrails.mutators),
             validators=tuple(_guardrail(f) for f in self.guardrails.validators),

@@ -279,6 +279,7 @@ class Policy:
         version: Of the format.
         roots: Where packages live; empty for the whole repository on its default branch.
         deployment: Packages are deployed from here as they are.
+        attributes: Labels of all packages, where their own Kptfiles say no other.
         render: What happens to a draft that is not its own rendering.
         mutators: Run after each package's own pipeline, in this order.
         validators: Run after all mutators.
@@ -305,6 +306,7 @@ class Policy:
     version: int = 1
     roots: tuple[Root, ...] = ()
     deployment: bool = False
+    attributes: Mapping[str, str] = field(default_factory=dict)
     render: RenderMode = RenderMode.COMMIT
     mutators: tuple[GuardrailFunction, ...] = ()
     validators: tuple[GuardrailFunction, ...] = ()
@@ -482,6 +484,7 @@ def united(above: Policy, own: Policy) -> Policy:
         aliases=above.aliases,
         labels=above.labels,
         deployment=above.deployment,
+        attributes=above.attributes,
         variants=above.variants,
         auto_merge=above.auto_merge and own.auto_merge,
         release=above.release and own.release,

@@ -10,7 +10,7 @@ from bot.git.port import Difference
 from bot.store.values import UpstreamUse
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader
-from cadlib.kptfile.values import GitRef
+from cadlib.kptfile.values import GitRef, Kptfile
 from cadlib.package.files import KPTFILE
 from lifecycle.upstreams.locations import locate
 
@@ -60,6 +60,11 @@ def of_package(git: Trees, commit: str, package: str) -> tuple[UpstreamUse, ...]
         kptfile = reader.read(data, path)
     except PackageError:
         return ()  # it is no package that anybody could bring up to date
+    return said_by(package, kptfile)
+
+
+def said_by(package: str, kptfile: Kptfile) -> tuple[UpstreamUse, ...]:
+    """Return what a Kptfile says: its upstream, then its lock."""
     sides = ((kptfile.upstream, False), (kptfile.upstream_lock, True))
     uses = (_use(package, ref, locked=locked) for ref, locked in sides if ref)
     return tuple(each for each in uses if each)

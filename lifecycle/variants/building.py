@@ -6,7 +6,7 @@ from typing import Final
 from cadlib.errors import Place
 from cadlib.kptfile.schema import FUNCTION
 from cadlib.yaml import Value
-from lifecycle.variants.selectors import Requirement, Selector
+from lifecycle.selectors.labels import Requirement, Selector
 from lifecycle.variants.values import (
     FOLLOW,
     PROPOSE,

@@ -18,10 +18,10 @@ from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.yaml import Document, FieldPath, Value, field_text
 from cadlib.yaml import read as read_yaml
 from lifecycle.messages import variants as messages
+from lifecycle.selectors.labels import OPERATORS
 from lifecycle.variants import building, expressions, naming, shapes, validation
 from lifecycle.variants.expressions import ExpressionError
 from lifecycle.variants.problems import MOST, Problem
-from lifecycle.variants.selectors import OPERATORS
 from lifecycle.variants.values import (
     FOLLOW,
     PROPOSE,

@@ -9,7 +9,7 @@ from typing import Final
 
 from cadlib.errors import Place
 from cadlib.yaml import Value
-from lifecycle.variants.selectors import Selector
+from lifecycle.selectors.labels import Selector
 
 GROUP: Final = "config.porch.kpt.dev"
 """The group of Porch's configuration."""

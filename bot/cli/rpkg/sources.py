@@ -24,11 +24,14 @@ from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.git.port import EVERYTHING, GitBusyError
 from bot.git.process import execute, users_environment
 from bot.git.trees import TreeReader
-from bot.look import locks
-from bot.store.values import UpstreamUse
+from bot.look import locks, rules
+from bot.look.marks import MarkedRepository, upstream_of
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Files
 from lifecycle import names
+from lifecycle.ledger import Entries, held, withdrawn
+from lifecycle.policy import BrokenPolicy
+from lifecycle.selectors.marks import PackageMarks
 from lifecycle.upstreams.graph import Graph, Package, Upstream
 from lifecycle.upstreams.locations import locate
 
@@ -66,6 +69,34 @@ class Source:
             for number in names.revisions(package, self.tags)
             if config.ledger_entry(whole, own, package, number) is None
         )
+
+    def marks(self) -> tuple[PackageMarks, ...]:
+        """What selectors choose its packages by, sorted by path."""
+        policy = config.read(config.fetch(self.trees.blob, self.commit, config.CONFIG))
+        here = MarkedRepository(name=self.name, policy=policy)
+        packages = self.trees.difference("", self.commit).packages
+        return tuple(self._marked(here, each) for each in sorted(packages))
+
+    def _marked(self, here: MarkedRepository, package: str) -> PackageMarks:
+        ledger = self.ledger(package)
+        hold = held(ledger)
+        numbers = set(names.revisions(package, self.tags)) - withdrawn(ledger)
+        return here.of(
+            self.trees,
+            self.commit,
+            package,
+            revision=max(numbers, default=0),
+            held=hold[0] if hold else 0,
+        )
+
+    def ledger(self, package: str) -> Entries:
+        """What the ledger says of a package's revisions; nothing where it cannot be read."""
+
+        def file(commit: str, path: str) -> bytes | None:
+            return config.fetch(self.trees.blob, commit, path)
+
+        found = rules.listed(file, self.commit, package)
+        return {} if isinstance(found, BrokenPolicy) else found
 
     def revision(self, package: str) -> str:
         """The newest revision of a package as people write it; the branch where there is none."""
@@ -184,14 +215,8 @@ def graph_of(sources: Iterable[Source]) -> Graph:
     found: dict[Package, Upstream | None] = {}
     for source in sources:
         for path, uses in locks.changed(source.trees, "", source.commit).items():
-            found[Package(source.place, path)] = _upstream(uses)
+            found[Package(source.place, path)] = upstream_of(uses)
     return Graph(found)
-
-
-def _upstream(uses: Iterable[UpstreamUse]) -> Upstream | None:
-    """What its lock names, else what its upstream does."""
-    ordered = sorted(uses, key=lambda use: not use.locked)
-    return next((Upstream(Package(u.place, u.directory), u.ref, u.commit) for u in ordered), None)
 
 
 def named(command: Any) -> Any:

@@ -8,6 +8,7 @@ import click
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import asking, sources
 from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.tables import table
 from lifecycle.spelling import shown
 from lifecycle.upstreams import graph as graphs
 from lifecycle.upstreams.graph import Package, Update
@@ -100,7 +101,7 @@ def _upstream(found: Sequence[Source], updates: Iterable[Update]) -> Iterator[st
         )
         for each in updates
     ]
-    yield from _table(_UPSTREAM, rows)
+    yield from table(_UPSTREAM, rows)
 
 
 def _downstream(found: Sequence[Source], updates: Iterable[Update]) -> Iterator[str]:
@@ -116,7 +117,7 @@ def _downstream(found: Sequence[Source], updates: Iterable[Update]) -> Iterator[
     if not rows:
         yield "All downstream packages are up to date."
         return
-    yield from _table(_DOWNSTREAM, rows)
+    yield from table(_DOWNSTREAM, rows)
 
 
 def _revision(found: Sequence[Source], package: Package) -> str:
@@ -129,10 +130,3 @@ def _revision(found: Sequence[Source], package: Package) -> str:
 
 def _repository(found: Sequence[Source], package: Package) -> str:
     return next((each.name for each in found if each.place == package.place), shown(package.place))
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    for row in (head, *rows):
-        cells = zip(row, widths, strict=True)
-        yield "   ".join(cell.ljust(width) for cell, width in cells).rstrip()

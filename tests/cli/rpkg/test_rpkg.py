@@ -164,3 +164,42 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         main, ["rpkg", "diff", "../x@v1", "y@v1", "--repo", str(empty)], prog_name="porchbot"
     )
     assert "the path '../x' leads out of the repository" in bad.output
+
+
+def test_packages_that_a_selector_chooses(two: tuple[Clone, Clone]) -> None:
+    """Short-cuts refused: labels of the repository unread; the label that a clone inherited."""
+    clusters = two[1]
+    (clusters.folder / ".porchbot.yaml").write_text(
+        "version: 1\ndeployment: true\nmetadata: {team: net, region: eu}\n"
+    )
+    kptfile = clusters.folder / "edge/Kptfile"
+    said = "  labels: {team: edge, porchbot.dev/purpose: base}\n"
+    kptfile.write_text(kptfile.read_text().replace("  name: x\n", f"  name: x\n{said}"))
+    (clusters.folder / "edge/package-context.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kptfile.kpt.dev}\ndata: {site: one}\n"
+    )
+    clusters.git("add", ".")
+    clusters.git("commit", "--quiet", "-m", "x")
+    chosen = "upstream=net/core@v1,team=edge,region=eu,purpose=deployment,context:site=one"
+
+    done = ran("get", "--selector", chosen, clones=(two[1], two[0]))
+
+    assert done.output == (
+        "PACKAGE   REVISION   PURPOSE      UPSTREAM                                 LABELS\n"
+        "edge      v4         deployment   github.com/acme/blueprints/net/core@v1"
+        "   porchbot.dev/purpose=base,region=eu,team=edge\n"
+    )
+    none = ran("list", "-l", "team=edge,held", clones=(two[1], two[0]))
+    assert none.output == "No package is chosen.\n"
+    found = json.loads(ran("get", "-l", "path=net/*", "-o", "json", clones=two).output)
+    assert [(each["path"], each["purpose"]) for each in found] == [
+        ("net/core", "blueprint"),
+        ("net/mine", "blueprint"),
+    ]
+    wrong = ran("get", "-l", "team=", "-l", "a b", clones=two)
+    assert (wrong.exit_code, wrong.output) == (
+        1,
+        "error: Invalid value for '-l' / '--selector': 'a b' in the selector cannot be read. Write"
+        " requirements such as team=net, tier in (gold, silver), !held or upstream=net/base@v3, with"
+        " commas between them\n",
+    )

@@ -7,7 +7,7 @@ import pytest
 from cadlib.yaml import Document, FieldPath
 from lifecycle.variants.problems import MOST
 from lifecycle.variants.reading import read
-from lifecycle.variants.selectors import Requirement, Selector
+from lifecycle.selectors.labels import Requirement, Selector
 from lifecycle.variants.values import Propose, Upstream
 
 HEAD = "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata:\n  name: edges\n"

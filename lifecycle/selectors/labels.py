@@ -1,11 +1,15 @@
-"""Selectors over labels, as Kubernetes has them."""
+"""Requirements on keys and their values, as Kubernetes has them for labels."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 IN, NOT_IN, EXISTS, ABSENT = "In", "NotIn", "Exists", "DoesNotExist"
 OPERATORS: Final = (IN, NOT_IN, EXISTS, ABSENT)
+
+
+def _equal(found: str, wanted: str) -> bool:
+    return found == wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +22,20 @@ class Requirement:
 
     def holds(self, labels: Mapping[str, str]) -> bool:
         """Tell whether labels are as it asks; what has no such label is in no list."""
-        found = labels.get(self.key)
+        return self.holds_of(labels.get(self.key))
+
+    def holds_of(self, found: str | None, same: Callable[[str, str], bool] = _equal) -> bool:
+        """Tell whether what was found under its key is as it asks.
+
+        Args:
+            found: The value there; None for none.
+            same: Whether a value that was found is one that was written.
+        """
         match self.operator:
             case "In":
-                return found is not None and found in self.values
+                return found is not None and any(same(found, each) for each in self.values)
             case "NotIn":
-                return found is None or found not in self.values
+                return found is None or not any(same(found, each) for each in self.values)
             case "Exists":
                 return found is not None
             case _:

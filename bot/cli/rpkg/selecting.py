@@ -1,0 +1,47 @@
+"""Packages that a command of `porchbot rpkg` is about, chosen by a selector."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from bot.cli.rpkg.sources import Source
+from lifecycle.selectors.grammar import SelectorError, parse
+from lifecycle.selectors.marks import PackageMarks, PackageSelector
+
+
+class _Selector(click.ParamType[PackageSelector]):
+    name = "selector"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> PackageSelector:
+        if isinstance(value, PackageSelector):
+            return value
+        try:
+            return parse(str(value))
+        except SelectorError as error:
+            self.fail(str(error), param, ctx)
+
+
+SELECTOR = click.option(
+    "-l",
+    "--selector",
+    type=_Selector(),
+    default="",
+    metavar="SELECTOR",
+    help="Only packages that it chooses, such as 'team=net,!held' or 'upstream=net/base@v3'; keys"
+    " are labels, purpose, path, repository, upstream, revision, held, annotation:KEY and"
+    " context:KEY.",
+)
+
+
+def chosen(found: Sequence[Source], selector: PackageSelector) -> tuple[PackageMarks, ...]:
+    """Return the packages that are chosen, by repository as it was named, then by path."""
+    return tuple(each for source in found for each in source.marks() if selector.matches(each))
+
+
+def called(package: PackageMarks, home: str) -> str:
+    """Name a package for people; its repository only where that is another one than `home`."""
+    path = package.path or "."
+    return path if package.repository == home else f"{package.repository}//{path}"

@@ -1,0 +1,1 @@
+"""What is chosen, and by what: one meaning of selectors for all that selects (ADR 60)."""
