@@ -5,9 +5,9 @@ import json
 import pytest
 
 from cadlib.yaml import Document, FieldPath
+from lifecycle.selectors.labels import Requirement, Selector
 from lifecycle.variants.problems import MOST
 from lifecycle.variants.reading import read
-from lifecycle.selectors.labels import Requirement, Selector
 from lifecycle.variants.values import Propose, Upstream
 
 HEAD = "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata:\n  name: edges\n"
