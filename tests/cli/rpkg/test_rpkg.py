@@ -200,6 +200,6 @@ def test_packages_that_a_selector_chooses(two: tuple[Clone, Clone]) -> None:
     assert (wrong.exit_code, wrong.output) == (
         1,
         "error: Invalid value for '-l' / '--selector': 'a b' in the selector cannot be read. Write"
-        " requirements such as team=net, tier in (gold, silver), !held or upstream=net/base@v3, with"
-        " commas between them\n",
+        " requirements such as team=net, tier in (gold, silver), !held or upstream=net/base@v3,"
+        " with commas between them\n",
     )
