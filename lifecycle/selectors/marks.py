@@ -136,11 +136,6 @@ class PackageSelector:
         """Tell whether a package is chosen."""
         return all(map(package.satisfies, self.requirements))
 
-    @property
-    def asks_of_upstream(self) -> bool:
-        """Some requirement is about what packages were made from."""
-        return any(each.key == MarkField.UPSTREAM for each in self.requirements)
-
 
 @lru_cache(maxsize=256)
 def _parts(pattern: str) -> tuple[globs.Part, ...]:
