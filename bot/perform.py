@@ -335,6 +335,10 @@ class Performer:
             await self._forge.set_check(check)
         except CheckFullError as error:
             log.warning("a check cannot be shown", check=check.name, reason=error.reason)
+            # The next look knows, says so in the summary, and does not try it again.
+            await self._store.proposals.refuse_push(
+                self._repository_id, check.name, check.head, PushRefusal(error.reason)
+            )
             return ActionResult(DONE.outcome, error.reason)
         return DONE
 

@@ -7,7 +7,7 @@ from lifecycle.actions import Action, KeepFreezes
 from lifecycle.approvals import bind, fell
 from lifecycle.checks import was_observed
 from lifecycle.commands import answers
-from lifecycle.events import Answered, FirstSeen, LedgerKept, PackagePublished
+from lifecycle.events import FirstSeen, LedgerKept, PackagePublished
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
@@ -48,6 +48,8 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
         *_first_sight(facts, proposal, remembered), *upkeep.tampered(proposal, remembered)
     )
     found = found.adding(*fell(facts, proposal, found))
+    over = answers.pass_over(facts, proposal, found) if _watched(facts, proposal) else None
+    found = found if over is None else over.memory
     answered = answers.answer(facts, proposal, found)
     kept = answered.memory.adding(*bind(facts, answered.proposal, answered.memory))
     kept = kept.adding(*fell(facts, answered.proposal, kept), *_tagged(proposal))
@@ -64,7 +66,13 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
         after,
         kept,
         judgement,
-        (*mended, *keep_freezes(facts, kept), *answered.actions, *upkeep.keep(after, kept)),
+        (
+            *mended,
+            *keep_freezes(facts, kept),
+            *(() if over is None else over.actions),
+            *answered.actions,
+            *upkeep.keep(after, kept),
+        ),
         answered.render_asked,
         answered.render_asker,
         answered.update_asked,
@@ -155,21 +163,24 @@ def _recalled(published: PackagePublished, now: Tagging) -> Tagging:
     return Tagging(published.revision, lost=TagLoss.GONE, tag=published.tag)
 
 
-def _first_sight(
-    facts: Facts, proposal: Proposal, remembered: Memory
-) -> list[FirstSeen | Answered]:
+def _watched(facts: Facts, proposal: Proposal) -> bool:
+    """Whether the bot only observed at its last look at this head, and does not any more."""
+    ended = was_observed(facts) and not proposal.rules.policy.observe
+    return ended and proposal.times.looked_at is not None and not proposal.place.closed
+
+
+def _first_sight(facts: Facts, proposal: Proposal, remembered: Memory) -> list[FirstSeen]:
     """Every open proposal is recorded when it is first seen, and whether it was there before us.
 
     Without any record of ours, of a proposal that is older than our coming, nobody can tell what
     was taken back or held: its approvals are asked for anew (docs/design.md, "Adoption"). So it is
     with what was said while the bot only observed, at each end of that.
     """
-    watched = was_observed(facts) and not proposal.rules.policy.observe
+    watched = _watched(facts, proposal)
     if (remembered.seen and not watched) or proposal.times.looked_at is None:
         return []
     if proposal.place.closed:
         return []
-    said = answers.pending(proposal, remembered) if watched else ()
     fresh = memory.summary_of(proposal) is None
     return [
         FirstSeen(
@@ -180,7 +191,6 @@ def _first_sight(
             head=str(proposal.place.head) if fresh else "",
             mark=proposal.times.head_mark if fresh else "",
         ),
-        *(Answered(comment=comment.id) for comment, _ in said),
     ]
 
 

@@ -303,6 +303,8 @@ def send(facts: Facts, name: str, shown: CheckContent, *, force: bool) -> SetChe
         shown: What it is to show.
         force: Write it anew in any case: somebody asked to.
     """
+    if name in facts.unshown and not force:
+        return None  # the summary says so; a sweep, Re-run or a new head has it tried again
     # What the forge told of changes of the head goes with it: see `approvals.judged_before`.
     external = f"{shown.digest}.{facts.head_mark}"
     run = facts.checks.get(name)

@@ -128,12 +128,12 @@ class Window:
     @property
     def digest(self) -> str:
         """32 hex digits that tell it from every other window."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:32]
+        return _digest(self)
 
     def stays(self, since: datetime, at: datetime) -> bool:
         """Tell whether it neither began nor ended between two moments."""
-        first = next(self.toggles(since, self.active(since)), None)
-        return first is None or at < first[0]
+        first = _first_toggle(self, since)
+        return first is None or at < first
 
     def lies_over(self, package: str) -> bool:
         """Tell whether it concerns a package: one holds the other."""
@@ -156,6 +156,17 @@ class Window:
             again = active and self.begins and self.begins.after(at - _SECOND) == at
             active = bool(again) or not active
             yield at, active
+
+
+@lru_cache(maxsize=1024)
+def _digest(window: Window) -> str:
+    return hashlib.sha256(repr(window).encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=8192)  # each look asks it of every exception and every window, and it stays so
+def _first_toggle(window: Window, since: datetime) -> datetime | None:
+    """When a window first began or ended after a moment; None for never."""
+    return next((at for at, _ in window.toggles(since, window.active(since))), None)
 
 
 Calendar = tuple[Window, ...]

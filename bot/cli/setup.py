@@ -17,7 +17,7 @@ from bot.apps import GITHUB_TOKEN, KnownApp
 from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.forges.github import manifest
 from bot.forges.github.manifest import GITHUB_WEB, Addresses, ManifestError
-from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
+from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, once
 from bot.http import setup as pages
 from bot.http.server import listening
 from bot.http.setup import RegistrationError, SetupPages
@@ -215,8 +215,8 @@ async def _register(wanted: _Wanted, vault: Vault) -> KnownApp | None:
             ) from error
         except (ForgeBusyError, ForgeRefusedError, VaultError, KeyError, ValueError) as error:
             raise RegistrationError(
-                f"The App was created, but its key could not be stored: {error}. Delete the App on"
-                " GitHub, fix the problem, and start again."
+                f"The App was created, but its key could not be stored. {_said(error)} Delete the"
+                " App on GitHub, fix the problem, and start again."
             ) from error
         return app
 
@@ -236,6 +236,13 @@ async def _register(wanted: _Wanted, vault: Vault) -> KnownApp | None:
             await asyncio.wait_for(shown.registered.wait(), wanted.minutes * 60)
             await asyncio.wait_for(shown.seen.wait(), LAST_LOOK)
     return shown.app
+
+
+def _said(error: Exception) -> str:
+    """An error as a sentence; of those that are none by themselves, what is missing."""
+    if isinstance(error, KeyError):
+        return f"GitHub's answer has no {error}."
+    return once(error).rstrip(".") + "."
 
 
 LAST_LOOK = 30.0

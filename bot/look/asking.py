@@ -20,7 +20,7 @@ from bot.store.port import Index
 from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
 from lifecycle.commands import parse as commands
-from lifecycle.facts.checks import CheckRun, CheckState, Outside
+from lifecycle.facts.checks import OURS, CheckRun, CheckState, Outside
 from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewText
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait, Merging
 from lifecycle.identity import RepositoryId
@@ -108,6 +108,15 @@ class Asker:
     async def checks(self, head: Sha | None) -> tuple[CheckRun, ...]:
         """Return the check runs at a commit."""
         return await self._forge.checks(head) if head else ()
+
+    async def unshown(self, head: Sha | None) -> frozenset[str]:
+        """Return our checks that the forge takes no more of at a commit; only statuses can fill."""
+        if head is None or self._forge.checks_hold_text:
+            return frozenset()
+        me, ours = self._repository.id, sorted(OURS)
+        asked = (self._store.proposals.push_refusal(me, name, head) for name in ours)
+        found = await asyncio.gather(*asked)
+        return frozenset(name for name, full in zip(ours, found, strict=True) if full)
 
     async def merging(
         self, state: PullState, basis: Basis, head: HeadState, policy: Policy | BrokenPolicy

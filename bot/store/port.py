@@ -446,12 +446,18 @@ class Proposals(LookProposals, Protocol):
     async def refuse_push(
         self, repository_id: RepositoryId, ref: str, sha: str, refusal: PushRefusal
     ) -> None:
-        """Remember that a rule of the forge forbids to move a branch from where it is."""
+        """Remember that a rule of the forge forbids to move a branch from where it is.
+
+        With the name of a check of ours as `ref`: that the forge takes no more of it at a commit.
+        """
 
     async def forget_push_refusals(
         self, repository_id: RepositoryId, ref: str | None = None
     ) -> tuple[str, ...]:
-        """Let pushes be tried again: to one ref, or to all of a repository; returns which."""
+        """Let pushes be tried again: to one ref, or to all of a repository; returns which.
+
+        What is full stays so: checks are not among all.
+        """
 
     async def forget_touching(
         self, repository_id: RepositoryId, open_numbers: Sequence[int]

@@ -298,7 +298,8 @@ class PostgresProposals:
     ) -> tuple[str, ...]:
         rows = await self._database.ask(
             "DELETE FROM push_refusal WHERE repository = %(id)s"
-            " AND (%(ref)s::text IS NULL OR ref = %(ref)s) RETURNING ref",
+            " AND CASE WHEN %(ref)s::text IS NULL THEN ref NOT LIKE 'porchbot/%%'"
+            " ELSE ref = %(ref)s END RETURNING ref",
             {"id": await self._database.row(repository_id), "ref": ref},
         )
         return tuple(each for (each,) in rows)

@@ -255,7 +255,8 @@ def answer(
     outdated = [e for e in _heard(proposal, remembered, table) if e.outdated(proposal)]
     for each in outdated:
         if not each.plain:
-            state = _leave(CommandRequest(facts, each.comment, table), state)
+            request = CommandRequest(facts, each.comment, table)
+            state = _leave(request, state, texts.BEFORE_THE_RULES)
     partly = {each.comment.id for each in outdated}
     for comment, parsed in pending(proposal, remembered, table):
         request = CommandRequest(facts, comment, table)
@@ -273,7 +274,20 @@ def seen(facts: Facts) -> list[React]:
     ]
 
 
-def _leave(request: CommandRequest, state: AfterCommands) -> AfterCommands:
+def pass_over(
+    facts: Facts, proposal: Proposal, remembered: Memory, table: Table = TABLE
+) -> AfterCommands:
+    """Leave every comment that waits for an answer: it was written while the bot only observed.
+
+    Or in the moment after, before the bot saw that this had ended: nobody can tell.
+    """
+    state = AfterCommands(proposal, remembered)
+    for comment, _ in pending(proposal, remembered, table):
+        state = _leave(CommandRequest(facts, comment, table), state, texts.WHILE_OBSERVING)
+    return state
+
+
+def _leave(request: CommandRequest, state: AfterCommands, why: str) -> AfterCommands:
     """Leave a comment that was no command when it was written, for good.
 
     Its writer is told only where it is so young that an answer may be waited for.
@@ -282,7 +296,7 @@ def _leave(request: CommandRequest, state: AfterCommands) -> AfterCommands:
     response = CommandResponse(state.proposal, state.memory)
     if comment.author.bot or now is None or now - comment.at > YOUNG:
         return replace(state, memory=state.memory.adding(Answered(comment=comment.id)))
-    response = replace(response.say(texts.BEFORE_THE_RULES), confused=True)
+    response = replace(response.say(why), confused=True)
     return _finish(request, state, response)
 
 

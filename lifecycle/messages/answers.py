@@ -44,6 +44,10 @@ PARTLY_BEFORE_THE_RULES = (
     "`.porchbot.yaml` changed after you wrote this, and only the new version makes another line of"
     " your comment a command, so that line was not acted on. Comment it again."
 )
+WHILE_OBSERVING = (
+    "The bot only observed when it last looked at this pull request (`mode: observe`), and commands"
+    " from that time are not carried out. It is active now: comment again."
+)
 WHILE_BROKEN = (
     "The configuration cannot be read, so nobody can tell whom it names: until that is repaired it"
     " takes an administrator."

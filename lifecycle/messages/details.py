@@ -1,11 +1,12 @@
 """What checks have no room for, where the forge shows of each a line and no more."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from cadlib.findings import Finding
 from lifecycle import limits
 from lifecycle.messages.findings import findings, severity_first
+from lifecycle.messages.markdown import code, some
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,23 @@ def found(listed: Sequence[Finding], *, line_checks: bool) -> str:
     """Findings, and where those stand that there is no room for."""
     ordered = sorted(listed, key=severity_first)
     return findings(ordered, "further down") if line_checks else findings(ordered)
+
+
+def unshown(checks: Collection[str]) -> str:
+    """That checks of ours cannot be shown at the head, and what shows them again; "" for none.
+
+    Args:
+        checks: Their names.
+    """
+    if not checks:
+        return ""
+    one = len(checks) == 1
+    return (
+        f"⚠️ {some(map(code, sorted(checks)))} cannot be shown at this commit: somebody with write"
+        f" access has set {'that status' if one else 'those statuses'} there as often as the forge"
+        " allows. What this comment says counts. Push a new commit to see the"
+        f" {'check' if one else 'checks'} again."
+    )
 
 
 def beside(told: str, listed: Sequence[Detail]) -> str:

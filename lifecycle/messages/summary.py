@@ -65,7 +65,8 @@ def summary(
     if waits and (
         proposal.content.configures or not isinstance(proposal.rules.policy, BrokenPolicy)
     ):
-        parts += [missing(judgement), _unenforced(proposal)]
+        full = facts.unshown if facts.head == proposal.place.head else ()
+        parts += [missing(judgement), _unenforced(proposal), details.unshown(full)]
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
     found += proposal.content.configuration
     if found and proposal.stage is not Stage.PUBLISHED:
@@ -190,6 +191,8 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
     match proposal.stage:
         case Stage.DRAFT:
             return f"Draft of {what}"
+        case Stage.PROPOSED if judgement.holds and not proposal.content.publishes:
+            return f"Approved, to be merged by a person: {what}"
         case Stage.PROPOSED if judgement.holds:
             return f"{what} is being {'merged' if proposal.content.untagged else 'published'}"
         case Stage.PROPOSED if proposal.content.removal:

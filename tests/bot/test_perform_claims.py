@@ -133,3 +133,5 @@ async def test_a_commit_that_others_have_filled_keeps_nothing_back() -> None:
 
     assert came is ActionOutcome.DONE
     assert report.of(CHECK).why == "422 the maximum number of statuses"
+    known = await two.store.proposals.push_refusal(on_github(1), CHECK.name, CHECK.head)
+    assert known is not None  # so that the summary says it, and no look tries it again

@@ -112,7 +112,11 @@ def test_an_app_is_registered_without_a_secret_in_sight(
         foreign = httpx.get(back)
         store = open_vault(setup.environ, tmp_path / "state")
         store.put("github-token", "swordfish")  # of the machine user that the bot was
-        done = setup.browser.get(back)
+        forge.faults.fail("POST /app-manifests/{code}/conversions", 502, {"message": "Bad gateway"})
+        failed = setup.browser.get(back)
+        page = setup.browser.get(setup.address.partition("?")[0])
+        state, shown = setup.posts(page)
+        done = setup.browser.get(setup.confirms(shown))
         status, said = setup.ends()
     finally:
         setup.close()
@@ -120,6 +124,8 @@ def test_an_app_is_registered_without_a_secret_in_sight(
     assert [stranger.status_code, guessed.status_code, again.status_code] == [403, 403, 403]
     assert (preview.status_code, list(preview.cookies)) == (200, [])  # of a chat program
     assert foreign.status_code == 403
+    told = unescape(failed.text)  # nobody tries it again but whoever reads this
+    assert "Bad gateway. Try again later. Delete the App on GitHub, fix the problem," in told
     assert page.status_code == 200
     assert "token=" not in str(page.url)
     assert "https://bot.example/webhooks/github" in page.text
@@ -130,7 +136,7 @@ def test_an_app_is_registered_without_a_secret_in_sight(
     assert "To use this App, run `porchbot secret remove github-token`." in said
     store.put("github-token", "")
     # Kept, and shown to nobody.
-    (app,) = forge.state.data.apps.values()
+    app = list(forge.state.data.apps.values())[-1]
     settings = Settings.from_env(setup.environ)
     assert settings.github_app_id == str(app.id)
     assert settings.github_api_url == forge.api_url

@@ -287,6 +287,8 @@ async def test_a_refusal_counts_for_its_head_and_base_only(stored: Stored) -> No
 
 async def test_a_refused_push_counts_for_where_the_branch_was(stored: Stored) -> None:
     proposals = stored.store.proposals
+    full = ("porchbot/publish", "e")
+    await proposals.refuse_push(FIRST, *full, PushRefusal("full"))
     for ref, sha in (("one", "a"), ("one", "b"), ("two", "c"), ("three", "d")):
         await proposals.refuse_push(FIRST, ref, sha, PushRefusal(f"no {sha}", 3))
 
@@ -302,6 +304,9 @@ async def test_a_refused_push_counts_for_where_the_branch_was(stored: Stored) ->
     assert await refused() == ["no c", "no d"]
     assert set(await proposals.forget_push_refusals(FIRST)) == {"two", "three"}
     assert await refused() == []
+    # A check that cannot be set is no push: it stays full, and a sweep tries it in vain.
+    assert await proposals.push_refusal(FIRST, *full) == PushRefusal("full")
+    assert await proposals.forget_push_refusals(FIRST, full[0]) == (full[0],)
 
 
 async def test_proposals_of_one_commit_are_told_of_each_other(stored: Stored) -> None:

@@ -62,6 +62,23 @@ def test_the_summary_has_what_a_line_has_no_room_for() -> None:
     assert told.startswith(plain.partition("- and ")[0])
 
 
+def test_a_check_that_others_have_filled_is_told_in_the_summary_and_not_tried_again() -> None:
+    """Short-cuts put it at each look, which ends alike, or leave people with what a writer put."""
+    full = facts(PROPOSAL, line_checks=True, unshown=frozenset({PUBLISH}))
+
+    actions = decide(full)
+
+    assert PUBLISH not in {a.name for a in actions if isinstance(a, SetCheck)}
+    (say,) = [a for a in actions if isinstance(a, Say)]
+    assert (
+        "⚠️ `porchbot/publish` cannot be shown at this commit: somebody with write access has set"
+        " that status there as often as the forge allows. What this comment says counts. Push a"
+        " new commit to see the check again." in say.body
+    )
+    again = decide(replace(full, rerun=True))
+    assert PUBLISH in {a.name for a in again if isinstance(a, SetCheck)}
+
+
 def test_a_part_is_told_whole_or_not_at_all() -> None:
     """The short-cut cuts a patch in the middle, and leaves what is folded open."""
     found = [Detail("one", "a" * 50, "b" * 500), Detail("two", "c" * 500, ""), Detail("3", "d", "")]

@@ -1,12 +1,12 @@
 """`mode: observe`: whose rules say so, and what a head shows that another base does not observe."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import get_args
 
 from bot import config
 from lifecycle import dashboard
-from lifecycle.actions import Action, AskPublish, Keep, SetCheck
+from lifecycle.actions import Action, AskPublish, Keep, Reply, SetCheck
 from lifecycle.decide import conclude, decide
 from lifecycle.events import Answered
 from lifecycle.facts.checks import Conclusion
@@ -193,6 +193,30 @@ def test_what_was_said_during_a_trial_is_no_order_afterwards() -> None:
     assert decide(done) == []
     new = replace(done, checks={}, proposals=(under(Policy(), **words),))
     assert [a for a in decide(new) if isinstance(a, AskPublish)]
+
+
+def test_who_commands_right_after_a_trial_is_told_to_say_it_again() -> None:
+    """Short-cut refused: what came before the bot saw the end is left without a word."""
+    tried = carry_out(facts(under(OBSERVING)), decide(facts(under(OBSERVING))))
+    young = (said(APPROVER, "/thaw", minutes=60), said(APPROVER, "Nice.", minutes=61))
+    late = NOW + timedelta(minutes=62)
+
+    def after(looked_at: datetime) -> Facts:
+        proposal = changed(
+            tried.proposals[0], policy=Policy(), comments=young, looked_at=looked_at
+        )
+        return replace(tried, proposals=(proposal,))
+
+    (reply,) = [a for a in decide(after(late)) if isinstance(a, Reply)]
+    assert reply.body == (
+        "@approver The bot only observed when it last looked at this pull request"
+        " (`mode: observe`), and commands from that time are not carried out. It is active now:"
+        " comment again."
+    )
+    done = settled(after(late))
+    assert not [a for a in decide(done) if isinstance(a, Reply)]
+    # Whoever said it hours ago waits for no answer.
+    assert not [a for a in decide(after(late + timedelta(hours=2))) if isinstance(a, Reply)]
 
 
 def test_a_broken_file_that_says_so_is_only_observed() -> None:

@@ -174,7 +174,8 @@ class MemoryProposals:
         self, repository_id: RepositoryId, ref: str | None = None
     ) -> tuple[str, ...]:
         await self.statements.begin()
-        found = [r for id_, r in self._pushes if id_ == repository_id and ref in {None, r}]
+        here = [r for id_, r in self._pushes if id_ == repository_id]
+        found = [r for r in here if (r == ref if ref else not r.startswith("porchbot/"))]
         for each in found:
             del self._pushes[repository_id, each]
         return tuple(found)

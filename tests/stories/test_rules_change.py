@@ -51,6 +51,10 @@ def test_a_change_of_the_rules_waits_for_approval_under_the_rules_of_the_base(
     wait_for("the check", lambda: publish(play, number) == "success" or None)
     play.rests()
     assert not play.author.pull(number).merged
+    # Nobody waits for the bot then: a change of the rules is merged by people.
+    play.author.waits_for_summary(
+        number, "### Approved, to be merged by a person: a change of the rules"
+    )
 
     play.owner.merges(number)
     play.rests()
