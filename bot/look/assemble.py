@@ -316,7 +316,7 @@ class Looker:
         heads = (each.pull.head for each in state.relevant)
         shown = state.open_head or tip or next(heads, None)
         unasked = shown if state.relevant and state.open_head is None else None
-        (frozen, unread), checks, refused, unshown, rendered_by_us, proposals = await asyncio.gather(
+        (frozen, unread), checks, refused, full, rendered_by_us, proposals = await asyncio.gather(
             self.freezes.known(),
             self._asker.checks(unasked),
             self._push_refused(ref, tip),
@@ -346,7 +346,7 @@ class Looker:
             push_refused=refused,
             watched=merged and await self.offload(reader.observes_now),
             line_checks=not self.forge.checks_hold_text,
-            unshown=unshown,
+            unshown=full,
             terms=self.forge.terms,
             freezes=frozen,
             freezes_unread=unread,

@@ -202,9 +202,7 @@ def test_who_commands_right_after_a_trial_is_told_to_say_it_again() -> None:
     late = NOW + timedelta(minutes=62)
 
     def after(looked_at: datetime) -> Facts:
-        proposal = changed(
-            tried.proposals[0], policy=Policy(), comments=young, looked_at=looked_at
-        )
+        proposal = changed(tried.proposals[0], policy=Policy(), comments=young, looked_at=looked_at)
         return replace(tried, proposals=(proposal,))
 
     (reply,) = [a for a in decide(after(late)) if isinstance(a, Reply)]
