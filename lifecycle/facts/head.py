@@ -63,7 +63,7 @@ class Facts:
         watched: The default branch says now that the bot only observes, whatever judged what was
             merged before.
         line_checks: A check shows one line and no more, so that the summary has its text.
-        unshown: Names of our checks that the forge takes no more of at `head`: others have filled it.
+        unshown: Names of our checks that the forge takes no more of at `head`.
         terms: How the forge is spoken to and of.
         freezes: What was frozen and thawed in the repository, as the database remembers it.
         freezes_unread: Why more may be frozen: the dashboard issue, which tells as well, could not
