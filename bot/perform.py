@@ -318,8 +318,8 @@ class Performer:
                 await self._wake_other(action.head_ref, looked, number)
             case MakeRelease(tag=tag, title=title, body=body):
                 await self._forge.make_release(tag, title, body)
-            case MarkRelease(tag=tag, mark=mark, note=note):
-                await self._forge.mark_release(tag, mark, note)
+            case MarkRelease(tag=tag, mark=mark, note=note, off=off):
+                await self._forge.mark_release(tag, mark, note, off=off)
         return DONE
 
     async def _wake_other(self, head_ref: str, looked: Looked, *numbers: int) -> None:

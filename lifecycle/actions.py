@@ -696,6 +696,7 @@ class MarkRelease:
         tag: Name of the tag, such as "net/core/v5".
         mark: One word, put in brackets behind the title, which tells that it was done.
         note: Markdown, put before its text.
+        off: They are taken away: the revision may be used again.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -706,6 +707,7 @@ class MarkRelease:
     tag: str
     mark: str
     note: str
+    off: bool = False
 
     @property
     def writes(self) -> Write:

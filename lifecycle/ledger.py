@@ -121,6 +121,16 @@ class LedgerChange:
         return self.before is not None and self.after is None and not self.frees
 
     @property
+    def deprecates(self) -> bool:
+        """The revision is deprecated from then on."""
+        return _is_deprecated(self.after)
+
+    @property
+    def undeprecates(self) -> bool:
+        """The revision was deprecated, and may be used again."""
+        return _is_deprecated(self.before) and (self.after is None or _is_held(self.after))
+
+    @property
     def holds(self) -> bool:
         """The package is held at the revision, and was not before."""
         return _is_held(self.after) and not _is_held(self.before)
@@ -157,6 +167,10 @@ class LedgerChange:
 
 def _is_withdrawn(entry: LedgerEntry | None) -> bool:
     return entry is not None and entry.state is ListedState.WITHDRAWN
+
+
+def _is_deprecated(entry: LedgerEntry | None) -> bool:
+    return entry is not None and entry.state is ListedState.DEPRECATED
 
 
 def _is_held(entry: LedgerEntry | None) -> bool:

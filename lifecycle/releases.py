@@ -5,7 +5,7 @@ Rules:
 1. A release follows its tag and decides nothing: what is published is what is tagged.
 2. It is made once. That it was there is remembered, so that who deletes it does not get it again.
 3. It is never the repository's "latest": several packages share that.
-4. That of a revision which nobody should use says so, whoever made it.
+4. That of a revision which nobody should use says so, whoever made it, until that is taken back.
 """
 
 from lifecycle import names
@@ -14,7 +14,7 @@ from lifecycle.events import LedgerKept, Noticed
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
-from lifecycle.ledger import LedgerChange, ListedState
+from lifecycle.ledger import LedgerChange
 from lifecycle.memory import Memory
 from lifecycle.messages import release as texts
 from lifecycle.policy import Policy
@@ -56,7 +56,7 @@ def wanted(facts: Facts, proposal: Proposal) -> list[MakeRelease]:
 
 
 def to_mark(proposal: Proposal, remembered: Memory) -> tuple[LedgerChange, ...]:
-    """Return what a merge deprecated with every gate, as far as no release was seen to say so.
+    """Return what a merge deprecated or restored with every gate, until its release says so.
 
     A withdrawn revision's is marked when its tag goes: without one GitHub shows nobody a release.
     """
@@ -70,29 +70,34 @@ def to_mark(proposal: Proposal, remembered: Memory) -> tuple[LedgerChange, ...]:
         each
         for each in proposal.content.ledger
         if (each.package, each.revision) in kept
-        and each.after is not None
-        and each.after.state is ListedState.DEPRECATED
+        and (each.deprecates or each.undeprecates)
         and _marking(each.name) not in told
     )
 
 
 def marks_seen(proposal: Proposal) -> list[Noticed]:
-    """Return what is to be remembered of releases that are marked, or not there."""
+    """Return what is to be remembered of releases that stand as they should, or are not there."""
     return [Noticed(occasion=_marking(each.tag)) for each in proposal.marks if each.done]
 
 
 def marked(proposal: Proposal) -> list[MarkRelease]:
-    """Return the releases that are to be marked."""
+    """Return the releases that are to be marked, or whose marks are to go."""
     left = {each.tag for each in proposal.marks if not each.done}
+    found = [
+        (each, each.before if each.undeprecates else each.after)
+        for each in proposal.content.ledger
+        if each.name in left
+    ]
     return [
         MarkRelease(
             number=proposal.place.number,
             tag=each.name,
-            mark=each.after.state,
-            note=texts.listed(each.after),
+            mark=entry.state,
+            note=texts.listed(entry),
+            off=each.undeprecates,
         )
-        for each in proposal.content.ledger
-        if each.after is not None and each.name in left
+        for each, entry in found
+        if entry is not None
     ]
 
 

@@ -588,14 +588,15 @@ class Forge(Protocol):
         It is not marked as the repository's latest.
         """
 
-    async def is_marked(self, tag: str, mark: str) -> bool:
-        """Whether the release of a tag has a mark in its title, or the tag has no release."""
+    async def is_marked(self, tag: str, mark: str) -> bool | None:
+        """Whether the release of a tag has a mark in its title; None where there is no release."""
 
-    async def mark_release(self, tag: str, mark: str, note: str) -> None:
+    async def mark_release(self, tag: str, mark: str, note: str, *, off: bool = False) -> None:
         """Put a word behind the title of a tag's release and a note above its text, once.
 
-        It is a release before others from then on, where the forge knows these. A tag without a
-        release is left as it is.
+        It is a release before others from then on, where the forge knows these. With `off` all
+        that is taken away again; a note that somebody has changed stays. A tag without a release
+        is left as it is.
         """
 
     async def open_proposal(self, wanted: OpenProposal) -> int:

@@ -11,7 +11,7 @@ from bot.signing import tags as signed
 from lifecycle import names
 from lifecycle.facts.packages import ReleaseMark, ReleaseNotes, Touched
 from lifecycle.facts.proposal import ProposalPlace
-from lifecycle.ledger import LedgerChange
+from lifecycle.ledger import LedgerChange, ListedState
 
 
 async def notes(
@@ -63,15 +63,15 @@ def _read(reader: MirrorReader, place: ProposalPlace, t: Touched) -> tuple[int, 
 
 
 async def marks(forge: Forge, due: Sequence[LedgerChange]) -> tuple[ReleaseMark, ...]:
-    """Look how the releases of deprecated revisions stand.
+    """Look how the releases of revisions stand that are deprecated, or are so no more.
 
     Args:
         forge: Where releases are.
-        due: What was deprecated, as far as no release was seen to say so.
+        due: What was deprecated or restored, as far as no release was seen to say so.
     """
 
     async def one(each: LedgerChange) -> ReleaseMark:
-        mark = each.after.state if each.after is not None else ""
-        return ReleaseMark(each.name, await forge.is_marked(each.name, mark))
+        marked = await forge.is_marked(each.name, ListedState.DEPRECATED)
+        return ReleaseMark(each.name, done=marked is None or marked is each.deprecates)
 
     return tuple(await asyncio.gather(*map(one, due)))

@@ -142,11 +142,11 @@ class ReleaseNotes:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseMark:
-    """How the release of a revision stands that nobody should use any more.
+    """How the release of a revision stands that nobody should use any more, or may again.
 
     Attributes:
         tag: Name of the tag, such as "net/core/v5".
-        done: Its title says so, or there is no release.
+        done: Its title says so, or does not any more; or there is no release.
     """
 
     tag: str

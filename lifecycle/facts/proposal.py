@@ -169,7 +169,7 @@ class Proposal:
         drafts: Drafts that somebody with the right asks for, as far as they were worked out.
         upgrades: Where it brought packages to other versions of their upstreams.
         releases: Of its tags of which no release was seen yet, where releases are asked for.
-        marks: Releases of the revisions that its merge deprecated, until they were seen to say so.
+        marks: Releases of revisions that its merge deprecated or restored, until they say so.
         whole: The repository; told only where somebody asks for something that is about it.
     """
 

@@ -123,6 +123,8 @@ def _publishing(action: AskPublish | Merge | Dequeue | Tag | DeleteTag) -> str:
 def _releasing(action: MakeRelease | MarkRelease) -> str:
     if isinstance(action, MakeRelease):
         return f"make a release of {action.tag}"
+    if action.off:
+        return f"take {action.mark} off the release of {action.tag}"
     return f"mark the release of {action.tag} as {action.mark}"
 
 

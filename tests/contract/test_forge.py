@@ -564,10 +564,10 @@ async def test_labels_are_made_put_on_and_taken_off(place: Place) -> None:
 async def test_a_release_is_marked_once(place: Place) -> None:
     """Short-cuts refused: a second note; an error where there is no release; notes are lost."""
     place.tag("net/core/v1", place.tip("main"))
-    assert await place.forge.is_marked("net/core/v1", "deprecated")
+    assert await place.forge.is_marked("net/core/v1", "deprecated") is None
     await place.forge.mark_release("net/core/v1", "deprecated", "Use v2.")
     await place.forge.make_release("net/core/v1", "net/core v1", "notes")
-    assert not await place.forge.is_marked("net/core/v1", "deprecated")
+    assert await place.forge.is_marked("net/core/v1", "deprecated") is False
 
     for _ in range(2):
         await place.forge.mark_release("net/core/v1", "deprecated", "Use v2.")
@@ -575,6 +575,12 @@ async def test_a_release_is_marked_once(place: Place) -> None:
     assert await place.forge.is_marked("net/core/v1", "deprecated")
     assert not await place.forge.is_marked("net/core/v1", "withdrawn")
     assert place.releases() == [("net/core/v1", "net/core v1 (deprecated)", "Use v2.\n\nnotes")]
+
+    for _ in range(2):
+        await place.forge.mark_release("net/core/v1", "deprecated", "Use v2.", off=True)
+
+    assert await place.forge.is_marked("net/core/v1", "deprecated") is False
+    assert place.releases() == [("net/core/v1", "net/core v1", "notes")]
 
 
 async def test_a_release_is_made_once_and_left_as_people_write_it(place: Place) -> None:

@@ -112,20 +112,20 @@ class Branches(Asking):
 
         await self._put("make_release", f"POST {REPO}/releases", write, tag)
 
-    async def is_marked(self, tag: str, mark: str) -> bool:
-        def read(_: Caller) -> bool:
+    async def is_marked(self, tag: str, mark: str) -> bool | None:
+        def read(_: Caller) -> bool | None:
             found = self._release(tag)
-            return found is None or titles.is_titled(found.name, mark)
+            return None if found is None else titles.is_titled(found.name, mark)
 
         return await self._get("is_marked", f"GET {REPO}/releases/tags/{{tag}}", read, tag)
 
-    async def mark_release(self, tag: str, mark: str, note: str) -> None:
+    async def mark_release(self, tag: str, mark: str, note: str, *, off: bool = False) -> None:
         def write(_: Caller) -> None:
             found = self._release(tag)
-            if found is not None and not titles.is_titled(found.name, mark):
-                found.name = titles.titled(found.name or tag, mark)
-                found.body = titles.noted(found.body, sayable(note))
-                found.prerelease = True
+            if found is not None and titles.is_titled(found.name, mark) is off:
+                told = (found.name or tag, found.body, mark, sayable(note))
+                found.name, found.body = titles.retold(*told, off=off)
+                found.prerelease = not off
 
         await self._put("mark_release", f"PATCH {REPO}/releases/{{release_id}}", write, tag)
 

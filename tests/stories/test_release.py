@@ -132,6 +132,40 @@ def test_releases_of_what_nobody_should_use_say_so(staged: Staging) -> None:
         assert play.failing() == []
 
 
+@pytest.mark.both_forges
+def test_a_release_says_no_more_that_it_is_deprecated_once_that_is_taken_back(
+    staged: Staging,
+) -> None:
+    """Short-cut refused: the mark stays for ever, on a revision that everybody may use again."""
+    with staged(RELEASING) as play:
+        play.start_bot()
+        play.rests()
+        seconds_pass(play.forge, 1)
+        _publishes(play, "drafts/net/core/a", package("net/core"), "net/core/v1")
+        _release(play, "net/core/v1")
+        before = _release_of(play, "net/core/v1")
+        number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+        play.owner.says(number, "/deprecate net/core@v1 it leaks")
+        pull = play.author.pull_of("porchbot/deprecate/net/core/v1")
+        play.rests()
+        play.approver.says(pull.number, "/approve")
+        wait_for("the mark", lambda: _marked(play, "net/core/v1", "deprecated"))
+        play.rests()
+
+        play.author.pushes("again", {".porchbot/ledger/net/core.yaml": None})
+        again = play.author.opens("again", "It does not leak after all")
+        play.rests()
+        play.approver.says(again.number, "/approve")
+        wait_for("the mark's end", lambda: _release_of(play, "net/core/v1") == before or None)
+        play.rests()
+        assert play.failing() == []
+
+
+def _release_of(play: World, tag: str) -> tuple[str | None, str | None, bool]:
+    found = {each.tag: each for each in play.repository.releases.values()}[tag]
+    return found.name, found.body, found.prerelease
+
+
 def _marked(play: World, tag: str, mark: str) -> str | None:
     """The notes of a tag's release, once its title says so."""
     found = {each.tag: each for each in play.repository.releases.values()}[tag]

@@ -96,22 +96,18 @@ class Branches(Calls):
             return None
         return found if found["tag_name"] == tag else None
 
-    async def is_marked(self, tag: str, mark: str) -> bool:
-        """Whether a release says so, or is none."""
+    async def is_marked(self, tag: str, mark: str) -> bool | None:
+        """Whether a release says so; None for none."""
         found = await self._release(tag)
-        return found is None or titles.is_titled(found["name"], mark)
+        return None if found is None else titles.is_titled(found["name"], mark)
 
-    async def mark_release(self, tag: str, mark: str, note: str) -> None:
+    async def mark_release(self, tag: str, mark: str, note: str, *, off: bool = False) -> None:
         """Change title and text; a tag that goes makes a draft of it, which only writers see."""
         found = await self._release(tag)
-        if found is None or titles.is_titled(found["name"], mark):
+        if found is None or titles.is_titled(found["name"], mark) is not off:
             return
-        request = {
-            "name": titles.titled(found["name"] or tag, mark),
-            "body": titles.noted(found["body"], note),
-            "prerelease": True,
-            "make_latest": "false",
-        }
+        title, body = titles.retold(found["name"] or tag, found["body"], mark, note, off=off)
+        request = {"name": title, "body": body, "prerelease": not off, "make_latest": "false"}
         await self._send("mark a release", "PATCH", f"/releases/{found['id']}", request)
 
     async def make_release(self, tag: str, title: str, body: str) -> None:

@@ -94,20 +94,19 @@ class Branches(Merging):
             return None
         return found if found["tag_name"] == tag else None
 
-    async def is_marked(self, tag: str, mark: str) -> bool:
-        """Whether a release says so, or is none."""
+    async def is_marked(self, tag: str, mark: str) -> bool | None:
+        """Whether a release says so; None for none."""
         found = await self._release(tag)
-        return found is None or titles.is_titled(found["name"], mark)
+        return None if found is None else titles.is_titled(found["name"], mark)
 
-    async def mark_release(self, tag: str, mark: str, note: str) -> None:
+    async def mark_release(self, tag: str, mark: str, note: str, *, off: bool = False) -> None:
         """Change title and text; a tag that goes takes it along."""
         found = await self._release(tag)
-        if found is None or titles.is_titled(found["name"], mark):
+        if found is None or titles.is_titled(found["name"], mark) is not off:
             return
-        request = {
-            "name": titles.titled(found["name"] or tag, mark),
-            "description": titles.noted(found["description"], note),
-        }
+        text = found["description"]
+        title, body = titles.retold(found["name"] or tag, text, mark, note, off=off)
+        request = {"name": title, "description": body}
         answer = await self._ask("mark a release", "PUT", f"/releases/{quoted(tag)}", request)
         if not answer.ok:
             raise failure("mark a release", answer)
