@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from bot.vault import Vault, VaultError
+from lifecycle.identity import GITHUB
 
 NAME: Final = "github.apps"
 WEBHOOK_SECRETS: Final = "webhook-secrets"
@@ -23,6 +24,20 @@ GITHUB_TOKEN: Final = "github-token"  # noqa: S105 (a name)
 
 KEPT: Final = (SIGNING_KEY, GITHUB_TOKEN, WEBHOOK_SECRETS)
 """Secrets that people put there; the Apps' are put there by `porchbot setup`."""
+
+
+OF_A_GITHUB: Final = (GITHUB_TOKEN, WEBHOOK_SECRETS)
+"""Of these each GitHub has its own."""
+
+
+def stored_name(name: str, forge: str) -> str:
+    """The name of a GitHub's secret in the store: `github-token`, or `github-token.corp`.
+
+    Args:
+        name: One of `OF_A_GITHUB`.
+        forge: Name of the GitHub in the settings.
+    """
+    return name if forge == GITHUB else f"{name}.{forge}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +53,7 @@ class KnownApp:
         private_key: PEM.
         webhook_secret: Signs what the forge sends; "" where it has none.
         client_secret: For logins of people through the App.
+        forge: Name of its GitHub in the settings: that of the first where none was given.
     """
 
     id: int
@@ -48,6 +64,7 @@ class KnownApp:
     private_key: str = field(repr=False)
     webhook_secret: str = field(repr=False)
     client_secret: str = field(repr=False)
+    forge: str = GITHUB
 
 
 def read(vault: Vault) -> tuple[KnownApp, ...]:

@@ -10,6 +10,7 @@ from bot.apps import KnownApp
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.github.forges import GitHubForges
+from bot.forges.github.registration import hook, path
 from bot.forges.github.several import SeveralForges
 from bot.forges.github.user import UserClients
 from bot.forges.github.users import UserForges
@@ -38,6 +39,7 @@ class Connection:
         hooks: Where its webhooks come in.
         record_keys: For hidden records there, newest first.
         webhook_url: Where its webhooks are to go; "" where nobody said.
+        api_url: Where the API of a GitHub answers; "" for another forge.
         lacks: The bot is a machine user where it could be an App, and tells at the start what it
             lacks by that.
     """
@@ -46,6 +48,7 @@ class Connection:
     hooks: WebhookSource
     record_keys: list[bytes] = field(repr=False)
     webhook_url: str = ""
+    api_url: str = ""
     lacks: bool = False
 
 
@@ -65,18 +68,38 @@ def everywhere(
     """
     found: dict[str, Connection] = {}
     if settings.github:
-        forges = connected(settings, at_end, budgets)
-        reader = GitHubWebhooks(settings.webhook_secrets, presses=not settings.github_token)
-        found[GITHUB] = Connection(
-            forges=forges,
-            hooks=WebhookSource(reader, forges.identity),
-            record_keys=settings.record_keys_at(GITHUB),
-            webhook_url=settings.webhook_url,
-            lacks=bool(settings.github_token),
-        )
+        found[GITHUB] = _github(settings, GITHUB, at_end, budgets)
+    for further in settings.further_githubs:
+        found[further.name] = _github(settings.at(further), further.name, at_end, budgets)
     for each in settings.gitlabs:
         found[each.name] = _gitlab(settings, each, tokens[each.name], at_end, budgets)
     return found
+
+
+def _github(
+    settings: Settings,
+    name: str,
+    at_end: Callable[[Callable[[], None]], object],
+    budgets: Budgets | None,
+) -> Connection:
+    """Connect to one GitHub.
+
+    Args:
+        settings: As `Settings.at` has them for it.
+        name: Of the GitHub.
+        at_end: As for `connected`.
+        budgets: Likewise.
+    """
+    forges = connected(settings, at_end, budgets, name)
+    reader = GitHubWebhooks(settings.webhook_secrets, presses=not settings.github_token, forge=name)
+    return Connection(
+        forges=forges,
+        hooks=WebhookSource(reader, forges.identity, () if name == GITHUB else (hook(name),)),
+        record_keys=settings.record_keys,
+        webhook_url=settings.webhook_url,
+        api_url=settings.github_api_url,
+        lacks=bool(settings.github_token),
+    )
 
 
 def _gitlab(
@@ -115,25 +138,30 @@ def connected(
     settings: Settings,
     at_end: Callable[[Callable[[], None]], object],
     budgets: Budgets | None = None,
+    name: str = GITHUB,
 ) -> Forges:
     """Connect to the GitHub that the settings name.
 
     Args:
-        settings: The operator's.
+        settings: The operator's; of a further GitHub, as `Settings.at` has them for it.
         at_end: Is given what ends the connections.
         budgets: What all replicas may ask; None asks without limit.
+        name: Of the GitHub.
     """
     if settings.github_token:
         user = UserClients(
             settings.github_api_url,
             settings.github_token,
             former=frozenset(_login(app) for app in settings.older_apps),
+            accounts=settings.former_accounts,
+            forge=name,
             budgets=budgets,
             instance=settings.own_name,
         )
         at_end(user.close)
         return UserForges(user, settings.github_repositories)
-    served = [GitHubForges(each) for each in apps(settings, at_end, budgets)]
+    clients = apps(settings, at_end, budgets, name=name)
+    served = [GitHubForges(each, path(name)) for each in clients]
     return served[0] if len(served) == 1 else SeveralForges(served)
 
 
@@ -143,6 +171,7 @@ def apps(
     budgets: Budgets | None = None,
     *,
     reads_only: bool = False,
+    name: str = GITHUB,
 ) -> list[AppClients]:
     """Return clients of the bot's Apps, newest first; the arguments are those of `connected`."""
     older = settings.older_apps
@@ -156,6 +185,8 @@ def apps(
             instance=settings.own_name,
             reads_only=reads_only,
             former=frozenset(_login(app) for app in older),
+            accounts=settings.former_accounts,
+            forge=name,
         )
         for number, key in (first, *((str(app.id), app.private_key) for app in older))
     ]

@@ -4,7 +4,7 @@ A key names a thing at the forge by numeric ids, never by a name that can change
 `<forge>:<repository id>:<kind>[:<part>…]`; a branch stands last, so that it may hold a colon.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -192,6 +192,13 @@ Key = InRepository | OfApp
 def forge_of(key: Key) -> str:
     """The forge that a key is of."""
     return key.forge if isinstance(key, OfApp) else key.repository.forge
+
+
+def at_forge(key: Key, forge: str) -> Key:
+    """The same key at another forge: events are read alike at every GitHub."""
+    if isinstance(key, OfApp):
+        return replace(key, forge=forge)
+    return replace(key, repository=RepositoryId(forge, key.repository.number))
 
 
 def place_of(key: str) -> str:

@@ -142,6 +142,15 @@ def _secrets(settings: Settings) -> list[str]:
         settings.status_token,
         settings.github_token,
         *settings.hidden,
+        *(
+            secret
+            for each in settings.further_githubs
+            for secret in (
+                each.github_token,
+                *each.hidden,
+                *(s.decode(errors="replace") for s in each.webhook_secrets),
+            )
+        ),
         *(each.user_password.partition(":")[2] for each in settings.upstream_reach.credentials),
         *(secret for each in settings.gitlabs for secret in each.secrets),
     ]
@@ -217,7 +226,10 @@ async def running(
         store = await stack.enter_async_context(PostgresStore(url))
         await addresses.settle(
             url,
-            {each.name: each.url for each in settings.gitlabs},
+            {
+                **{each.name: each.github_api_url for each in settings.further_githubs},
+                **{each.name: each.url for each in settings.gitlabs},
+            },
             {each.url: each.moved_from for each in settings.gitlabs},
         )
         tokens = gitlab_tokens(settings)

@@ -8,12 +8,12 @@ the code that uses it. Secrets never show in `repr`.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from bot import apps, gitlabs, vault
-from bot.apps import GITHUB_TOKEN, SIGNING_KEY, KnownApp
+from bot import apps, githubs, gitlabs, vault
+from bot.apps import SIGNING_KEY, KnownApp
+from bot.githubs import GitHubInstance
 from bot.gitlabs import GitLabInstance
 from bot.logs import Form
 from bot.reach import Reach, read_credentials, read_private
@@ -48,7 +48,8 @@ class Settings:
         private_key: PEM, given itself or as a file.
         older_keys: PEM: records that these keys signed still count (docs/design.md, "Records and
             events").
-        github: Whether GitHub is served; not where the settings name a GitLab only.
+        github: Whether the first GitHub is served; not where the settings name other forges only.
+        further_githubs: Others beside it, each with settings of its own; see `at`.
         gitlabs: The GitLabs that are served.
         vault: The secret store; None where there is none.
         webhook_secrets: Of GitHub: several, for rotation; at least one where it is served.
@@ -57,6 +58,7 @@ class Settings:
             made it first. Everything in it can be made again, the secret store excepted.
         github_token: Of a machine user, in place of an App; "" for an App.
         github_repositories: Which a machine user serves; none for all that it may write to.
+        former_accounts: Machine users that the App has replaced: login and number.
         own_record_key: For hidden records of a machine user; from the master key, b"" without one.
         older_apps: Served as well, until they are removed; newest first.
         hidden: Secrets of the store that must not be logged and are used by nobody here.
@@ -75,11 +77,13 @@ class Settings:
     github_token: str = field(default="", repr=False)
     github_repositories: tuple[str, ...] = ()
     own_record_key: bytes = field(default=b"", repr=False)
+    former_accounts: tuple[tuple[str, int], ...] = ()
     older_apps: tuple[KnownApp, ...] = ()
     older_keys: tuple[str, ...] = field(default=(), repr=False)
     webhook_secrets: tuple[bytes, ...] = field(repr=False)
     vault: Vault | None = field(default=None, repr=False, compare=False)
     github: bool = True
+    further_githubs: tuple[GitHubInstance, ...] = ()
     gitlabs: tuple[GitLabInstance, ...] = ()
     github_api_url: str = GITHUB_API
     github_ca: str = ""
@@ -111,7 +115,8 @@ class Settings:
     def authorities(self) -> tuple[str, ...]:
         """The file of certificate authorities of each forge that is served."""
         mine = (self.github_ca,) if self.github else ()
-        return (*mine, *(each.ca for each in self.gitlabs))
+        further = (each.github_ca for each in self.further_githubs)
+        return (*mine, *further, *(each.ca for each in self.gitlabs))
 
     @property
     def own_name(self) -> str:
@@ -130,7 +135,16 @@ class Settings:
         """The same for one forge: an App signs with its key at GitHub alone."""
         if forge == GITHUB:
             return self.record_keys
+        for each in self.further_githubs:
+            if each.name == forge:
+                return self.at(each).record_keys
         return [records.key_of(self.own_record_key, self.own_name)]
+
+    def at(self, github: GitHubInstance) -> "Settings":
+        """The same with what is one GitHub's own in place of what is the first one's."""
+        own = {each.name: getattr(github, each.name) for each in fields(github)}
+        del own["name"]
+        return replace(self, **own)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
@@ -142,23 +156,18 @@ class Settings:
         read = _Reading(environ)
         host, port = read.address("PORCHBOT_LISTEN", f"{HOST}:{PORT}")
         signing_key, public_keys = read.signing()
+        first = next((each for each in read.githubs if each.name == GITHUB), None)
+        further = tuple(each for each in read.githubs if each.name != GITHUB)
         settings = cls(
             database_url=environ.get("DATABASE_URL", ""),
             vault=read.vault,
-            github=read.github,
+            github=first is not None,
+            further_githubs=further,
             gitlabs=read.gitlabs,
             host=host,
             port=port,
-            github_token=read.token,
-            github_repositories=read.listed("PORCHBOT_GITHUB_REPOSITORIES"),
             own_record_key=read.own_record_key(),
-            github_app_id=read.app_id(),
-            private_key=read.key(),
-            older_apps=read.older_apps(),
-            older_keys=read.older_keys(),
-            webhook_secrets=read.secrets(),
-            github_api_url=read.url("PORCHBOT_GITHUB_API_URL", read.known_api_url),
-            github_ca=environ.get("PORCHBOT_GITHUB_CA", "").strip(),
+            webhook_secrets=(),
             runner_address=environ.get("PORCHBOT_RUNNER_ADDRESS", ""),
             runner_ca=environ.get("PORCHBOT_RUNNER_CA", ""),
             runner_cert=environ.get("PORCHBOT_RUNNER_CERT", ""),
@@ -173,16 +182,14 @@ class Settings:
             log_form=read.form("PORCHBOT_LOG"),
             observes=read.observes("PORCHBOT_MODE"),
             onboarding=read.switch("PORCHBOT_ONBOARDING"),
-            webhook_url=environ.get("PORCHBOT_WEBHOOK_URL", "").strip(),
             status_token=read.status_token(),
-            hidden=tuple(each.client_secret for each in read.apps),
             signing_key=signing_key,
             public_keys=public_keys,
             upstream_reach=read.reach(),
         )
         if read.problems:
             raise SettingsError(read.problems)
-        return settings
+        return settings.at(first) if first else settings
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
@@ -208,10 +215,11 @@ class _Reading:
                 self.apps = apps.read(self.vault)
             except VaultError as error:
                 self.problems.append(str(error))
-        self.token = self._token()
         known = () if self.vault is None else self._known_gitlabs(self.vault)
         self.gitlabs = gitlabs.configured(environ, known, self.problems)
-        self.github = not self.gitlabs or bool(self.token or self.apps or self._names_github())
+        self.githubs = githubs.configured(
+            environ, self.vault, self.apps, [each.name for each in self.gitlabs], self.problems
+        )
 
     def _known_gitlabs(self, store: Vault) -> tuple[GitLabInstance, ...]:
         try:
@@ -219,24 +227,6 @@ class _Reading:
         except VaultError as error:
             self.problems.append(str(error))
             return ()
-
-    def _names_github(self) -> bool:
-        """Whether any variable of GitHub's is set: then all that it needs has to be."""
-        names = ("APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_FILE")
-        return any(self._environ.get(f"PORCHBOT_GITHUB_{name}", "").strip() for name in names)
-
-    def _token(self) -> str:
-        """A machine user's token; "" where the bot is an App."""
-        name = "PORCHBOT_GITHUB_TOKEN"
-        path = self._environ.get(f"{name}_FILE", "").strip()
-        token = self._file(f"{name}_FILE", path) if path else self._environ.get(name, "")
-        token = (token or self._stored(GITHUB_TOKEN)).strip()
-        if token and self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip():
-            self.problems.append(
-                f"{name} and PORCHBOT_GITHUB_APP_ID are both set. Unset one of them: the bot is"
-                " either an App or a machine user."
-            )
-        return token
 
     def own_record_key(self) -> bytes:
         """What records of a machine user are made with: each replica needs the same.
@@ -246,20 +236,11 @@ class _Reading:
         try:
             master = vault.master_key(self._environ, state_folder(self._environ))
         except VaultError as error:
-            if not self.token and not self.gitlabs:
+            if not any(each.github_token for each in self.githubs) and not self.gitlabs:
                 return b""  # an App signs with its own key, and needs none
             self.problems.append(f"The bot needs a master key to sign its records. {error}")
             return b""
         return master.derive("records")
-
-    def listed(self, name: str) -> tuple[str, ...]:
-        """Words with commas between them."""
-        return tuple(w.strip() for w in self._environ.get(name, "").split(",") if w.strip())
-
-    @property
-    def known_api_url(self) -> str:
-        """Where the App of the secret store is registered; GitHub.com's where there is none."""
-        return self.apps[0].api_url if self.apps else GITHUB_API
 
     def reach(self) -> Reach:
         """What of the network packages may come from."""
@@ -290,17 +271,6 @@ class _Reading:
             self.problems.append(f"{name}: there is no file {path}. Name one.")
         return Path(path).absolute() if path else None
 
-    def app_id(self) -> str:
-        """The App's number or client id: the variable's, or that of the newest App we know."""
-        if self.token or not self.github:
-            return ""
-        if self.apps and not self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip():
-            return str(self.apps[0].id)
-        return self.needed(
-            "PORCHBOT_GITHUB_APP_ID",
-            "Set it to the App ID, or run `porchbot setup`, or for GitLab `porchbot setup gitlab`",
-        )
-
     def _stored(self, name: str) -> str:
         """A secret of the store; "" where there is none."""
         try:
@@ -308,58 +278,6 @@ class _Reading:
         except VaultError as error:
             self.problems.append(str(error))
             return ""
-
-    def needed(self, name: str, fix: str) -> str:
-        """A variable that must be there."""
-        value = self._environ.get(name, "").strip()
-        if not value:
-            self.problems.append(f"{name} is not set. {fix}.")
-        return value
-
-    def key(self) -> str:
-        """The App's private key."""
-        if self.token or not self.github:
-            return ""
-        if text := self._environ.get("PORCHBOT_GITHUB_PRIVATE_KEY", ""):
-            return self._pem("PORCHBOT_GITHUB_PRIVATE_KEY", text)
-        name = "PORCHBOT_GITHUB_PRIVATE_KEY_FILE"
-        if self.apps and not self._environ.get(name, "").strip():
-            return self.apps[0].private_key
-        path = self.needed(name, "Set it to the PEM file that you downloaded from GitHub")
-        return self._pem(name, self._file(name, path)) if path else ""
-
-    def older_keys(self) -> tuple[str, ...]:
-        """Keys that were replaced."""
-        name = "PORCHBOT_GITHUB_OLDER_KEY_FILES"
-        paths = [p.strip() for p in self._environ.get(name, "").split(",") if p.strip()]
-        given = tuple(self._pem(name, self._file(name, path)) for path in paths)
-        return (*given, *(each.private_key for each in self._replaced()))
-
-    def older_apps(self) -> tuple[KnownApp, ...]:
-        """Apps of the same GitHub that are served as well."""
-        here = self._environ.get("PORCHBOT_GITHUB_API_URL", "").strip() or self.known_api_url
-        return tuple(app for app in self._replaced() if app.api_url.rstrip("/") == here.rstrip("/"))
-
-    def _replaced(self) -> list[KnownApp]:
-        """The Apps of the secret store that the bot is not."""
-        named = self._environ.get("PORCHBOT_GITHUB_APP_ID", "").strip()
-        if not named and not self.token:
-            return list(self.apps[1:])
-        return [app for app in self.apps if named not in (str(app.id), app.client_id)]
-
-    def secrets(self) -> tuple[bytes, ...]:
-        """The webhook's secrets: without one anybody could wake us with anything."""
-        name = "PORCHBOT_WEBHOOK_SECRETS"
-        if path := self._environ.get(f"{name}_FILE", ""):
-            given = self._file(f"{name}_FILE", path).splitlines()
-        else:
-            given = self._environ.get(name, "").split(",")
-        given += self._stored(apps.WEBHOOK_SECRETS).splitlines()
-        given += [each.webhook_secret for each in self.apps]
-        found = tuple(dict.fromkeys(s.strip().encode() for s in given if s.strip()))
-        if not found and self.github:
-            self.problems.append(f"{name} is not set. Set it to the App's webhook secret.")
-        return found
 
     def status_token(self) -> str:
         """What opens the operator's page; "" where there is none."""
@@ -404,13 +322,6 @@ class _Reading:
                 " with a letter or a digit."
             )
         return value
-
-    def url(self, name: str, default: str) -> str:
-        """An address for HTTP, without a slash at its end."""
-        value = self._environ.get(name, "").strip() or default
-        if urlsplit(value).scheme not in {"http", "https"} or not urlsplit(value).netloc:
-            self.problems.append(f"{name} is {value!r}. Give an address such as {default}.")
-        return value.rstrip("/")
 
     def address(self, name: str, default: str) -> tuple[str, int]:
         """Host and port."""
@@ -463,10 +374,3 @@ class _Reading:
                 f"{name}: cannot read {path} ({error}). Name a file that the bot can read."
             )
             return ""
-
-    def _pem(self, name: str, text: str) -> str:
-        if text and "-----BEGIN" not in text:
-            self.problems.append(
-                f"{name} is not a PEM file. Use the file that you downloaded from GitHub."
-            )
-        return text

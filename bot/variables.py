@@ -47,6 +47,17 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "PORCHBOT_GITHUB_API_URL": ("address of GitHub's API", GITHUB_API),
     "PORCHBOT_GITHUB_CA": ("certificate authorities for GitHub, PEM file", "the system's"),
+    "PORCHBOT_GITHUB_FORMER_ACCOUNTS": (
+        "machine users that the App has replaced, login:number, separated by commas: what they"
+        " wrote still counts",
+        "none",
+    ),
+    "PORCHBOT_GITHUB_NAMES": (
+        "names of further GitHubs, separated by commas: each has the variables above once more,"
+        " such as GITHUB_<NAME>_APP_ID or GITHUB_<NAME>_WEBHOOK_SECRETS, the name in capitals and"
+        " - written _",
+        "those of `porchbot setup --as`",
+    ),
     "PORCHBOT_GITLAB_URL": ("address of a GitLab, such as https://gitlab.com", "none is served"),
     "PORCHBOT_GITLAB_TOKEN": ("token of the bot there", "that of `porchbot setup gitlab`"),
     "PORCHBOT_GITLAB_TOKEN_FILE": ("file with it", "none"),

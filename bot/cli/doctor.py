@@ -97,7 +97,7 @@ async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: b
         chosen = [repositories[name.lower()] for name in wanted] or [*repositories.values()]
         for name, each in served.items():
             guarded = [repository for repository in chosen if repository.id.forge == name]
-            guards = _guards(settings, each, token if len(served) == 1 or name == GITHUB else "")
+            guards = _guards(each, token if len(served) == 1 or name == GITHUB else "")
             stack.callback(guards.close)
             for repository in guarded[:MOST]:
                 lacks = await guards.drift(repository)
@@ -125,16 +125,15 @@ class _Guards(Protocol):
         """Close its connections."""
 
 
-def _guards(settings: Settings, served: Connection, token: str) -> _Guards:
+def _guards(served: Connection, token: str) -> _Guards:
     """Who asks a forge what guards a repository.
 
     Args:
-        settings: The operator's.
         served: The forge.
         token: An owner's token there; "" to ask as the bot. It is sent to one forge only.
     """
     if not isinstance(served.forges, GitLabForges):
-        return Guards(served.forges, settings.github_api_url, token)
+        return Guards(served.forges, served.api_url, token)
     user = served.forges.user
     owner = user.clients.with_token(token) if token else None
     return ProjectGuards(user, served.webhook_url, owner)

@@ -61,10 +61,10 @@ async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Pl
     stored = secrets_file(environ, state_folder(environ)).exists()
     given = ("PORCHBOT_GITHUB_APP_ID", "PORCHBOT_GITHUB_TOKEN", "PORCHBOT_GITHUB_TOKEN_FILE")
     if stored or any(environ.get(name) for name in given):
-        settings = reaching_gitlab.settings_of(environ)
+        settings, name = _github_of(wanted, reaching_gitlab.settings_of(environ))
         _same_forge(wanted, settings.github_api_url)
         look = _of_user if settings.github_token else _of_app
-        return await look(settings, wanted, stack, mirrors)
+        return await look(settings, wanted, stack, mirrors, name)
     api = _api(wanted, environ)
     token = next((environ[name] for name in _TOKENS if environ.get(name)), "")
     if not token:
@@ -90,6 +90,15 @@ async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Pl
         instance=instance,
         observes=environ.get("PORCHBOT_MODE", "").strip().lower() == "observe",
     )
+
+
+def _github_of(wanted: Reference, settings: Settings) -> tuple[Settings, str]:
+    """The settings and the name of the GitHub that a pull request is at; the first for none."""
+    for each in settings.further_githubs:
+        there = _api_of(wanted.origin).hostname if wanted.origin else None
+        if there == urlsplit(each.github_api_url).hostname or not settings.github:
+            return settings.at(each), each.name
+    return settings, GITHUB
 
 
 def _api(wanted: Reference, environ: Mapping[str, str]) -> str:
@@ -137,10 +146,10 @@ def _api_of(origin: str) -> SplitResult:
 
 
 async def _of_app(
-    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors
+    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors, name: str
 ) -> Place:
     """As the newest of the bot's Apps that is installed there sees it."""
-    clients = apps(settings, stack.callback, reads_only=True)
+    clients = apps(settings, stack.callback, reads_only=True, name=name)
     missing = ""
     for app in clients:
         try:
@@ -153,17 +162,18 @@ async def _of_app(
                 raise
             continue  # an older one was deleted, or may not be asked
         forges = GitHubForges(app)
-        repository = await forges.repository_by_id(RepositoryId(GITHUB, number), installation)
+        repository = await forges.repository_by_id(RepositoryId(name, number), installation)
         login = (await clients[0].identity()).login
         return _seen(settings, forges.of(repository), repository, mirrors, login)
     raise NotToldError(f"the App is not installed in {wanted.name}: {missing}")
 
 
 async def _of_user(
-    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors
+    settings: Settings, wanted: Reference, stack: AsyncExitStack, mirrors: DiskMirrors, name: str
 ) -> Place:
     """As the bot's machine user sees it; a look asks it to write nothing."""
-    forges = connected(replace(settings, github_repositories=(wanted.name,)), stack.callback)
+    mine = replace(settings, github_repositories=(wanted.name,))
+    forges = connected(mine, stack.callback, name=name)
     (account,) = await forges.installations()
     found = await forges.repositories_of(account.number)
     if not found:

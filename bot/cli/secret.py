@@ -5,8 +5,9 @@ import sys
 
 import click
 
-from bot.apps import KEPT
+from bot.apps import GITHUB_TOKEN, KEPT, OF_A_GITHUB
 from bot.cli.dropin import DropInGroup, StrictCommand
+from bot.githubs import unusable
 from bot.settings import state_folder
 from bot.vault import VaultError, open_vault
 
@@ -30,9 +31,11 @@ secret = DropInGroup(
 @click.argument("name")
 def put(name: str) -> None:
     """Store a secret from standard input under a name; replaces an older value."""
-    if name not in KEPT:
+    kind, _, github = name.partition(".")
+    if name not in KEPT and not (kind in OF_A_GITHUB and github and not unusable(github)):
         raise click.ClickException(
-            f"The bot reads no secret {name!r}. Give one of: {', '.join(KEPT)}."
+            f"The bot reads no secret {name!r}. Give one of: {', '.join(KEPT)}; for a second GitHub"
+            f" named corp, such as {GITHUB_TOKEN}.corp."
         )
     value = sys.stdin.read()
     if not value.strip():

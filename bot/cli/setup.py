@@ -1,6 +1,7 @@
 """`porchbot setup`: registers the bot as an App of GitHub, from a page of its own."""
 
 import asyncio
+import dataclasses
 import json
 import os
 import secrets
@@ -12,17 +13,19 @@ from urllib.parse import urlsplit
 
 import click
 
-from bot import apps, trust
+from bot import apps, githubs, trust
 from bot.apps import GITHUB_TOKEN, KnownApp
 from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.forges.github import manifest
 from bot.forges.github.manifest import GITHUB_WEB, Addresses, ManifestError
+from bot.forges.github.registration import path
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, once
 from bot.http import setup as pages
 from bot.http.server import listening
 from bot.http.setup import RegistrationError, SetupPages
 from bot.settings import state_folder
 from bot.vault import Vault, VaultError, open_vault, secrets_file
+from lifecycle.identity import GITHUB
 
 MINUTES = 30
 """How long the page stays open: a person looks for a password meanwhile, and asks a colleague."""
@@ -40,6 +43,7 @@ class _Wanted:
     port: int
     page_url: str
     minutes: float
+    forge: str
 
 
 def _forget(context: click.Context, _: click.Parameter, number: int | None) -> None:
@@ -77,6 +81,14 @@ class _SetupGroup(DropInGroup, StrictCommand):
 @click.option("--url", metavar="URL", help="Address where GitHub can reach the bot.  [required]")
 @click.option(
     "--github", default=GITHUB_WEB, show_default=True, metavar="URL", help="Address of GitHub."
+)
+@click.option(
+    "--as",
+    "forge",
+    default=GITHUB,
+    show_default=True,
+    metavar="NAME",
+    help="Name of this GitHub in the bot, which stays; for a second one, such as corp.",
 )
 @click.option(
     "--org",
@@ -122,6 +134,7 @@ def setup(
     context: click.Context,
     url: str | None,
     github: str,
+    forge: str,
     org: str,
     name: str,
     listen: str,
@@ -143,7 +156,7 @@ def setup(
         raise click.MissingParameter(ctx=context, param_hint="'--url'", param_type="option")
     try:
         trust.use(ca or os.environ.get(trust.VARIABLE, ""))
-        vault = _vault(replace=replace)
+        vault = _vault(forge, manifest.addresses(github).api, replace=replace)
         host, port = _address(listen)
         wanted = _Wanted(
             github=manifest.addresses(github),
@@ -154,6 +167,7 @@ def setup(
             port=port,
             page_url=_page(page),
             minutes=minutes,
+            forge=forge,
         )
         app = asyncio.run(_register(wanted, vault))
     except (ManifestError, RegistrationError, VaultError, OSError) as error:
@@ -163,21 +177,37 @@ def setup(
             f"Setup was not completed within {minutes:g} minutes, so nothing was registered. Run"
             " `porchbot setup` again."
         )
-    _tell(app, vault.file, ca, token=GITHUB_TOKEN in vault.names())
+    _tell(app, vault.file, ca, token=apps.stored_name(GITHUB_TOKEN, forge) in vault.names())
 
 
-def _vault(*, replace: bool) -> Vault:
+def _vault(forge: str, api_url: str, *, replace: bool) -> Vault:
     """The secret store; refused where it has an App already.
 
+    Args:
+        forge: Name of the GitHub.
+        api_url: Of its API.
+        replace: An App that is there is replaced.
+
     Raises:
-        RegistrationError: It has.
+        RegistrationError: It has one, or knows the name or the address otherwise.
     """
+    if forge != GITHUB and (problem := githubs.unusable(forge)):
+        raise RegistrationError(problem[0].upper() + problem[1:])
     vault = open_vault(os.environ, state_folder(os.environ), make=True)
     known = apps.read(vault)
-    if known and not replace:
+    mine = [app for app in known if app.forge == forge]
+    if mine and not replace:
+        other = "" if mine[0].api_url == api_url else (
+            " To serve this GitHub as well, give it a name of its own with --as."
+        )  # fmt: skip
         raise RegistrationError(
-            f"The bot is already registered, as {known[0].web_url}. To replace that App, run this"
-            " with --replace; what the old App signed still counts."
+            f"The bot is already registered, as {mine[0].web_url}. To replace that App, run this"
+            f" with --replace; what the old App signed still counts.{other}"
+        )
+    if twice := [app for app in known if app.api_url == api_url and app.forge != forge]:
+        raise RegistrationError(
+            f"This GitHub is known as {twice[0].forge!r} already. Run this with"
+            f" --as {twice[0].forge} --replace."
         )
     return vault
 
@@ -206,7 +236,8 @@ async def _register(wanted: _Wanted, vault: Vault) -> KnownApp | None:
 
     async def register(code: str) -> KnownApp:
         try:
-            app = await manifest.convert(wanted.github.api, code)
+            found = await manifest.convert(wanted.github.api, code)
+            app = dataclasses.replace(found, forge=wanted.forge)
             apps.keep(vault, app)
         except ForgeMissingError as error:
             raise RegistrationError(
@@ -221,7 +252,8 @@ async def _register(wanted: _Wanted, vault: Vault) -> KnownApp | None:
         return app
 
     base = wanted.page_url or _base(wanted.host, wanted.port)
-    filled = manifest.filled(wanted.name, wanted.bot_url, base + pages.CREATED)
+    back, heard = base + pages.CREATED, path(wanted.forge)
+    filled = manifest.filled(wanted.name, wanted.bot_url, back, heard)
     plan = pages.plan_of(
         filled,
         json.dumps(filled),
@@ -272,7 +304,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _tell(app: KnownApp, store: Path, ca: str, *, token: bool) -> None:
-    serve = "porchbot serve" if not ca else f"PORCHBOT_GITHUB_CA={ca} porchbot serve"
+    own = githubs.variable("CA", app.forge)
+    serve = "porchbot serve" if not ca else f"{own}={ca} porchbot serve"
     click.echo(f"{app.slug} is registered: {app.web_url}")
     click.echo(f"Its key and secrets are stored, encrypted, in {store}.")
     kept = [f"PORCHBOT_MASTER_KEY{end}" for end in ("", "_FILE")]
@@ -286,12 +319,15 @@ def _tell(app: KnownApp, store: Path, ca: str, *, token: bool) -> None:
     if token:
         click.echo(
             "\nThe secret store has a machine user's token, which takes precedence. To use this"
-            f" App, run `porchbot secret remove {GITHUB_TOKEN}`.",
+            f" App, run `porchbot secret remove {apps.stored_name(GITHUB_TOKEN, app.forge)}`. So"
+            " that what the machine user wrote still counts, set"
+            f" {githubs.variable('FORMER_ACCOUNTS', app.forge)} to its login and number, such as"
+            " robot:583231.",
             err=True,
         )
-    if os.environ.get("PORCHBOT_GITHUB_APP_ID"):
+    if os.environ.get(named := githubs.variable("APP_ID", app.forge)):
         click.echo(
-            "\nPORCHBOT_GITHUB_APP_ID is set and takes precedence over the secret store. To use"
+            f"\n{named} is set and takes precedence over the secret store. To use"
             " this App, unset it and the variables of its key.",
             err=True,
         )

@@ -700,12 +700,19 @@ class BotIdentity:
         address: The mail address that the forge links its commits by.
         account: Number of the machine user that it is; 0 for an App, which its login tells.
         former: Logins of the Apps that it replaces: what they wrote is ours as well.
+        accounts: Machine users that it replaces, login and number of each: likewise.
     """
 
     login: str
     address: str
     account: int = 0
     former: frozenset[str] = frozenset()
+    accounts: frozenset[tuple[str, int]] = frozenset()
+
+    @property
+    def earlier(self) -> list[str]:
+        """Logins of all that it replaces."""
+        return sorted({*self.former, *(login for login, _ in self.accounts)})
 
     def is_us(self, number: int, login: str, *, app: bool) -> bool:
         """Whether an account is ours.
@@ -720,6 +727,8 @@ class BotIdentity:
         """
         if app:
             return login in self.former or (login == self.login and not self.account)
+        if number in {before for _, before in self.accounts}:
+            return True
         return bool(self.account) and number == self.account
 
 

@@ -150,8 +150,8 @@ FROM work WHERE wanted > seen AND ({place}) <> ALL (%(full)s::text[])
 )
 
 QUEUE = """
-SELECT CASE WHEN split_part(key, ':', 1) IN ('github', 'gitlab') THEN split_part(key, ':', 3)
-    ELSE split_part(key, ':', 2) END,
+SELECT CASE WHEN split_part(key, ':', 1) ~ '^[0-9]+$' THEN split_part(key, ':', 2)
+    ELSE split_part(key, ':', 3) END,
   count(*),
   count(*) FILTER (WHERE due <= now() AND (held IS NULL OR held <= now())
     AND (lease IS NULL OR lease <= now())),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot import apps, gitlabs
+from bot import apps, githubs, gitlabs
 from bot.apps import KnownApp
 from bot.cli.root import main
 from bot.settings import Settings, SettingsError
@@ -49,11 +49,11 @@ def test_every_problem_is_named_at_once(tmp_path: Path) -> None:
         )
 
     assert [problem.split(" ")[0].rstrip(":") for problem in caught.value.problems] == [
-        "PORCHBOT_LISTEN",
         "PORCHBOT_GITHUB_APP_ID",
         "PORCHBOT_GITHUB_PRIVATE_KEY_FILE",
         "PORCHBOT_WEBHOOK_SECRETS",
         "PORCHBOT_GITHUB_API_URL",
+        "PORCHBOT_LISTEN",
         "PORCHBOT_WORKERS",
         "PORCHBOT_SWEEP_SECONDS",
         "PORCHBOT_LOG",
@@ -280,6 +280,7 @@ def test_every_setting_stands_in_the_help_and_no_other() -> None:
     # These have no text of their own there.
     files = ("GITHUB_TOKEN", "MASTER_KEY", "STATUS_TOKEN", "WEBHOOK_SECRETS")
     read |= {f"PORCHBOT_{what}_FILE" for what in files}
+    read |= {githubs.NAMES, *map(githubs.variable, githubs.GIVEN)}
     read |= {gitlabs.NAMES, *(f"PORCHBOT_GITLAB_{kind}" for kind in gitlabs.GIVEN)}
     shown = CliRunner().invoke(main, ["serve", "--help"]).output
 

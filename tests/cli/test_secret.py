@@ -41,5 +41,5 @@ def test_a_name_that_nobody_reads_is_refused(
     for name in ("webhook-secret", "github.apps", "Signing-Key"):
         found = _run("put", name, given="swordfish\n")
         assert found.exit_code == 1
-        assert "Give one of: signing-key, github-token, webhook-secrets." in found.output
+        assert "Give one of: signing-key, github-token, webhook-secrets;" in found.output
     assert list(tmp_path.iterdir()) == []

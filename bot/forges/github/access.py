@@ -20,7 +20,7 @@ class Access(Protocol):
 
     @property
     def machine(self) -> BotIdentity | None:
-        """Who we are, where people are called like us; None for an App, whose login tells."""
+        """Who we are or were, where people are called like us; None where the login tells."""
 
     async def identity(self) -> BotIdentity:
         """Who we are."""

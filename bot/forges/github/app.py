@@ -1,7 +1,7 @@
 """The App as GitHub knows it: its signature, number and login, and tokens of its installations."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -16,6 +16,7 @@ from bot.forges.github.fields import time
 from bot.forges.github.http import Clients, JSONObject, call, send
 from bot.forges.port import BotIdentity
 from bot.store.port import Budgets
+from lifecycle.identity import GITHUB
 
 RENEW_BEFORE = timedelta(minutes=2)
 """A token is renewed this long before it ends, so that a push begun with it can finish."""
@@ -50,6 +51,8 @@ class AppClients:
         reads_only: Tokens of installations are made that can only read, so that the forge itself
             refuses every write.
         former: Logins of the Apps that it replaces.
+        accounts: Machine users that it replaces, each with its number.
+        forge: Name of the GitHub.
     """
 
     def __init__(
@@ -65,11 +68,17 @@ class AppClients:
         instance: str = "",
         reads_only: bool = False,
         former: frozenset[str] = frozenset(),
+        accounts: Collection[tuple[str, int]] = (),
+        forge: str = GITHUB,
     ) -> None:
+        self.forge = forge
         self.instance = instance
-        self.machine: BotIdentity | None = None
+        known = frozenset(accounts)
+        # What such an account says is a machine's, and it approves nothing.
+        self.machine = BotIdentity("", "", 0, former, known) if known else None
         self._reads_only = reads_only
         self._former = former
+        self._accounts = known
         self._budgets = budgets
         self._moments = moments
         self._api_url = api_url
@@ -77,7 +86,9 @@ class AppClients:
         self._offload = offload
         self._sign = _signer(private_key)
         self._time = ForgeTime(clock)
-        self.clients = self._clients("github:app", lambda: AppAuth(app_id, sign_func=self._signed))
+        self.clients = self._clients(
+            f"{forge}:app", lambda: AppAuth(app_id, sign_func=self._signed)
+        )
         self._tokens: dict[int, tuple[str, datetime]] = {}
         self._lock = threading.Lock()
         self._pools: dict[int, Clients] = {}
@@ -91,7 +102,8 @@ class AppClients:
     async def identity(self) -> BotIdentity:
         """The login that an App's comments carry, and the address of its commits."""
         login = f"{(await self.about())['slug']}[bot]"
-        return BotIdentity(login, f"{login}@users.noreply.github.com", former=self._former)
+        address = f"{login}@users.noreply.github.com"
+        return BotIdentity(login, address, former=self._former, accounts=self._accounts)
 
     async def number(self) -> int:
         """The App's number, by which its checks are known."""
@@ -146,7 +158,7 @@ class AppClients:
         """Clients with the token of an installation."""
         if installation not in self._pools:
             self._pools[installation] = self._clients(
-                f"github:{installation}", lambda: Token(self.installation_token(installation))
+                f"{self.forge}:{installation}", lambda: Token(self.installation_token(installation))
             )
         return self._pools[installation]
 

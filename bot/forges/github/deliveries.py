@@ -15,7 +15,8 @@ from bot.forges.github.fields import is_us
 from bot.forges.github.signature import WebhookSignature
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import Delivery, content_type, json_object, read_with, short_header
-from lifecycle.identity import GITHUB
+from bot.keys import at_forge
+from lifecycle.identity import GITHUB, RepositoryId
 
 KEPT_HEADERS = frozenset(
     {
@@ -40,11 +41,13 @@ class GitHubWebhooks:
     Args:
         secrets: See `WebhookSignature`.
         presses: See `read_verified`.
+        forge: Name of the GitHub.
     """
 
-    forge = GITHUB
-
-    def __init__(self, secrets: Sequence[bytes], *, presses: bool = True) -> None:
+    def __init__(
+        self, secrets: Sequence[bytes], *, presses: bool = True, forge: str = GITHUB
+    ) -> None:
+        self.forge = forge
         self._secrets = secrets
         self._presses = presses
 
@@ -60,7 +63,7 @@ class GitHubWebhooks:
         self, headers: Mapping[str, str], body: bytes, me: BotIdentity | None = None
     ) -> Delivery:
         """Say what to look at again, of a delivery whose signature was verified."""
-        return read_verified(headers, body, me, presses=self._presses)
+        return read_verified(headers, body, me, presses=self._presses, forge=self.forge)
 
 
 def read_verified(
@@ -69,6 +72,7 @@ def read_verified(
     me: BotIdentity | None = None,
     *,
     presses: bool = True,
+    forge: str = GITHUB,
 ) -> Delivery:
     """Say what to look at again, of a delivery whose signature was verified.
 
@@ -79,6 +83,7 @@ def read_verified(
         presses: Whether our checks have buttons and Re-run. Statuses have none, and the secret of
             a repository's own webhook is known to whoever administers the repository: what is
             pressed there is made up.
+        forge: Name of the GitHub that it is of.
 
     Raises:
         WebhookError: It is no delivery (400, 415).
@@ -88,7 +93,7 @@ def read_verified(
     payload = _parse(headers, body)
 
     def made() -> Delivery:
-        delivery = _delivery(guid, event, payload, headers, me)
+        delivery = _at(forge, _delivery(guid, event, payload, headers, me))
         if presses:
             return delivery
         heard = delivery.wakes.items()
@@ -97,6 +102,18 @@ def read_verified(
         return replace(delivery, wakes=wakes)
 
     return read_with(event, made)
+
+
+def _at(forge: str, delivery: Delivery) -> Delivery:
+    """A delivery of another GitHub than the first, whose name its keys were read with."""
+    if forge == GITHUB:
+        return delivery
+    told = delivery.repository_id
+    return replace(
+        delivery,
+        repository_id=RepositoryId(forge, told.number) if told else None,
+        wakes={at_forge(key, forge): hint for key, hint in delivery.wakes.items()},
+    )
 
 
 _FORM = "application/x-www-form-urlencoded"

@@ -13,7 +13,7 @@ from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import JSONObject, call, call_unless, pages
 from bot.forges.github.log import DeliveryLog
-from bot.forges.github.registration import drift
+from bot.forges.github.registration import PATH, drift
 from bot.forges.port import (
     BotIdentity,
     Drift,
@@ -46,12 +46,13 @@ class GitHubForges:
 
     Args:
         app: The App.
+        hook: Where below its address the bot hears of this GitHub.
     """
 
-    name = GITHUB
-
-    def __init__(self, app: AppClients) -> None:
+    def __init__(self, app: AppClients, hook: str = PATH) -> None:
+        self.name = app.forge
         self._app = app
+        self._hook = hook
         self._log = DeliveryLog(app)
         self._pages: dict[tuple[int, int], _Page] = {}
 
@@ -105,7 +106,10 @@ class GitHubForges:
         if answer is None:
             return self._pages[installation, number]
         page = _Page(
-            tuple(repository_of(data, installation, since) for data in answer.data["repositories"]),
+            tuple(
+                repository_of(data, installation, since, self.name)
+                for data in answer.data["repositories"]
+            ),
             more='rel="next"' in answer.headers.get("link", ""),
             etag=answer.headers.get("etag", ""),
         )
@@ -117,7 +121,7 @@ class GitHubForges:
         path = f"/repositories/{repository_id.number}"
         data = (await call(self._app.of(installation), "read it", "GET", path)).data
         since = time((await self._about(installation))["created_at"])
-        return repository_of(data, installation, since)
+        return repository_of(data, installation, since, self.name)
 
     def of(self, repository: Repository) -> "GitHub":
         """The forge for one repository."""
@@ -126,7 +130,7 @@ class GitHubForges:
     def wakes_of(self, headers: Mapping[str, str], body: bytes) -> Mapping[Key, Hint]:
         """What a stored delivery asks to look at again; empty for one that cannot be read."""
         with suppress(WebhookError):
-            return read_verified(headers, body).wakes
+            return read_verified(headers, body, forge=self.name).wakes
         return {}
 
     async def drift(self, url: str = "") -> Sequence[Drift]:
@@ -137,7 +141,7 @@ class GitHubForges:
         query = {"per_page": NEWEST}
         tried = (await call(app, wanted, "GET", "/app/hook/deliveries", query=query)).data
         installed = [each async for each in pages(app, wanted, "/app/installations")]
-        return drift(about, hook, installed, tried, url)
+        return drift(about, hook, installed, tried, url, self._hook)
 
     async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
         """A page of the App's log of deliveries that were not accepted, newest first."""
@@ -152,10 +156,12 @@ class GitHubForges:
         return (await call(self._app.clients, "read the installation", "GET", path)).data
 
 
-def repository_of(data: JSONObject, installation: int, installed_at: datetime) -> Repository:
+def repository_of(
+    data: JSONObject, installation: int, installed_at: datetime, forge: str = GITHUB
+) -> Repository:
     """A repository as REST shows it."""
     return Repository(
-        id=RepositoryId(GITHUB, int(data["id"])),
+        id=RepositoryId(forge, int(data["id"])),
         full_name=str(data["full_name"]),
         default_branch=str(data["default_branch"]),
         clone_url=str(data["clone_url"]),

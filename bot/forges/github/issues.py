@@ -38,7 +38,7 @@ class Issues(Calls):
             if granted is None or "issues" in granted:
                 raise
             return ()
-        for login in sorted(me.former):
+        for login in me.earlier:
             with suppress(ForgeRefusedError):  # nobody is called so any more
                 found |= await self._issues_of(login, me)
         ours = (found[number] for number in sorted(found))

@@ -20,7 +20,6 @@ from bot.forges.github.http import JSONObject, call
 from bot.forges.port import FailedDeliveries, FailedDelivery, LoggedDelivery
 from bot.forges.webhooks import WebhookError
 from bot.sayable import sayable
-from lifecycle.identity import GITHUB
 
 log = structlog.get_logger()
 
@@ -59,11 +58,11 @@ class DeliveryLog:
         body = json.dumps(sayable(request.get("payload")), ensure_ascii=False).encode()
         me = await self._app.identity()
         try:
-            delivery = read_verified(headers, body, me)
+            delivery = read_verified(headers, body, me, forge=self._app.forge)
         except WebhookError as error:
             log.warning("logged delivery not read", guid=data["guid"], reason=str(error))
             return None
-        return LoggedDelivery(delivery.stored(GITHUB, body), delivery.wakes)
+        return LoggedDelivery(delivery.stored(self._app.forge, body), delivery.wakes)
 
 
 def _listed(data: JSONObject) -> FailedDelivery:

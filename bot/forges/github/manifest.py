@@ -99,13 +99,14 @@ def read() -> Mapping[str, Any]:
     raise ManifestError(f"{FILE} is not installed, or no mapping. Run from a checkout.")
 
 
-def filled(name: str, bot_url: str, page_url: str) -> Mapping[str, Any]:
+def filled(name: str, bot_url: str, page_url: str, path: str = PATH) -> Mapping[str, Any]:
     """The manifest for one bot.
 
     Args:
         name: Of the App; "" for the manifest's own.
         bot_url: Where the forge reaches the bot.
         page_url: Where the browser goes back to, with the code.
+        path: Where below the bot's address it hears of this GitHub.
 
     Raises:
         ManifestError: The bot's address is none, or a browser's page of something else.
@@ -116,12 +117,12 @@ def filled(name: str, bot_url: str, page_url: str) -> Mapping[str, Any]:
             f"{bot_url!r} is not a usable address. Give the one where GitHub can reach the bot,"
             " such as https://porchbot.example."
         )
-    base = bot_url.rstrip("/").removesuffix(PATH)
+    base = bot_url.rstrip("/").removesuffix(path)
     given = read()
     return {
         **given,
         "name": name or given.get("name", "porchbot"),
-        "hook_attributes": {"url": base + PATH, "active": True},
+        "hook_attributes": {"url": base + path, "active": True},
         "redirect_url": page_url,
     }
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from bot.forges.github.http import JSONObject
 from bot.forges.port import Drift
+from lifecycle.identity import GITHUB
 
 PERMISSIONS: Mapping[str, str] = {
     "metadata": "read",
@@ -52,6 +53,17 @@ EVENTS = (
 
 PATH = "/webhooks/github"
 
+
+def hook(name: str) -> str:
+    """Where below `/webhooks/` the bot hears of a GitHub, by the name of that in the settings."""
+    return GITHUB if name == GITHUB else f"{GITHUB}/{name}"
+
+
+def path(name: str) -> str:
+    """The path of that address, such as /webhooks/github/corp."""
+    return f"/webhooks/{hook(name)}"
+
+
 SEVERAL = 3
 """Deliveries that have to fail before the way to the bot counts as broken: it may just start."""
 
@@ -65,6 +77,7 @@ def drift(
     installations: Sequence[JSONObject],
     tried: Sequence[JSONObject],
     url: str = "",
+    path: str = PATH,
 ) -> tuple[Drift, ...]:
     """What differs from what the bot needs, and how to mend each.
 
@@ -74,12 +87,13 @@ def drift(
         installations: `GET /app/installations`.
         tried: The newest deliveries of `GET /app/hook/deliveries`.
         url: Where webhooks are to go; "" where nobody said.
+        path: What their address ends in.
     """
     settings = _settings(app)
     return (
         *_of_app(app, settings),
-        *_of_hook(hook, settings, url),
-        *_of_deliveries(tried, settings),
+        *_of_hook(hook, settings, url, path),
+        *_of_deliveries(tried, settings, path),
         *(each for one in installations for each in _of_installation(one)),
     )
 
@@ -123,12 +137,12 @@ def _less(given: str, wanted: str) -> bool:
     return level < _LEVELS.index(wanted)
 
 
-def _of_hook(hook: JSONObject, settings: str, url: str) -> Iterator[Drift]:
+def _of_hook(hook: JSONObject, settings: str, url: str, path: str) -> Iterator[Drift]:
     found = str(hook.get("url") or "")
     if url and found != url:
         yield Drift("The webhook's address", found or "empty", url, f"Set it at {settings}")
-    elif not url and not _is_ours(found):
-        wanted = f"the bot's https address, ending in {PATH}"
+    elif not url and not _is_ours(found, path):
+        wanted = f"the bot's https address, ending in {path}"
         yield Drift("The webhook's address", found or "empty", wanted, f"Set it at {settings}")
     if not hook.get("secret"):
         fix = f"Set one of PORCHBOT_WEBHOOK_SECRETS at {settings}"
@@ -138,23 +152,23 @@ def _of_hook(hook: JSONObject, settings: str, url: str) -> Iterator[Drift]:
         yield Drift("The webhook's SSL verification", "off", "on", fix)
 
 
-def _is_ours(url: str) -> bool:
+def _is_ours(url: str, path: str) -> bool:
     parts = urlsplit(url)
     local = parts.hostname in {"127.0.0.1", "::1", "localhost"}
-    return parts.path == PATH and (parts.scheme == "https" or (parts.scheme == "http" and local))
+    return parts.path == path and (parts.scheme == "https" or (parts.scheme == "http" and local))
 
 
-_WHY = {
+_WHY: Mapping[int, tuple[str, str]] = {
     401: (
         "refused because of a wrong signature",
         "Set one of PORCHBOT_WEBHOOK_SECRETS as the secret at",
     ),
-    404: ("sent to an address without a bot", f"Make the address end in {PATH} at"),
+    404: ("sent to an address without a bot", "Make the address end in {path} at"),
     503: ("refused because the bot had no database or was overloaded", "See the bot's log, then"),
 }
 
 
-def _of_deliveries(tried: Sequence[JSONObject], settings: str) -> Iterator[Drift]:
+def _of_deliveries(tried: Sequence[JSONObject], settings: str, path: str) -> Iterator[Drift]:
     """All of the newest deliveries failed: the way to the bot is broken."""
     codes = [int(each.get("status_code") or 0) for each in tried]
     if not codes:
@@ -175,7 +189,7 @@ def _of_deliveries(tried: Sequence[JSONObject], settings: str) -> Iterator[Drift
             place=f"The last {len(codes)} webhook deliveries",
             found=found,
             wanted="the answer 202",
-            fix=f"{fix} {settings}/advanced",
+            fix=f"{fix.format(path=path)} {settings}/advanced",
         )
 
 

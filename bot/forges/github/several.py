@@ -24,7 +24,7 @@ from bot.forges.port import (
 )
 from bot.keys import Key
 from bot.store.hints import Hint
-from lifecycle.identity import GITHUB, RepositoryId
+from lifecycle.identity import RepositoryId
 
 log = structlog.get_logger()
 
@@ -44,12 +44,15 @@ class SeveralForges:
         apps: Newest first; at least one.
     """
 
-    name = GITHUB
-
     def __init__(self, apps: Sequence[Forges]) -> None:
         self._apps = tuple(apps)
         self._owners: dict[int, Forges] = {}
         self._told: set[RepositoryId] = set()
+
+    @property
+    def name(self) -> str:
+        """Of their GitHub."""
+        return self._apps[0].name
 
     async def identity(self) -> BotIdentity:
         """The newest one; the others are former ones of it."""

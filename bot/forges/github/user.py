@@ -3,6 +3,7 @@
 Source: https://docs.github.com/authentication/keeping-your-account-and-data-secure/managing-your-personal-access-tokens
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from bot.forges.github.fields import time
 from bot.forges.github.http import JSONObject, call
 from bot.forges.port import BotIdentity
 from bot.store.port import Budgets
+from lifecycle.identity import GITHUB
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class UserClients(OneToken):
         api_url: Where GitHub's REST API answers.
         token: Of the account.
         former: Logins of Apps that the account replaces.
+        accounts: Other machine users that it replaces, each with its number.
+        forge: Name of the GitHub.
         clock: For when answers came.
         offload: Where requests wait for their answers.
         budgets: What all replicas may ask; None asks without limit.
@@ -49,6 +53,8 @@ class UserClients(OneToken):
         token: str,
         *,
         former: frozenset[str] = frozenset(),
+        accounts: Collection[tuple[str, int]] = (),
+        forge: str = GITHUB,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         budgets: Budgets | None = None,
@@ -58,12 +64,14 @@ class UserClients(OneToken):
             api_url,
             token,
             instance=instance,
-            account=Account("github:user", budgets, clock=clock),
+            account=Account(f"{forge}:user", budgets, clock=clock),
             clock=clock,
             offload=offload,
         )
         self.since = datetime.min
+        self.forge = forge
         self._former = former
+        self._accounts = frozenset(accounts)
 
     async def identity(self) -> BotIdentity:
         """The account, asked for once."""
@@ -72,7 +80,7 @@ class UserClients(OneToken):
             login, number = str(data["login"]), int(data["id"])
             self.since = time(data["created_at"])
             address = f"{number}+{login}@users.noreply.github.com"
-            self.machine = BotIdentity(login, address, number, self._former)
+            self.machine = BotIdentity(login, address, number, self._former, self._accounts)
         return self.machine
 
     async def about(self) -> TokenAbout:

@@ -29,7 +29,7 @@ from bot.forges.port import (
 from bot.forges.webhooks import WebhookError
 from bot.keys import Key
 from bot.store.hints import Hint
-from lifecycle.identity import GITHUB, RepositoryId
+from lifecycle.identity import RepositoryId
 
 log = structlog.get_logger()
 
@@ -54,9 +54,8 @@ class UserForges:
         names: Repositories to serve, by their full names; none for all that it may write to.
     """
 
-    name = GITHUB
-
     def __init__(self, user: UserClients, names: Sequence[str] = ()) -> None:
+        self.name = user.forge
         self._user = user
         self._names = tuple(names)
 
@@ -101,7 +100,7 @@ class UserForges:
     def wakes_of(self, headers: Mapping[str, str], body: bytes) -> Mapping[Key, Hint]:
         """What a stored delivery asks to look at again; empty for one that cannot be read."""
         with suppress(WebhookError):
-            return read_verified(headers, body, presses=False).wakes
+            return read_verified(headers, body, presses=False, forge=self.name).wakes
         return {}
 
     async def drift(self, url: str = "") -> Sequence[Drift]:
@@ -146,7 +145,7 @@ class UserForges:
         # Nobody tells when an account was let in. Not before either of them was made; and what was
         # there when the bot came first is told by its number (`Adoption`).
         since = max(self._user.since, time(data["created_at"]))
-        return repository_of(data, installation, since)
+        return repository_of(data, installation, since, self.name)
 
 
 def lacking(about: TokenAbout) -> Iterator[Drift]:
