@@ -110,8 +110,9 @@ def _gitlab(
     budgets: Budgets | None,
 ) -> Connection:
     """Connect to a GitLab: the first has the short address of webhooks, too."""
+    keys = settings.record_keys_at(instance.name)
     user = GitLabUser(
-        instance.name, instance.url, token, instance=settings.own_name, budgets=budgets
+        instance.name, instance.url, token, instance=settings.own_name, seals=keys, budgets=budgets
     )
     at_end(user.close)
     forges = GitLabForges(user, instance.webhook_url, instance.projects, project=GitLab)
@@ -124,7 +125,7 @@ def _gitlab(
     return Connection(
         forges=forges,
         hooks=WebhookSource(reader, forges.identity, places),
-        record_keys=settings.record_keys_at(instance.name),
+        record_keys=keys,
         webhook_url=instance.webhook_url,
     )
 

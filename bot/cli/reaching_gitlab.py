@@ -71,10 +71,15 @@ async def place_of(
     if settings is not None and settings.gitlabs:
         served = _served(wanted, settings.gitlabs)
         trust.use(served.ca)
-        user = GitLabUser(
-            served.name, served.url, lambda: served.token, ca=served.ca, instance=settings.own_name
-        )
         keys, instance = settings.record_keys_at(served.name), settings.instance
+        user = GitLabUser(
+            served.name,
+            served.url,
+            lambda: served.token,
+            ca=served.ca,
+            instance=settings.own_name,
+            seals=keys,
+        )
         observes = settings.observes
     else:
         user, keys = _person(wanted, environ), []

@@ -1,4 +1,4 @@
-"""Simulate histories: `python -m tests.simulation [N] [--seed S] [--seconds X] [--jobs J]`.
+"""Simulate histories: `python -m tests.simulation [N] [--seed S] [--seconds X] [--forge F]`.
 
 What goes wrong is shrunk and printed. The last line counts; the exit status is 1 where anything was
 violated. With one history, it is printed in full: that is how one is replayed.
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from tests.simulation.history import play
+from tests.simulation.history import FORGES, GITHUB, play
 from tests.simulation.outcome import Outcome
 from tests.simulation.real import RealSetting
 from tests.simulation.shrink import printed, shrink
@@ -65,16 +65,16 @@ def quiet() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
-def some(first: int, count: int, real: bool) -> Count:
+def some(first: int, count: int, real: bool, at: str) -> Count:
     """Play some histories."""
     counted = Count()
     with RealSetting() if real else nullcontext() as setting:
         for number in range(first, first + count):
-            counted.add(play(str(number), real=setting))
+            counted.add(play(str(number), real=setting, at=at))
     return counted
 
 
-def many(first: int, count: int, seconds: float, real: bool, jobs: int) -> Iterator[Count]:
+def many(first: int, count: int, seconds: float, real: bool, jobs: int, at: str) -> Iterator[Count]:
     """Play histories on some processes, as many as asked for, or until the time is up."""
     ends = time.monotonic() + seconds
     with ProcessPoolExecutor(jobs, initializer=quiet) as pool:
@@ -83,7 +83,7 @@ def many(first: int, count: int, seconds: float, real: bool, jobs: int) -> Itera
         while going or begun < count:
             while begun < count and len(going) < 2 * jobs and time.monotonic() < ends:
                 size = min(EACH, count - begun)
-                going.add(pool.submit(some, first + begun, size, real))
+                going.add(pool.submit(some, first + begun, size, real, at))
                 begun += size
             if not going:
                 return
@@ -92,16 +92,17 @@ def many(first: int, count: int, seconds: float, real: bool, jobs: int) -> Itera
                 yield each.result()
 
 
-def until_found(first: int, count: int, each: float) -> int:
+def until_found(first: int, count: int, each: float, at: str = GITHUB) -> int:
     """Play histories until something is violated, one after the other.
 
     Args:
         first: Seed of the first.
         count: How many.
         each: Seconds of the processor for one, after which none is played any more.
+        at: The forge.
     """
     for number in range(count):
-        violations = _violations(str(first + number), each)
+        violations = _violations(str(first + number), each, at)
         if violations is None:
             print(f"nothing was found in {number} histories; the next one does not end")
             return 2
@@ -112,14 +113,14 @@ def until_found(first: int, count: int, each: float) -> int:
     return 0
 
 
-def _violations(seed: str, seconds: float) -> list[Violation] | None:
+def _violations(seed: str, seconds: float, at: str) -> list[Violation] | None:
     """What one history violates; None where it does not end within so many seconds."""
     with warnings.catch_warnings():
         # What was made and not yet begun when it was cut off is never awaited.
         warnings.filterwarnings("ignore", ".* was never awaited", RuntimeWarning)
         try:
             with at_most(seconds):
-                return play(seed).violations
+                return play(seed, at=at).violations
         except TooLongError:
             pass  # its frames have gone when this is left
         gc.collect()
@@ -180,25 +181,31 @@ def main() -> int:
     parser.add_argument("--real", action="store_true", help="on PostgreSQL and git on disk")
     parser.add_argument("--until-found", action="store_true", help="end with the first violation")
     parser.add_argument("--each", type=float, default=0.0, help="seconds for one, with the latter")
+    parser.add_argument("--forge", choices=FORGES, default=GITHUB, help="where (default: github)")
     given = parser.parse_args()
+    if given.real and given.forge != GITHUB:
+        parser.error("on PostgreSQL and git histories happen at GitHub")
     quiet()
     if given.until_found:
-        return until_found(given.seed, given.count, given.each)
+        return until_found(given.seed, given.count, given.each, given.forge)
     began, counted = time.monotonic(), Count()
     if given.count == 1 and not given.real:
-        outcome = play(str(given.seed))
+        outcome = play(str(given.seed), at=given.forge)
         print(printed(outcome, all_of_it=True))
         counted.add(outcome)
     else:
-        for some_more in many(given.seed, given.count, given.seconds, given.real, given.jobs):
+        for some_more in many(
+            given.seed, given.count, given.seconds, given.real, given.jobs, given.forge
+        ):
             counted.join(some_more)
             for seed, why in some_more.wrong.items():
                 print(f"seed {seed}: {why[0]}", flush=True)
             if given.real:  # they take long
                 print(f"{counted.histories} histories so far", flush=True)
     for seed in list(counted.wrong)[:SHOWN]:
-        print(f"\nshrunk (replay it with `make simulate N=1 SEED={seed}`):")
-        print(printed(shrink(seed, play(seed))), flush=True)
+        where = "" if given.forge == GITHUB else f" FORGE={given.forge}"
+        print(f"\nshrunk (replay it with `make simulate N=1 SEED={seed}{where}`):")
+        print(printed(shrink(seed, play(seed, at=given.forge), at=given.forge)), flush=True)
     print(f"\n{table(counted)}")
     violations = sum(len(set(why)) for why in counted.wrong.values())
     print(

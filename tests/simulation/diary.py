@@ -11,9 +11,10 @@ from typing import Any
 
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.memory import Happening
+from bot.sandbox.records.merge_requests import MergeRequest
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Pull, Repository
-from tests.simulation.setting import BOT
+from tests.simulation.setting import BOT, called
 
 OBEYED = "rocket"
 """The reaction by which the bot says that it did what a command asked for."""
@@ -117,12 +118,18 @@ class Diary:
     def moved(self, repo: Repository, change: RefChange, actor: User) -> None:
         """A ref moved, and the forge tells nobody."""
         if repo.parent is None:
-            self.add(actor.login, "push", text=change.ref, before=change.before, after=change.after)
+            self.add(
+                called(actor.login),
+                "push",
+                text=change.ref,
+                before=change.before,
+                after=change.after,
+            )
 
     def hear(self, happening: Happening) -> None:
         """Listen to the forge (`ForgeState.listeners`)."""
         kind, action, extra = happening.kind, happening.action, happening.extra
-        who = happening.sender.login
+        who = called(happening.sender.login)
         repo = happening.repo
         if repo is None or repo.parent is not None:
             return
@@ -133,32 +140,82 @@ class Diary:
             pull: Pull = extra["pull"]
             was = extra.get("changes", {}).get("base", {}).get("ref", {}).get("from", "")
             what = "merged" if action == "closed" and pull.merged else f"{action}"
-            ref = f"refs/heads/{pull.head_ref}" if pull.head_repo is repo else ""
-            self.add(who, f"pull {what}", before=was, text=ref, **_shown(repo, pull))
+            self.add(who, f"pull {what}", before=was, text=_ref(repo, pull), **shown(repo, pull))
         elif kind == "issue_comment":
             comment = extra["comment"]
             pull = repo.pulls.get(comment.thread.number) or comment.thread
             if action != "created" and any(
-                r.user.login == BOT and r.content == OBEYED for r in comment.reactions
+                called(r.user.login) == BOT and r.content == OBEYED for r in comment.reactions
             ):
                 self.obeyed.add(comment.id)
             self.add(
-                who, f"comment {action}", number=comment.id, text=comment.body, **_shown(repo, pull)
+                who, f"comment {action}", number=comment.id, text=comment.body, **shown(repo, pull)
             )
         elif kind == "pull_request_review":
             review = extra["review"]
             word = f"review {review.state.lower()}"
             self.add(
-                who, word, number=review.id, text=review.body or "", **_shown(repo, review.pull)
+                who, word, number=review.id, text=review.body or "", **shown(repo, review.pull)
             )
+        elif kind == "merge_request":
+            self._hear_merge_request(repo, extra["merge_request"], happening)
+        elif kind == "note" and isinstance(extra["note"].thread, Pull):
+            note = extra["note"]
+            if action != "create" and any(
+                called(r.user.login) == BOT and r.content == OBEYED for r in note.reactions
+            ):
+                self.obeyed.add(note.id)
+            what = {"create": "created", "update": "edited"}[f"{action}"]
+            about = shown(repo, note.thread)
+            self.add(who, f"comment {what}", number=note.id, text=note.body, **about)
+
+    def _hear_merge_request(self, repo: Repository, mr: Pull, happening: Happening) -> None:
+        """What GitLab tells of a merge request, in the words of the diary."""
+        who, changes = called(happening.sender.login), happening.extra.get("changes") or {}
+        about: dict[str, Any] = {"text": _ref(repo, mr), **shown(repo, mr)}
+        match happening.action:
+            case "approved" | "approval":
+                word, about["number"] = "review approved", review_of(happening.sender)
+            case "unapproved" | "unapproval":
+                word, about["number"] = "review dismissed", review_of(happening.sender)
+            case "update" if "target_branch" in changes:
+                word, about["before"] = "pull edited", changes["target_branch"]["previous"]
+            case "update" if "draft" in changes:
+                word = f"pull {'converted_to_draft' if mr.draft else 'ready_for_review'}"
+            case action:
+                word = f"pull {_DONE.get(f'{action}', 'synchronize')}"
+        self.add(who, word, **about)
 
 
-def _shown(repo: Repository, pull: Pull) -> dict[str, Any]:
+_DONE = {"open": "opened", "close": "closed", "reopen": "reopened", "merge": "merged"}
+
+
+def review_of(user: User) -> int:
+    """The number of somebody's review at GitLab, which has one of each person and numbers none."""
+    return -user.id
+
+
+def _ref(repo: Repository, pull: Pull) -> str:
+    """The branch that a pull request comes from, where it is no fork's."""
+    return f"refs/heads/{pull.head_ref}" if pull.head_repo is repo else ""
+
+
+def shown(repo: Repository, pull: Pull) -> dict[str, Any]:
     """What whoever does something to a pull request sees of it."""
     return {
         "pull": pull.number,
         "head": pull.head_sha,
         "base": pull.base_ref,
         "tip": repo.branch(pull.base_ref) or "",
-        "merged": pull.merge_commit_sha or "" if pull.merged else "",
+        "merged": merged_as(pull) if pull.merged else "",
     }
+
+
+def merged_as(pull: Pull) -> str:
+    """The commit by which a pull request came in: without one of its own it is the head."""
+    squashed = pull.squash_commit_sha if isinstance(pull, MergeRequest) else None
+    return (
+        pull.merge_commit_sha
+        or squashed
+        or (pull.head_sha if isinstance(pull, MergeRequest) else "")
+    )

@@ -16,7 +16,7 @@ from typing import Any
 from tests.simulation.diary import Diary, Entry
 from tests.simulation.evidence import QUEUE, Evidence
 from tests.simulation.oracle import may
-from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText
+from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText, called
 from tests.simulation.words import SUMMARY, Violation, answered_by, tags_of
 
 PUBLISH = "porchbot/publish"
@@ -90,14 +90,14 @@ class Ending:
         end, found = len(self._diary.entries), list[Violation]()
         for pull in self._repo.pulls.values():
             if pull.state == "open" and self._changes(pull):
-                ours = [c for c in pull.comments if c.user.login == BOT]
+                ours = [c for c in pull.comments if called(c.user.login) == BOT]
                 answers = Counter(number for c in ours for number in answered_by(c.body))
                 for _, why in self._unanswered(pull, answers):
                     found.append(Violation("prompt", f"#{pull.number}: {why}", end))
         return found
 
     def _of(self, pull: Any) -> Iterator[tuple[str, str]]:
-        ours = [c for c in pull.comments if c.user.login == BOT]
+        ours = [c for c in pull.comments if called(c.user.login) == BOT]
         summaries = [c for c in ours if c.body.startswith(SUMMARY)]
         if len(summaries) > 1:
             yield "said once", f"{len(summaries)} summaries stand there"
@@ -112,11 +112,9 @@ class Ending:
         if pull.state != "open" or not self._changes(pull):
             return
         for comment in ours:
-            if comment.edit is not None and not _ours(comment):
-                yield (
-                    "reasons",
-                    f"comment {comment.id} stands as {comment.edit.editor.login} left it",
-                )
+            who = self._edited_by(pull, comment)
+            if who not in ("", BOT):
+                yield "reasons", f"comment {comment.id} stands as {who} left it"
         if not summaries:
             yield "reasons", "no summary says what it waits for"
         if not self._verdict(pull):
@@ -132,7 +130,8 @@ class Ending:
         """What the summary of a published proposal says of its tags, while nobody touched them."""
         made = tags_of(self._evidence, pull.number, len(self._diary.entries))
         for summary in summaries:
-            said = TAGGED.search(summary.body) if summary.edit is None or _ours(summary) else None
+            ours = self._edited_by(pull, summary) in ("", BOT)
+            said = TAGGED.search(summary.body) if ours else None
             for name in re.findall(r"`([^`]+/v\d+)`", said[1]) if said else ():
                 moves = self._diary.of_ref.get(f"refs/tags/{name}", ())
                 if not any(e.who == BOT for e in moves):
@@ -143,8 +142,23 @@ class Ending:
             if pull.merged and "the tag is gone" in summary.body:
                 yield "reasons", f"its summary says that {', '.join(made)} is gone"
 
+    def _edited_by(self, pull: Any, comment: Any) -> str:
+        """Who edited a comment last; "" for nobody."""
+        about = self._diary.of_pull[pull.number]
+        edits = [e for e in about if e.number == comment.id and e.what == "comment edited"]
+        return edits[-1].who if edits else ""
+
     def _verdict(self, pull: Any) -> str:
-        """What the bot's check says at the head."""
+        """What the bot's check says at the head; where checks are statuses, their newest line."""
+        said = [
+            status.description or ""
+            for pipeline in self._repo.gitlab.pipelines.values()
+            if pipeline.sha == pull.head_sha
+            for status in pipeline.latest
+            if status.name == PUBLISH and called(status.user.login) == BOT
+        ]
+        if said:
+            return str(said[-1])
         runs = [
             run
             for suite in self._repo.suites.on(pull.head_sha)
@@ -157,14 +171,14 @@ class Ending:
     def _unanswered(self, pull: Any, answers: Counter[int]) -> Iterator[tuple[str, str]]:
         """A bot that dies between an answer and its reaction leaves the answer: that will do."""
         for comment in pull.comments:
-            if not self._diary.meant.get(comment.id) or comment.edit is not None:
+            if not self._diary.meant.get(comment.id) or self._edited_by(pull, comment):
                 continue
             if any(e.number == comment.id for e in self._diary.of_pull[pull.number][:1]):
                 continue
             made = [e for e in self._diary.of_pull[pull.number] if e.number == comment.id]
             if not made or made[0].place < self._began:
                 continue
-            reactions = [r for r in comment.reactions if r.user.login == BOT]
+            reactions = [r for r in comment.reactions if called(r.user.login) == BOT]
             twice = len(reactions) > 1 and not self._forgotten(pull.number)
             if twice or not (reactions or answers[comment.id]):
                 told = f"{len(reactions)} reactions and no answer"
@@ -189,7 +203,14 @@ class Ending:
         tip = self._repo.branch(MAIN)
         rules, left = self._history.rules(tip), self._left(pull)
         touched = self._changes(pull)
-        protected = self._repo.protections or self._repo.rulesets
+        project = self._repo.gitlab
+        protected = (
+            self._repo.protections
+            or self._repo.rulesets
+            or project.protected_branches
+            or project.protected_tags
+            or any(project.settings.values())
+        )
         if (
             pull.draft
             or protected
@@ -226,7 +247,7 @@ class Ending:
         if any(p is not pull and p.head_sha == pull.head_sha for p in self._repo.pulls.values()):
             return False
         odd = {"review changes_requested", "review dismissed", "pull closed", "pull reopened"}
-        ours = {c.id for c in pull.comments if c.user.login == BOT}
+        ours = {c.id for c in pull.comments if called(c.user.login) == BOT}
         for e in self._diary.of_pull[pull.number]:
             meant = set(self._diary.meant.get(e.number, ()))
             if e.what in odd or meant & {"hold", "reject", "unapprove"}:
@@ -262,18 +283,13 @@ class Ending:
                 yield e
 
 
-def _ours(comment: Any) -> bool:
-    """Whether the bot edited a comment last."""
-    return bool(comment.edit.editor.login == BOT)
-
-
 def reached(diary: Diary, repo: Any) -> Counter[str]:
     """How far proposals came, for the figures."""
     tally: Counter[str] = Counter()
     for pull in repo.pulls.values():
         tally["stage: opened"] += 1
         if pull.merged:
-            bot = pull.merged_by.login == BOT
+            bot = called(pull.merged_by.login) == BOT
             tally["stage: merged by the bot" if bot else "stage: merged by hand"] += 1
         elif pull.state != "open":
             tally["stage: closed"] += 1

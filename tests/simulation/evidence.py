@@ -12,7 +12,16 @@ import yaml
 
 from tests.simulation import setting
 from tests.simulation.diary import Diary, Entry
-from tests.simulation.setting import BOT, BY_TEXT, CONFIG, DEFAULT, MAIN, STAMP, RulesText
+from tests.simulation.setting import (
+    BOT,
+    BY_TEXT,
+    CONFIG,
+    DEFAULT,
+    MAIN,
+    STAMP,
+    RulesText,
+    called,
+)
 
 LEDGER = ".porchbot/ledger"
 """Where the ledger says which revisions are gone."""
@@ -227,7 +236,10 @@ class Evidence:
 
 
 def login_of(email: str) -> str:
-    """Who an address belongs to: `12345+login@…` as the forge writes it, or `login@…`."""
+    """Who an address belongs to: `12345+login@…` or `12345-login@…` of the forges, or `login@…`."""
     local = email.partition("@")[0]
-    number, plus, rest = local.partition("+")
-    return rest if plus and number.isdigit() else local
+    for mark in "+-":
+        number, between, rest = local.partition(mark)
+        if between and number.isdigit():
+            return called(rest)
+    return local

@@ -27,6 +27,7 @@ from bot.sandbox.refnames import is_tag
 from bot.sandbox.rules import pushing
 from bot.sandbox.rules.accounts import Accounts, Caller
 from bot.sandbox.rules.state import ForgeState
+from lifecycle.identity import GITHUB
 from tests.memory.git import MemoryMirrors
 from tests.simulation import forge_calls, forge_hooks
 from tests.simulation.forge_calls import Answered, Faults
@@ -65,6 +66,7 @@ class TouchedState(ForgeState):
     ) -> None:
         for thread in (
             extra.get("pull"),
+            extra.get("merge_request"),
             extra["comment"].thread if "comment" in extra else None,
             extra["review"].pull if "review" in extra else None,
         ):
@@ -120,6 +122,8 @@ class SimulatedForge:
         read: What stands there now, for who judges.
         answered: Told of each request of a bot.
     """
+
+    name = GITHUB
 
     def __init__(
         self,

@@ -128,7 +128,8 @@ class MemoryGit(StoredObjects):
                 yield from self._differing(folders[0], folders[1], f"{under}{name}/")
             was, now = (None if e is None or e.kind == "tree" else e for e in (was, now))
             if was != now:
-                yield self._file(f"{under}{name}", was, now)
+                path = f"{under}{name}".encode("utf-8", "surrogateescape").decode(errors="replace")
+                yield self._file(path, was, now)
 
     def _file(self, path: str, was: TreeEntry | None, now: TreeEntry | None) -> FileDiff:
         old, new = self._text(was), self._text(now)

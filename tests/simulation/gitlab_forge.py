@@ -1,9 +1,8 @@
 """The simulated forge in GitLab's dialect: the bot's own adapter asks its API, in process."""
 
 from collections.abc import Callable
-from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from bot.clock import Clock, Offload
 from bot.forges.gitlab.forge import GitLab
@@ -23,13 +22,27 @@ from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.sending import SentHook
 from tests.gitlab_calls import session
 from tests.simulation.forge import WEB, SimulatedForge
+from tests.simulation.gitlab_asking import Answered, Asking, Shown
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 NAME = "gitlab"
+
+
+async def at_once(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Implements `bot.clock.Offload`, where nobody comes between."""
+    return work(*args, **kwargs)
+
+
 BOT = "porchbot"
 
 
 class SimulatedGitLab(SimulatedForge):
     """A GitLab with one bot, which is a plain account with a token.
+
+    What its API was asked and answered is kept for a few changes: an answer that is stale is one of
+    these.
 
     Args:
         clock: Time of the forge.
@@ -37,6 +50,8 @@ class SimulatedGitLab(SimulatedForge):
         going_wrong: What goes wrong with calls of its API.
         more: As `SimulatedForge` has it.
     """
+
+    name = NAME
 
     def __init__(
         self, clock: Clock, drawn: Random, going_wrong: Callable[[ForgeState], Faults], **more: Any
@@ -50,6 +65,7 @@ class SimulatedGitLab(SimulatedForge):
         self.api = GitLabApi(self.state, self.links, self.tokens, self.api_faults, hooks)
         self._log = hooks.log
         self._token = ""
+        self.shown = Shown()
 
     def _speak(self, send: Callable[[OutgoingHook], None]) -> Door:
         self.tokens = Tokens(self.state)
@@ -79,8 +95,20 @@ class SimulatedGitLab(SimulatedForge):
 
     def forges(self, replica: str = "bot", offload: Offload | None = None) -> Forges:
         """The adapter, for one bot."""
-        del replica
-        over = partial(session, self.api.answer, self.change)
-        more: dict[str, Any] = {} if offload is None else {"offload": offload}
-        user = GitLabUser(NAME, WEB, self.token, clock=self.clock, session=over, **more)
+        asking = Asking(self, replica, offload or at_once)
+        over = lambda: session(asking.answer)  # noqa: E731 (short)
+        user = GitLabUser(
+            NAME, WEB, self.token, clock=self.clock, session=over, offload=asking.offload
+        )
         return GitLabForges(user, project=GitLab)
+
+    def asked(self, *request: Any) -> Answered:
+        """Answer a request of the bot: reading may end what GitLab does behind the scenes."""
+        if request[0] != "GET":
+            with self.change():
+                return self.api.answer(*request)
+        answer = self.api.answer(*request)
+        if self.state.refs_touched or self.state.pulls_touched:
+            with self.change():
+                pass
+        return answer

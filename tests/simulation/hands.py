@@ -1,21 +1,30 @@
-"""What people can do at the forge: its own rules, called as the person."""
+"""What people can do at the forge: its own rules, called as the person.
 
-from collections.abc import Callable, Mapping
+Each forge has hands of its own, which do the same in its way (`github_hands`, `gitlab_hands`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.git import trees
 from bot.sandbox.git.objects import Ident, Tag
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import Role, User
+from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.records.repository import Comment, Pull, Repository
 from tests.simulation.diary import Diary
 from tests.simulation.forge import TouchedState
-from tests.simulation.setting import BOT
+from tests.simulation.setting import (
+    BOT,
+    MAIN,
+    called,
+)
 
 T = TypeVar("T")
 
@@ -28,7 +37,7 @@ class ImpossibleError(Exception):
 
 
 @dataclass
-class Hands:
+class Hands(ABC):
     """What people do, as whom it is done.
 
     Attributes:
@@ -45,6 +54,10 @@ class Hands:
     draw: Random
     forks: dict[str, Repository] = field(default_factory=dict)
     told: int = 0
+    has_queues: ClassVar[bool] = True
+    """Merge queues are there."""
+    tags_by: ClassVar[tuple[str, str]] = ("make_tag", "forge")
+    """The call by which the bot makes a tag, and the port that it is made to."""
 
     # --- choosing -------------------------------------------------------------------------------
 
@@ -138,7 +151,7 @@ class Hands:
         folders = {ref[:at] for at in range(len(ref)) if ref[at] == "/"}
         if sha and (any(f in where.refs for f in folders) or where.refs.below(f"{ref}/")):
             raise ImpossibleError
-        self._try(lambda: self.state.rules.check_api(where, change, user))
+        self._allowed(where, change, user)
         self._try(lambda: self.state.update_ref(where, ref, change.after, user))
 
     def tag(self, who: str, name: str, target: str, message: str) -> str:
@@ -163,50 +176,124 @@ class Hands:
 
     def role(self, who: str, level: str) -> None:
         """Give somebody a role of their own; teams may give them more."""
-        self.state.add_member(self.repo, who, level)
+        self._grant(who, level)
         self.role_seen(who)
 
     def role_seen(self, who: str) -> None:
         """Somebody's role may have changed: write down what it is."""
         self.state.roles_touched[self.repo.id] = self.repo
-        self.diary.role(who, self.state.role(self.repo, self.user(who)).word)
+        self.diary.role(who, self.level(who))
 
     # --- pull requests and talk -----------------------------------------------------------------
 
-    def open(self, who: str, branch: str, base: str, title: str, *, draft: bool = False) -> Pull:
-        """Open a pull request."""
-        return self._try(
-            lambda: self.state.pulls.open(
-                self.repo, self.user(who), title=title, head=branch, base=base, draft=draft
-            )
-        )
-
-    def say(self, who: str, pull: Pull, text: str, *means: str) -> Comment:
-        """Write a comment; `means` are the commands that it holds."""
-        user = self.user(who)
-        if means:  # before the forge tells: whoever listens knows what was meant
-            self.diary.meant[self.state.data.last_id + 1] = means
-        return self._try(lambda: self.state.talk.comment(pull, user, text))
-
-    def edit(self, who: str, comment: Comment, text: str) -> None:
-        """Change a comment."""
-        self._try(lambda: self.state.talk.edit(comment, self.user(who), text))
-
-    def delete(self, who: str, comment: Comment) -> None:
-        """Delete a comment."""
-        self._try(lambda: self.state.talk.delete(comment, self.user(who)))
-
-    def review(self, who: str, pull: Pull, event: str, text: str = "") -> None:
-        """Submit a review."""
-        self._try(lambda: self.state.reviews.submit(pull, self.user(who), event, text))
-
-    def attempt(self, act: Callable[[], T]) -> T:
-        """Do something that the forge may refuse."""
-        return self._try(act)
+    def fork(self, who: str, branch: str, files: Mapping[str, bytes | None]) -> Pull:
+        """Open a pull request from a fork of one's own."""
+        if who not in self.forks:
+            self.forks[who] = self.state.fork(self.repo, who)
+        fork = self.forks[who]
+        self.state.git(fork).fetch(self.state.git(self.repo), self.tip(MAIN))
+        self.commit(who, branch, files, "from outside", onto=self.tip(MAIN), repo=fork)
+        return self.open(who, f"{who}:{branch}", MAIN, "From outside")
 
     def ours(self, pull: Pull) -> list[Comment]:
         """The bot's comments on a pull request."""
-        return [c for c in pull.comments if c.user.login == BOT]
+        return [c for c in self.comments(pull) if self.is_bot(c.user)]
+
+    def is_bot(self, user: User) -> bool:
+        """Whether an account is the bot's."""
+        return called(user.login) == BOT
+
+    @abstractmethod
+    def open(self, who: str, branch: str, base: str, title: str, *, draft: bool = False) -> Pull:
+        """Open a pull request."""
+
+    @abstractmethod
+    def say(self, who: str, pull: Pull, text: str, *means: str) -> Comment:
+        """Write a comment; `means` are the commands that it holds."""
+
+    @abstractmethod
+    def edit(self, who: str, comment: Comment, text: str) -> None:
+        """Change a comment."""
+
+    @abstractmethod
+    def delete(self, who: str, comment: Comment) -> None:
+        """Delete a comment."""
+
+    @abstractmethod
+    def review(self, who: str, pull: Pull, event: str, text: str = "") -> None:
+        """Submit a review."""
+
+    @abstractmethod
+    def comments(self, pull: Pull) -> list[Comment]:
+        """All that was said on a pull request."""
+
+    @abstractmethod
+    def update_branch(self, who: str, pull: Pull) -> None:
+        """Bring the head up to its base, by the forge's button."""
+
+    @abstractmethod
+    def set_draft(self, who: str, pull: Pull, draft: bool) -> None:
+        """Make a draft of a pull request, or mark it ready."""
+
+    @abstractmethod
+    def turn(self, who: str, pull: Pull, wanted: str) -> None:
+        """Make a pull request "open" or "closed"."""
+
+    @abstractmethod
+    def retarget(self, who: str, pull: Pull, base: str) -> None:
+        """Let it come to another branch."""
+
+    @abstractmethod
+    def merge(self, who: str, pull: Pull, method: str = "merge") -> None:
+        """Merge by hand: "merge", "squash" or "rebase"."""
+
+    @abstractmethod
+    def merged_as(self, pull: Pull) -> str:
+        """The commit by which a pull request came in."""
+
+    @abstractmethod
+    def dismiss(self, by: str, pull: Pull, of: Collection[str] = ()) -> str:
+        """Take a review away, of one of these people where some are named; gives whose."""
+
+    @abstractmethod
+    def report(self, who: str, pull: Pull, context: str, state: str, text: str = "") -> None:
+        """Put a status on the head: success, failure or pending."""
+
+    @abstractmethod
+    def rerun(self, who: str, pull: Pull) -> str:
+        """Press Re-run on one of the bot's checks; gives its name."""
+
+    @abstractmethod
+    def protect(self) -> str:
+        """Bind people at a branch, as the forge can; gives what it asks for then."""
+
+    @abstractmethod
+    def unprotect(self) -> None:
+        """Bind nobody any more."""
+
+    @abstractmethod
+    def regroup(self) -> str:
+        """Change who belongs to a team, or what it may do; gives who does then."""
+
+    @abstractmethod
+    def add_queue(self, rule: QueueRule) -> Callable[[], None]:
+        """Put a merge queue before the main branch; gives what takes it away, where it is there."""
+
+    @abstractmethod
+    def dequeue(self, who: str, pull: Pull) -> None:
+        """Take a pull request out of the queue, where it is in one."""
+
+    @abstractmethod
+    def _allowed(self, where: Repository, change: RefChange, user: User) -> None:
+        """Whether the forge's rules let somebody move a ref."""
+
+    @abstractmethod
+    def _grant(self, who: str, level: str) -> None:
+        """Give somebody a role of their own."""
+
+    @abstractmethod
+    def level(self, who: str) -> str:
+        """The role that somebody has, as rules name it."""
 
     def fresh(self, word: str) -> str:
         """A name that nothing has yet."""

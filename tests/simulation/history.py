@@ -7,21 +7,19 @@ on in the same way when steps of it are left out: that is how it is shrunk.
 import asyncio
 import hashlib
 import heapq
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from bot.git.port import Mirrors
 from bot.sandbox.faults.hooks import OutgoingHook
-from bot.sandbox.records.memory import Installation
 from bot.store.port import Store
 from tests.simulation import ending
 from tests.simulation.deeds import Scene
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
-from tests.simulation.forge import SimulatedForge
-from tests.simulation.furnishing import furnish
-from tests.simulation.hands import Hands, ImpossibleError
+from tests.simulation.furnishing import AtGitHub, AtGitLab, Furnished
+from tests.simulation.hands import ImpossibleError
 from tests.simulation.manner import MOVES, SETTLING, STEPS, Manner, manner
 from tests.simulation.moves import Move
 from tests.simulation.oracle import Oracle
@@ -34,7 +32,6 @@ from tests.simulation.setting import (
     MAIN,
     PEOPLE,
     RELEASE,
-    ROLES,
 )
 from tests.simulation.stores import MemoryStores, Stores
 from tests.simulation.system import ENDLESS, EndlessError, System
@@ -43,6 +40,11 @@ from tests.simulation.words import Violation, Words
 
 if TYPE_CHECKING:
     from tests.simulation.real import RealSetting
+
+FORGES: Mapping[str, Callable[..., Furnished]] = {"github": AtGitHub, "gitlab": AtGitLab}
+"""Where histories may happen."""
+
+GITHUB = "github"
 
 FEWEST, MOST = 41, 48
 """Steps of a history."""
@@ -62,6 +64,7 @@ class Simulation(System):
         kept: Numbers of the steps to take; None for all.
         how: The manner of it; None to draw it.
         real: PostgreSQL and git on disk, to be used in place of those in memory.
+        at: The forge: "github" or "gitlab".
     """
 
     def __init__(
@@ -70,8 +73,10 @@ class Simulation(System):
         kept: Collection[int] | None = None,
         how: Manner | None = None,
         real: "RealSetting | None" = None,
+        at: str = GITHUB,
     ) -> None:
         self.seed = seed
+        self.at = at
         draw = Random(f"{seed}/begin")
         self.manner = how or manner(draw)
         self._kept = kept
@@ -91,16 +96,17 @@ class Simulation(System):
     # --- setting up -----------------------------------------------------------------------------
 
     def _set_up(self) -> None:
-        faults = self.weather.befalls_request
-        self.forge = forge = SimulatedForge(self.clock, self.draw, faults=faults)
-        state = forge.state
-        self.app, self.repo = furnish(forge, self.manner.rules)
+        made = FORGES[self.at](self.clock, self.draw, self.weather.befalls_request)
+        self.place: Furnished = made
+        self.forge, self.repo = made.forge, made.furnish(self.manner.rules)
+        self.reader, self.me = made.reader, made.me
+        forge, state = made.forge, made.forge.state
         self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
         state.listeners.append(self.diary.hear)
         state.silent_listeners.append(self.diary.moved)
         for who in PEOPLE:
-            self.diary.role(who, ROLES[who])
-        self.hands = Hands(state, self.repo, self.diary, self.draw)
+            self.diary.role(who, made.roles[who])
+        self.hands = made.hands(state, self.repo, self.diary, self.draw)
         with forge.change():
             self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
         self.stores: Stores = MemoryStores(self.clock)
@@ -120,7 +126,7 @@ class Simulation(System):
         self.begun = True
         self._came = len(self.diary.entries)
         with self.forge.change():
-            self.forge.install(self.repo)
+            self.place.let_in()
         for _ in range(self.manner.replicas):
             self.start()
 
@@ -176,36 +182,28 @@ class Simulation(System):
             return
 
     def suspend(self, seconds: float) -> None:
-        """The App is suspended for a while."""
-        (installation,) = self._installations()
+        """The bot's account may do nothing for a while."""
         with self.forge.change():
-            self.forge.state.suspend(installation)
+            back = self.place.suspend()
 
-        def back() -> None:
+        def again() -> None:
             with self.forge.change():
-                self.forge.state.suspend(installation, suspended=False)
+                back()
 
-        self.later(seconds, back)
+        self.later(seconds, again)
 
     def uninstall(self, seconds: float) -> None:
-        """The App is taken away; later it comes as for the first time."""
-        (installation,) = self._installations()
+        """The bot is put out of the repository; later it comes as for the first time."""
         with self.forge.change():
-            self.forge.state.uninstall(installation)
+            self.place.put_out()
         self.reinstalled = True
 
         def back() -> None:
             self._came = len(self.diary.entries)
             with self.forge.change():
-                self.forge.install(self.repo)
+                self.place.let_in()
 
         self.later(seconds, back)
-
-    def _installations(self) -> list[Installation]:
-        there = list(self.forge.state.data.installations.values())
-        if not there or there[0].suspended_at is not None:
-            raise ImpossibleError
-        return there
 
     def _latency(self) -> float:
         if self.manner.latency and self.draw.random() < self.manner.latency:
@@ -325,7 +323,7 @@ class Simulation(System):
         pull = list(self.repo.pulls.values())[-1]
         if pull.state == "open":
             with self.forge.change():
-                self.forge.state.pulls.edit(pull, self.hands.user(ADMIN), state="closed")
+                self.hands.turn(ADMIN, pull, "closed")
 
     def _judge(self) -> list[Violation]:
         found = self.oracle.judge()
@@ -346,14 +344,14 @@ class Simulation(System):
         """Comments of people that show a reaction of the bot's."""
         for pull in self.repo.pulls.values():
             for comment in pull.comments:
-                if any(r.user.login == BOT for r in comment.reactions):
+                if any(self.hands.is_bot(r.user) for r in comment.reactions):
                     yield comment.id
 
     def _ended(self, quiet: int) -> ending.Ending:
         return ending.Ending(
             self.evidence,
             self.repo,
-            self.app,
+            self.place.app,
             began=self._came,
             quiet=quiet,
             doubt=bool(self.lost_stores or self.weather.refused or self.reinstalled),
@@ -376,8 +374,11 @@ class Simulation(System):
 
 
 def play(
-    seed: str, kept: Collection[int] | None = None, real: "RealSetting | None" = None
+    seed: str,
+    kept: Collection[int] | None = None,
+    real: "RealSetting | None" = None,
+    at: str = GITHUB,
 ) -> Outcome:
-    """Play one history."""
+    """Play one history, at GitHub or at GitLab."""
     asyncio.set_event_loop(None)
-    return Simulation(seed, kept, real=real).run()
+    return Simulation(seed, kept, real=real, at=at).run()

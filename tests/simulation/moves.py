@@ -12,7 +12,6 @@ from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.setting import (
     ADMIN,
     ADVERSARY,
-    BOT,
     CHOICES,
     CONFIG,
     HONEST,
@@ -140,12 +139,7 @@ def propose(h: Hands) -> str:
 @move("open a proposal from a fork", 1)
 def from_fork(h: Hands) -> str:
     h.begin()
-    if OUTSIDER not in h.forks:
-        h.forks[OUTSIDER] = h.state.fork(h.repo, OUTSIDER)
-    fork, branch = h.forks[OUTSIDER], h.fresh("fork")
-    h.state.git(fork).fetch(h.state.git(h.repo), h.tip(MAIN))
-    h.commit(OUTSIDER, branch, _change(h), "from outside", onto=h.tip(MAIN), repo=fork)
-    pull = h.open(OUTSIDER, f"{OUTSIDER}:{branch}", MAIN, "From outside")
+    pull = h.fork(OUTSIDER, h.fresh("fork"), _change(h))
     return f"{OUTSIDER} opens #{pull.number} from a fork"
 
 
@@ -153,7 +147,7 @@ def from_fork(h: Hands) -> str:
 def push(h: Hands) -> str:
     pull = h.pull()
     branch = h.own_branch(pull)
-    who = writer(h) if h.chance(0.25) or pull.user.login == BOT else pull.user.login
+    who = writer(h) if h.chance(0.25) or h.is_bot(pull.user) else pull.user.login
     h.commit(who, branch, _change(h), "more")
     return f"{who} pushes to #{pull.number}"
 
@@ -162,7 +156,7 @@ def push(h: Hands) -> str:
 def mend(h: Hands) -> str:
     pull = h.pull()
     branch = h.own_branch(pull)
-    who = writer(h) if pull.user.login == BOT else pull.user.login
+    who = writer(h) if h.is_bot(pull.user) else pull.user.login
     h.commit(who, branch, content(h.draw, h.one(PACKAGES), sound=True), "mend")
     return f"{who} mends #{pull.number}"
 
@@ -215,7 +209,7 @@ def rules_push(h: Hands) -> str:
 def update(h: Hands) -> str:
     pull = h.pull()
     who = writer(h)
-    h.attempt(lambda: h.state.pulls.update_branch(pull, h.user(who), None))
+    h.update_branch(who, pull)
     return f"{who} updates the branch of #{pull.number}"
 
 
@@ -223,7 +217,7 @@ def update(h: Hands) -> str:
 def toggle(h: Hands) -> str:
     pull = h.pull(lambda p: p.draft) if h.chance(0.7) else h.pull()
     who, wanted = writer(h), not pull.draft
-    h.attempt(lambda: h.state.pulls.set_draft(pull, h.user(who), wanted))
+    h.set_draft(who, pull, wanted)
     return f"{who} makes #{pull.number} {'a draft' if wanted else 'ready'}"
 
 
@@ -233,7 +227,7 @@ def close(h: Hands) -> str:
     if pull.merged:
         raise ImpossibleError
     wanted = "closed" if pull.state == "open" else "open"
-    h.attempt(lambda: h.state.pulls.edit(pull, h.user(who), state=wanted))
+    h.turn(who, pull, wanted)
     return f"{who} makes #{pull.number} {wanted}"
 
 
@@ -241,7 +235,7 @@ def close(h: Hands) -> str:
 def retarget(h: Hands) -> str:
     pull, who = h.pull(), writer(h)
     base = MAIN if pull.base_ref == RELEASE else RELEASE
-    h.attempt(lambda: h.state.pulls.edit(pull, h.user(who), base=base))
+    h.retarget(who, pull, base)
     return f"{who} retargets #{pull.number} to {base}"
 
 
@@ -268,7 +262,7 @@ def delete_branch(h: Hands) -> str:
 def merge(h: Hands) -> str:
     pull, who = h.pull(lambda p: not p.draft), writer(h)
     method = h.one(("merge", "merge", "squash", "rebase"))
-    h.attempt(lambda: h.state.pulls.merge(pull, h.user(who), method=method))
+    h.merge(who, pull, method)
     return f"{who} merges #{pull.number} by hand ({method})"
 
 
@@ -283,7 +277,7 @@ def push_base(h: Hands) -> str:
 def revert(h: Hands) -> str:
     pull = h.one([p for p in h.repo.pulls.values() if p.merged and p.base_ref == MAIN][-4:])
     who, branch, git = writer(h), h.fresh("revert"), h.state.git(h.repo)
-    before, files = git.commit(pull.merge_commit_sha or "").parents[0], dict[str, bytes | None]()
+    before, files = git.commit(h.merged_as(pull)).parents[0], dict[str, bytes | None]()
     for package in PACKAGES:
         for name in ("a.yaml", "b.yaml"):
             old = trees.entry_at(git, before, f"{package}/{name}")

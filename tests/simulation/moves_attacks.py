@@ -60,7 +60,7 @@ def delete_bot(h: Hands) -> str:
 @move("attack: a comment edited into an approval", 0.7)
 def edit_into(h: Hands) -> str:
     pull = h.pull()
-    comments = [c for c in pull.comments if c.user.login in HONEST]
+    comments = [c for c in h.comments(pull) if c.user.login in HONEST]
     comment = h.one(comments)
     if not h.diary.meant.get(comment.id):
         h.edit(_eve(h), comment, "/approve")
@@ -123,7 +123,7 @@ def retarget_after(h: Hands) -> str:
     judge = judge_of(h, pull)
     h.say(judge, pull, "/approve", "approve")
     base = MAIN if pull.base_ref == RELEASE else RELEASE
-    h.attempt(lambda: h.state.pulls.edit(pull, h.user(who), base=base))
+    h.retarget(who, pull, base)
     return f"{judge} approves #{pull.number}, and eve retargets it to {base}"
 
 
@@ -131,7 +131,7 @@ def retarget_after(h: Hands) -> str:
 def merge_past(h: Hands) -> str:
     who, pull = _eve(h), h.pull(lambda p: not p.draft)
     method = h.one(("merge", "squash", "rebase"))
-    h.attempt(lambda: h.state.pulls.merge(pull, h.user(who), method=method))
+    h.merge(who, pull, method)
     return f"eve merges #{pull.number} past the bot ({method})"
 
 
@@ -148,7 +148,7 @@ def foreign_tag(h: Hands) -> str:
         message = git.tag(h.repo.refs[h.one(signed)]).message
     if f"refs/tags/{name}" in h.repo.refs:
         raise ImpossibleError
-    h.tag(who, name, pull.merge_commit_sha or "", message)
+    h.tag(who, name, h.merged_as(pull), message)
     return f"eve makes the tag {name} on the merge of #{pull.number}"
 
 
@@ -157,7 +157,7 @@ def reland(h: Hands) -> str:
     who = _eve(h)
     pull = h.one([p for p in h.repo.pulls.values() if p.merged and p.base_ref == MAIN][-3:])
     git = h.state.git(h.repo)
-    before = git.commit(pull.merge_commit_sha or "").parents[0]
+    before = git.commit(h.merged_as(pull)).parents[0]
     package = h.one(PACKAGES)
     files: dict[str, bytes | None] = {}
     for name in ("a.yaml", "b.yaml"):
@@ -174,18 +174,7 @@ def reland(h: Hands) -> str:
 @move("attack: a check of the bot's name", 0.6)
 def fake_check(h: Hands) -> str:
     pull = h.pull()
-    who = h.user(_eve(h))
-    h.attempt(
-        lambda: h.state.checks.add_status(
-            h.repo,
-            pull.head_sha,
-            who,
-            state="success",
-            context="porchbot/publish",
-            description="all is well",
-            target_url=None,
-        )
-    )
+    h.report(_eve(h), pull, "porchbot/publish", "success", "all is well")
     return f"eve reports porchbot/publish on #{pull.number}"
 
 

@@ -3,8 +3,7 @@
 Importing this adds to the list.
 """
 
-from bot.sandbox.records.accounts import Role
-from tests.simulation.hands import Hands, ImpossibleError
+from tests.simulation.hands import Hands
 from tests.simulation.moves import Moves, content, writer
 from tests.simulation.setting import (
     ADMIN,
@@ -12,9 +11,6 @@ from tests.simulation.setting import (
     MAIN,
     PACKAGES,
     READER,
-    RELEASE,
-    TEAM,
-    WRITERS,
     resource,
 )
 
@@ -23,81 +19,31 @@ MOVES = move = Moves()
 
 @move("protect a branch", 1)
 def protect(h: Hands) -> str:
-    branch = h.one((MAIN, MAIN, RELEASE))
-    app = next(iter(h.state.data.apps.values()))
-    checks = h.one(((), (("ci", None),), (("porchbot/publish", app.id),)))
-    reviews, strict = h.one((0, 0, 1)), h.chance(0.3)
-    if h.chance(0.5):
-        h.state.rules.add(
-            h.repo,
-            (f"refs/heads/{branch}",),
-            required_checks=checks,
-            required_reviews=reviews,
-            strict=strict,
-        )
-    else:
-        h.state.protect(
-            h.repo,
-            branch,
-            checks,
-            required_reviews=reviews,
-            dismiss_stale=h.chance(0.3),
-            strict=strict,
-            allow_direct_push=h.chance(0.7),
-        )
-    names = ", ".join(name for name, _ in checks) or "no check"
-    return f"{ADMIN} protects {branch}: {names}, {reviews} reviews{', strict' if strict else ''}"
+    return f"{ADMIN} protects {h.protect()}"
 
 
 @move("lift the protection", 1)
 def unprotect(h: Hands) -> str:
-    if not h.repo.protections and not h.repo.rulesets:
-        raise ImpossibleError
-    h.repo.protections.clear()
-    for ruleset in list(h.repo.rulesets.values()):
-        h.state.rules.remove(h.repo, ruleset)
+    h.unprotect()
     return f"{ADMIN} lifts all protection"
 
 
 @move("report a check", 1)
 def report(h: Hands) -> str:
     pull, state = h.pull(), h.one(("success", "success", "failure", "pending"))
-    h.attempt(
-        lambda: h.state.checks.add_status(
-            h.repo,
-            pull.head_sha,
-            h.user(writer(h)),
-            state=state,
-            context="ci",
-            description=None,
-            target_url=None,
-        )
-    )
+    h.report(writer(h), pull, "ci", state)
     return f"ci reports {state} on #{pull.number}"
 
 
 @move("Re-run", 1)
 def rerun(h: Hands) -> str:
     pull, who = h.any_pull(), writer(h)
-    run = h.one(h.state.checks.runs_on(h.repo, pull.head_sha))
-    h.attempt(lambda: h.state.checks.rerequest(run, h.user(who)))
-    return f"{who} presses Re-run on {run.name} of #{pull.number}"
+    return f"{who} presses Re-run on {h.rerun(who, pull)} of #{pull.number}"
 
 
 @move("a team changes", 1)
 def team(h: Hands) -> str:
-    found = h.state.organizations.team(h.repo.owner.login, TEAM)
-    who = h.one((*WRITERS, READER))
-    user = h.user(who)
-    if h.chance(0.3):
-        h.state.organizations.grant(found, h.repo, h.one((Role.READ, Role.WRITE, Role.ADMIN)))
-    elif user in found.members:
-        found.members.remove(user)
-    else:
-        found.members.append(user)
-    for login in (*WRITERS, READER):
-        h.role_seen(login)
-    return f"{ADMIN} changes a team: {', '.join(u.login for u in found.members) or 'nobody'}"
+    return f"{ADMIN} changes a team: {h.regroup()}"
 
 
 @move("/rebase", 1.5)

@@ -4,7 +4,6 @@ from bot.sandbox.records.repository import Pull
 from tests.simulation.hands import Hands
 from tests.simulation.moves import Moves, judge_of, writer
 from tests.simulation.setting import (
-    BOT,
     HONEST,
     READER,
 )
@@ -48,9 +47,8 @@ def request_changes(h: Hands) -> str:
 @move("dismiss a review", 0.8)
 def dismiss(h: Hands) -> str:
     pull, who = h.any_pull(), writer(h)
-    found = h.one([r for r in pull.reviews if r.state in ("APPROVED", "CHANGES_REQUESTED")])
-    h.attempt(lambda: h.state.reviews.dismiss(found, h.user(who), "not so"))
-    return f"{who} dismisses {found.user.login}'s review of #{pull.number}"
+    whose = h.dismiss(who, pull)
+    return f"{who} dismisses {whose}'s review of #{pull.number}"
 
 
 @move("/propose", 2.5)
@@ -87,7 +85,7 @@ def talk(h: Hands) -> str:
 @move("edit one's own comment", 0.8)
 def edit_own(h: Hands) -> str:
     pull = h.any_pull()
-    comment = h.one([c for c in pull.comments if c.user.login != BOT])
+    comment = h.one([c for c in h.comments(pull) if not h.is_bot(c.user)])
     h.edit(comment.user.login, comment, h.one(("never mind", "/approve", "/hold")))
     return f"{comment.user.login} edits comment {comment.id} on #{pull.number}"
 
@@ -95,6 +93,6 @@ def edit_own(h: Hands) -> str:
 @move("delete one's own comment", 0.6)
 def delete_own(h: Hands) -> str:
     pull = h.any_pull()
-    comment = h.one([c for c in pull.comments if c.user.login != BOT])
+    comment = h.one([c for c in h.comments(pull) if not h.is_bot(c.user)])
     h.delete(comment.user.login, comment)
     return f"{comment.user.login} deletes comment {comment.id} on #{pull.number}"

@@ -247,7 +247,8 @@ class Oracle:
 
     def _askers(self, pull: int) -> set[str]:
         """Who asked for a proposal that the bot opened to withdraw something."""
-        told = [e.text for e in self._diary.entries if f"#{pull} withdraws " in e.text]
+        said = (f"#{pull} withdraws ", f"!{pull} withdraws ")
+        told = [e.text for e in self._diary.entries if any(words in e.text for words in said)]
         asked = {number for text in told for number in answered_by(text)}
         return {e.who for e in self._diary.entries if e.number in asked and e.who != BOT}
 

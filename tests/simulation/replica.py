@@ -124,7 +124,7 @@ class Replica:
             self.start(self.worker.run(workers)),
             self.start(
                 tidying.sweep(
-                    self.store, ["github"], [mirrors.trim], SWEEP, self.clock, gate.offload
+                    self.store, [world.forge.name], [mirrors.trim], SWEEP, self.clock, gate.offload
                 )
             ),
         ]

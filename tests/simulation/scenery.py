@@ -86,8 +86,7 @@ class Stage:
 
     def may(self, who: str) -> bool:
         """Whether the rules let somebody approve."""
-        level = self.s.forge.state.role(self.hands.repo, self.hands.user(who)).word
-        return may(level, who, self.rules)
+        return may(self.hands.level(who), who, self.rules)
 
     def approves(self, who: str) -> None:
         """By a command, or by a review."""

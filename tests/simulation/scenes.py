@@ -42,7 +42,7 @@ def objected(s: "Simulation") -> str:
 @SCENES.add("approvals edited before it is released", 1)
 def edited(s: "Simulation") -> str:
     a, judges, who = approved_and_held(s, by="command")
-    said = [c for c in a.pull.comments if c.user.login in judges and c.body == "/approve"]
+    said = [c for c in a.hands.comments(a.pull) if c.user.login in judges and "approve" in c.body]
     comment = a.hands.one(said)
     editor = a.hands.one((comment.user.login, writer(a.hands)))
     text = a.hands.one(("never mind", "not yet", "/approve\n\nbut not like this"))
@@ -54,9 +54,8 @@ def edited(s: "Simulation") -> str:
 @SCENES.add("approvals dismissed before it is released", 1)
 def dismissed(s: "Simulation") -> str:
     a, judges, who = approved_and_held(s, by="review")
-    found = a.hands.one([r for r in a.pull.reviews if r.user.login in judges])
-    by = a.hands.user(writer(a.hands))
-    a.does(lambda: a.hands.attempt(lambda: s.forge.state.reviews.dismiss(found, by, "no")))
+    by = writer(a.hands)
+    a.does(lambda: a.hands.dismiss(by, a.pull, judges))
     released(a, who)
     return f"a review of #{a.pull.number} is dismissed, then it is released"
 
@@ -96,9 +95,9 @@ def other_rules(s: "Simulation") -> str:
 @SCENES.add("retargeted before it is released", 0.7)
 def retargeted(s: "Simulation") -> str:
     a, _, who = approved_and_held(s, by=s.hands.one(("command", "review")))
-    by = a.hands.user(writer(a.hands))
+    by = writer(a.hands)
     for base in (RELEASE, MAIN)[: 1 + int(a.hands.chance(0.6))]:
-        a.does(lambda b=base: s.forge.state.pulls.edit(a.pull, by, base=b))  # type: ignore[misc]
+        a.does(lambda b=base: a.hands.retarget(by, a.pull, b))  # type: ignore[misc]
         a.passes(4)
     released(a, who)
     return f"#{a.pull.number} is retargeted after its approval, then it is released"

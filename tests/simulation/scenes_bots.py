@@ -126,7 +126,7 @@ def faster(s: "Simulation") -> str:
                 branch = a.branch if what == "merge" else draft
                 h.commit(who, branch, content(h.draw, a.package, sound=True), "faster")
 
-    calls = {"tag": ("make_tag", FORGE), "rendering": ("git push", GIT), "merge": ("merge", FORGE)}
+    calls = {"tag": h.tags_by, "rendering": ("git push", GIT), "merge": ("merge", FORGE)}
     of, port = calls[what]
     race = Mishap("race", port, 0, AWAY, of=of, first=first)
     s.weather.coming.append(race)

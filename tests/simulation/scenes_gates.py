@@ -9,6 +9,7 @@ from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.repository import Pull
 from tests.simulation.deeds import scenes
+from tests.simulation.hands import ImpossibleError
 from tests.simulation.moves import content
 from tests.simulation.scenery import Stage, holder
 from tests.simulation.setting import (
@@ -61,17 +62,11 @@ def closed(s: "Simulation") -> str:
 @SCENES.add("through a merge queue", 1.2)
 def queued(s: "Simulation") -> str:
     h = s.hands
-    app = next(iter(h.state.data.apps.values()))
+    if not h.has_queues:
+        raise ImpossibleError
     a = Stage(s)
     rule = QueueRule(min_entries_to_merge=h.one((1, 1, 2)), max_entries_to_build=h.one((1, 5)))
-    ruleset = a.does(
-        lambda: h.state.rules.add(
-            h.repo,
-            (f"refs/heads/{MAIN}",),
-            merge_queue=rule,
-            required_checks=(("porchbot/publish", app.id),),
-        )
-    )
+    remove = a.does(lambda: h.add_queue(rule))
     a.passes(3)
     b = Stage(s) if h.chance(0.5) else None
     for each in (a, b):
@@ -84,11 +79,10 @@ def queued(s: "Simulation") -> str:
     elif twist == "pushed":
         branch, late = h.own_branch(a.pull), content(h.draw, a.package, sound=True)
         a.does(lambda: h.commit(a.author, branch, late, "late"))
-    elif twist == "out" and h.state.queues.entry(a.pull) is not None:
-        a.does(lambda: h.state.queues.dequeue(a.pull, h.user(ADMIN)))
+    elif twist == "out":
+        a.does(lambda: h.dequeue(ADMIN, a.pull))
     s.pass_time(40 + 400 * h.draw.random() ** 2)
-    if ruleset.id in h.repo.rulesets:
-        a.does(lambda: h.state.rules.remove(h.repo, ruleset))
+    a.does(remove)
     a.passes(15)
     many = f"#{a.pull.number}" + (f" and #{b.pull.number}" if b else "")
     return f"{many} go through a merge queue{twist and f': the first is {twist}'}"
@@ -150,7 +144,7 @@ def withdrawn(s: "Simulation") -> str:
     if twist == "tag moved":
         a.does(lambda: h.tag(a.author, tag, h.tip(MAIN), "moved\n"))
     elif twist == "merged by hand":
-        a.does(lambda: h.attempt(lambda: h.state.pulls.merge(pull, h.user(ADMIN))))
+        a.does(lambda: h.merge(ADMIN, pull))
     elif twist == "edited" and h.can(ADVERSARY, Role.WRITE):
         path = f".porchbot/ledger/{a.package}.yaml"
         text = (
@@ -158,7 +152,7 @@ def withdrawn(s: "Simulation") -> str:
         )
         a.does(lambda: h.commit(ADVERSARY, h.own_branch(pull), {path: text.encode()}, "more"))
     elif twist == "to release":
-        a.does(lambda: h.attempt(lambda: h.state.pulls.edit(pull, h.user(ADMIN), base=RELEASE)))
+        a.does(lambda: h.retarget(ADMIN, pull, RELEASE))
     a.passes(30)
     return f"{who} has {tag} withdrawn by #{pull.number}{twist and f', {twist}'}"
 

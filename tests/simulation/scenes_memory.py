@@ -8,7 +8,7 @@ from tests.simulation.forge_calls import AWAY
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.moves import writer
 from tests.simulation.scenery import Stage, approved_and_held, holder
-from tests.simulation.setting import ADVERSARY, BOT, MAIN, RulesText
+from tests.simulation.setting import ADVERSARY, MAIN, RulesText
 from tests.simulation.weather import STORE, Mishap
 from tests.simulation.words import SUMMARY
 
@@ -61,7 +61,7 @@ def rejected_and_lost(s: "Simulation") -> str:
     a.until(lambda: failing not in s.weather.coming)
     for comment in [c for c in a.ours() if c.id not in before]:
         a.does(lambda c=comment: h.delete(ADVERSARY, c))  # type: ignore[misc]
-    a.does(lambda: h.attempt(lambda: s.forge.state.pulls.set_draft(a.pull, h.user(who), False)))
+    a.does(lambda: h.set_draft(who, a.pull, False))
     a.passes(30)
     return f"{who} rejects #{a.pull.number}, eve deletes the answer, and {who} makes it ready"
 
@@ -91,7 +91,7 @@ def number_again(s: "Simulation") -> str:
     a.approve(a.judges())
     a.passes(12)
     git = s.forge.state.git(a.hands.repo)
-    refs, merge = a.hands.repo.refs, a.pull.merge_commit_sha
+    refs, merge = a.hands.repo.refs, a.hands.merged_as(a.pull)
     tags = [r for r in refs.below(f"refs/tags/{a.package}/v") if git.kind(refs[r]) == "tag"]
     ref = a.hands.one([r for r in tags if git.tag(refs[r]).target == merge])
     a.does(lambda: a.hands.push(writer(a.hands), ref, ""))
@@ -110,16 +110,15 @@ def carried(s: "Simulation") -> str:
     h = a.hands
     answers = [c for c in a.ours() if '"kind":"approval"' in c.body]
     theirs = h.one(answers)
-    a.does(lambda: s.forge.state.pulls.edit(a.pull, h.user(who), state="closed"))
+    a.does(lambda: h.turn(who, a.pull, "closed"))
     a.passes(4)
     again = a.does(lambda: h.open(a.author, a.branch, MAIN, "Once more"))
     a.passes(15)
     body = theirs.body
     if h.chance(0.5):  # then its MAC is wrong
         body = body.replace(f'"number":{a.pull.number}', f'"number":{again.number}')
-    ours = [c for c in again.comments if c.user.login == BOT]
     _eve(a)
-    comment = h.one(ours)
+    comment = h.one(h.ours(again))
     a.does(lambda: h.edit(ADVERSARY, comment, body))
     a.passes(6)
     other = h.one([judge for judge in judges if f"@{judge} " not in theirs.body])

@@ -6,6 +6,9 @@ Written down apart from the bot's own reading of rules, so that the oracle can j
 from dataclasses import dataclass
 
 BOT = "porchbot[bot]"
+"""What everything here calls the bot."""
+BOTS = frozenset({BOT, "porchbot"})
+"""How the forges call it: an App's account, or a plain one."""
 PACKAGES = ("net/core", "net/edge", "app")
 MAIN, RELEASE = "main", "release"
 CONFIG = ".porchbot.yaml"
@@ -29,6 +32,11 @@ LEVELS = ("none", "read", "triage", "write", "maintain", "admin")
 
 STAMP = "# stamped"
 STAMPER, JUDGE = "stamp:v1", "sound:v1"
+
+
+def called(login: str) -> str:
+    """What everything here calls somebody."""
+    return BOT if login in BOTS else login
 
 
 @dataclass(frozen=True)

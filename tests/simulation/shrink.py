@@ -7,7 +7,7 @@ do what they did, as far as there is still something to do it to.
 import time
 from collections.abc import Callable, Sequence
 
-from tests.simulation.history import play
+from tests.simulation.history import GITHUB, play
 from tests.simulation.outcome import Outcome
 
 MOST = 300
@@ -17,13 +17,14 @@ SECONDS = 60.0
 """How long that may take: what is small by then is shown."""
 
 
-def shrink(seed: str, found: Outcome, most: int = MOST) -> Outcome:
+def shrink(seed: str, found: Outcome, most: int = MOST, at: str = GITHUB) -> Outcome:
     """The smallest history that was found to go wrong in the same way.
 
     Args:
         seed: Of the history.
         found: What came of the whole of it.
         most: Histories to play.
+        at: The forge.
     """
     wanted = found.violations[0].check
     best = found
@@ -34,7 +35,7 @@ def shrink(seed: str, found: Outcome, most: int = MOST) -> Outcome:
         if played >= most or time.monotonic() > ends:
             return False
         played += 1
-        tried = play(seed, frozenset(steps))
+        tried = play(seed, frozenset(steps), at=at)
         if not any(v.check == wanted for v in tried.violations):
             return False
         best = tried

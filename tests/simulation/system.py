@@ -71,9 +71,9 @@ class System:
     store: Store
     workers = 2
     """Keys that a bot looks at at a time."""
-    reader = READER
+    reader: WebhookReader = READER
     """Reads webhooks."""
-    me = BotIdentity(BOT, "")
+    me: BotIdentity = BotIdentity(BOT, "")
     """Who the bot is to it."""
 
     def __init__(self, draw: Random, latency: Callable[[], float] = lambda: 0.0) -> None:

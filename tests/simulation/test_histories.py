@@ -32,6 +32,20 @@ def test_nothing_is_violated_and_a_seed_replays(seed: str) -> None:
     assert first.trace in printed(first)
 
 
+def test_the_same_happens_at_gitlab_by_its_own_rules() -> None:
+    """Fails where the other forge is played by GitHub's, or draws what the seed does not say.
+
+    A few steps: by GitLab's API and the adapter that asks it, a history takes three times as long.
+    """
+    first, again = play("2", range(2), at="gitlab"), play("2", range(2), at="gitlab")
+    assert [str(v) for v in first.violations] == []
+    assert first.trace == again.trace
+    assert first.tally["stage: opened"]
+    said = [e.text for e in first.diary.entries if e.what == "comment created"]
+    assert any(text.startswith("@porchbot ") for text in said)
+    assert not any(text.startswith("/") for text in said)
+
+
 def test_a_step_does_the_same_without_the_others() -> None:
     """Fails where steps draw from one generator: then none can be left out."""
     whole = play("3")

@@ -1,5 +1,6 @@
 """Who the bot is at a GitLab: an ordinary account that only the bot uses, by one token."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from bot.forges.port import BotIdentity
@@ -11,6 +12,10 @@ class Access(Protocol):
     @property
     def instance(self) -> str:
         """Tells this bot's checks from those of another bot of the same account; "" for the one."""
+
+    @property
+    def seals(self) -> Sequence[bytes]:
+        """Keys that seal our comments, newest first; without any, no seal is checked."""
 
     @property
     def login(self) -> str:

@@ -69,7 +69,7 @@ class Conversations(MergeRequests):
         return Conversation(
             head=newest if newest == shown.head else Sha(""),
             opened_at=shown.opened_at,
-            comments=talk.comments(notes, me),
+            comments=talk.comments(notes, me, self._access.seals),
             reviews=said,
             review_texts=(),
             review_numbers=frozenset(review.id for review in said),
@@ -136,13 +136,13 @@ class Conversations(MergeRequests):
 
     async def comment(self, number: int, body: str) -> int:
         """Write a comment."""
-        text = {"body": speech.sealed(body)}
+        text = {"body": speech.sealed(body, self._access.seals)}
         data = await self._send("comment", "POST", f"{place(number)}/notes", text)
         return int(data["id"])
 
     async def edit_comment(self, number: int, comment: int, body: str) -> None:
         """Replace one of our comments."""
-        text = {"body": speech.sealed(body)}
+        text = {"body": speech.sealed(body, self._access.seals, comment)}
         await self._send("edit its comment", "PUT", f"{place(number)}/notes/{comment}", text)
 
     async def delete_comment(self, number: int, comment: int) -> None:

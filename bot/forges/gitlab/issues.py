@@ -51,7 +51,7 @@ class Issues(Calls):
         wanted, me = "read the comments of an issue", await self._access.identity()
         _check(wanted, number)
         listed = self._list(wanted, f"{place(number)}/notes", {"sort": "asc"})
-        return talk.comments(await notes.read(wanted, listed), me)
+        return talk.comments(await notes.read(wanted, listed), me, self._access.seals)
 
 
 def _check(wanted: str, number: int) -> None:

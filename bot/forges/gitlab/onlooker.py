@@ -1,6 +1,7 @@
 """A person who looks at a project with a token of their own, and sees what the bot's account wrote.
 
 Only the login of the bot has to be told: whose comments and statuses are its own follows from it.
+Their seals are taken as they stand: whoever looks on has no key.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,7 @@ class GitLabOnlooker(GitLabUser):
         ca: str = "",
         instance: str = "",
     ) -> None:
-        super().__init__(name, url, token, ca=ca, instance=instance)
+        super().__init__(name, url, token, ca=ca, instance=instance, seals=())
         self._bot = bot
 
     async def identity(self) -> BotIdentity:

@@ -5,14 +5,15 @@ them: the bot quotes others, so nothing that it writes begins a line so. In a fe
 is executed; only one that every reader of Markdown ends at the same line is taken for one.
 
 A comment that somebody with enough rights has edited is not told from one that the bot edited: each
-carries a digest of its text, which an edit does not fit any more.
+carries a seal, which neither another text fits nor another comment (ADR 62).
 
 Source: https://docs.gitlab.com/user/project/quick_actions/
 """
 
 import hashlib
+import hmac
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 _SLASH: Final = re.compile(r"^([ \t]*)/", re.MULTILINE)
@@ -21,7 +22,7 @@ _QUOTED: Final = re.compile(r"^([ \t]*)&(?:amp;((?:amp;)*#47;)|#47;)", re.MULTIL
 _OPENS: Final = re.compile(r"```[a-z+:0-9-]*")
 _FENCE: Final = "```"
 
-_DIGEST = re.compile(r"\n*<!-- porchbot-text ([0-9a-f]{32}) -->\s*\Z")
+_SEAL = re.compile(r"\n*<!-- porchbot-text ([0-9a-f]{32}) -->\s*\Z")
 
 _TEXTS = frozenset({"body", "description"})
 """Fields of requests that hold text of which GitLab executes lines."""
@@ -44,20 +45,39 @@ def sent(body: object) -> object:
     return {name: outgoing(v) if name in _TEXTS else v for name, v in _items(body)}
 
 
-def sealed(text: str) -> str:
-    """Return the text of a comment with the digest of it."""
+def sealed(text: str, keys: Sequence[bytes], comment: int = 0) -> str:
+    """Return the text of a comment with its seal.
+
+    Args:
+        text: Markdown.
+        keys: What seals, newest first; only the newest is used, none is as good as an empty one.
+        comment: Number of the comment whose text it becomes; 0 for one that is yet to be made.
+    """
     whole = _lines(text).strip()
-    return f"{whole}\n\n<!-- porchbot-text {_digest(whole)} -->"
+    seal = _seal(whole, keys[0] if keys else b"", comment)
+    return f"{whole}\n\n<!-- porchbot-text {seal} -->"
 
 
-def opened(text: str) -> tuple[str, bool]:
-    """Return the text of a comment of ours without its digest, and whether that still fits."""
+def opened(text: str, keys: Sequence[bytes], comment: int, *, edited: bool) -> tuple[str, bool]:
+    """Return the text of a comment of ours without its seal, and whether that fits.
+
+    What was sealed before there was a number fits only a comment that was never edited: in one that
+    was, it was carried there from another.
+
+    Args:
+        text: As it stands there.
+        keys: Those that may have sealed it; without any, whatever has a seal is said to fit.
+        comment: Its number.
+        edited: It was changed after it was made.
+    """
     told = incoming(text)
-    found = _DIGEST.search(told)
+    found = _SEAL.search(told)
     if found is None:
         return told, False
     whole = told[: found.start()]
-    return whole, _digest(whole.strip()) == found[1]
+    numbers = (comment,) if edited else (comment, 0)
+    fitting = (_seal(whole.strip(), key, number) for key in keys for number in numbers)
+    return whole, not keys or any(hmac.compare_digest(seal, found[1]) for seal in fitting)
 
 
 def _items(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -65,8 +85,9 @@ def _items(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield name, str(value) if name in _TEXTS and value is not None else value
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+def _seal(text: str, key: bytes, comment: int) -> str:
+    said = f"{comment}\n{text}".encode("utf-8", "replace")
+    return hmac.new(key, said, hashlib.sha256).hexdigest()[:32]
 
 
 def _lines(text: str) -> str:

@@ -37,9 +37,17 @@ _RETARGETED_ITSELF = "This merge request now targets the "
 _APPROVED, _REQUESTED = "approved this merge request", "requested changes"
 
 
-def comments(notes: Sequence[JSONObject], me: BotIdentity) -> tuple[Comment, ...]:
-    """What people and we wrote, oldest first; not what stands at lines, and no events."""
-    found = [_comment(data, me) for data in notes if _is_comment(data, me)]
+def comments(
+    notes: Sequence[JSONObject], me: BotIdentity, keys: Sequence[bytes]
+) -> tuple[Comment, ...]:
+    """What people and we wrote, oldest first; not what stands at lines, and no events.
+
+    Args:
+        notes: As GitLab tells them.
+        me: Who we are.
+        keys: Those that may have sealed ours.
+    """
+    found = [_comment(data, me, keys) for data in notes if _is_comment(data, me)]
     return tuple(sorted(found, key=lambda comment: comment.id))
 
 
@@ -63,12 +71,11 @@ def _is_comment(data: JSONObject, me: BotIdentity) -> bool:
 
 
 def doubtful(notes: Sequence[JSONObject], me: BotIdentity) -> tuple[JSONObject, ...]:
-    """Comments of people in threads that changed after they were written, the newest last."""
+    """Comments in threads that changed after they were written, the newest last."""
     return tuple(
         data
         for data in notes
         if _is_comment(data, me)
-        and not is_us(data["author"], me)
         and data.get("resolvable")
         and data["updated_at"] != data["created_at"]
     )
@@ -82,8 +89,8 @@ def is_internal(note: JSONObject) -> bool:
     return bool(note.get("internal") or note.get("confidential"))
 
 
-def _comment(data: JSONObject, me: BotIdentity) -> Comment:
-    """A comment; of a changed one of ours GitLab does not tell who changed it, but its digest does.
+def _comment(data: JSONObject, me: BotIdentity, keys: Sequence[bytes]) -> Comment:
+    """A comment; of a changed one of ours GitLab does not tell who changed it, but its seal does.
 
     Whoever resolves the thread that a comment stands in changes its time too. By that time nothing
     is excused: a Maintainer can edit somebody else's words and resolve the thread after that. Only
@@ -95,9 +102,11 @@ def _comment(data: JSONObject, me: BotIdentity) -> Comment:
         is_us(data["author"], me),
     )
     edited = changed != at and not data.get(UNEDITED)
-    body, fits = speech.opened(str(data["body"])) if ours else (str(data["body"]), True)
+    number, body, fits = int(data["id"]), str(data["body"]), True
+    if ours:
+        body, fits = speech.opened(body, keys, number, edited=edited)
     return Comment(
-        id=int(data["id"]),
+        id=number,
         author=person(data["author"], me),
         body=body,
         at=at,

@@ -7,7 +7,7 @@ Source: https://docs.gitlab.com/api/users/#list-current-user,
 https://docs.gitlab.com/api/personal_access_tokens/#self-inform
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
@@ -44,6 +44,7 @@ class GitLabUser:
         token: Gives the token; asked before each request.
         ca: File of certificates to trust; "" for the system's.
         instance: Tells this bot's checks from those of another bot of the same account.
+        seals: Keys that seal its comments, newest first; without any, no seal is checked.
         clock: For when answers came.
         offload: Where requests wait for their answers.
         budgets: What all replicas may ask; None asks without limit.
@@ -58,6 +59,7 @@ class GitLabUser:
         *,
         ca: str = "",
         instance: str = "",
+        seals: Sequence[bytes] = (b"",),
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         budgets: Budgets | None = None,
@@ -65,6 +67,7 @@ class GitLabUser:
     ) -> None:
         self.name = name
         self.instance = instance
+        self.seals = tuple(seals)
         self.since = datetime.min.replace(tzinfo=UTC)
         self._me: BotIdentity | None = None
         self.clients = Clients(

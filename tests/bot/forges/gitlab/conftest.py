@@ -1,6 +1,6 @@
 """A project at a forge in GitLab's dialect, called within the process, and the adapter for it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class Known:
 
     me: BotIdentity
     instance: str = ""
+    seals: Sequence[bytes] = (b"key",)
 
     @property
     def login(self) -> str:

@@ -51,7 +51,7 @@ def test_a_mark_counts_where_we_put_it(body: str, comments: int, suggested: set[
     takes the summary out of sight, and another is written at each look."""
     found = [note(1, body)]
 
-    assert len(talk.comments(found, ME)) == comments
+    assert len(talk.comments(found, ME, ())) == comments
     assert talk.suggested(found, ME) == suggested
 
 

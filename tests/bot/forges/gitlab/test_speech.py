@@ -47,10 +47,48 @@ def test_how_it_goes_out(text: str, shown: str) -> None:
     assert speech.outgoing(text) == shown
 
 
-def test_an_edit_by_somebody_else_does_not_fit_any_more() -> None:
-    """The short-cut trusts whoever edited a comment of ours: it puts words in our mouth."""
-    sent = speech.outgoing(speech.sealed("Published.\n/close"))
+KEYS = (b"new", b"old")
+MADE = speech.outgoing(speech.sealed("Published.\n/close", KEYS))
+"""A comment as it was made, when it had no number yet."""
+MENDED = speech.outgoing(speech.sealed("Published.\n/close", KEYS, 7))
+"""Comment 7, as the bot wrote it anew."""
 
-    assert speech.opened(sent) == ("Published.\n/close", True)
-    assert speech.opened(sent.replace("Published", "Withdrawn"))[1] is False
-    assert speech.opened("Withdrawn.") == ("Withdrawn.", False)
+
+@pytest.mark.parametrize(
+    ("text", "comment", "edited", "fits"),
+    [
+        (MADE, 7, False, True),
+        (MENDED, 7, True, True),
+        (speech.sealed("Published.", KEYS[1:], 7), 7, True, True),
+        (MADE.replace("Published", "Withdrawn"), 7, False, False),
+        (MADE, 7, True, False),
+        (MENDED, 8, True, False),
+        (speech.sealed("Published.", (b"theirs",), 7), 7, True, False),
+        ("Published.", 7, False, False),
+    ],
+    ids=[
+        "made",
+        "written anew",
+        "by an older key",
+        "other words",
+        "carried from a comment that was never edited",
+        "carried from another",
+        "sealed by somebody",
+        "no seal",
+    ],
+)
+def test_a_seal_fits_one_text_of_one_comment(
+    text: str, comment: int, edited: bool, fits: bool
+) -> None:
+    """The short-cut seals the text alone: whoever may edit carries one comment of ours, record and
+    all, into an older one, which is then taken for proof of what we had seen by then."""
+    told, found = speech.opened(text, KEYS, comment, edited=edited)
+
+    assert found is fits
+    assert "porchbot-text" not in told
+
+
+def test_who_has_no_key_takes_seals_as_they_stand() -> None:
+    """The short-cut finds every comment altered, for an onlooker who cannot tell."""
+    assert speech.opened(MADE, (), 7, edited=True) == ("Published.\n/close", True)
+    assert speech.opened("Published.", (), 7, edited=False) == ("Published.", False)
