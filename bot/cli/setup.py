@@ -69,7 +69,13 @@ class _SetupGroup(DropInGroup, StrictCommand):
 
 @click.command(
     cls=_SetupGroup,
-    lazy={"gitlab": ("bot.cli.setup_gitlab:gitlab", "Set up a GitLab instead.")},
+    lazy={
+        "gitlab": ("bot.cli.setup_gitlab:gitlab", "Set up a GitLab instead."),
+        "machine-user": (
+            "bot.cli.setup_user:machine_user",
+            "Make the webhooks of a machine user's repositories instead.",
+        ),
+    },
     examples="""
     # Register an App for an organization of GitHub.com; the bot will be reached at that address.
     $ porchbot setup --org acme --url https://porchbot.acme.example

@@ -5,8 +5,8 @@ Pure: from what GitHub tells to what is to be changed, and the exact request tha
 Source: https://docs.github.com/rest/repos/rules
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bot.forges.github.http import JSONObject
 from bot.forges.marks import spelled
@@ -34,6 +34,8 @@ class Guarded:
         required: Branch to the checks that it requires; None where the plan has no such rules.
         signed: Branches that take signed commits only; `DRAFT` stands for drafts.
         direct: Branches whose rulesets require checks and no pull request.
+        classic: Branch to its classic protection, as administrators are told it:
+            `GET /repos/{owner}/{repo}/branches/{branch}/protection`.
         rulesets: Those of tags, each with its rules; who bypasses them is told to administrators.
         runs_told: The bot may read check runs.
         instance: Name of the bot, where it has one of its own.
@@ -46,6 +48,7 @@ class Guarded:
     signed: frozenset[str]
     rulesets: Sequence[JSONObject]
     direct: frozenset[str] = frozenset()
+    classic: Mapping[str, JSONObject] = field(default_factory=dict)
     runs_told: bool = True
     instance: str = ""
 
@@ -117,11 +120,14 @@ def _of_branch(given: Guarded, branch: str, required: Sequence[RequiredCheck]) -
             wanted=f"the source {given.who}" if given.app else "any source",
             fix=f"Change the source of that check at {page}; nothing is merged until then",
         )
-    if branch in given.direct:
+    classic = given.classic.get(branch, {})
+    yield from _of_classic(given, branch, classic)
+    if branch in given.direct and not classic.get(_REVIEWS):
         yield Drift(
             place=f"{name}, branch {branch}",
             found="its rulesets require checks and no pull request, so a commit with green checks"
-            " can be pushed there; its classic protection is not told to the bot",
+            " can be pushed there"
+            + ("" if classic else "; its classic protection is not told to the bot"),
             wanted="a rule that requires a pull request, with 0 approvals or more",
             fix=f"At {page} add *Require a pull request before merging* to the ruleset of {branch},"
             " unless its classic branch protection has it",
@@ -135,6 +141,53 @@ def _of_branch(given: Guarded, branch: str, required: Sequence[RequiredCheck]) -
             fix="GitHub signs the bot's merges; people have to sign what they push",
             harmful=False,
         )
+
+
+def _of_classic(given: Guarded, branch: str, classic: JSONObject) -> Iterator[Drift]:
+    """Who gets past the classic protection of a branch that is the one to require our check."""
+    checks = classic.get("required_status_checks") or {}
+    named = {str(each.get("context")) for each in checks.get("checks") or ()}
+    if given.check not in named | {str(each) for each in checks.get("contexts") or ()}:
+        return
+    place = f"{given.repository['full_name']}, classic protection of {branch}"
+    page = f"{given.repository['html_url']}/settings/branches"
+    if not (classic.get("enforce_admins") or {}).get("enabled"):
+        yield Drift(
+            place=place,
+            found="administrators, and whoever has a role that bypasses it, are not bound by it",
+            wanted="nobody past the check",
+            fix=f"Select *Do not allow bypassing the above settings* at {page}",
+            harmful=False,
+        )
+    if past := _past(classic.get(_REVIEWS) or {}):
+        yield Drift(
+            place=place,
+            found=f"these may push to it without a pull request: {', '.join(past)}",
+            wanted="an empty list",
+            fix="Empty the list *Allow specified actors to bypass required pull requests* at"
+            f" {page}",
+            harmful=False,
+        )
+    if (classic.get("allow_force_pushes") or {}).get("enabled"):
+        yield Drift(
+            place=place,
+            found="force pushes are allowed, which can remove what was published",
+            wanted="no force pushes",
+            fix=f"Clear *Allow force pushes* at {page}",
+            harmful=False,
+        )
+
+
+_REVIEWS = "required_pull_request_reviews"
+
+
+def _past(reviews: JSONObject) -> list[str]:
+    """Who is on the bypass list of required pull requests, sorted."""
+    listed = reviews.get("bypass_pull_request_allowances") or {}
+    found = [f"@{each['login']}" for each in listed.get("users") or ()]
+    found += [f"team {each['slug']}" for each in listed.get("teams") or ()]
+    found += [f"the App {each['slug']}" for each in listed.get("apps") or ()]
+    return sorted(found)
 
 
 def _of_drafts(given: Guarded) -> Iterator[Drift]:

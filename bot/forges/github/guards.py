@@ -52,12 +52,14 @@ class Guards:
         found = {str(about["default_branch"]), *(policy.branches if policy else ())}
         required: dict[str, object] = {}
         signed, direct = set[str](), set[str]()
+        classic: dict[str, JSONObject] = {}
         for branch in sorted(found):
             try:
                 required[branch] = await forge.required_checks(branch)
                 kinds = await self._kinds(pool, place, branch)
                 signed |= {branch} if _SIGNED in kinds else set()
                 direct |= {branch} if _CHECKED in kinds and _PULLED not in kinds else set()
+                classic[branch] = await self._classic(place, branch)
             except ForgeRefusedError as error:
                 if PLAN not in error.reason.lower():
                     raise
@@ -72,6 +74,7 @@ class Guards:
             required=required,  # type: ignore[arg-type] # as read above
             signed=frozenset(signed),
             direct=frozenset(direct),
+            classic=classic,
             rulesets=() if plain else await self._tag_rules(pool, place),
             runs_told=await _reads_runs(forge, f"{place}/commits/{about['default_branch']}"),
         )
@@ -125,6 +128,17 @@ class Guards:
             return None
         found = config.read(base64.b64decode(str(data["content"])))
         return found if isinstance(found, Policy) else None
+
+    async def _classic(self, place: str, branch: str) -> JSONObject:
+        """The classic protection of a branch, which administrators alone are told; {} for none."""
+        if self._owner is None:
+            return {}
+        try:
+            path = f"{place}/branches/{quote(branch, safe='')}/protection"
+            found: JSONObject = (await call(self._owner, _WANTED, "GET", path)).data
+        except ForgeRefusedError:  # there is none, or the token is no administrator's
+            return {}
+        return found
 
     async def _kinds(self, pool: Clients, place: str, branch: str) -> frozenset[str]:
         """Which kinds of rules a branch has by rulesets."""

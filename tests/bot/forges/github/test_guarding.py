@@ -17,6 +17,19 @@ THEIRS = RequiredCheck("porchbot/publish", 9, False)
 TAGS = {"id": 1, **tag_ruleset(APP)}
 US = {"actor_type": "Integration", "actor_id": APP}
 WRITERS = {"actor_type": "RepositoryRole", "actor_id": 4}
+CLASSIC: dict[str, Any] = {
+    "required_status_checks": {"contexts": ["porchbot/publish"], "checks": []},
+    "enforce_admins": {"enabled": True},
+    "allow_force_pushes": {"enabled": False},
+}
+PAST = {
+    "bypass_pull_request_allowances": {
+        "users": [{"login": "ada"}],
+        "teams": [{"slug": "ops"}],
+        "apps": [{"slug": "mergebot"}],
+    }
+}
+PULLED = {"required_pull_request_reviews": {"required_approving_review_count": 0}}
 OPEN = "anyone with write access can create, move and delete them"
 
 
@@ -26,6 +39,7 @@ def guarded(
     *,
     signed: Sequence[str] = (),
     direct: Sequence[str] = (),
+    classic: dict[str, Any] | None = None,
     app: int = APP,
     runs: bool = True,
 ) -> Guarded:
@@ -36,6 +50,7 @@ def guarded(
         required={"main": required},
         signed=frozenset(signed),
         direct=frozenset(direct),
+        classic={"main": classic} if classic else {},
         rulesets=(rules,),
         runs_told=runs,
     )
@@ -59,6 +74,27 @@ CASES = {
         guarded(direct=["main"]),
         "its rulesets require checks and no pull request, so a commit with green checks can be"
         " pushed there; its classic protection is not told to the bot",
+    ),
+    "classic protection that binds everybody": (guarded(classic=CLASSIC), ""),
+    "its administrators pass": (
+        guarded(classic={**CLASSIC, "enforce_admins": {"enabled": False}}),
+        "administrators, and whoever has a role that bypasses it, are not bound by it",
+    ),
+    "some pass without a pull request": (
+        guarded(classic={**CLASSIC, "required_pull_request_reviews": PAST}),
+        "these may push to it without a pull request: @ada, team ops, the App mergebot",
+    ),
+    "it is pushed by force": (
+        guarded(classic={**CLASSIC, "allow_force_pushes": {"enabled": True}}),
+        "force pushes are allowed, which can remove what was published",
+    ),
+    "it requires something else": (
+        guarded(classic={"enforce_admins": {"enabled": False}, "required_status_checks": None}),
+        "",
+    ),
+    "it has the pull request that the ruleset lacks": (
+        guarded(direct=["main"], classic={**CLASSIC, **PULLED}),
+        "",
     ),
     "no rule of tags": (guarded([OURS], {"rules": []}), OPEN),
     "it is switched off": (guarded([OURS], {**TAGS, "enforcement": "evaluate"}), OPEN),

@@ -1,0 +1,159 @@
+"""`porchbot setup machine-user`: makes the webhooks of repositories that a machine user serves."""
+
+import asyncio
+import os
+import re
+import secrets
+import sys
+from collections.abc import Sequence
+from getpass import getpass
+from urllib.parse import urlsplit
+
+import click
+from github.Auth import Token
+
+from bot import apps, githubs, trust
+from bot.apps import GITHUB_TOKEN, WEBHOOK_SECRETS
+from bot.cli import terminal
+from bot.cli.dropin import StrictCommand
+from bot.forges.github.hooks import HookState, WantedHook
+from bot.forges.github.http import Clients
+from bot.forges.github.manifest import GITHUB_WEB, ManifestError, addresses
+from bot.forges.github.registration import path
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
+from bot.settings import state_folder
+from bot.vault import VaultError, open_vault
+from lifecycle.identity import GITHUB
+
+OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
+BOT_TOKEN = "PORCHBOT_BOT_TOKEN"  # noqa: S105 (likewise)
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
+
+_SAID = {
+    HookState.MADE: "webhook made",
+    HookState.MENDED: "webhook mended",
+    HookState.THERE: "webhook is there already",
+}
+_TRIED = {
+    HookState.MADE: "would make the webhook",
+    HookState.MENDED: "would mend the webhook",
+    HookState.THERE: "webhook is there already",
+}
+
+
+@click.command(
+    cls=StrictCommand,
+    examples="""
+    # Make the webhooks of two repositories; the bot will be reached at that address.
+    $ porchbot setup machine-user --url https://porchbot.acme.example acme/net acme/web
+
+    # Store the account's token as well, and see first what would be made.
+    $ PORCHBOT_BOT_TOKEN=$TOKEN porchbot setup machine-user --url https://b --dry-run acme/net
+    """,
+)
+@click.argument("repositories", nargs=-1, required=True, metavar="OWNER/NAME...")
+@click.option("--url", required=True, metavar="URL", help="Address where GitHub reaches the bot.")
+@click.option(
+    "--github", default=GITHUB_WEB, show_default=True, metavar="URL", help="Address of GitHub."
+)
+@click.option(
+    "--as",
+    "forge",
+    default=GITHUB,
+    show_default=True,
+    metavar="NAME",
+    help="Name of this GitHub in the bot.",
+)
+@click.option(
+    "--ca", default="", metavar="FILE", help="PEM file of certificate authorities for GitHub."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+def machine_user(
+    repositories: tuple[str, ...], url: str, github: str, forge: str, ca: str, dry_run: bool
+) -> None:
+    """Make the webhooks of repositories that the bot serves as a machine user.
+
+    Needs the token of an administrator of the repositories in PORCHBOT_OWNER_TOKEN, on standard
+    input, or when it asks for it; the token is used here and not kept. The webhooks' secret is made
+    once and kept encrypted in the secret store, with the account's token if PORCHBOT_BOT_TOKEN is
+    set to it; neither is printed. A webhook that is there is mended, and left alone if nothing is
+    wrong with it, so this can be run again. The exit status is 1 if a webhook could not be made.
+    """
+    try:
+        trust.use(ca or os.environ.get(trust.VARIABLE, ""))
+        wanted = _wanted(_hears_at(url, forge), forge, dry_run=dry_run)
+        bad = [name for name in repositories if not _NAME.fullmatch(name)]
+        if bad:
+            raise click.ClickException(f"{bad[0]!r} is not a repository. Write it as OWNER/NAME.")
+        api, token = addresses(github).api, _owner_token()
+        refused = asyncio.run(_make(api, token, wanted, repositories, dry_run=dry_run))
+    except (ManifestError, VaultError, ForgeBusyError, OSError) as error:
+        raise click.ClickException(once(error)) from error
+    terminal.say("\nNext: give the account write access to them, and run porchbot doctor.")
+    sys.exit(1 if refused else 0)
+
+
+async def _make(
+    api: str, token: str, wanted: WantedHook, repositories: Sequence[str], *, dry_run: bool
+) -> bool:
+    """Make or mend each webhook; tells whether any was refused."""
+    owner, refused = Clients(api, lambda: Token(token)), False
+    try:
+        for name in repositories:
+            try:
+                state = await wanted.ensure(owner, name)
+            except ForgeRefusedError as error:
+                refused = True
+                terminal.say(
+                    f"{name}: not made: {error.reason}. Use the token of an administrator of this"
+                    " repository (classic: scope admin:repo_hook; fine-grained: webhooks, write)."
+                )
+                continue
+            terminal.say(f"{name}: {(_TRIED if dry_run else _SAID)[state]}")
+    finally:
+        owner.close()
+    return refused
+
+
+def _wanted(url: str, forge: str, *, dry_run: bool) -> WantedHook:
+    """The webhook with the secret of the store, which is made where there is none."""
+    given = os.environ.get(githubs.variable("WEBHOOK_SECRETS", forge), "")
+    if known := [word.strip() for word in given.split(",") if word.strip()]:
+        return WantedHook(url=url, secret="" if dry_run else known[0], fresh=False)
+    if dry_run:
+        return WantedHook(url=url, secret="", fresh=False)
+    vault = open_vault(os.environ, state_folder(os.environ), make=True)
+    if token := os.environ.get(BOT_TOKEN, "").strip():
+        vault.put(apps.stored_name(GITHUB_TOKEN, forge), token)
+    name = apps.stored_name(WEBHOOK_SECRETS, forge)
+    known = [line.strip() for line in vault.get(name).splitlines() if line.strip()]
+    secret = known[0] if known else secrets.token_urlsafe(32)
+    if not known:
+        vault.put(name, secret)
+    return WantedHook(url=url, secret=secret, fresh=not known)
+
+
+def _hears_at(url: str, forge: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+        raise click.ClickException(
+            f"--url is {url!r}. Give the address where GitHub can reach the bot, such as"
+            " https://porchbot.example."
+        )
+    if forge != GITHUB and (problem := githubs.unusable(forge)):
+        raise click.ClickException(problem[0].upper() + problem[1:])
+    return url.rstrip("/").removesuffix(path(forge)) + path(forge)
+
+
+def _owner_token() -> str:
+    """The owner's token: of the environment, of standard input, or of who sits at the terminal."""
+    token = os.environ.get(OWNER_TOKEN, "").strip()
+    if not token:
+        asks = sys.stdin.isatty()
+        token = getpass("Token of an administrator: ") if asks else sys.stdin.readline()
+    if not token.strip():
+        raise click.ClickException(
+            f"No administrator's token. Set {OWNER_TOKEN}, or pass the token on standard input."
+        )
+    return token.strip()

@@ -1,0 +1,87 @@
+"""`porchbot setup machine-user` against the sandbox forge: made once, mended, and nothing shown."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli.root import main
+from bot.forges.github.registration import EVENTS
+from bot.sandbox.serve import SandboxForge
+from bot.settings import Settings
+from bot.vault import open_vault
+from tests.contract.watch import watched
+
+HOOK = "https://bot.example/webhooks/github"
+
+
+class Place:
+    """A forge with two repositories, of which the owner administers one."""
+
+    def __init__(self, folder: Path, forge: SandboxForge) -> None:
+        self.forge = forge
+        self.folder = folder
+        forge.state.add_user("owner")
+        forge.state.add_user("stranger")
+        self.mine = forge.state.add_repository("owner", "net")
+        self.other = forge.state.add_repository("stranger", "web")
+
+    def setup(self, *names: str) -> Result:
+        """Run the command."""
+        command = ["setup", "machine-user", "--github", self.forge.web_url]
+        return CliRunner().invoke(main, [*command, "--url", "https://bot.example/", *names])
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    for name in ("PORCHBOT_MASTER_KEY", "PORCHBOT_SECRETS_STORE", "PORCHBOT_WEBHOOK_SECRETS"):
+        monkeypatch.delenv(name, raising=False)
+    with SandboxForge(tmp_path / "forge") as forge, watched(forge):
+        made = Place(tmp_path, forge)
+        monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path / "state"))
+        monkeypatch.setenv("PORCHBOT_OWNER_TOKEN", forge.state.token("owner"))
+        monkeypatch.setenv("PORCHBOT_BOT_TOKEN", "ghp_of_the_robot")
+        yield made
+
+
+def test_the_webhook_of_a_repository_is_made_once_and_mended(place: Place) -> None:
+    """Short-cuts make a second one at each run, leave one that hears of nothing, keep the owner's
+    token, or print a secret.
+    """
+    tried = place.setup("--dry-run", "owner/net")
+    assert (tried.exit_code, dict(place.mine.hooks)) == (0, {})
+    assert "owner/net: would make the webhook" in tried.output
+
+    first = place.setup("owner/net", "stranger/web")
+    (hook,) = place.mine.hooks.values()
+    again = place.setup("owner/net")
+    hook.events, hook.active = ("push",), False
+    mended = place.setup("owner/net")
+
+    assert (first.exit_code, again.exit_code, mended.exit_code) == (1, 0, 0)
+    assert "owner/net: webhook made" in first.output
+    assert "stranger/web: not made: " in first.output
+    assert "Use the token of an administrator of this repository" in first.output
+    assert "owner/net: webhook is there already" in again.output
+    assert "owner/net: webhook mended" in mended.output
+    assert list(place.mine.hooks) == [hook.id]
+    assert (hook.url, hook.active, {*hook.events}) == (HOOK, True, {*EVENTS})
+    settings = Settings.from_env({"PORCHBOT_STATE": str(place.folder / "state")})
+    assert settings.webhook_secrets == (hook.secret.encode(),)
+    assert settings.github_token == "ghp_of_the_robot"
+    for told in (first, again, mended):
+        assert hook.secret not in told.output
+        assert "ghp_of_the_robot" not in told.output
+    assert open_vault({}, settings.state).names() == ("github-token", "webhook-secrets")
+
+
+def test_what_cannot_be_set_up_is_said(place: Place) -> None:
+    """Fails when a name that is none goes into an address."""
+    for options, told in (
+        (["owner"], "'owner' is not a repository. Write it as OWNER/NAME."),
+        (["--as", "gitlab", "owner/net"], "A further GitHub cannot be named 'gitlab'."),
+        (["--github", "https://github.corp/x", "owner/net"], "is not the address of a GitHub"),
+    ):
+        found = place.setup(*options)
+        assert (found.exit_code, told in found.output) == (1, True), found.output
