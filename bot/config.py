@@ -52,6 +52,7 @@ from lifecycle.policy import (
     BrokenPolicy,
     ConfigurationProblem,
     GuardrailFunction,
+    ImpactMode,
     MergeMethod,
     Mode,
     OutsideCheck,
@@ -393,6 +394,12 @@ class Configuration(Strict):
     render: Literal["commit", "check"] = "commit"
     """`commit`: push the rendered result to the draft. `check`: report the difference only."""
 
+    impact: Literal["inform", "block", "skip"] = "inform"
+    """What follows where a pull request of this repository changes the rules, or a package that
+    others are made from: `porchbot/impact` shows which packages would render, validate or merge
+    differently. `inform`: no more. `block`: it is not published while a package of this repository
+    would fail, or conflict with it. `skip`: that is not worked out."""
+
     guardrails: Guardrails = Guardrails()
     functions: Functions = Functions()
     access: Access = Field(default_factory=lambda: Access.model_validate({}))
@@ -460,6 +467,7 @@ class Configuration(Strict):
             labels=self.labels.names if self.labels else {},
             update=UpdateMode(self.publish.update),
             observe=self.mode == "observe",
+            impact=ImpactMode(self.impact),
             checks=tuple(OutsideCheck(c.name, c.app.lower()) for c in self.publish.checks),
             aliases=dict(self.commands.aliases),
             calendars=calendars.of(self.publish.windows),

@@ -132,6 +132,19 @@ class VariantsKey:
 
 
 @dataclass(frozen=True, slots=True)
+class ImpactKey:
+    """A head branch, tried out on packages that it does not touch."""
+
+    KIND: ClassVar[str] = "impact"
+
+    repository: RepositoryId
+    branch: str
+
+    def __str__(self) -> str:
+        return f"{self.repository}:{self.KIND}:{self.branch}"
+
+
+@dataclass(frozen=True, slots=True)
 class InstallationsKey:
     """Everything the App can see: which installations there are."""
 
@@ -180,6 +193,7 @@ InRepository = (
     | RepositoryKey
     | DashboardKey
     | VariantsKey
+    | ImpactKey
 )
 """Keys of one repository."""
 
@@ -239,6 +253,8 @@ def parse(text: str) -> Key:
             return RepositoryKey(RepositoryId(forge, _number(text, repository)))
         case [forge, repository, "dashboard"]:
             return DashboardKey(RepositoryId(forge, _number(text, repository)))
+        case [forge, repository, "impact", *rest] if any(rest):
+            return ImpactKey(RepositoryId(forge, _number(text, repository)), ":".join(rest))
         case [forge, repository, "variants"]:
             return VariantsKey(RepositoryId(forge, _number(text, repository)))
         case _:

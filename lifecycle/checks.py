@@ -14,6 +14,8 @@ from lifecycle.actions import SetCheck
 from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import (
     CONFIGURE,
+    IMPACT,
+    OBSERVED,
     PUBLISH,
     RENDER,
     VALIDATE,
@@ -34,9 +36,6 @@ from lifecycle.policy import BrokenPolicy
 
 _TROUBLE = "trouble."
 """Begins the digest of a run that says that the bot cannot look."""
-
-_OBSERVED = "observed."
-"""Begins the digest of a run that only tells what the bot would have shown."""
 
 
 def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[SetCheck]:
@@ -66,7 +65,8 @@ def details(facts: Facts, proposal: Proposal, judgement: Judgement) -> tuple[Det
     if not facts.line_checks or facts.head != proposal.place.head or proposal.place.closed:
         return ()
     shown = (*_shown(facts, proposal, judgement).items(), *_configuration(proposal))
-    return tuple(Detail(name, c.summary, c.text) for name, c in shown if name != PUBLISH)
+    impact = (Detail(IMPACT, proposal.impact, ""),) if proposal.impact else ()
+    return (*(Detail(name, c.summary, c.text) for name, c in shown if name != PUBLISH), *impact)
 
 
 def observed(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[SetCheck]:
@@ -87,7 +87,7 @@ def _as_observed(check: SetCheck) -> SetCheck:
         conclusion=Conclusion.NEUTRAL,
         title=texts.observed_title(check.title),
         summary=(texts.observed(check.conclusion) + check.summary)[: limits.TEXT],
-        digest=_OBSERVED + check.digest,
+        digest=OBSERVED + check.digest,
         buttons=(),  # nothing would come of them
     )
 
@@ -103,7 +103,7 @@ def _unless_shown(facts: Facts, check: SetCheck) -> SetCheck | None:
 
 def was_observed(facts: Facts) -> bool:
     """Whether the bot only observed when it last looked at this head."""
-    return any(run.ours and run.digest.startswith(_OBSERVED) for run in facts.checks.values())
+    return any(run.only_observed for run in facts.checks.values())
 
 
 def begun(facts: Facts) -> list[SetCheck]:

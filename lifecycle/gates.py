@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cadlib.findings import Severity
-from lifecycle import names, readied, timing
+from lifecycle import impact, names, readied, timing
 from lifecycle.approvals import Approvals, approvals_of, latest_reviews
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.conversation import ReviewDecision, ReviewState
@@ -64,6 +64,7 @@ def judge(facts: Facts, proposal: Proposal, remembered: Memory) -> Judgement:
         _unopposed(approvals),
         *_reviewed(proposal),
         _not_held(remembered),
+        *impact.gates(facts, proposal),
         *timing.gates(facts, proposal, remembered),
         *_others(proposal),
         *_mergeable(proposal),
@@ -84,6 +85,7 @@ def _rules_changed(facts: Facts, proposal: Proposal, remembered: Memory) -> Judg
             *_fresh(approvals, remembered),
             _unopposed(approvals),
             _not_held(remembered),
+            *impact.gates(facts, proposal),
         ),
         approvals,
     )

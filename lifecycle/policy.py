@@ -53,6 +53,17 @@ class UpdateMode(StrEnum):
     """The bot does it unasked."""
 
 
+class ImpactMode(StrEnum):
+    """What follows from what a change would do to other packages."""
+
+    INFORM = "inform"
+    """It is shown."""
+    BLOCK = "block"
+    """Nothing is published that would make a package here fail."""
+    SKIP = "skip"
+    """It is not worked out."""
+
+
 class ShownStage(StrEnum):
     """A stage that a label stands for."""
 
@@ -295,6 +306,7 @@ class Policy:
         auto_merge: It merges once every gate holds; else only once `/approve` asked for it.
         update: Who brings a proposal up to date.
         observe: The bot judges and shows, and writes nothing else.
+        impact: What follows from what a change would do to other packages.
         aliases: Other words for commands.
         calendars: When packages are published; of several, each has to be open.
         release: A release is made of each tag.
@@ -321,6 +333,7 @@ class Policy:
     auto_merge: bool = True
     update: UpdateMode = UpdateMode.MANUAL
     observe: bool = False
+    impact: ImpactMode = ImpactMode.INFORM
     aliases: Mapping[str, str] = field(default_factory=dict)
     calendars: tuple[Calendar, ...] = ()
     checks: tuple[OutsideCheck, ...] = ()
@@ -488,6 +501,7 @@ def united(above: Policy, own: Policy) -> Policy:
         variants=above.variants,
         auto_merge=above.auto_merge and own.auto_merge,
         release=above.release and own.release,
+        impact=_surer(above.impact, own.impact),
         render=RenderMode.COMMIT if commits else RenderMode.CHECK,
         update=UpdateMode.AUTO if updates else UpdateMode.MANUAL,
         mutators=_with(above.mutators, own.mutators),
@@ -502,6 +516,12 @@ def _with(
     functions: tuple[GuardrailFunction, ...], more: tuple[GuardrailFunction, ...]
 ) -> tuple[GuardrailFunction, ...]:
     return (*functions, *(function for function in more if function not in functions))
+
+
+def _surer(one: ImpactMode, other: ImpactMode) -> ImpactMode:
+    """The one that keeps more from being published."""
+    order = [ImpactMode.SKIP, ImpactMode.INFORM, ImpactMode.BLOCK]
+    return max(one, other, key=order.index)
 
 
 def _stricter(one: AccessRule, other: AccessRule) -> AccessRule:

@@ -7,13 +7,14 @@ what a file at a commit says) is kept; everything else is read again at each loo
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.freezes import KnownFreezes
 from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
-from bot.look import indexing, rendering
+from bot.look import impact_texts, indexing, rendering
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import NotLogged
 from bot.look.defaults import ExtendedFiles
@@ -90,6 +91,7 @@ class Looker:
         upstreams: Where packages come from; None where drafts are made from none.
         tried: What stands in for `.porchbot.yaml`; None for what the branches have.
         users: Tells who uses packages in other repositories; None where nobody can.
+        said: What checks say that show one line; None where nobody keeps it.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Looker:
         tried: bytes | None = None,
         upstreams: Upstreams | None = None,
         users: UpstreamUsers | None = None,
+        said: impact_texts.Texts | None = None,
     ) -> None:
         me = repository.id
         self.repository = repository
@@ -125,6 +128,7 @@ class Looker:
         self.freezes = freezes
         self._tried = tried
         self.users = users
+        self._said = said
         self.clock = clock
         self.offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
@@ -252,9 +256,10 @@ class Looker:
         # It takes many requests: whoever may not push here does not ask for them.
         if not publishing and looked.facts.same_repository:
             proposals = await self._with_effects(proposals, adoption, began)
-        crowded = others is None
-        facts = replace(looked.facts, others=others or (), crowded=crowded, proposals=proposals)
-        return replace(looked, facts=facts, news=news | more)
+        if not publishing:
+            proposals = await impact_texts.told(self._said, proposals, looked.facts)
+        facts = replace(looked.facts, others=others or (), proposals=proposals)
+        return replace(looked, facts=replace(facts, crowded=others is None), news=news | more)
 
     def reader(self, git: History, adoption: Adoption) -> MirrorReader:
         """What every look at the repository reads git with.
@@ -302,11 +307,8 @@ class Looker:
         self, proposals: Sequence[Proposal], adoption: Adoption, since: float
     ) -> tuple[Proposal, ...]:
         """The proposals, with what changes of the configuration would do to others."""
-
-        async def judge(head: HeadBranch, number: int, rules: Sha) -> tuple[Facts, Facts]:
-            return await self._both(head, number, rules, adoption, since)
-
-        return tuple([replace(p, rules_effect=await self._what_if.of(p, judge)) for p in proposals])
+        both = partial(self._both, adoption=adoption, since=since)
+        return tuple([replace(p, rules_effect=await self._what_if.of(p, both)) for p in proposals])
 
     async def _put_together(self, look: OneLook) -> Looked:
         head, state, reader = look.head, look.state, look.reader

@@ -9,11 +9,14 @@ from bot.look import locks
 from bot.look.reader import MirrorReader
 from bot.store.values import UpstreamUse
 from bot.upstream.users import UpstreamUsers
+from lifecycle import impact
 from lifecycle.access import Person
 from lifecycle.facts.packages import Content
+from lifecycle.facts.proposal import Proposal
 from lifecycle.ledger import RevisionState
 from lifecycle.messages import configuration as texts
 from lifecycle.names import Sha
+from lifecycle.policy import ImpactMode, Policy
 
 
 async def content(
@@ -82,6 +85,23 @@ async def findings(
         for use, entry in listed
     }
     return replace(found, configuration=(*found.configuration, *said.values()))
+
+
+async def has_impact(users: UpstreamUsers | None, repository: Repository, p: Proposal) -> bool:
+    """Tell whether a proposal may change packages that it does not touch, where that is a gate.
+
+    Args:
+        users: As for `content`.
+        repository: Where the proposal is.
+        p: It, with its rules.
+    """
+    policy = p.rules.policy
+    if not isinstance(policy, Policy) or policy.impact is not ImpactMode.BLOCK:
+        return False
+    if users is None or p.place.merged:
+        return False
+    changed = impact.changed_packages(p)
+    return p.content.configures or await users.has(repository, changed)
 
 
 async def states(

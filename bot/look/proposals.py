@@ -240,6 +240,9 @@ class ProposalReader:
             states = elsewhere.states(self._users, self._repository, found_here, askers)
             proposal = replace(proposal, revisions=await states)
         proposal = await self._upgrades.read(reader, proposal)
+        proposal = replace(
+            proposal, has_impact=await elsewhere.has_impact(self._users, self._repository, proposal)
+        )
         same = pull.head_repository == self._repository.id.number
         proposal = await self.drafted(reader, proposal, pull.head_ref, look.since, same=same)
         if not proposal.place.closed and any(v.blocking for v in verdicts):

@@ -27,6 +27,7 @@ from bot.loop.discovery import Discovery
 from bot.loop.groups import GroupHandler
 from bot.loop.health import HealthSweep
 from bot.loop.idle import IdleWatch
+from bot.loop.impacts import Impacts
 from bot.loop.intervals import DEFAULT, Intervals
 from bot.loop.named import Named
 from bot.loop.onboarding import Onboarding
@@ -124,7 +125,10 @@ class Controller:
         self._dashboards = DashboardHandler(self._serving, store)
         self._dashboard_commands = DashboardCommands(self._serving, settling)
         self._named = Named(self._serving, store)
-        self._proposals = ProposalHandler(self._serving, settling, store, self._unjudged)
+        self._impacts = Impacts(self._serving, settling, store)
+        self._proposals = ProposalHandler(
+            self._serving, settling, store, self._unjudged, self._impacts
+        )
         self._groups = GroupHandler(self._serving, settling)
         self._publishing = Publishing(self._serving, settling, store)
         self._variants = VariantsHandler(self._serving, forges, store)
@@ -261,6 +265,8 @@ class Controller:
                 return await self._publishing.handle(key, hint)
             case keys.VariantsKey():
                 return await self._variants.handle(key)
+            case keys.ImpactKey():
+                return await self._impacts.handle(key, hint)
             case _:
                 assert_never(key)  # mypy asks here for the handler of a new kind
         return None

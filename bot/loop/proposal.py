@@ -10,6 +10,7 @@ from bot.look.rendering import Begun
 from bot.loop import branches, waits
 from bot.loop.dashboards import tell
 from bot.loop.echoes import Echoes
+from bot.loop.impacts import Impacts
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import BUSY_WAIT, Rest, Settling
@@ -38,15 +39,22 @@ class ProposalHandler:
         settling: Brings them to rest.
         store: The database.
         unjudged: What waits for functions that could not be run.
+        impacts: Asks for what heads would do to other packages.
     """
 
     def __init__(
-        self, serving: Serving, settling: Settling, store: Store, unjudged: Unjudged
+        self,
+        serving: Serving,
+        settling: Settling,
+        store: Store,
+        unjudged: Unjudged,
+        impacts: Impacts,
     ) -> None:
         self._serving = serving
         self._settling = settling
         self._store = store
         self._unjudged = unjudged
+        self._impacts = impacts
 
     async def handle(self, key: keys.ProposalKey, hint: Hint) -> LookAgain | None:
         """Bring a head branch to rest.
@@ -58,7 +66,9 @@ class ProposalHandler:
         async with served.lock(head_of(key)):
             if hint.rerun:
                 served.echoes.forget()
-            reconciler = ProposalReconciler(served, self._store, self._unjudged, key, hint)
+            reconciler = ProposalReconciler(
+                served, self._store, self._unjudged, self._impacts, key, hint
+            )
             try:
                 after = await self._settling.settle(reconciler)
                 return None if after is None else LookAgain(after, reconciler.spent)
@@ -73,6 +83,7 @@ class ProposalReconciler:
         served: Its repository.
         store: The database.
         unjudged: What waits for functions that could not be run.
+        impacts: Asks for what the head would do to other packages.
         key: The branch.
         hint: What the events that woke it said exists.
     """
@@ -84,12 +95,14 @@ class ProposalReconciler:
         served: ServedRepository,
         store: Store,
         unjudged: Unjudged,
+        impacts: Impacts,
         key: keys.ProposalKey,
         hint: Hint,
     ) -> None:
         self._served = served
         self._store = store
         self._unjudged = unjudged
+        self._impacts = impacts
         self._branch = key
         self._rerun = bool(hint.rerun)
         self._returns = unjudged.returns
@@ -177,6 +190,7 @@ class ProposalReconciler:
         # What was pressed is answered: to wait for an hour must not do it again at each wake.
         self.spent = Hint(rerun=self.hint.rerun, pressed=self.hint.pressed)
         await self._close(looked.facts)
+        await self._impacts.tell(self._served, looked.facts, self.hint)
         await self._keep_waits(self._waits, looked.facts)
         if any(map(is_unjudged, looked.facts.proposals)):
             if self._returns != self._unjudged.returns:

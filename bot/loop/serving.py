@@ -194,6 +194,7 @@ class Serving:
                 clock=self._clock,
                 offload=self._offload,
                 users=self._users,
+                said=self._store.renderings,
             )
             served = ServedRepository(
                 repository,

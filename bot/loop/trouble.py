@@ -155,5 +155,5 @@ class Trouble:
                 return [await forge.proposal(number) for number in numbers]
             case keys.CommitKey() | keys.GroupKey() | keys.RepositoryKey() | keys.DashboardKey():
                 return ()
-            case keys.VariantsKey():
+            case keys.VariantsKey() | keys.ImpactKey():
                 return ()

@@ -8,7 +8,16 @@ from lifecycle.messages import gates as gate_texts
 from lifecycle.terms import Terms
 
 REASONS = frozenset(
-    {"approved", "asked", "branch reviews", "check", "configuration", "freeze", "fresh approval"}
+    {
+        "approved",
+        "asked",
+        "branch reviews",
+        "check",
+        "configuration",
+        "freeze",
+        "fresh approval",
+        "impact",
+    }
     | {"merge queue", "merge result", "mergeable"}
     | {"no hold", "no objection", "proposed", "publishing", "ready", "record", "rendered"}
     | {"rules approved", "same head", "tag", "unused", "up to date", "valid", "window"}

@@ -268,6 +268,16 @@ class UpstreamUses(Protocol):
             place: As `UpstreamUse.place`.
         """
 
+    async def used(self, place: str, packages: Collection[str]) -> bool:
+        """Whether anything says that its upstream is one of some packages.
+
+        What is inside them or around them counts.
+
+        Args:
+            place: As `UpstreamUse.place`.
+            packages: Paths of packages; "" for the root.
+        """
+
 
 class LookRevisions(Protocol):
     """What a look asks and tells of revisions."""

@@ -42,6 +42,16 @@ ORDER BY forge, number, branch, package, locked
 """
 
 
+USED = """
+SELECT EXISTS (
+  SELECT FROM upstream_use u JOIN adoption USING (repository)
+  WHERE gone IS NULL AND place = %(place)s AND (directory = '' OR EXISTS (
+    SELECT FROM unnest(%(packages)s::text[]) AS p
+    WHERE p = '' OR starts_with(directory || '/', p || '/')
+      OR starts_with(p || '/', directory || '/'))))
+"""
+
+
 class PostgresUpstreamUses:
     """`UpstreamUses` in PostgreSQL.
 
@@ -102,6 +112,13 @@ class PostgresUpstreamUses:
             SHOWN.format("place = %(place)s"), {"place": sayable(place)}
         )
         return tuple(map(_user, rows))
+
+    async def used(self, place: str, packages: Collection[str]) -> bool:
+        if not packages:
+            return False
+        asked = {"place": sayable(place), "packages": [sayable(each) for each in packages]}
+        rows = await self._database.ask(USED, asked)
+        return bool(rows[0][0])
 
 
 def _row(use: UpstreamUse) -> dict[str, str | bool]:

@@ -81,6 +81,11 @@ class UpstreamUsers:
             {revision: _told(some, seen) for revision, some in by_revision.items()},
         )
 
+    async def has(self, repository: Repository, packages: Collection[str]) -> bool:
+        """Tell whether anything anywhere was made from one of some packages of a repository."""
+        location = locate(repository.clone_url)
+        return location is not None and await self._uses.used(str(location), packages)
+
     async def listed(
         self, repository: Repository, uses: Sequence[UpstreamUse], askers: Sequence[Person]
     ) -> tuple[tuple[UpstreamUse, LedgerEntry], ...]:

@@ -5,11 +5,15 @@ from datetime import datetime
 from enum import StrEnum
 
 RENDER, VALIDATE, PUBLISH = "porchbot/render", "porchbot/validate", "porchbot/publish"
-CONFIGURE = "porchbot/config"
+CONFIGURE, IMPACT = "porchbot/config", "porchbot/impact"
 """The names of our check runs. People put them in branch rules: they are interface
-(docs/design.md, "Checks"). The last one is on changes of the configuration only."""
+(docs/design.md, "Checks"). The last two are not on every proposal: one on changes of the
+configuration, one on what may change other packages."""
 
-OURS = frozenset({RENDER, VALIDATE, PUBLISH, CONFIGURE})
+OBSERVED = "observed."
+"""Begins the digest of a run of ours that only tells what the bot would have shown."""
+
+OURS = frozenset({RENDER, VALIDATE, PUBLISH, CONFIGURE, IMPACT})
 
 
 class Status(StrEnum):
@@ -25,7 +29,7 @@ class Conclusion(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
     NEUTRAL = "neutral"
-    """Only where the bot observes; forges count it as passed."""
+    """Where the bot observes, and for what only informs; forges count it as passed."""
 
 
 class Button(StrEnum):
@@ -61,6 +65,11 @@ class CheckRun:
     ours: bool = True
     source: int = 0
     app: str = ""
+
+    @property
+    def only_observed(self) -> bool:
+        """It is ours, and only tells what the bot would have shown."""
+        return self.ours and self.digest.startswith(OBSERVED)
 
 
 class CheckState(StrEnum):

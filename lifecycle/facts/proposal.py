@@ -170,6 +170,9 @@ class Proposal:
         upgrades: Where it brought packages to other versions of their upstreams.
         releases: Of its tags of which no release was seen yet, where releases are asked for.
         marks: Releases of revisions that its merge deprecated or restored, until they say so.
+        has_impact: It may change packages that it does not touch; told only where the rules make
+            that a gate.
+        impact: What the check of that says below its title, where a check shows one line.
         whole: The repository; told only where somebody asks for something that is about it.
     """
 
@@ -190,6 +193,8 @@ class Proposal:
     upgrades: Upgrades = field(default_factory=Upgrades)
     releases: tuple[ReleaseNotes, ...] = ()
     marks: tuple[ReleaseMark, ...] = ()
+    has_impact: bool = False
+    impact: str = ""
     whole: Whole | None = None
 
     @property

@@ -321,9 +321,9 @@ def _not_tried(found: FunctionsEffect) -> list[str]:
     if not parts:
         return []
     return [
-        f"- It would also {', '.join(parts)}. That was not tried, because functions run only under"
-        " merged rules: try it on your machine with `porchbot check --rules"
-        " .porchbot.yaml`."
+        f"- It would also {', '.join(parts)}. That was not tried on open proposals, because"
+        " functions run only under merged rules: `porchbot/impact` tries it on packages, `porchbot"
+        " check --rules .porchbot.yaml` on one proposal."
     ]
 
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from bot.store.values import ServedName, UpstreamUse, UpstreamUser
 from tests.contract.stores import Repository, Stored
 from tests.ids import FIRST, on_github
@@ -120,3 +122,26 @@ async def test_a_repository_is_found_by_its_name(stored: Stored) -> None:
     assert await repositories.named("gitlab", ["acme/clusters"]) == ()
     await repositories.lost(SECOND.id)
     assert await repositories.named("github", ["acme/clusters"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("folder", "packages", "wanted"),
+    [
+        ("net/core", ["net/core"], True),
+        ("net/core/sub", ["net/core"], True),
+        ("net", ["net/core"], True),
+        ("", ["net/core"], True),
+        ("net/core", [""], True),
+        ("net/core", ["net/corex", "net/cor"], False),
+        ("net/core", [], False),
+    ],
+)
+async def test_whether_anything_uses_a_package(
+    stored: Stored, folder: str, packages: list[str], wanted: bool
+) -> None:
+    """Short-cuts refused: paths are compared as texts; a package around it counts for nothing."""
+    upstreams = stored.store.upstreams
+    await stored.store.repositories.adopt(SECOND, AT, {})
+    await upstreams.keep_uses(SECOND.id, "main", ("", ONE), {"edge": [use("edge", folder)]})
+    assert await upstreams.used(PLACE, packages) is wanted
+    assert not await upstreams.used("git.corp/x", ["net/core"])

@@ -199,6 +199,20 @@ class MemoryUpstreamUses:
         await self.statements.begin()
         return tuple(each for each in self._users() if each.use.place == kept(place))
 
+    async def used(self, place: str, packages: Collection[str]) -> bool:
+        if not packages:
+            return False
+        await self.statements.begin()
+        there = {u.use.directory for u in self._users() if u.use.place == kept(place)}
+        return any(
+            not folder
+            or not each
+            or f"{folder}/".startswith(f"{each}/")
+            or f"{each}/".startswith(f"{folder}/")
+            for folder in there
+            for each in packages
+        )
+
     def _users(self) -> Iterable[UpstreamUser]:
         for (id_, branch), known in sorted(self._uses.items(), key=lambda item: item[0]):
             name = self.repositories.served_name(id_)

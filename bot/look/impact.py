@@ -1,0 +1,385 @@
+"""Tries a head out on packages that it does not touch: other rules, and upgrades to what it makes.
+
+Rules:
+
+1. Bounded in number and time, whatever is pushed how often: see the constants.
+2. Packages of other repositories are tried and named where everybody can read these. Of the others
+   there is a number alone: what an upgrade of theirs comes to would tell what is in them.
+3. What was worked out is kept by trees and rules, so that a further push costs little.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final, Protocol
+
+import structlog
+
+from bot.clock import Clock, Offload
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
+from bot.git.port import (
+    GitBusyError,
+    GitRefusedError,
+    Mirror,
+    MissingObjectError,
+    ObjectTooLargeError,
+    Scope,
+    Signature,
+)
+from bot.look import impact_places as places
+from bot.look import impact_plan as plans
+from bot.look.assemble import Looker
+from bot.look.impact_places import Opened, Place
+from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
+from bot.overtaken import unless_overtaken
+from bot.render.port import DraftSides, Renderer
+from bot.store.values import Adoption, UpstreamUser
+from lifecycle import impact, names
+from lifecycle.facts.drafts import DraftKind, DraftRequest
+from lifecycle.facts.impact import Impact, PackageImpact
+from lifecycle.facts.verdicts import Verdict
+from lifecycle.identity import RepositoryId
+from lifecycle.messages import impact as texts
+from lifecycle.names import Sha
+from lifecycle.policy import Policy
+from lifecycle.upstreams.locations import locate
+
+log = structlog.get_logger()
+
+WAVE: Final = 15.0
+"""Seconds until it is told how far it came."""
+
+SECONDS: Final = 120.0
+"""For one head; what is not tried by then is counted."""
+
+TOGETHER: Final = 2
+"""Packages that are tried at the same time: whoever pushes has workers left."""
+
+MOST_AN_HOUR: Final = 30
+"""Heads of one repository that are tried in an hour, whoever pushes how often: at most an hour of
+the two workers, and mostly what is kept answers."""
+
+HOUR: Final = 3600.0
+
+MOST_KEPT: Final = 10_000
+"""Packages of which is kept what came of them: a kilobyte each where something did."""
+
+MOST_REPOSITORIES: Final = 30
+"""Other repositories that one head is tried on; users in others are only counted."""
+
+_SCRATCH: Final = Signature("porchbot", "porchbot@localhost")
+"""Who a commit is by that is looked at and never pushed."""
+
+_NEVER: Final = datetime.fromtimestamp(0, UTC)
+
+_UNREADABLE: Final = (
+    ForgeBusyError,
+    ForgeRefusedError,
+    GitBusyError,
+    GitRefusedError,
+    MissingObjectError,
+    ObjectTooLargeError,
+)
+"""What keeps one other repository from being read."""
+
+
+class Users(Protocol):
+    """Tells which packages have which upstreams."""
+
+    async def users(self, place: str) -> Sequence[UpstreamUser]:
+        """Who says that its upstream is in a repository; as `bot.store.port.UpstreamUses`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another repository that packages are in.
+
+    Attributes:
+        looker: Looks at it.
+        adoption: What it was when the bot first saw it.
+    """
+
+    looker: Looker
+    adoption: Adoption
+
+
+Others = Callable[[RepositoryId], Awaitable[Other | None]]
+"""Gives another repository that everybody can read; None for any other."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """A head while it is tried.
+
+    Attributes:
+        plan: What is to be tried.
+        impact: What came of it so far.
+        until: By the monotonic clock, when no more is begun.
+        waiting: What is left to try.
+    """
+
+    plan: Plan
+    impact: Impact
+    until: float
+    waiting: deque[RulesTrial | UpgradeTrial] = field(default_factory=deque)
+
+
+class ImpactReader:
+    """Tries heads of one repository.
+
+    Args:
+        looker: Looks at it.
+        users: Who uses packages of it.
+        others: Other repositories.
+    """
+
+    def __init__(self, looker: Looker, users: Users, others: Others) -> None:
+        self._looker = looker
+        self._users = users
+        self._others = others
+        self._renderer: Renderer = looker.renderer
+        self._repository: Repository = looker.repository
+        self._mirror: Mirror = looker.mirror
+        self._clock: Clock = looker.clock
+        self._offload: Offload = looker.offload
+        self._begun: deque[float] = deque()
+        self._kept: dict[tuple[object, ...], PackageImpact] = {}
+
+    def wait(self) -> float | None:
+        """Seconds until another head may be tried; None for now."""
+        now = self._clock.monotonic()
+        while self._begun and self._begun[0] <= now - HOUR:
+            self._begun.popleft()
+        return None if len(self._begun) < MOST_AN_HOUR else self._begun[0] + HOUR - now
+
+    def forget(self) -> None:
+        """Drop what is kept: somebody pressed Re-run."""
+        self._kept.clear()
+
+    async def begin(self, head: Sha, base_ref: str, adoption: Adoption) -> Trial | None:
+        """Find out what a head is to be tried on; None where there is nothing.
+
+        Args:
+            head: The commit; git has it.
+            base_ref: The branch that it is to be merged into.
+            adoption: What the repository was when the bot first saw it.
+        """
+        return await self._looker.extended.fetched(lambda: self._begin(head, base_ref, adoption))
+
+    async def _begin(self, head: Sha, base_ref: str, adoption: Adoption) -> Trial | None:
+        location = locate(self._repository.clone_url)
+        with await self._offload(self._mirror.open) as git:
+            reader = self._looker.reader(git, adoption)
+            plan = await self._offload(plans.read, reader, head, base_ref)
+            if plan is None:
+                return None
+            users: Sequence[UpstreamUser] = ()
+            if plan.changed and location is not None:
+                users = await self._users.users(str(location))
+            trials, sources = await self._offload(
+                plans.upgrades, git, plan, places.locked(users, self._repository.id, plan)
+            )
+        if not plan.rules and not trials:
+            return None
+        here = self._repository.id
+        mine = [each for each in trials if each.user.repository.id == here]
+        theirs, unseen = await self._readable(
+            [each for each in trials if each.user.repository.id != here]
+        )
+        waiting: list[RulesTrial | UpgradeTrial] = [*plan.rules, *mine, *theirs]
+        more = max(0, len(waiting) - plans.MOST_TRIED)
+        self._begun.append(self._clock.monotonic())
+        return Trial(
+            plan=plan,
+            impact=Impact(
+                base_ref=base_ref,
+                base=plan.base,
+                rules=bool(plan.rules),
+                upstreams=sources,
+                total=len(waiting) - more,
+                not_run=plan.not_run,
+                allows=plan.allows,
+                unseen=unseen,
+                more=more,
+            ),
+            until=self._clock.monotonic() + SECONDS,
+            waiting=deque(waiting[: plans.MOST_TRIED]),
+        )
+
+    async def _readable(self, trials: Sequence[UpgradeTrial]) -> tuple[list[UpgradeTrial], int]:
+        """Those in repositories that everybody can read, and how many there are in others."""
+        found: list[UpgradeTrial] = []
+        unseen = 0
+        there = {each.user.repository.id: None for each in trials}
+        seen = [id_ for id_ in [*there][:MOST_REPOSITORIES] if await self._others(id_)]
+        for each in trials:
+            if each.user.repository.id in seen:
+                found.append(each)
+            else:
+                unseen += 1
+        return found, unseen
+
+    async def wave(self, trial: Trial) -> None:
+        """Go on with a trial for a while; its impact has ended when nothing is left.
+
+        Args:
+            trial: It.
+        """
+        until = min(self._clock.monotonic() + WAVE, trial.until)
+        plan = trial.plan
+        with await self._offload(self._mirror.open) as git:
+            here = Place(git, plan.base, plan.held, "")
+            known: dict[tuple[str, str], Place | str] = {}
+            async with Opened() as opened:
+
+                async def lane() -> None:
+                    while trial.waiting and self._clock.monotonic() < until:
+                        each = trial.waiting.popleft()
+                        where = await self._where(each, here, known, opened)
+                        one = await self._one(trial, each, here, where)
+                        trial.impact = impact.add(trial.impact, one)
+
+                lanes = [lane() for _ in range(TOGETHER)]
+                await unless_overtaken(_together(lanes))
+        if not trial.waiting or self._clock.monotonic() >= trial.until:
+            trial.waiting.clear()
+            trial.impact = impact.ended(trial.impact)
+
+    async def _where(
+        self,
+        each: RulesTrial | UpgradeTrial,
+        here: Place,
+        known: dict[tuple[str, str], Place | str],
+        opened: Opened,
+    ) -> Place | str:
+        """Where a package is; or why that cannot be read."""
+        if isinstance(each, RulesTrial) or each.user.repository.id == self._repository.id:
+            return here
+        key = str(each.user.repository.id), each.user.branch
+        async with opened.lock:
+            if key not in known:
+                known[key] = await self._other(each.user, opened)
+        return known[key]
+
+    async def _other(self, user: UpstreamUser, opened: Opened) -> Place | str:
+        try:
+            other = await self._others(user.repository.id)
+            if other is None:
+                return texts.UNREADABLE
+            looker, name = other.looker, other.looker.repository.full_name
+            scope = Scope(frozenset({user.branch, looker.repository.default_branch}))
+            await looker.fetcher.fetch(scope, self._clock.monotonic())
+
+            async def read() -> Place | str:
+                git = await self._offload(looker.mirror.open)
+                opened.histories.append(git)
+                tip = git.ref(names.branch_ref(user.branch))
+                reader = looker.reader(git, other.adoption)
+                policy = reader.rules(tip, user.branch).policy if tip else None
+                if tip is None or not isinstance(policy, Policy):
+                    return texts.UNREADABLE
+                return Place(git, tip, policy, name)
+
+            return await looker.extended.fetched(read)
+        except _UNREADABLE as error:
+            log.info("not tried there", repository=str(user.repository.id), reason=str(error))
+            return texts.UNREADABLE
+
+    async def _one(
+        self, trial: Trial, each: RulesTrial | UpgradeTrial, here: Place, where: Place | str
+    ) -> PackageImpact:
+        place = places.unjudged(each, where, self._repository.id)
+        if isinstance(where, str):
+            return replace(place, problem=where)
+        try:
+            async with asyncio.timeout(max(1.0, trial.until - self._clock.monotonic())) as time_is:
+                if isinstance(each, RulesTrial):
+                    return await self._by_rules(trial.plan, each, here)
+                return await self._by_upgrade(trial.plan, each, place, here, where)
+        except TimeoutError:
+            if not time_is.expired():
+                raise
+            return replace(place, problem=texts.TOO_SLOW)
+        except _UNREADABLE as error:
+            log.info("a package was not tried", package=place.package, reason=str(error))
+            return replace(place, problem=texts.UNREADABLE)
+
+    async def _by_rules(self, plan: Plan, each: RulesTrial, here: Place) -> PackageImpact:
+        if plan.tried is None or texts.NOT_PUBLISHED in each.merges:
+            return PackageImpact(package=each.package, merges=each.merges)
+        key = (each.package, each.tree, *map(places.key_of, (plan.held, plan.tried)))
+        known = self._kept.get(key)
+        if known is None:
+            render = self._renderer.verdict
+            before, after = [
+                await render(here.git, each.package, each.tree, each.tree, policy)
+                for policy in (plan.held, plan.tried)
+            ]
+            known = impact.by_rules(before, after, ())
+            self._keep(key, known, before, after)
+        return replace(known, merges=each.merges)
+
+    async def _by_upgrade(
+        self, plan: Plan, each: UpgradeTrial, place: PackageImpact, here: Place, there: Place
+    ) -> PackageImpact:
+        """An upgrade worked out and thrown away, in the repository of the package."""
+        package, git = place.package, there.git
+        tree = await self._offload(git.package, there.tip, package)
+        if not tree:
+            return place  # it is gone by now
+        if not each.before:
+            return replace(place, problem=texts.NO_UPSTREAM)
+        key = (
+            place.repository,
+            package,
+            tree,
+            each.before,
+            each.after,
+            places.key_of(there.policy),
+        )
+        known = self._kept.get(key)
+        if known is not None:
+            return known
+        fetch = places.fetching(here.git, each, plan.head, self._offload)
+        made = await self._renderer.drafted(
+            git,
+            DraftRequest(kind=DraftKind.UPGRADE, package=package),
+            DraftSides(here=tree, ref=plan.head),
+            fetch,
+        )
+        if made.problem:
+            return replace(place, problem=made.problem)
+
+        def scratch() -> str:
+            made_of = git.write_commit(
+                there.tip, made.files, _SCRATCH, _NEVER, lambda _: "An upgrade that is tried\n"
+            )
+            return git.package(made_of, package)
+
+        after_tree = await self._offload(scratch)
+        render = self._renderer.verdict
+        before = await render(git, package, tree, tree, there.policy)
+        after = await render(git, package, after_tree, tree, there.policy)
+        found = impact.by_upgrade(place, before, after, made.conflicts, made.more)
+        self._keep(key, found, before, after)
+        return found
+
+    def _keep(self, key: tuple[object, ...], found: PackageImpact, *verdicts: Verdict) -> None:
+        """Keep what follows from trees and rules alone: an image may mean something else soon."""
+        if found.problem or any(f.moves for v in verdicts for f in v.versions.values()):
+            return
+        while len(self._kept) >= MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = found
+
+
+async def _together(lanes: Sequence[Awaitable[None]]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for each in lanes:
+            group.create_task(_awaited(each))
+
+
+async def _awaited(lane: Awaitable[None]) -> None:
+    await lane

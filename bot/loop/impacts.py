@@ -1,0 +1,270 @@
+"""The keys of impacts: what a head would do to packages that it does not touch is tried and shown.
+
+Apart from the look at the proposal, which answers and merges: nobody waits for this. A look at a
+proposal asks for it where there may be something to try, and asks the forge nothing for that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bot import keys
+from bot.forges.port import ForgeMissingError
+from bot.git.port import Scope
+from bot.look import impact_texts
+from bot.look.assemble import Looked
+from bot.look.impact import ImpactReader, Other, Trial
+from bot.look.states import HeadBranch, of_head
+from bot.loop.echoes import Echoes
+from bot.loop.recent import Recent
+from bot.loop.repository import ServedRepository
+from bot.loop.serving import NotServedError, Serving
+from bot.loop.settle import Rest, Settling
+from bot.loop.work import LookAgain
+from bot.outcomes import ActionOutcome, Report
+from bot.store.hints import NOTHING, Hint
+from bot.store.port import Store
+from lifecycle import impact, impact_check, names
+from lifecycle.actions import Action, SetCheck
+from lifecycle.facts.checks import IMPACT, Status
+from lifecycle.facts.head import Facts
+from lifecycle.identity import RepositoryId
+from lifecycle.kinds import OF_PROPOSAL
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy, ImpactMode
+from lifecycle.upstreams.locations import locate
+
+MOST_READERS: Final = 200
+"""Repositories of which is kept in memory what was tried."""
+
+MOST_ASKED: Final = 2_000
+"""Heads of which is remembered whether there is anything to try."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookedImpact:
+    """What was found out about a head.
+
+    Attributes:
+        looked: The head as facts, and the checks there.
+        trial: What came of it so far.
+        mode: What follows from it.
+    """
+
+    looked: Looked
+    trial: Trial
+    mode: ImpactMode
+
+    @property
+    def facts(self) -> Facts:
+        """What was decided on."""
+        return self.looked.facts
+
+
+class Impacts:
+    """Asks for impacts, and handles their keys.
+
+    Args:
+        serving: Finds repositories.
+        settling: Brings keys to rest.
+        store: The database.
+    """
+
+    def __init__(self, serving: Serving, settling: Settling, store: Store) -> None:
+        self._serving = serving
+        self._settling = settling
+        self._store = store
+        self._readers: Recent[RepositoryId, tuple[ServedRepository, ImpactReader]] = Recent(
+            MOST_READERS
+        )
+        self._asked: Recent[tuple[RepositoryId, str], bool] = Recent(MOST_ASKED)
+
+    async def tell(self, served: ServedRepository, facts: Facts, hint: Hint) -> None:
+        """Ask for what a head would do, where that is not shown and there may be something.
+
+        The forge is asked nothing, and the database once for each head.
+        """
+        proposal = impact.concerns(facts)
+        if proposal is None or facts.head is None:
+            return
+        if impact.is_done(facts.checks.get(IMPACT)) and not hint.rerun:
+            return
+        asked = served.id, f"{facts.head} {proposal.place.base_ref}"
+        if self._asked.get(asked) is None:
+            used = proposal.content.configures or await self._store.upstreams.used(
+                str(locate(served.repository.clone_url) or ""), impact.changed_packages(proposal)
+            )
+            if used:
+                await self._wake(served, facts.head_ref, hint)
+            self._asked.put(asked, used)
+        elif hint.rerun and self._asked.get(asked):
+            await self._wake(served, facts.head_ref, hint)
+
+    async def _wake(self, served: ServedRepository, branch: str, hint: Hint) -> None:
+        await self._store.queue.wake(keys.ImpactKey(served.id, branch), Hint(rerun=hint.rerun))
+
+    async def handle(self, key: keys.ImpactKey, hint: Hint) -> LookAgain | None:
+        """Try a head, and show what came of it.
+
+        Returns:
+            When to go on; None when nothing is left.
+        """
+        served = await self._serving.of(key.repository)
+        if self._serving.observes:
+            return None
+        known = self._readers.get(served.id)
+        if known is None or known[0] is not served:
+            known = served, ImpactReader(served.looker, self._store.upstreams, self._other)
+            self._readers.put(served.id, known)
+        reconciler = ImpactReconciler(served, self._store, known[1], key, hint)
+        after = await self._settling.settle(reconciler)
+        return None if after is None else LookAgain(after, reconciler.spent)
+
+    async def _other(self, repository_id: RepositoryId) -> Other | None:
+        """Another repository that everybody can read."""
+        try:
+            served = await self._serving.of(repository_id)
+        except (NotServedError, ForgeMissingError):
+            return None
+        if not served.repository.public:
+            return None
+        return Other(served.looker, served.adoption)
+
+
+class ImpactReconciler:
+    """One head while it is tried.
+
+    Args:
+        served: Its repository.
+        store: The database.
+        reader: Tries it.
+        key: The branch.
+        hint: What woke it.
+    """
+
+    looks = OF_PROPOSAL
+
+    def __init__(
+        self,
+        served: ServedRepository,
+        store: Store,
+        reader: ImpactReader,
+        key: keys.ImpactKey,
+        hint: Hint,
+    ) -> None:
+        self._served = served
+        self._store = store
+        self._reader = reader
+        self._branch = key.branch
+        self._rerun = bool(hint.rerun)
+        self._trial: Trial | None = None
+        self._shown = False
+        self.hint = hint
+        self.spent = NOTHING
+        self.key = self.waiting = str(key)
+
+    @property
+    def echoes(self) -> Echoes:
+        """What was done last in the repository."""
+        return self._served.echoes
+
+    async def look(self, since: float) -> LookedImpact | Rest:
+        """Read the head and its checks, and try it for a while."""
+        served = self._served
+        read = served.clock.monotonic()
+        head = HeadBranch(served.id.number, self._branch)
+        pulls = of_head(await served.forge.open_proposals_of(self._branch), head)
+        default = served.repository.default_branch
+        pulls = tuple(sorted(pulls, key=lambda p: (p.base_ref != default, p.number)))
+        if not pulls:
+            return Rest()
+        pull = pulls[0]
+        scope = Scope(frozenset({self._branch, pull.base_ref, default}))
+        await served.looker.fetcher.fetch(scope, since)
+        mode = await self._mode(pull.base_ref)
+        if mode is ImpactMode.SKIP:
+            return Rest()
+        runs = {run.name: run for run in await served.forge.checks(pull.head)}
+        done = impact.is_done(runs.get(IMPACT))
+        if done and (self._shown or not self._rerun):
+            return Rest()
+        trial = await self._tried(pull.head, pull.base_ref)
+        if isinstance(trial, Rest):
+            return trial
+        facts = Facts(
+            repository=served.repository.full_name,
+            repository_id=served.id,
+            head_ref=self._branch,
+            head=pull.head,
+            same_repository=True,
+            default_ref=default,
+            checks={name: run for name, run in runs.items() if run.ours},
+            rerun=self._rerun and trial.impact.ended,
+            line_checks=not served.forge.checks_hold_text,
+            terms=served.forge.terms,
+        )
+        nothing = frozenset[int]()
+        looked = Looked(facts, read, nothing, nothing, {}, {}, nothing)
+        return LookedImpact(looked, trial, mode)
+
+    async def _mode(self, base_ref: str) -> ImpactMode:
+        """What the rules of the base branch say of it."""
+        served = self._served
+
+        def read() -> ImpactMode:
+            with served.mirror.open() as git:
+                tip = git.ref(names.branch_ref(base_ref))
+                reader = served.looker.reader(git, served.adoption)
+                policy = reader.rules(tip, base_ref).policy if tip else None
+            if policy is None or isinstance(policy, BrokenPolicy) or policy.observe:
+                return ImpactMode.SKIP
+            return policy.impact
+
+        return await served.looker.extended.fetched(lambda: served.offload(read))
+
+    async def _tried(self, head: Sha, base_ref: str) -> Trial | Rest:
+        """The head, tried for one wave more."""
+        trial, reader, adoption = self._trial, self._reader, self._served.adoption
+        if trial is None or trial.plan.head != head:
+            wait = reader.wait()
+            if wait is not None:
+                return Rest(wait)
+            if self._rerun:
+                reader.forget()
+            trial = await reader.begin(head, base_ref, adoption)
+        self._trial = trial
+        if trial is None:
+            return Rest()
+        if not trial.impact.ended:
+            await reader.wave(trial)
+        return trial
+
+    def decide(self, looked: LookedImpact) -> Sequence[Action]:
+        """The check, where it does not show yet what came of it."""
+        return impact_check.decide(looked.facts, looked.trial.impact, looked.mode)
+
+    async def perform(
+        self, actions: Sequence[Action], looked: LookedImpact, report: Report
+    ) -> ActionOutcome | Rest:
+        """Write the check; where it shows one line, its text is kept for the summary first."""
+        done = [a for a in actions if isinstance(a, SetCheck) and a.status is Status.COMPLETED]
+        for each in done:
+            if looked.facts.line_checks:
+                await impact_texts.keep(self._store.renderings, self._served.id, each)
+        came = await self._served.performer.perform(actions, looked.looked, report, NOTHING)
+        if came is ActionOutcome.DONE and done:
+            self._shown = True
+            self.spent = Hint(rerun=self.hint.rerun)
+            if looked.facts.line_checks or looked.mode is ImpactMode.BLOCK:
+                await self._tell_proposal()
+        return came
+
+    async def _tell_proposal(self) -> None:
+        """Have the proposal say what came of it, or go on."""
+        me = self._served.id
+        await self._store.queue.wake(keys.ProposalKey(me, me.number, self._branch))
+
+    async def rest(self, looked: LookedImpact) -> Rest:
+        """Go on while something is left to try."""
+        self.spent = replace(NOTHING, rerun=self.hint.rerun) if self._shown else NOTHING
+        return Rest(None if looked.trial.impact.ended else 0.0)

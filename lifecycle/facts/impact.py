@@ -1,0 +1,97 @@
+"""What a change would do to packages that it does not touch: tried out ahead, and told."""
+
+from dataclasses import dataclass, field
+
+from cadlib.diff.changes import Change
+from cadlib.findings import Finding
+from lifecycle.facts.update import UpdateConflict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageImpact:
+    """What a change would do to one package; values of Secrets are hidden throughout.
+
+    Attributes:
+        package: Its path; "" for the root package.
+        repository: Full name of the repository that it is in; "" for that of the change.
+        upstream: What it was made from, such as "net/base/v1", where an upgrade was tried; "" where
+            other rules were.
+        changes: What would differ, by resource and field: the first of them.
+        changed: How many in all.
+        findings: What guardrails would find that they do not find now: the first of it.
+        found: How many in all.
+        gone: How many findings would be there no more.
+        conflicts: Where an upgrade would conflict: the first of them.
+        conflicting: How many in all.
+        fails: It would not render or not pass validation any more.
+        mends: It would again.
+        merges: What else its merge would wait for, or otherwise; none where an upgrade was tried.
+        problem: Why it could not be tried; "" where it was.
+    """
+
+    package: str
+    repository: str = ""
+    upstream: str = ""
+    changes: tuple[Change, ...] = ()
+    changed: int = 0
+    findings: tuple[Finding, ...] = ()
+    found: int = 0
+    gone: int = 0
+    conflicts: tuple[UpdateConflict, ...] = ()
+    conflicting: int = 0
+    fails: bool = False
+    mends: bool = False
+    merges: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Nothing would be otherwise."""
+        counted = self.changed or self.found or self.gone or self.conflicting
+        return not (counted or self.fails or self.mends or self.merges or self.problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impact:
+    """What a change would do, as far as it was tried.
+
+    Attributes:
+        base_ref: The branch that it is to be merged into.
+        base: Where that was, in full.
+        rules: It changes how packages are judged or merged.
+        upstreams: Packages that it changes and that others are made from, sorted.
+        total: How many packages are to be tried.
+        tried: How many were.
+        packages: Those that would not be the same, in the order in which they are told; only the
+            first have their changes, findings and conflicts with them.
+        not_run: Images of guardrails that were not run: the rules that hold do not allow them.
+        allows: It would allow functions in packages that were not run either.
+        unseen: How many packages more, in repositories that not everybody here can read.
+        more: How many packages more, of which there are too many.
+        ended: Nothing is left to try, or no time for it.
+    """
+
+    base_ref: str
+    base: str
+    rules: bool = False
+    upstreams: tuple[str, ...] = ()
+    total: int = 0
+    tried: int = 0
+    packages: tuple[PackageImpact, ...] = field(default=())
+    not_run: tuple[str, ...] = ()
+    allows: bool = False
+    unseen: int = 0
+    more: int = 0
+    ended: bool = False
+
+    @property
+    def left(self) -> int:
+        """How many were not tried."""
+        return self.total - self.tried + self.more
+
+    @property
+    def breaks(self) -> bool:
+        """A package of this repository would fail, or conflict with its upstream."""
+        return any(
+            (each.fails or each.conflicting) and not each.repository for each in self.packages
+        )

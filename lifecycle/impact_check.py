@@ -1,0 +1,32 @@
+"""The check `porchbot/impact`: what is shown of what was tried."""
+
+from dataclasses import replace
+
+from lifecycle import checks, contents, wording
+from lifecycle.actions import SetCheck
+from lifecycle.contents import CheckContent
+from lifecycle.facts.checks import IMPACT, Conclusion, Status
+from lifecycle.facts.head import Facts
+from lifecycle.facts.impact import Impact
+from lifecycle.impact import MOST_DETAILED
+from lifecycle.messages import impact as texts
+from lifecycle.policy import ImpactMode
+
+
+def decide(facts: Facts, impact: Impact, mode: ImpactMode) -> list[SetCheck]:
+    """Return the check to write so that a head shows an impact; empty where it does."""
+    check = checks.send(facts, IMPACT, content(impact, mode), force=facts.rerun)
+    return [wording.check(check, facts.terms)] if check else []
+
+
+def content(impact: Impact, mode: ImpactMode) -> CheckContent:
+    """Return the content of `porchbot/impact`; it fails only where the rules say so."""
+    title, text = texts.title(impact), texts.summary(impact, most=MOST_DETAILED)
+    if not impact.ended:
+        return CheckContent(
+            status=Status.IN_PROGRESS, conclusion=None, title=title, summary=texts.TRYING
+        )
+    if impact.breaks and mode is ImpactMode.BLOCK:
+        return contents.failed(title, f"{text}\n\n{texts.BLOCKS}")
+    passed = contents.passed(title, text)
+    return replace(passed, conclusion=Conclusion.NEUTRAL) if impact.breaks else passed

@@ -1,0 +1,204 @@
+"""Texts of `porchbot/impact`: what a change would do to packages that it does not touch."""
+
+from collections.abc import Iterable, Sequence
+
+from lifecycle import limits
+from lifecycle.facts.impact import Impact, PackageImpact
+from lifecycle.facts.update import UpdateConflict
+from lifecycle.messages.findings import finding
+from lifecycle.messages.markdown import code, name, names, number, quote, some
+
+PUBLISHED = "published from here"
+NOT_PUBLISHED = "no longer published from here"
+APPROVALS = "other approvals"
+WINDOWS = "other times"
+CHECKS = "other required checks"
+METHOD = "another merge method"
+BY_ITSELF = "asked for in another way"
+"""What would be otherwise about merging a package."""
+
+TRYING = (
+    "The packages that this change may affect are being tried out, some at a time. Nothing waits"
+    " for that unless the configuration says so."
+)
+
+BLOCKS = (
+    "`impact: block` is set in the configuration of the base branch: mend what would fail, or"
+    " change this pull request."
+)
+
+NOT_TRIED = "what it does to other packages is being worked out"
+NOT_TRIED_WANTED = "wait for `porchbot/impact`"
+NOBODY = "nobody: it comes by itself"
+BREAKS = "other packages would fail, or conflict with their upstream"
+BREAKS_WANTED = "mend them first, or change this pull request; `porchbot/impact` names them"
+WHO = "whoever can push"
+HARMLESS = "no other package would fail"
+FORK = "what it does to other packages is not worked out for branches of forks"
+FORK_WANTED = "push the branch to this repository"
+"""Of the gate, where the configuration makes it one."""
+
+NO_UPSTREAM = "the commit that it is locked to is not in this repository"
+TOO_SLOW = "it took too long"
+UNREADABLE = "its repository cannot be read now"
+
+_ROOM = limits.TEXT - 2_000
+
+
+def title(impact: Impact) -> str:
+    """One line: what matters most."""
+    if not impact.ended:
+        return f"Tried {impact.tried} of {number(impact.total, 'package')}"
+    fails = sum(each.fails for each in impact.packages)
+    conflicts = sum(bool(each.conflicting) for each in impact.packages)
+    untried = sum(bool(each.problem) for each in impact.packages) + impact.left
+    changed = sum(not each.problem or bool(each.merges) for each in impact.packages)
+    parts = [
+        *([f"{fails} would fail"] if fails else []),
+        *([f"{conflicts} would conflict"] if conflicts else []),
+        *([f"{untried} not tried"] if untried else []),
+    ]
+    tried = number(impact.total + impact.more, "package")
+    said = f"{changed} of {tried} would change" if changed else f"None of {tried} would change"
+    return "; ".join([said, *parts])
+
+
+def summary(impact: Impact, *, most: int) -> str:
+    """What would change, the first packages with their differences, the others counted.
+
+    Args:
+        impact: It.
+        most: Packages that are told with their differences.
+    """
+    parts = [_headline(impact), *_counts(impact)]
+    detailed = [each for each in impact.packages if _is_told(each)][:most]
+    told: list[PackageImpact] = []
+    room = _ROOM - sum(map(len, parts))
+    for each in detailed:
+        part = _package(each)
+        room -= len(part.encode("utf-8", "replace")) + 2
+        if room < 0:
+            break
+        parts.append(part)
+        told.append(each)
+    rest = [each for each in impact.packages if each not in told]
+    return "\n\n".join([*parts, *_rest(rest)])
+
+
+def _is_told(one: PackageImpact) -> bool:
+    return bool(one.changes or one.findings or one.conflicts)
+
+
+def _headline(impact: Impact) -> str:
+    at = f"{code(impact.base_ref)} at `{impact.base[:10]}`"
+    tried = number(impact.total + impact.more, "package")
+    if impact.rules and impact.upstreams:
+        what = f"The changed rules, and an upgrade to the changed {names(impact.upstreams)},"
+    elif impact.rules:
+        what = "The changed rules"
+    else:
+        what = f"An upgrade to {names(impact.upstreams)} as changed here"
+    verb = "were" if impact.rules else "was"
+    return f"{what} {verb} tried on {tried}, compared with {at}. Nothing was written."
+
+
+def _counts(impact: Impact) -> list[str]:
+    found = impact.packages
+    counted = (
+        ("would fail to render or to pass validation", [p for p in found if p.fails]),
+        ("would conflict with the upstream", [p for p in found if p.conflicting]),
+        ("would render differently, or hold other values", [p for p in found if p.changed]),
+        ("would have other findings", [p for p in found if p.found or p.gone]),
+        ("would pass again", [p for p in found if p.mends]),
+        ("would be merged by other rules", [p for p in found if p.merges]),
+        ("could not be tried", [p for p in found if p.problem]),
+    )
+    lines = [f"- {number(len(some_), 'package')} {what}" for what, some_ in counted if some_]
+    same = impact.tried - len(found)
+    if same and lines:
+        lines.append(f"- {number(same, 'package')} would not change")
+    if impact.left:
+        left = number(impact.left, "package")
+        lines.append(f"- {left} not tried: there are too many for one run")
+    if impact.unseen:
+        unseen = number(impact.unseen, "package")
+        lines.append(
+            f"- {unseen} in repositories that not everybody here can read: neither tried nor named"
+        )
+    if impact.not_run:
+        named = some(map(code, impact.not_run))
+        lines.append(f"- not run: {named}, which `functions.allow` of the base branch leaves out")
+    if impact.allows:
+        lines.append(
+            "- functions that only the changed `functions.allow` lets packages have: not run"
+        )
+    return ["\n".join(lines)] if lines else []
+
+
+def _package(one: PackageImpact) -> str:
+    """One package with its differences."""
+    lines = [f"### {_named(one)}", "", _what(one), ""]
+    lines += [f"- {code(str(change))}" for change in one.changes]
+    if one.changed > len(one.changes):
+        lines.append(f"- and {number(one.changed - len(one.changes), 'more difference')}")
+    lines += [finding(each) for each in one.findings]
+    if one.found > len(one.findings):
+        lines.append(f"- and {number(one.found - len(one.findings), 'more finding')}")
+    lines += [_conflict(each) for each in one.conflicts]
+    if one.conflicting > len(one.conflicts):
+        lines.append(f"- and {number(one.conflicting - len(one.conflicts), 'more conflict')}")
+    return "\n".join(lines)
+
+
+def _named(one: PackageImpact) -> str:
+    where = f"{one.repository}: {one.package or '.'}" if one.repository else one.package
+    made = f" (made from {code(one.upstream)})" if one.upstream else ""
+    return f"{name(where)}{made}"
+
+
+def _what(one: PackageImpact) -> str:
+    """What becomes of a package, in a few words."""
+    parts = [
+        *(["would fail"] if one.fails else []),
+        *([f"{number(one.conflicting, 'conflict')}"] if one.conflicting else []),
+        *([number(one.changed, "difference")] if one.changed else []),
+        *([number(one.found, "new finding")] if one.found else []),
+        *([f"{number(one.gone, 'finding')} less"] if one.gone else []),
+        *(["would pass again"] if one.mends else []),
+        *one.merges,
+        *([f"not tried: {quote(one.problem)}"] if one.problem else []),
+    ]
+    said = ", ".join(parts)
+    return f"{said[:1].upper()}{said[1:]}:" if _is_told(one) else said
+
+
+def _conflict(found: UpdateConflict) -> str:
+    values = f"base {found.base}, here {found.ours}, upstream {found.theirs}"
+    what = f"{found.field}: {values}" if found.field else found.reason
+    at = f"{found.path}:{found.line}" if found.line else found.path
+    return f"- **conflict** {code(at)}: {code(' '.join(filter(None, (found.resource, what))))}"
+
+
+def _rest(rest: Sequence[PackageImpact]) -> list[str]:
+    """The packages without differences: one line each for the first, then counts."""
+    if not rest:
+        return []
+    lines = [f"- {_named(each)}: {_what_only(each)}" for each in _first(rest)]
+    left = len(rest) - len(lines)
+    return ["\n".join(["### Others", "", *lines, *([f"- and {left} more"] if left else [])])]
+
+
+def _what_only(one: PackageImpact) -> str:
+    return _what(one).removesuffix(":").lower() if _is_told(one) else _what(one)
+
+
+def _first(rest: Iterable[PackageImpact]) -> list[PackageImpact]:
+    return list(rest)[:30]
+
+
+def elsewhere(address: str) -> tuple[str, str]:
+    """A package inside has an upstream of its own, which is not fetched for a trial."""
+    return (
+        f"a package inside it comes from {address}, which is not fetched to try this",
+        "Upgrade it in a pull request",
+    )

@@ -1,0 +1,221 @@
+"""A head is tried within bounds, and what came of it is kept where it can be."""
+
+from collections import deque
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bot.clock import in_thread
+from bot.look import impact_places, impact_plan
+from bot.look.assemble import Looker
+from bot.look.impact import HOUR, MOST_AN_HOUR, SECONDS, WAVE, ImpactReader, Other, Trial
+from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial, upgrades
+from bot.store.values import Adoption, ServedName, UpstreamUse, UpstreamUser
+from cadlib.errors import PackageError
+from cadlib.update.upstream import Fetch
+from lifecycle.facts.impact import Impact
+from lifecycle.facts.verdicts import FunctionVersion, Verdict
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
+from lifecycle.policy import GuardrailFunction, Policy
+from tests.bot.look.test_whatif import REPOSITORY
+from tests.memory.clock import ManualClock
+
+HEAD, BASE = Sha("a" * 40), Sha("b" * 40)
+TRIED = Policy(validators=(GuardrailFunction(image="x:v1"),))
+PLACE = "x.test/a"
+
+
+class Renders:
+    """A renderer that takes its time, and counts."""
+
+    def __init__(self, clock: ManualClock, seconds: float = 0, digest: str = "builtin:x/1") -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._digest = digest
+        self.rendered: list[str] = []
+
+    async def verdict(self, git: Any, package: str, tree: str, origin: str, policy: Any) -> Verdict:
+        self.rendered.append(package)
+        await self._clock.sleep(self._seconds)
+        ran = {"x:v1": FunctionVersion("guardrail", self._digest)}
+        return Verdict(package=package, versions=ran)
+
+
+class NoUsers:
+    async def users(self, place: str) -> tuple[UpstreamUser, ...]:
+        return ()
+
+
+async def no_other(repository_id: RepositoryId) -> Other | None:
+    return None
+
+
+def reader(renders: Renders, clock: ManualClock) -> ImpactReader:
+    async def fetched(look: Any) -> Any:
+        return await look()
+
+    looker = SimpleNamespace(
+        renderer=renders,
+        repository=REPOSITORY,
+        mirror=SimpleNamespace(open=lambda: nullcontext(SimpleNamespace())),
+        clock=clock,
+        offload=in_thread,
+        extended=SimpleNamespace(fetched=fetched),
+        reader=lambda git, adoption: None,
+    )
+    return ImpactReader(cast("Looker", looker), NoUsers(), no_other)
+
+
+def plan(count: int) -> Plan:
+    rules = tuple(RulesTrial(package=f"n{i}", tree=f"t{i}", merges=()) for i in range(count))
+    return Plan(head=HEAD, base_ref="main", base=BASE, held=Policy(), tried=TRIED, rules=rules)
+
+
+def trial(count: int, clock: ManualClock) -> Trial:
+    found = plan(count)
+    return Trial(
+        plan=found,
+        impact=Impact(base_ref="main", base=BASE, rules=True, total=count),
+        until=clock.monotonic() + SECONDS,
+        waiting=deque(found.rules),
+    )
+
+
+async def test_what_is_not_tried_in_its_time_is_counted() -> None:
+    """Short-cuts refused: whoever has 5,000 packages holds two workers for an hour; no progress."""
+    clock = ManualClock()
+    renders = Renders(clock, seconds=5)
+    reading_, made = reader(renders, clock), trial(1000, clock)
+    waves = 0
+    while not made.impact.ended and waves < 30:
+        before = clock.monotonic()
+        await reading_.wave(made)
+        assert clock.monotonic() - before <= WAVE + 20
+        waves += 1
+    assert waves > 2
+    assert 0 < made.impact.tried < 60
+    assert made.impact.left == 1000 - made.impact.tried
+    assert made.impact.ended
+    assert not made.waiting
+
+
+async def test_what_was_tried_is_not_tried_again() -> None:
+    """The short-cut renders everything anew for each push."""
+    clock = ManualClock()
+    renders = Renders(clock)
+    reading_ = reader(renders, clock)
+    for _ in range(2):
+        await reading_.wave(trial(50, clock))
+    assert len(renders.rendered) == 100
+    reading_.forget()
+    await reading_.wave(trial(50, clock))
+    assert len(renders.rendered) == 200
+
+
+async def test_what_hangs_on_a_tag_of_an_image_is_not_kept() -> None:
+    """Short-cut: the tag means something else since, and the old image's word stands for ever."""
+    clock = ManualClock()
+    renders = Renders(clock, digest="sha256:1")
+    reading_ = reader(renders, clock)
+    for _ in range(2):
+        await reading_.wave(trial(5, clock))
+    assert len(renders.rendered) == 20
+
+
+async def test_so_many_heads_are_tried_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut lets whoever pushes often have all that there is."""
+    clock = ManualClock()
+    reading_ = reader(Renders(clock), clock)
+    monkeypatch.setattr(impact_plan, "read", lambda *_: plan(1))
+    monkeypatch.setattr(impact_plan, "upgrades", lambda *_: ([], ()))
+    for _ in range(MOST_AN_HOUR):
+        assert reading_.wait() is None
+        assert await reading_.begin(HEAD, "main", cast("Adoption", None)) is not None
+    assert reading_.wait() == HOUR
+    await clock.sleep(HOUR)
+    assert reading_.wait() is None
+
+
+def user(directory: str = "net/core", commit: str = "c" * 40) -> UpstreamUser:
+    use = UpstreamUse(
+        package="apps/x", place=PLACE, directory=directory, ref="v1", commit=commit, locked=True
+    )
+    return UpstreamUser(repository=ServedName(REPOSITORY.id, "acme/a", 1), branch="main", use=use)
+
+
+class Trees:
+    """Trees of the two states of an upstream."""
+
+    def __init__(self, trees: dict[tuple[str, str], str]) -> None:
+        self._trees = trees
+
+    def has(self, commit: str) -> bool:
+        return any(commit == at for at, _ in self._trees)
+
+    def tree(self, commit: str, path: str) -> str:
+        return self._trees.get((commit, path), "")
+
+    def files(self, tree: str, limits: Any) -> dict[str, str]:
+        return {"tree": tree}
+
+
+@pytest.mark.parametrize(
+    ("directory", "trees", "wanted"),
+    [
+        pytest.param(
+            "net/core", {("b", "net/core"): "1", ("a", "net/core"): "2"}, "", id="changed"
+        ),
+        pytest.param("net/core", {("b", "net/core"): "2", ("a", "net/core"): "2"}, None, id="same"),
+        pytest.param("net/core", {("b", "net/core"): "1"}, None, id="removed"),
+        pytest.param(
+            "net/corex", {("b", "net/corex"): "1", ("a", "net/corex"): "2"}, None, id="by"
+        ),
+        pytest.param("net", {("b", "net"): "1", ("a", "net"): "2"}, "", id="around it"),
+        pytest.param(
+            "net/core",
+            {("b", "net/core"): "1", ("a", "net/core"): "2", ("c", "net/core"): "2"},
+            None,
+            id="it has that already",
+        ),
+    ],
+)
+def test_who_is_upgraded_on_trial(
+    directory: str, trees: dict[tuple[str, str], str], wanted: str | None
+) -> None:
+    """Short-cuts refused: paths are compared as texts; who has it already is upgraded again."""
+    made = Plan(head=HEAD, base_ref="main", base=BASE, held=Policy(), changed=("net/core",))
+    there = {(commit * 40, path): tree for (commit, path), tree in trees.items()}
+    found, sources = upgrades(cast("Any", Trees(there)), made, [user(directory)])
+    assert [each.before for each in found] == ([] if wanted is None else [wanted])
+    assert sources == (() if wanted is None else ("net/core",))
+
+
+@pytest.mark.parametrize(
+    ("repo", "directory", "ref", "wanted"),
+    [
+        ("https://x.test/a", "/net/core", "a" * 40, "2"),
+        ("https://x.test/a.git", "net/core", "c" * 40, "1"),
+        ("git@x.test:a", "net/core", "a" * 40, "2"),
+        ("https://x.test/a", "net", "a" * 40, "3"),
+        ("https://x.test/other", "net/core", "a" * 40, None),
+        ("http://169.254.169.254/a", "net/core", "a" * 40, None),
+        ("https://x.test/a", "net/core", "main", None),
+        ("https://x.test/a", "secret", "a" * 40, None),
+    ],
+)
+async def test_nothing_else_is_given_to_an_upgrade_on_trial(
+    repo: str, directory: str, ref: str, wanted: str | None
+) -> None:
+    """The short-cut fetches what a Kptfile names, which anybody with a package here writes."""
+    trees = Trees({(HEAD, "net"): "3", ("c" * 40, "net/core"): "1", (HEAD, "net/core"): "2"})
+    one = UpgradeTrial(user=user(), before="1", after="2")
+    fetch = impact_places.fetching(cast("Any", trees), one, HEAD, in_thread)
+    if wanted is None:
+        with pytest.raises(PackageError):
+            await fetch(Fetch(repo, directory, ref))
+    else:
+        came = await fetch(Fetch(repo, directory, ref))
+        assert dict(came.files) == cast("Any", {"tree": wanted})
