@@ -43,6 +43,7 @@ from lifecycle import memory, names, records, replay
 from lifecycle.actions import (
     Action,
     AskPublish,
+    CloseProposal,
     DeleteBranch,
     DeleteTag,
     Dequeue,
@@ -237,6 +238,7 @@ class Performer:
                 | React()
                 | Suggest()
                 | SetDraft()
+                | CloseProposal()
                 | SetLabels()
                 | OpenProposal()
                 | MakeRelease()
@@ -296,6 +298,7 @@ class Performer:
         | React
         | Suggest
         | SetDraft
+        | CloseProposal
         | SetLabels
         | OpenProposal
         | MakeRelease
@@ -311,6 +314,8 @@ class Performer:
                 await self._forge.suggest(action)
             case SetDraft(number, draft):
                 await self._forge.set_draft(number, draft=draft)
+            case CloseProposal(number):
+                await self._forge.close_proposal(number)
             case SetLabels(number, add, remove):
                 return await self._label(number, add, remove)
             case OpenProposal():

@@ -179,6 +179,26 @@ class SetDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class CloseProposal:
+    """Close a pull request of ours without a merge; one that is closed already stays so."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="CloseProposal",
+        repeat=Repeat.HARMLESS,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.LATER,
+    )
+
+    number: int
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("closed", self.number))
+
+
+@dataclass(frozen=True, slots=True)
 class SetLabels:
     """Make the labels of a pull request mirror its stage.
 
@@ -742,6 +762,7 @@ Action = (
     | PushDraft
     | OpenProposal
     | SetDraft
+    | CloseProposal
     | SetLabels
     | SetCheck
     | Say

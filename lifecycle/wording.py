@@ -11,6 +11,7 @@ from typing import assert_never
 from lifecycle.actions import (
     Action,
     AskPublish,
+    CloseProposal,
     DeleteBranch,
     DeleteTag,
     Dequeue,
@@ -64,6 +65,7 @@ def _said(action: Action, terms: Terms) -> Action:
             return replace(action, message=terms.said(message))
         case (
             SetDraft()
+            | CloseProposal()
             | SetLabels()
             | RemoveDouble()
             | Keep()

@@ -605,6 +605,9 @@ class Forge(Protocol):
     async def set_draft(self, number: int, *, draft: bool) -> None:
         """Turn a pull request into a draft, or mark it ready."""
 
+    async def close_proposal(self, number: int) -> None:
+        """Close a pull request without a merge; one that is closed already stays so."""
+
     async def set_labels(
         self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:

@@ -5,22 +5,22 @@ What a request comes to is made from the branch as it is: nothing is left where 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from bot.clock import Offload
 from bot.config import LEDGER, package_ledger
 from bot.forges.port import Forge, ListedProposal, Repository
-from bot.git.port import History, Scope, Signature
+from bot.git.port import History, Scope
 from bot.look import rules
 from bot.look.drafted_from import DraftUpstreams, Origin
 from bot.look.fetching import Fetcher
 from bot.look.reader import MirrorReader
+from bot.look.rendered import rendered, scratch
 from bot.look.upgrades import as_fetched
 from bot.render.port import DraftSides, Renderer
 from bot.store.port import LookProposals
 from bot.upstream.port import Upstreams
 from cadlib.errors import PackageError
-from cadlib.package.files import REGULAR, Entry, upwards
+from cadlib.package.files import Entry, upwards
 from lifecycle import names
 from lifecycle.access import Person
 from lifecycle.facts.drafts import ON_DRAFT, DraftKind, DraftRequest, DraftState, tokens
@@ -32,15 +32,10 @@ from lifecycle.facts.whole import Whole
 from lifecycle.ledger import LedgerEntry, ListedState, ProposedState, held, written
 from lifecycle.messages import making as texts
 from lifecycle.names import Sha
-from lifecycle.policy import BrokenPolicy, Policy, RenderMode, Root
+from lifecycle.policy import BrokenPolicy, Policy, Root
 
 MOST_OURS = 50
 """Commits of ours that one draft may have behind each other and still be begun anew."""
-
-_SCRATCH = Signature("porchbot", "porchbot@localhost")
-"""Who a commit is by that is looked at and never pushed."""
-
-_NEVER = datetime.fromtimestamp(0, UTC)
 
 
 class Drafts:
@@ -220,33 +215,19 @@ class Drafts:
         if made.problem:
             return state
         if made.files:
-            made = await self._rendered(reader, state, base)
-            state = replace(state, made=made)
+            files = await rendered(
+                reader,
+                self._renderer,
+                self._offload,
+                files=made.files,
+                start=state.start,
+                package=request.package,
+                base=base,
+                base_ref=state.base_ref,
+            )
+            state = replace(state, made=replace(made, files=files))
         pushed = await self._offload(_has, reader, state)
         return replace(state, pushed=pushed)
-
-    async def _rendered(self, reader: MirrorReader, state: DraftState, base: Sha) -> MergedPackage:
-        """The files with their rendering, so that one commit holds both.
-
-        What cannot be rendered is pushed as it is: the checks of the pull request say why.
-        """
-        git, made = reader.git, state.made
-        held_to = (await self._offload(reader.rules, base, state.base_ref)).policy
-        if isinstance(held_to, BrokenPolicy) or held_to.render is not RenderMode.COMMIT:
-            return made
-        scratch = await self._offload(_scratch, git, state)
-        unit = await self._offload(_unit, git, scratch, state.request.package)
-        tree = await self._offload(git.package, scratch, unit)
-        if not tree:
-            return made
-        origin = await self._offload(git.package, base, unit)
-        verdict = await self._renderer.verdict(git, unit, tree, origin, held_to)
-        if verdict.broken or not verdict.complete:
-            return made
-        files = dict(made.files)
-        for path, data in verdict.changes.items():
-            files[path] = await self._offload(_entry, git, scratch, path, data)
-        return replace(made, files=files)
 
 
 def _failed(state: DraftState, problem: str) -> DraftState:
@@ -355,21 +336,4 @@ def _has(reader: MirrorReader, state: DraftState) -> bool:
     commit = reader.git.commit(tip)
     if commit.parents[0] != state.start:
         return False
-    return commit.tree == reader.git.commit(_scratch(reader.git, state)).tree
-
-
-def _scratch(git: History, state: DraftState) -> Sha:
-    """A commit with the files of the draft, that no ref names."""
-    return git.write_commit(state.start, state.made.files, _SCRATCH, _NEVER, lambda _: "scratch\n")
-
-
-def _unit(git: History, commit: Sha, package: str) -> str:
-    """The outermost package around a package, which is rendered as one."""
-    around = [*upwards(package)] if package else [""]
-    return next((each for each in reversed(around) if git.package(commit, each)), package)
-
-
-def _entry(git: History, commit: Sha, path: str, data: bytes | None) -> Entry | None:
-    """What rendering makes of a file; its mode stays."""
-    mode = git.entry(commit, path).partition(" ")[0]
-    return None if data is None else Entry(data, mode or REGULAR)
+    return commit.tree == reader.git.commit(scratch(reader.git, state.start, state.made.files)).tree

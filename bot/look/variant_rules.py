@@ -48,6 +48,11 @@ class RuleBook:
         found = self.use.repositories.get(name)
         return "" if found is None else found.repository or self.repository
 
+    def place(self, variant: Variant) -> Downstream:
+        """Where a variant's package is: full name of the repository in small letters, and path."""
+        spec = variant.spec.downstream
+        return Downstream(self.full_name(spec.repo).lower(), spec.package)
+
     def wanted_in(self, repository: str) -> list[Variant]:
         """The variants whose package is in a repository."""
         return [

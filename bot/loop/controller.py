@@ -131,7 +131,7 @@ class Controller:
         )
         self._groups = GroupHandler(self._serving, settling)
         self._publishing = Publishing(self._serving, settling, store)
-        self._variants = VariantsHandler(self._serving, forges, store)
+        self._variants = VariantsHandler(self._serving, settling, store)
 
     async def work(self, work: WorkItem) -> Result:
         """Bring one key to rest, and sort what went wrong by who must act."""
@@ -264,7 +264,7 @@ class Controller:
             case keys.BaseKey():
                 return await self._publishing.handle(key, hint)
             case keys.VariantsKey():
-                return await self._variants.handle(key)
+                return await self._variants.handle(key, hint)
             case keys.ImpactKey():
                 return await self._impacts.handle(key, hint)
             case _:

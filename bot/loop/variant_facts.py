@@ -3,8 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from urllib.parse import quote, unquote
+from dataclasses import dataclass, field, replace
 
 from bot.forges.port import ListedProposal
 from bot.git.port import History
@@ -20,19 +19,14 @@ from lifecycle.ledger import held
 from lifecycle.messages import making as making_texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
-from lifecycle.variants import naming
-from lifecycle.variants.facts import DraftFacts, PublishedFacts, Recipe, Stage
+from lifecycle.variants import naming, trailer
+from lifecycle.variants.facts import DraftFacts, PublishedFacts, Stage
 from lifecycle.variants.making import shaped
 from lifecycle.variants.objects import Objects
 from lifecycle.variants.pipeline import OWNER
+from lifecycle.variants.trailer import Trail
 from lifecycle.variants.upstreams import UpstreamRevision, locked_number
 from lifecycle.variants.values import Variant
-
-TRAILER = "Porchbot-Variant:"
-"""Begins the line of a commit that says what it was made of."""
-
-CLOSED = "closed"
-"""Stands in that line of the last commit of a draft that the bot closed."""
 
 MOST_COMMITS = 100
 """Commits of a draft that are looked at; with more of them people have a part in it."""
@@ -166,52 +160,20 @@ def revision(fetched: FetchedUpstream) -> UpstreamRevision | None:
 # --- drafts ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Trail:
-    """What the commits of a draft say of it.
-
-    Attributes:
-        owner: Name of the variant that made it; "" for none.
-        recipe: What it was made of last; None for nothing of ours.
-        words: What else is said: "proposed", "conflicts", "closed".
-        people: Somebody else committed to it.
-    """
-
-    owner: str = ""
-    recipe: Recipe | None = None
-    words: frozenset[str] = frozenset()
-    people: bool = False
-
-
-def line(variant: Variant, recipe: Recipe, words: Sequence[str]) -> str:
-    """The line of a commit that says what it was made of; no part can end itself or the line."""
-    parts = (variant.name, recipe.upstream, recipe.rule, recipe.base, recipe.sources)
-    return " ".join([TRAILER, *(quote(each, safe="/:") or "-" for each in parts), *words])
-
-
 def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
     """Read the commits of a draft down to where it left the base branch."""
     git = reader.git
     below = git.merge_base(tip, base) or ""
-    found, people, seen = Trail(), False, 0
-    for commit in reversed(git.first_parents(tip, below, MOST_COMMITS + 1)):
-        seen += 1
+    found, people, ended = Trail(), False, False
+    commits = git.first_parents(tip, below, MOST_COMMITS + 1)
+    for commit in reversed(commits):
         if not reader.made_by_us(commit.sha):
             people = True
         elif found.recipe is None:
-            found = _said(commit.message) or found
-    return Trail(found.owner, found.recipe, found.words, people or seen > MOST_COMMITS)
-
-
-def _said(message: str) -> Trail | None:
-    for each in reversed(message.split("\n")):
-        if each.startswith(f"{TRAILER} "):
-            parts = each.split(" ")[1:]
-            if len(parts) < 5:
-                return None
-            name, *values = ["" if part == "-" else unquote(part) for part in parts[:5]]
-            return Trail(name, Recipe(*values), frozenset(parts[5:]))
-    return None
+            found = trailer.read(commit.message) or found
+            ended = trailer.CLOSED in found.words and not people
+    people = people or len(commits) > MOST_COMMITS
+    return replace(found, people=people, empty=not commits, ended=ended)
 
 
 def draft(
@@ -231,17 +193,22 @@ def draft(
         stage = Stage.CLOSED
     elif pull is not None and not pull.draft:
         stage = Stage.PROPOSED
-    closed = stage is Stage.CLOSED and CLOSED not in found.words
-    back = stage is Stage.DRAFT and pull is not None and "proposed" in found.words
+    closed = stage is Stage.CLOSED and trailer.CLOSED not in found.words
+    ready = bool(found.words & {trailer.PROPOSED, trailer.KEPT})
+    back = stage is Stage.DRAFT and pull is not None and ready
     return DraftFacts(
         branch=branch,
         head=tip,
         stage=stage,
         owners=frozenset({found.owner} if found.owner else ()),
         recipe=found.recipe,
+        number=0 if pull is None else pull.number,
+        title=found.title,
         people=found.people,
+        empty=found.empty,
+        ended=found.ended and not gone,
         by_person=closed or back,
-        ready="conflicts" not in found.words,
+        ready=trailer.CONFLICTS not in found.words,
     )
 
 

@@ -6,6 +6,7 @@ from lifecycle import names
 from lifecycle.actions import (
     Action,
     AskPublish,
+    CloseProposal,
     DeleteBranch,
     DeleteTag,
     Dequeue,
@@ -59,6 +60,8 @@ def _phrase(action: Action) -> str:
             return "remember what was frozen or thawed for the whole repository"
         case SetDraft(draft=draft):
             return "turn the pull request into a draft" if draft else "mark it ready for review"
+        case CloseProposal(number=which):
+            return f"close #{which}"
         case SetLabels(add=add, remove=remove):
             parts = [f"add {', '.join(add)}"] * bool(add)
             parts += [f"remove {', '.join(remove)}"] * bool(remove)

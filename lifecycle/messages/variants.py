@@ -318,6 +318,24 @@ def title(package: str, upstream: str, *, new: bool) -> str:
     )
 
 
+def removal_title(package: str) -> str:
+    """The title of a pull request that removes a package."""
+    return f"Remove {package}"
+
+
+def removal_body(variant: str, file: str) -> str:
+    """The text of a pull request that removes a package whose rule is there no more.
+
+    Args:
+        variant: Name of the variant that made it.
+        file: Where that stood.
+    """
+    return (
+        f"The variant {code(variant)} made this package. It no longer stands in {code(file)}, and"
+        " its deletion policy was to delete.\n\n- Close this pull request to keep the package.\n"
+    )
+
+
 def body(variant: str, file: str, conflicts: Sequence[str]) -> str:
     """The text of a pull request of a variant.
 

@@ -28,7 +28,11 @@ class CreateDraft:
 
 @dataclass(frozen=True, slots=True)
 class UpdateDraft:
-    """Make a draft anew in its place, while its head is `head`: nobody else has committed to it."""
+    """Make a draft anew in its place, while its head is `head`: nobody else has committed to it.
+
+    Attributes:
+        kept: A person turned its pull request back into a draft, which it stays.
+    """
 
     branch: str
     head: str
@@ -36,6 +40,7 @@ class UpdateDraft:
     recipe: Recipe
     propose: bool
     new: bool
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +54,44 @@ class MergeIntoDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class RemovePackage:
+    """Make a draft that removes the package, and propose it.
+
+    Attributes:
+        branch: Its branch.
+        head: Where that is; "" where it must not be there.
+        recipe: What it was made of, to be written down with it.
+        why: What people are told.
+    """
+
+    branch: str
+    head: str
+    recipe: Recipe
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDraft:
+    """Open the pull request of a draft that was pushed and has none, while its head is `head`."""
+
+    branch: str
+    head: str
+    title: str
+    propose: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ProposeDraft:
     """Say that a draft is ready, while its head is `head`."""
 
     branch: str
     head: str
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
 class CloseDraft:
-    """Close the pull request of a draft, while its head is `head`, and say why."""
+    """Say in a last commit on `head` why a draft is closed; `EndDraft` follows on that."""
 
     branch: str
     head: str
@@ -66,43 +99,21 @@ class CloseDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class Adopt:
-    """Note that the variant keeps this in step: a draft by its branch, the package by ""."""
+class EndDraft:
+    """Close the pull request of a draft, 0 for none; delete its branch while that is at `head`."""
 
     branch: str
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """Note that the variant keeps this in step no more; as `Adopt`."""
-
-    branch: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProposeDeletion:
-    """Open a pull request that removes the package as it is at revision `number`."""
-
+    head: str
     number: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class TakeBackDeletion:
-    """Close the pull request that removes the package: the rule wants it again."""
-
-    number: int
-    why: str
 
 
 Action: TypeAlias = (
     CreateDraft
     | UpdateDraft
     | MergeIntoDraft
+    | RemovePackage
+    | OpenDraft
     | ProposeDraft
     | CloseDraft
-    | Adopt
-    | Release
-    | ProposeDeletion
-    | TakeBackDeletion
+    | EndDraft
 )

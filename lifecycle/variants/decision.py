@@ -6,12 +6,14 @@ Rules
 - Closed by a person, it is left alone until the upstream, the rule or what is injected changes.
 - After a rollback nothing is proposed until the hold is taken away.
 - A package that is there already is only touched by a rule that adopts.
-- A rule that is there no more takes its package with it, or leaves it, as it said.
+- A rule that is there no more takes its package with it, or leaves it, as it said: by a pull
+  request that removes the package, and never what people committed to.
+- What the bot closes it marks first, so that nobody takes that for a person's doing.
 - Said twice, nothing is done: after the actions, deciding again gives none.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -19,17 +21,23 @@ from lifecycle.messages import variants as messages
 from lifecycle.variants import naming, upstreams
 from lifecycle.variants.actions import (
     Action,
-    Adopt,
     CloseDraft,
     CreateDraft,
+    EndDraft,
     MergeIntoDraft,
-    ProposeDeletion,
+    OpenDraft,
     ProposeDraft,
-    Release,
-    TakeBackDeletion,
+    RemovePackage,
     UpdateDraft,
 )
-from lifecycle.variants.facts import DraftFacts, PublishedFacts, Recipe, Stage, VariantFacts
+from lifecycle.variants.facts import (
+    REMOVED,
+    DraftFacts,
+    PublishedFacts,
+    Recipe,
+    Stage,
+    VariantFacts,
+)
 from lifecycle.variants.ownership import GivenUp, given_up
 from lifecycle.variants.upstreams import NoUpstream, UpstreamRevision
 from lifecycle.variants.values import Propose
@@ -69,21 +77,34 @@ _NUMBERLESS: Final = -1
 
 def decide(facts: VariantFacts) -> Decision:
     """Decide about one downstream."""
+    ends = tuple(
+        EndDraft(each.branch, each.head, 0 if each.stage is Stage.CLOSED else each.number)
+        for each in facts.drafts
+        if each.ended
+    )
+    decided = _decided(facts)
+    return replace(decided, actions=(*ends, *decided.actions))
+
+
+def _decided(facts: VariantFacts) -> Decision:
     if facts.removed:
         return _removed(facts)
     if not facts.allowed:
         return Decision(VariantState.NOT_ALLOWED, messages.NOT_ALLOWED)
     if _foreign(facts):
         return Decision(VariantState.NOT_OURS, messages.NOT_ADOPTED)
-    adopted = _adopted(facts)
+    # A rule that is back takes back what removed its package.
+    ours = _ours(facts)
+    back = _closed([each for each in ours if each.removes], messages.WANTED_AGAIN)
+    drafts = [each for each in ours if not each.removes]
     if facts.held:
-        closed = _closed(_ours(facts), messages.HELD)
-        return Decision(VariantState.HELD, facts.held, (*adopted, *closed))
+        closed = _closed(drafts, messages.HELD)
+        return Decision(VariantState.HELD, facts.held, (*back, *closed))
     upstream = _upstream(facts)
     if isinstance(upstream, NoUpstream):
-        return Decision(VariantState.WAITING, upstream.text, adopted)
-    decided = _kept_in_step(facts, upstream)
-    return Decision(decided.state, decided.why, (*adopted, *decided.actions))
+        return Decision(VariantState.WAITING, upstream.text, back)
+    decided = _kept_in_step(facts, drafts, upstream)
+    return replace(decided, actions=(*back, *decided.actions))
 
 
 # --- whose it is ----------------------------------------------------------------------------------
@@ -102,21 +123,14 @@ def _foreign(facts: VariantFacts) -> bool:
     return facts.present
 
 
-def _adopted(facts: VariantFacts) -> tuple[Action, ...]:
-    if not facts.variant.spec.adopts:
-        return ()
-    published = facts.published
-    package = published is not None and not _owned(facts, published.owners)
-    drafts = [each for each in facts.drafts if each.open and not _owned(facts, each.owners)]
-    return (*([Adopt("")] if package else []), *(Adopt(each.branch) for each in drafts))
-
-
 def _ours(facts: VariantFacts) -> list[DraftFacts]:
     """Return the open drafts that are the variant's, or become so; the newest first."""
     found = [
         each
         for each in facts.drafts
-        if each.open and (_owned(facts, each.owners) or facts.variant.spec.adopts)
+        if each.open
+        and not each.empty
+        and (_owned(facts, each.owners) or facts.variant.spec.adopts)
     ]
     return sorted(found, key=_age, reverse=True)
 
@@ -141,29 +155,46 @@ def _closed(drafts: Sequence[DraftFacts], why: str) -> tuple[Action, ...]:
 
 
 def _removed(facts: VariantFacts) -> Decision:
-    spec, actions = facts.variant.spec, list[Action]()
-    for draft in facts.drafts:
-        if not draft.open or not _owned(facts, draft.owners):
-            continue
-        if given_up(spec, draft.stage) is GivenUp.DISCARDED and not _people(facts, draft):
-            actions.append(CloseDraft(draft.branch, draft.head, messages.RULE_REMOVED))
-        else:
-            actions.append(Release(draft.branch))
+    """Close what nobody has a part in, and propose to remove the package; the rest is left."""
     published = facts.published
-    if published is not None and _owned(facts, published.owners):
-        actions += _package_given_up(facts, published)
-    return Decision(VariantState.REMOVED, "", tuple(actions))
+    drafts = [
+        each
+        for each in facts.drafts
+        if each.open and _owned(facts, each.owners) and not _people(facts, each)
+    ]
+    gone = published is None or not _owned(facts, published.owners)
+    discarded = [
+        each
+        for each in drafts
+        if given_up(facts.variant.spec, each.stage) is GivenUp.DISCARDED
+        and (gone or not each.removes)
+    ]
+    actions = _closed(discarded, messages.RULE_REMOVED)
+    if published is not None and not gone:
+        actions = (*actions, *_package_given_up(facts, published, drafts))
+    return Decision(VariantState.REMOVED, "", actions)
 
 
-def _package_given_up(facts: VariantFacts, published: PublishedFacts) -> list[Action]:
-    stage = Stage.DELETION_PROPOSED if published.deletion_proposed else Stage.PUBLISHED
-    match given_up(facts.variant.spec, stage):
-        case GivenUp.DELETION_PROPOSED if not published.deletion_refused:
-            return [ProposeDeletion(published.number, messages.RULE_REMOVED)]
-        case GivenUp.LEFT:
-            return []
-        case _:
-            return [Release("")]
+def _package_given_up(
+    facts: VariantFacts, published: PublishedFacts, drafts: Sequence[DraftFacts]
+) -> tuple[Action, ...]:
+    if given_up(facts.variant.spec, Stage.PUBLISHED) is not GivenUp.DELETION_PROPOSED:
+        return ()
+    wanted, why = Recipe("", REMOVED, published.commit), messages.RULE_REMOVED
+    there = [each for each in facts.drafts if each.removes and _owned(facts, each.owners)]
+    if any(each.recipe == wanted and each.by_person for each in there if not each.ended):
+        return ()  # a person closed it, or turned it back into a draft
+    for each in there:
+        if each.open:
+            if each not in drafts:
+                return ()  # people have committed to it
+            if each.recipe != wanted:
+                return (RemovePackage(each.branch, each.head, wanted, why),)
+            if not each.number:
+                return (OpenDraft(each.branch, each.head, each.title, propose=True),)
+            return ()
+    branch, head = _next_branch(facts)
+    return (RemovePackage(branch, head, wanted, why),)
 
 
 # --- kept in step ---------------------------------------------------------------------------------
@@ -178,23 +209,22 @@ def _upstream(facts: VariantFacts) -> UpstreamRevision | NoUpstream:
     )
 
 
-def _kept_in_step(facts: VariantFacts, upstream: UpstreamRevision) -> Decision:
-    published, drafts = facts.published, _ours(facts)
+def _kept_in_step(
+    facts: VariantFacts, drafts: Sequence[DraftFacts], upstream: UpstreamRevision
+) -> Decision:
+    published = facts.published
     base = "" if published is None else published.commit
     wanted = Recipe(upstream.commit, facts.variant.digest, base, facts.sources)
     behind = published is None or _behind(published, upstream)
     if published is not None and not behind and published.shaped:
-        taken = published.deletion_proposed and _owned(facts, published.owners)
-        back = [TakeBackDeletion(published.number, messages.WANTED_AGAIN)] if taken else []
-        closed = _closed(drafts, messages.NOTHING_LEFT)
-        return Decision(VariantState.IN_STEP, "", (*back, *closed))
+        return Decision(VariantState.IN_STEP, "", _closed(drafts, messages.NOTHING_LEFT))
     source = upstream if behind else None
     if not drafts:
         return _begun(facts, source, wanted)
     newest, *others = drafts
     decided = _continued(facts, newest, source, wanted)
     superseded = _closed(others, messages.SUPERSEDED)
-    return Decision(decided.state, decided.why, (*decided.actions, *superseded))
+    return replace(decided, actions=(*decided.actions, *superseded))
 
 
 def _behind(published: PublishedFacts, upstream: UpstreamRevision) -> bool:
@@ -204,20 +234,36 @@ def _behind(published: PublishedFacts, upstream: UpstreamRevision) -> bool:
     return not published.lock_is_ours or upstreams.locked_number(published.lock) != upstream.number
 
 
+def _next_branch(facts: VariantFacts) -> tuple[str, str]:
+    """Return the branch of a new draft, and where it is.
+
+    That is "" where it is not there. One that was only begun, and holds nothing yet, goes on.
+    """
+    for each in facts.drafts:
+        if each.empty and each.open and not each.number:
+            return each.branch, each.head
+    used = {*facts.workspaces, *(each.workspace for each in facts.drafts)}
+    package = facts.variant.spec.downstream.package
+    return naming.draft_branch(package, naming.next_workspace(used)), ""
+
+
 def _begun(facts: VariantFacts, source: UpstreamRevision | None, wanted: Recipe) -> Decision:
     refused = [
         each
         for each in facts.drafts
-        if each.stage is Stage.CLOSED and each.by_person and _owned(facts, each.owners)
+        if each.stage is Stage.CLOSED
+        and each.by_person
+        and not each.ended
+        and _owned(facts, each.owners)
     ]
     if any(each.recipe is not None and each.recipe.asks_the_same(wanted) for each in refused):
         return Decision(VariantState.CLOSED, messages.CLOSED_BY_PERSON)
-    used = {*facts.workspaces, *(each.workspace for each in facts.drafts)}
-    workspace = naming.next_workspace(used)
-    branch = naming.draft_branch(facts.variant.spec.downstream.package, workspace)
+    branch, head = _next_branch(facts)
     asap = facts.variant.propose is Propose.ASAP
     new = facts.published is None
-    made = CreateDraft(branch, source, wanted, asap, new)
+    made: Action = CreateDraft(branch, source, wanted, asap, new)
+    if head:
+        made = UpdateDraft(branch, head, source, wanted, asap, new)
     return Decision(VariantState.PROPOSED if asap else VariantState.DRAFTED, "", (made,))
 
 
@@ -226,12 +272,7 @@ def _continued(
 ) -> Decision:
     asap = facts.variant.propose is Propose.ASAP
     if draft.recipe == wanted:
-        if draft.stage is Stage.PROPOSED:
-            return Decision(VariantState.PROPOSED)
-        if asap and draft.ready and not draft.by_person and not draft.people:
-            proposed = ProposeDraft(draft.branch, draft.head)
-            return Decision(VariantState.PROPOSED, "", (proposed,))
-        return Decision(VariantState.DRAFTED)
+        return _as_it_is(draft, asap=asap)
     made: Action
     if _people(facts, draft):
         made = MergeIntoDraft(draft.branch, draft.head, source, wanted)
@@ -239,5 +280,20 @@ def _continued(
         return Decision(kept, messages.MERGED_INTO, (made,))
     propose = draft.stage is Stage.PROPOSED or (asap and not draft.by_person)
     new = facts.published is None
-    made = UpdateDraft(draft.branch, draft.head, source, wanted, propose, new)
+    back = draft.by_person and not propose
+    made = UpdateDraft(draft.branch, draft.head, source, wanted, propose, new, back)
     return Decision(VariantState.PROPOSED if propose else VariantState.DRAFTED, "", (made,))
+
+
+def _as_it_is(draft: DraftFacts, *, asap: bool) -> Decision:
+    """A draft that is made of what is wanted: its pull request is opened, and proposed."""
+    if draft.stage is Stage.PROPOSED:
+        return Decision(VariantState.PROPOSED)
+    propose = asap and draft.ready and not draft.by_person and not draft.people
+    made: Action | None = None
+    if not draft.number and not draft.people:  # of people's, the look at the branch opens one
+        made = OpenDraft(draft.branch, draft.head, draft.title, propose)
+    elif propose and draft.number:
+        made = ProposeDraft(draft.branch, draft.head, draft.number)
+    state = VariantState.PROPOSED if propose else VariantState.DRAFTED
+    return Decision(state, "", () if made is None else (made,))

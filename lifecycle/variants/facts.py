@@ -20,13 +20,17 @@ class Stage(StrEnum):
     DELETION_PROPOSED = "deletion proposed"
 
 
+REMOVED = "removed"
+"""What stands for the digest of a rule in drafts that remove a package."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """What the bot made a draft of. Drafts of one recipe are alike.
 
     Attributes:
         upstream: Commit of the upstream's revision.
-        rule: `digest` of the rule.
+        rule: `digest` of the rule; `REMOVED` where the package is removed.
         base: Commit of the package's revision that it was based on; "" for a new package.
         sources: What was injected, as a digest; "" for nothing.
     """
@@ -35,6 +39,11 @@ class Recipe:
     rule: str
     base: str = ""
     sources: str = ""
+
+    @property
+    def removes(self) -> bool:
+        """It removes the package."""
+        return self.rule == REMOVED
 
     def asks_the_same(self, other: "Recipe") -> bool:
         """Tell whether upstream, rule and what is injected are those of another one."""
@@ -79,7 +88,11 @@ class DraftFacts:
         stage: DRAFT, PROPOSED or CLOSED.
         owners: As for `OwnedRevision`.
         recipe: What the bot made it of last; None where the bot made nothing there.
+        number: Its newest pull request; 0 for none.
+        title: First line of what the bot committed there last.
         people: Somebody else has committed to it.
+        empty: Nothing was committed to it yet.
+        ended: The bot is about to close it: its last commit says so, and the branch is there still.
         by_person: A person closed it, or turned it back into a draft.
         ready: Nothing is in the way of proposing it: no conflict, and its checks do not fail.
     """
@@ -89,7 +102,11 @@ class DraftFacts:
     stage: Stage = Stage.DRAFT
     owners: frozenset[str] = frozenset()
     recipe: Recipe | None = None
+    number: int = 0
+    title: str = ""
     people: bool = False
+    empty: bool = False
+    ended: bool = False
     by_person: bool = False
     ready: bool = True
 
@@ -101,7 +118,12 @@ class DraftFacts:
     @property
     def open(self) -> bool:
         """It is being worked on."""
-        return self.stage in (Stage.DRAFT, Stage.PROPOSED)
+        return self.stage in (Stage.DRAFT, Stage.PROPOSED) and not self.ended
+
+    @property
+    def removes(self) -> bool:
+        """It removes the package."""
+        return self.recipe is not None and self.recipe.removes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +137,6 @@ class PublishedFacts:
         lock: The ref in its `upstreamLock`, such as "net/core/v3"; "" for none.
         lock_is_ours: That lock names the rule's upstream: repository and folder.
         shaped: The rule, put to it again, changes nothing (`making.shaped`).
-        deletion_proposed: A pull request that removes the package is open.
-        deletion_refused: A person closed the last one of these.
     """
 
     number: int
@@ -125,8 +145,6 @@ class PublishedFacts:
     lock: str = ""
     lock_is_ours: bool = True
     shaped: bool = True
-    deletion_proposed: bool = False
-    deletion_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -304,6 +304,7 @@ def _calls(issue: int) -> dict[str, Callable[[Forge], Awaitable[object]]]:
         "make_tag": lambda f: f.make_tag(tag("a/v1", HEAD)),
         "open_proposal": lambda f: f.open_proposal(OPEN),
         "set_draft": lambda f: f.set_draft(1, draft=True),
+        "close_proposal": lambda f: f.close_proposal(1),
         "set_labels": lambda f: f.set_labels(1, add=["porchbot: draft"]),
         "set_check": lambda f: f.set_check(CHECK),
         "comment": lambda f: f.comment(1, "text"),
@@ -388,6 +389,7 @@ MISSING = (
         "conversation",
         "commits",
         "set_draft",
+        "close_proposal",
         "comment",
         "edit_comment",
         "react",
@@ -609,6 +611,18 @@ async def test_a_proposal_is_opened_once(place: Place) -> None:
     for draft in (False, False, True, True):
         await place.forge.set_draft(number, draft=draft)
         assert (await place.forge.proposal(number)).draft is draft
+
+
+async def test_a_proposal_is_closed_and_stays_so(place: Place) -> None:
+    """The short-cut fails the second time: what was half done when the bot died is never ended."""
+    place.commit("a")
+    number = place.propose("a")
+
+    for _ in range(2):
+        await place.forge.close_proposal(number)
+
+    closed = await place.forge.proposal(number)
+    assert (closed.open, closed.merged) == (False, False)
 
 
 async def _merged(place: Place, number: int, *how: Any) -> MergeResult:

@@ -9,6 +9,7 @@ from lifecycle import names
 from lifecycle.actions import (
     Action,
     AskPublish,
+    CloseProposal,
     DeleteBranch,
     DeleteTag,
     Dequeue,
@@ -88,6 +89,7 @@ PHRASES: list[tuple[Action, str]] = [
     ),
     (SetDraft(7, draft=True), "turn the pull request into a draft"),
     (SetDraft(7, draft=False), "mark it ready for review"),
+    (CloseProposal(7), "close #7"),
     (SetLabels(7, ("new",), ("old", "older")), "labels: add new; remove old, older"),
     (CHECK, "show the check porchbot/render (failure): net/core is not rendered"),
     (Say(7, None, "", {}), "write the summary comment"),

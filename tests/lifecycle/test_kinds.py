@@ -102,6 +102,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
         "PushDraft",
         "OpenProposal",
         "SetDraft",
+        "CloseProposal",
         "SetLabels",
         "SetCheck",
         "Say",

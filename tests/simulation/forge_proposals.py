@@ -153,6 +153,12 @@ class Proposals(Asking):
         # GraphQL's mutation asks for the same as a merge does.
         await self._put("set_draft", f"PUT {PULL}/merge", change, number, by=GRAPHQL)
 
+    async def close_proposal(self, number: int) -> None:
+        def change(caller: Caller) -> None:
+            self._state.pulls.edit(self._pull(number), refs.acting(caller), state="closed")
+
+        await self._put("close_proposal", f"PATCH {PULL}", change, number)
+
     async def set_labels(
         self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:

@@ -182,6 +182,11 @@ class PullRequests(Calls):
                 raise
             await self._retitle(number, DRAFT + (await self.proposal(number)).title)
 
+    async def close_proposal(self, number: int) -> None:
+        """Close it; on one that is closed or merged nothing changes."""
+        wanted = "close a pull request"
+        await self._send(wanted, "PATCH", f"/pulls/{number}", {"state": "closed"})
+
     async def _retitle(self, number: int, title: str) -> None:
         wanted = "change the draft state"
         await self._send(wanted, "PATCH", f"/pulls/{number}", {"title": title})

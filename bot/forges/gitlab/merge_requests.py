@@ -191,6 +191,12 @@ class MergeRequests(Calls):
         body = {"title": f"{DRAFT}{title}" if draft else without_draft(title)}
         await self._send("change the draft state", "PUT", f"/merge_requests/{number}", body)
 
+    async def close_proposal(self, number: int) -> None:
+        """Close it; to one that is closed or merged already GitLab would say no."""
+        if (await self._one(number))["state"] == "opened":
+            body = {"state_event": "close"}
+            await self._send("close a merge request", "PUT", f"/merge_requests/{number}", body)
+
     async def set_labels(
         self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:

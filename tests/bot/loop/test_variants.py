@@ -9,11 +9,12 @@ from bot import keys
 from bot.forges.port import ForgeBusyError
 from bot.git.port import ObjectTooLargeError
 from bot.look import variant_rules
-from bot.loop import variant_facts, variants
+from bot.loop import variant_look, variants
 from cadlib.errors import PackageError, Place
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import VariantUse
+from lifecycle.variants import trailer
 from lifecycle.variants.facts import Recipe
 from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSpec
 
@@ -56,7 +57,7 @@ async def test_the_last_draft_is_found_however_many_there_were(there: int, known
         asked.append(number)
         return number if number <= there else None
 
-    assert await variants._last(known, newest) == max(there, known)
+    assert await variant_look.last_number(known, newest) == max(there, known)
     assert len(asked) <= 16
 
 
@@ -65,9 +66,9 @@ def test_what_a_draft_was_made_of_is_read_back_whatever_its_parts_are() -> None:
     spec = VariantSpec(upstream=Upstream("base", "a"), downstream=Downstream("b", "c"))
     for name, upstream in (("edge", "a" * 40), ("set-my repo-a/b", "x\nPorchbot-Variant: y")):
         made = Recipe(upstream, "rule", "", "")
-        line = variant_facts.line(Variant(name=name, spec=spec), made, ["proposed"])
+        line = trailer.line(Variant(name=name, spec=spec), made, ["proposed"])
 
-        found = variant_facts._said(f"Title\n\n{line}")
+        found = trailer.read(f"Title\n\n{line}")
 
         assert found is not None
         assert (found.owner, found.recipe) == (name, made)

@@ -3,7 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
-from lifecycle.variants.facts import DraftFacts, PublishedFacts, Recipe, Stage, VariantFacts
+from lifecycle.variants.facts import (
+    REMOVED,
+    DraftFacts,
+    PublishedFacts,
+    Recipe,
+    Stage,
+    VariantFacts,
+)
 from lifecycle.variants.upstreams import UpstreamRevision, UpstreamState
 from lifecycle.variants.values import Downstream, Propose, Upstream, Variant, VariantSpec
 
@@ -43,9 +50,10 @@ def recipe(rule: Variant = VARIANT, base: str = BASE, upstream: UpstreamRevision
 
 
 NEW = recipe(base="")
-DRAFT = DraftFacts(branch=BRANCH, head=HEAD, owners=OURS, recipe=NEW)
+DRAFT = DraftFacts(branch=BRANCH, head=HEAD, owners=OURS, recipe=NEW, number=7)
 STALE = replace(DRAFT, recipe=replace(NEW, upstream=V1.commit))
 TOUCHED = replace(STALE, people=True)
+REMOVES = replace(DRAFT, stage=Stage.PROPOSED, recipe=Recipe("", REMOVED, BASE))
 PROPOSED = replace(DRAFT, stage=Stage.PROPOSED)
 REFUSED = replace(DRAFT, stage=Stage.CLOSED, by_person=True)
 THEIRS = DraftFacts(branch="drafts/edge/core/mine", head=HEAD, people=True)

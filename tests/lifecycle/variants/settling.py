@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from lifecycle.variants import actions as a
-from lifecycle.variants.facts import DraftFacts, Stage, VariantFacts
+from lifecycle.variants.decision import decide
+from lifecycle.variants.facts import DraftFacts, Recipe, Stage, VariantFacts
 
 
 def done(facts: VariantFacts, action: a.Action) -> VariantFacts:
@@ -18,35 +19,50 @@ def done(facts: VariantFacts, action: a.Action) -> VariantFacts:
 
     match action:
         case a.CreateDraft(branch, _, recipe, propose):
-            stage = Stage.PROPOSED if propose else Stage.DRAFT
-            made = DraftFacts(
-                branch=branch, head="e" * 40, stage=stage, owners=frozenset({owner}), recipe=recipe
-            )
-            return replace(facts, drafts=(*facts.drafts, made))
-        case a.UpdateDraft(branch, _, _, recipe, propose):
-            stage = Stage.PROPOSED if propose else Stage.DRAFT
-            return drafts(branch, lambda each: replace(each, recipe=recipe, stage=stage))
+            return replace(facts, drafts=(*facts.drafts, _made(facts, branch, recipe, propose)))
+        case a.UpdateDraft(branch, _, _, recipe, propose, _, kept):
+            new = replace(_made(facts, branch, recipe, propose), by_person=kept)
+            return drafts(branch, lambda each: replace(new, number=each.number or 9))
         case a.MergeIntoDraft(branch, _, _, recipe):
-            return drafts(branch, lambda each: replace(each, recipe=recipe, people=True))
+            return drafts(
+                branch,
+                lambda each: replace(
+                    each, recipe=recipe, people=True, owners=each.owners | {owner}
+                ),
+            )
+        case a.RemovePackage(branch, _, recipe):
+            rest = tuple(each for each in facts.drafts if each.branch != branch)
+            return replace(facts, drafts=(*rest, _made(facts, branch, recipe, True)))
+        case a.OpenDraft(branch, _, _, propose):
+            stage = Stage.PROPOSED if propose else Stage.DRAFT
+            return drafts(branch, lambda each: replace(each, number=9, stage=stage))
         case a.ProposeDraft(branch):
             return drafts(branch, lambda each: replace(each, stage=Stage.PROPOSED))
         case a.CloseDraft(branch):
-            return drafts(branch, lambda each: replace(each, stage=Stage.CLOSED))
-        case a.Adopt("") | a.Release(""):
-            assert facts.published
-            owners = facts.published.owners - {owner}
-            if isinstance(action, a.Adopt):
-                owners |= {owner}
-            return replace(facts, published=replace(facts.published, owners=owners))
-        case a.Adopt(branch):
-            return drafts(branch, lambda each: replace(each, owners=each.owners | {owner}))
-        case a.Release(branch):
-            return drafts(branch, lambda each: replace(each, owners=each.owners - {owner}))
-        case a.ProposeDeletion():
-            assert facts.published
-            return replace(facts, published=replace(facts.published, deletion_proposed=True))
-        case a.TakeBackDeletion():
-            assert facts.published
-            return replace(facts, published=replace(facts.published, deletion_proposed=False))
+            return drafts(branch, lambda each: replace(each, ended=True, recipe=Recipe("", "")))
+        case a.EndDraft(branch):
+            return drafts(
+                branch,
+                lambda each: replace(each, ended=False, stage=Stage.CLOSED, by_person=False),
+            )
         case _:
             assert_never(action)
+
+
+def ended(facts: VariantFacts) -> VariantFacts:
+    """Return what is so once what was marked is closed."""
+    for action in decide(facts).actions:
+        if isinstance(action, a.EndDraft):
+            facts = done(facts, action)
+    return facts
+
+
+def _made(facts: VariantFacts, branch: str, recipe: Recipe, propose: bool) -> DraftFacts:
+    return DraftFacts(
+        branch=branch,
+        head="e" * 40,
+        stage=Stage.PROPOSED if propose else Stage.DRAFT,
+        owners=frozenset({facts.variant.name}),
+        recipe=recipe,
+        number=9,
+    )

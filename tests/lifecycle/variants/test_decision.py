@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from lifecycle.variants import actions as a
 from lifecycle.variants.decision import VariantState as S
 from lifecycle.variants.decision import decide
-from lifecycle.variants.facts import DraftFacts, PublishedFacts, Recipe, Stage, VariantFacts
+from lifecycle.variants.facts import (
+    REMOVED,
+    DraftFacts,
+    PublishedFacts,
+    Recipe,
+    Stage,
+    VariantFacts,
+)
 from lifecycle.variants.upstreams import UpstreamRevision, UpstreamState
 from lifecycle.variants.values import Propose, Upstream
 from tests.lifecycle.variants.samples import (
@@ -32,6 +39,7 @@ from tests.lifecycle.variants.samples import (
     PROPOSED,
     PUBLISHED,
     REFUSED,
+    REMOVES,
     STALE,
     THEIRS,
     TOUCHED,
@@ -42,7 +50,7 @@ from tests.lifecycle.variants.samples import (
     state,
     variant,
 )
-from tests.lifecycle.variants.settling import done
+from tests.lifecycle.variants.settling import done, ended
 
 HELD = "rolled back to v3"
 GONE = replace(FACTS, removed=True)
@@ -267,17 +275,17 @@ RULES: dict[str, tuple[VariantFacts, S, list[type]]] = {
     "`adoptExisting` takes it over": (
         replace(FACTS, variant=ADOPTS, published=MINE),
         S.IN_STEP,
-        [a.Adopt],
+        [],
     ),
     "and brings it up": (
         replace(FACTS, variant=ADOPTS, published=replace(MINE, lock="net/core/v1")),
         S.DRAFTED,
-        [a.Adopt, a.CreateDraft],
+        [a.CreateDraft],
     ),
     "a draft that is adopted is merged into": (
         replace(FACTS, variant=ADOPTS, drafts=(THEIRS,)),
         S.DRAFTED,
-        [a.Adopt, a.MergeIntoDraft],
+        [a.MergeIntoDraft],
     ),
     "nothing happens where the repository does not allow it": (
         replace(FACTS, allowed=False),
@@ -288,38 +296,100 @@ RULES: dict[str, tuple[VariantFacts, S, list[type]]] = {
     "without its rule a package goes, by a pull request": (
         replace(GONE, published=PUBLISHED),
         S.REMOVED,
-        [a.ProposeDeletion],
+        [a.RemovePackage],
     ),
-    "once": (
-        replace(GONE, published=replace(PUBLISHED, deletion_proposed=True)),
+    "once": (replace(GONE, published=PUBLISHED, drafts=(REMOVES,)), S.REMOVED, []),
+    "that is opened where it was pushed alone": (
+        replace(GONE, published=PUBLISHED, drafts=(replace(REMOVES, stage=Stage.DRAFT, number=0),)),
+        S.REMOVED,
+        [a.OpenDraft],
+    ),
+    "and made anew where the package changed since": (
+        replace(GONE, published=replace(PUBLISHED, commit="c" * 40), drafts=(REMOVES,)),
+        S.REMOVED,
+        [a.RemovePackage],
+    ),
+    "unless people have committed to it": (
+        replace(
+            GONE,
+            published=replace(PUBLISHED, commit="c" * 40),
+            drafts=(replace(REMOVES, people=True),),
+        ),
         S.REMOVED,
         [],
     ),
-    "and stays where a person closes that": (
-        replace(GONE, published=replace(PUBLISHED, deletion_refused=True)),
+    "it stays where a person closes that": (
+        replace(
+            GONE,
+            published=PUBLISHED,
+            drafts=(replace(REMOVES, stage=Stage.CLOSED, by_person=True),),
+        ),
         S.REMOVED,
-        [a.Release],
+        [],
     ),
-    "with `orphan` it stays": (
+    "and is asked for again once it changed": (
+        replace(
+            GONE,
+            published=replace(PUBLISHED, commit="c" * 40),
+            drafts=(replace(REMOVES, stage=Stage.CLOSED, by_person=True),),
+        ),
+        S.REMOVED,
+        [a.RemovePackage],
+    ),
+    "or turns it back into a draft": (
+        replace(
+            GONE, published=PUBLISHED, drafts=(replace(REMOVES, stage=Stage.DRAFT, by_person=True),)
+        ),
+        S.REMOVED,
+        [],
+    ),
+    "what would remove a package that is gone is closed": (
+        replace(GONE, drafts=(REMOVES,)),
+        S.REMOVED,
+        [a.CloseDraft],
+    ),
+    "with `orphan` it stays, and its draft too": (
         replace(GONE, variant=ORPHANS, published=PUBLISHED, drafts=(DRAFT,)),
         S.REMOVED,
-        [a.Release, a.Release],
+        [],
     ),
     "its draft is closed": (replace(GONE, drafts=(DRAFT,)), S.REMOVED, [a.CloseDraft]),
-    "one with commits of people is theirs": (
-        replace(GONE, drafts=(TOUCHED,)),
+    "its update too, and the package goes": (
+        replace(GONE, published=PUBLISHED, drafts=(DRAFT,)),
         S.REMOVED,
-        [a.Release],
+        [a.CloseDraft, a.RemovePackage],
     ),
+    "one with commits of people is theirs": (replace(GONE, drafts=(TOUCHED,)), S.REMOVED, []),
     "what it never made is left alone": (
         replace(GONE, published=MINE, drafts=(THEIRS,)),
         S.REMOVED,
         [],
     ),
     "a rule that comes back takes the deletion back": (
-        replace(FACTS, published=replace(PUBLISHED, deletion_proposed=True)),
+        replace(FACTS, published=PUBLISHED, drafts=(REMOVES,)),
         S.IN_STEP,
-        [a.TakeBackDeletion],
+        [a.CloseDraft],
+    ),
+    # --- what was half done ---
+    "what was marked as closed is closed": (
+        replace(FACTS, published=PUBLISHED, drafts=(replace(DRAFT, ended=True),)),
+        S.IN_STEP,
+        [a.EndDraft],
+    ),
+    "whatever else is so": (
+        replace(FACTS, allowed=False, drafts=(replace(DRAFT, ended=True),)),
+        S.NOT_ALLOWED,
+        [a.EndDraft],
+    ),
+    "a draft that was pushed alone is opened": (
+        replace(FACTS, drafts=(replace(DRAFT, number=0),)),
+        S.DRAFTED,
+        [a.OpenDraft],
+    ),
+    "a branch that holds nothing yet is gone on with": (
+        replace(FACTS, drafts=(DraftFacts(branch=BRANCH, head=HEAD, empty=True),)),
+        S.DRAFTED,
+        [a.UpdateDraft],
     ),
 }
 
@@ -338,7 +408,7 @@ def test_deciding_again_gives_nothing(facts: VariantFacts, stands: S, expected: 
     for action in decided.actions:
         facts = done(facts, action)
 
-    again = decide(facts)
+    again = decide(ended(facts))
 
     assert (again.actions, again.state) == ((), decided.state)
 
@@ -360,7 +430,7 @@ recipes = st.builds(
     upstream=st.sampled_from(["1" * 40, "2" * 40, "3" * 40]),
     rule=st.sampled_from([each.digest for each in (FACTS.variant, ADOPTS, ORPHANS, ASAP, FOLLOWS)]),
     base=st.sampled_from(["", "b" * 40]),
-)
+) | st.sampled_from([Recipe("", REMOVED, "b" * 40), Recipe("", REMOVED, "c" * 40)])
 drafts = st.lists(
     st.builds(
         DraftFacts,
@@ -370,6 +440,7 @@ drafts = st.lists(
         owners=owners,
         recipe=st.none() | recipes,
         people=st.booleans(),
+        number=st.sampled_from([0, 5]),
         by_person=st.booleans(),
         ready=st.booleans(),
     ),
@@ -386,8 +457,6 @@ published = st.builds(
     ),
     lock_is_ours=st.booleans(),
     shaped=st.booleans(),
-    deletion_proposed=st.booleans(),
-    deletion_refused=st.booleans(),
 )
 upstreams = st.builds(
     Upstream,
@@ -424,15 +493,16 @@ def test_whatever_is_so_it_settles_and_touches_nobody_elses_work(facts: VariantF
     decided = decide(facts)
     before = {each.branch: each for each in facts.drafts}
     for action in decided.actions:
-        if isinstance(action, a.UpdateDraft | a.CloseDraft):
+        if isinstance(action, a.UpdateDraft | a.CloseDraft | a.RemovePackage) and action.head:
             draft = before[action.branch]
             assert not draft.people, "what people committed to is neither made anew nor closed"
-            assert draft.recipe is not None, "what the bot did not make is not its to change"
+            assert draft.recipe is not None or draft.empty, "not its to change"
             assert action.head == draft.head
         if isinstance(action, a.CreateDraft):
             assert action.branch not in before
         facts = done(facts, action)
 
+    facts = ended(facts)
     again = decide(facts)
 
     assert (again.actions, again.state) == ((), decided.state)

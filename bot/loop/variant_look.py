@@ -1,0 +1,232 @@
+"""Looks at one package of a variant: the rule, its upstream, the package and its drafts."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import structlog
+
+from bot.forges.port import ListedProposal
+from bot.look.variant_rules import RuleBook
+from bot.loop import variant_facts
+from bot.loop.repository import ServedRepository
+from bot.loop.variant_drafts import Task
+from bot.upstream.port import FetchedUpstream, Upstreams
+from lifecycle.names import Sha
+from lifecycle.policy import Policy
+from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.references import LATEST, RevisionReference
+from lifecycle.variants import naming
+from lifecycle.variants.carrying import Around
+from lifecycle.variants.facts import DraftFacts, VariantFacts
+from lifecycle.variants.objects import Objects
+from lifecycle.variants.trailer import Trail
+from lifecycle.variants.values import Variant
+
+log = structlog.get_logger()
+
+MOST_PROBED: Final = 50
+"""The newest drafts of a package that are asked for where their branches are gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A package that some rule wants, or wanted.
+
+    Attributes:
+        variant: The rule.
+        file: Where that stands, for people.
+        book: The rules that it is one of; None where it is there no more.
+    """
+
+    variant: Variant
+    file: str
+    book: RuleBook | None
+
+
+@dataclass(slots=True, kw_only=True)
+class VariantPass:
+    """What one look at all packages of a repository knows.
+
+    Attributes:
+        served: The repository.
+        tip: Its default branch.
+        policy: The rules there.
+        upstreams: Where packages come from.
+        pulls: Its open pull requests, by head branch.
+        begun: Pull requests that were opened.
+        failed: What went wrong with packages, none of which keeps another back.
+        fetched: Upstreams that were fetched.
+    """
+
+    served: ServedRepository
+    tip: Sha
+    policy: Policy
+    upstreams: Upstreams
+    pulls: dict[str, ListedProposal]
+    begun: int = 0
+    failed: list[Exception] = field(default_factory=list)
+    fetched: dict[tuple[str, str, str], FetchedUpstream] = field(default_factory=dict)
+
+
+class VariantLook:
+    """Reads what is known of packages of variants.
+
+    Args:
+        going: What this look at the repository knows.
+    """
+
+    def __init__(self, going: VariantPass) -> None:
+        self._pass = going
+        self._served = going.served
+
+    async def read(self, wanted: Wanted) -> tuple[Task, VariantFacts]:
+        """Read one package.
+
+        Raises:
+            PackageError: It cannot be read.
+        """
+        variant, served = wanted.variant, self._served
+        path = variant.spec.downstream.package
+        here = await served.offload(_here, served, self._pass.tip, path)
+        objects = Objects(()) if wanted.book is None else wanted.book.objects
+        fetched: dict[str, FetchedUpstream] = {}
+        if wanted.book is not None:
+            fetched = await self._upstream(variant, wanted.book)
+        one_of = next(iter(fetched.values()), None)
+        drafts, numbers = await self._drafts(path)
+        published = await served.offload(
+            variant_facts.published, here, variant, objects, one_of, here.locked or 0
+        )
+        found = (variant_facts.revision(each) for each in fetched.values())
+        revisions = [each for each in found if each is not None]
+        locked = variant_facts.locked(here, published)
+        if revisions and locked and locked.number not in {each.number for each in revisions}:
+            revisions.append(locked)
+        facts = VariantFacts(
+            variant=variant,
+            removed=wanted.book is None,
+            revisions=tuple(revisions),
+            published=published,
+            present=here.present,
+            drafts=drafts,
+            held=here.held,
+            sources=variant_facts.sources(variant, objects.values(variant.namespace)),
+        )
+        around = Around(
+            variant=variant,
+            file=wanted.file,
+            base_ref=served.repository.default_branch,
+            tip=here.tip,
+            numbers=numbers,
+        )
+        policy = self._pass.policy
+        return Task(
+            around=around, objects=objects, here=here, policy=policy, fetched=fetched
+        ), facts
+
+    async def _upstream(self, variant: Variant, book: RuleBook) -> dict[str, FetchedUpstream]:
+        """The revisions of its upstream that a rule may mean, by commit."""
+        spec = variant.spec.upstream
+        named = f"v{spec.revision}" if spec.revision > 0 else LATEST
+        found: dict[str, FetchedUpstream] = {}
+        for ref in dict.fromkeys([named, LATEST] if variant.follow else [named]):
+            try:
+                one = await self._fetch(book.full_name(spec.repo), spec.package, ref)
+            except UpstreamError as error:
+                log.info("upstream of a variant", variant=variant.name, reason=str(error))
+                continue
+            if variant_facts.revision(one) is not None:
+                found[one.commit] = one
+        return found
+
+    async def _fetch(self, source: str, package: str, ref: str) -> FetchedUpstream:
+        """An upstream, fetched once in a look."""
+        known = self._pass.fetched.get((source, package, ref))
+        if known is None:
+            known = await self._pass.upstreams.fetch(
+                RevisionReference(source, package, ref),
+                into=self._served.repository,
+                caller=None,
+                policy=self._pass.policy,
+            )
+            self._pass.fetched[source, package, ref] = known
+        return known
+
+    async def _drafts(self, path: str) -> tuple[tuple[DraftFacts, ...], Mapping[str, int]]:
+        """The drafts of a package whose branches are there, and their open pull requests."""
+        served, found, numbers = self._served, list[DraftFacts](), dict[str, int]()
+        trails = await served.offload(_trails, served, self._pass.tip, path)
+        for branch, (tip, trail) in trails.items():
+            pull = self._pass.pulls.get(branch)
+            if pull is None:
+                pulls = await served.forge.proposals_of(branch)
+                pull = max(pulls, key=lambda each: each.number, default=None)
+            if pull is not None and pull.merged:
+                continue
+            if pull is not None and pull.open:
+                numbers[branch] = pull.number
+            found.append(variant_facts.draft(branch, tip, trail, pull))
+        return tuple(found), numbers
+
+    async def with_closed(self, facts: VariantFacts) -> VariantFacts:
+        """Facts with the drafts whose branches are gone: what a person closed stays closed."""
+        served, path = self._served, facts.variant.spec.downstream.package
+        used = {each.workspace for each in facts.drafts}
+        drafts = list(facts.drafts)
+        asked: dict[int, ListedProposal | None] = {}
+
+        async def newest(number: int) -> ListedProposal | None:
+            """The newest pull request of a workspace; None for none."""
+            if number not in asked:
+                branch = naming.draft_branch(path, f"{naming.WORKSPACE}{number}")
+                pulls = await served.forge.proposals_of(branch)
+                asked[number] = max(pulls, key=lambda each: each.number, default=None)
+            return asked[number]
+
+        last = await last_number(naming.last_number(used), newest)
+        for number in range(max(1, last - MOST_PROBED + 1), last + 1):
+            workspace = f"{naming.WORKSPACE}{number}"
+            branch = naming.draft_branch(path, workspace)
+            pull = None if workspace in used else await newest(number)
+            used.add(workspace)
+            if pull is None:
+                continue
+            if not pull.merged:
+                with served.mirror.open() as git:
+                    await served.looker.fetcher.fetch_head(git, pull)
+                trail = await served.offload(_trail, served, pull.head, self._pass.tip)
+                drafts.append(variant_facts.draft(branch, pull.head, trail, pull, gone=True))
+        return replace(facts, drafts=tuple(drafts), workspaces=frozenset(used))
+
+
+async def last_number(known: int, newest: Callable[[int], Awaitable[ListedProposal | None]]) -> int:
+    """The last workspace that has or had a pull request; they are numbered without gaps."""
+    step = 1
+    while await newest(known + step):
+        step *= 2
+    there, free = known + step // 2, known + step
+    while free - there > 1:
+        middle = (there + free) // 2
+        if await newest(middle):
+            there = middle
+        else:
+            free = middle
+    return there
+
+
+def _here(served: ServedRepository, tip: Sha, path: str) -> variant_facts.Here:
+    with served.mirror.open() as git:
+        return variant_facts.package(served.looker.reader(git, served.adoption), tip, path)
+
+
+def _trails(served: ServedRepository, tip: Sha, path: str) -> dict[str, tuple[Sha, Trail]]:
+    with served.mirror.open() as git:
+        reader = served.looker.reader(git, served.adoption)
+        there = variant_facts.branches_of(git, path)
+        return {branch: (at, variant_facts.trail(reader, at, tip)) for branch, at in there.items()}
+
+
+def _trail(served: ServedRepository, at: Sha, tip: Sha) -> Trail:
+    with served.mirror.open() as git:
+        return variant_facts.trail(served.looker.reader(git, served.adoption), at, tip)

@@ -1,0 +1,72 @@
+"""The line of a commit of the bot that says which variant it is for, and what it was made of.
+
+It counts with the bot's own mark only: anybody can write such a line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, unquote
+
+from lifecycle.variants.facts import Recipe
+from lifecycle.variants.values import Variant
+
+TRAILER: Final = "Porchbot-Variant:"
+"""Begins the line."""
+
+CLOSED: Final = "closed"
+"""Stands in that of the last commit of a draft that the bot closes."""
+
+PROPOSED: Final = "proposed"
+"""Stands in that of a draft whose pull request is to be ready."""
+
+KEPT: Final = "kept"
+"""Stands in that of a draft that a person turned back into one."""
+
+CONFLICTS: Final = "conflicts"
+"""Stands in that of a draft whose package and upstream had changed the same."""
+
+_PARTS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """What the commits of a draft say of it.
+
+    Attributes:
+        owner: Name of the variant that made it; "" for none.
+        recipe: What it was made of last; None for nothing of ours.
+        words: What else is said: `PROPOSED`, `CONFLICTS`, `CLOSED`.
+        people: Somebody else committed to it.
+        title: First line of our last commit.
+        empty: It has no commit of its own.
+        ended: Its last commit is ours and says that it is closed.
+    """
+
+    owner: str = ""
+    recipe: Recipe | None = None
+    words: frozenset[str] = frozenset()
+    people: bool = False
+    title: str = ""
+    empty: bool = False
+    ended: bool = False
+
+
+def line(variant: Variant, recipe: Recipe, words: Sequence[str] = ()) -> str:
+    """Return the line; no part can end itself or the line."""
+    parts = (variant.name, recipe.upstream, recipe.rule, recipe.base, recipe.sources)
+    return " ".join([TRAILER, *(quote(each, safe="/:") or "-" for each in parts), *words])
+
+
+def read(message: str) -> Trail | None:
+    """Read what a commit message says; None for nothing."""
+    lines = message.split("\n")
+    for each in reversed(lines):
+        if each.startswith(f"{TRAILER} "):
+            parts = each.split(" ")[1:]
+            if len(parts) < _PARTS:
+                return None
+            name, *values = ["" if part == "-" else unquote(part) for part in parts[:_PARTS]]
+            words = frozenset(parts[_PARTS:])
+            return Trail(name, Recipe(*values), words, title=lines[0])
+    return None
