@@ -257,6 +257,8 @@ def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World
     publishes(stage, "net/base", package("net/base"), 1)
     stage.sweep()
     stage.rests()
+    stage.wake(f"{stage.name}:{stage.repository.id}:variants")
+    stage.rests()
     assert opened(stage) == []
 
     stage.owner.pushes("main", {".porchbot.yaml": f"{CONFIG}variants_from: [acme/control]\n"})
@@ -318,6 +320,7 @@ def test_a_lock_of_another_upstream_keeps_nothing_back(play: World) -> None:
     )
     play.rests()
     assert opened(play) == [f"{SHOP}-1"]
+    assert play.failing() == []
 
 
 @pytest.mark.parametrize("broken", [ValueError("broken"), KeyError("broken")], ids=["value", "key"])
