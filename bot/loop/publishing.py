@@ -10,7 +10,7 @@ from bot import keys
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ListedProposal
 from bot.git.port import Scope
 from bot.look.assemble import Looked
-from bot.loop import branches, locks, variants
+from bot.loop import branches, locks, variant_telling
 from bot.loop.dashboards import tell
 from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository, head_of
@@ -75,7 +75,7 @@ class Publishing:
                 if again is not None:
                     wait = again if wait is None else min(wait, again)
         if key.branch == served.repository.default_branch:
-            await variants.tell(self._store.queue, served)
+            await variant_telling.tell(self._store.queue, served)
         if failed:
             raise SomeFailedError(failed)
         return wait

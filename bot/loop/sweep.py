@@ -12,7 +12,7 @@ from bot.extends import MOST_FILES, Reference
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, ListedProposal
 from bot.git.port import BRANCHES
 from bot.look.defaults import MOST_DEFAULTS
-from bot.loop import branches, changed, parked, variants
+from bot.loop import branches, changed, parked, variant_telling
 from bot.loop.dashboards import tell
 from bot.loop.merged import OVERLAP
 from bot.loop.onboarding import Onboarding
@@ -72,7 +72,7 @@ class SweepHandler:
         if self._onboarding is not None:
             await self._onboarding.propose(served)
         await tell(self._store.queue, served.repository)
-        await variants.tell(self._store.queue, served)
+        await variant_telling.tell(self._store.queue, served)
         return None
 
 

@@ -22,11 +22,11 @@ from bot.loop.settle import Settling
 from bot.loop.timed import sooner
 from bot.loop.variant_look import VariantPass, Wanted
 from bot.loop.variant_package import VariantReconciler
+from bot.loop.variant_telling import rules_of
 from bot.store.hints import Hint
-from bot.store.port import Queue, Store
+from bot.store.port import Store
 from bot.store.values import StoreError
 from cadlib.errors import PackageError
-from lifecycle import names
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
@@ -45,43 +45,6 @@ MOST_REMEMBERED: Final = 1_000
 """Repositories of which it is remembered what their rules wanted before."""
 
 _UNKNOWN: Final = (ForgeBusyError, ForgeMissingError, GitBusyError, NotServedError)
-
-
-async def tell(queue: Queue, served: ServedRepository) -> None:
-    """Ask for a look at the variants of a repository, where it may have any.
-
-    Where its rules cannot be read now, that look finds out: whoever tells has done its own work.
-    """
-    try:
-        found = await _rules_of(served)
-    except ForgeBusyError as error:
-        log.info("rules not read", repository=served.repository.full_name, reason=str(error))
-        await queue.wake(keys.VariantsKey(served.id))
-        return
-    if found is None:
-        return
-    tip, use = found[0], found[1].variants
-    asked = bool(use.files or use.sources)
-    if not asked:
-        asked = await served.offload(_had_rules, served, tip)
-    if asked:
-        await queue.wake(keys.VariantsKey(served.id))
-
-
-async def _rules_of(served: ServedRepository) -> tuple[Sha, Policy] | None:
-    """The same as `_own_rules`, once all that the rules extend was fetched."""
-    return await served.looker.extended.fetched(lambda: served.offload(_own_rules, served))
-
-
-def _own_rules(served: ServedRepository) -> tuple[Sha, Policy] | None:
-    """The default branch and its rules; None where there are none, or the bot only observes."""
-    default = served.repository.default_branch
-    with served.mirror.open() as git:
-        tip = git.ref(names.branch_ref(default))
-        if tip is None:
-            return None
-        policy = served.looker.reader(git, served.adoption).rules(tip, default).policy
-    return (tip, policy) if isinstance(policy, Policy) and not policy.observe else None
 
 
 Former = dict[Downstream, tuple[Variant, str]]
@@ -124,7 +87,7 @@ class VariantsHandler:
         served = await self._serving.of(key.repository)
         upstreams = self._serving.upstreams
         await served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic())
-        found = await _rules_of(served)
+        found = await rules_of(served)
         if found is None or upstreams is None or self._serving.observes:
             return None
         tip, policy = found
@@ -196,7 +159,7 @@ class VariantsHandler:
                 branch = other.repository.default_branch
                 scope = Scope(frozenset({branch}))
                 await other.looker.fetcher.fetch(scope, served.clock.monotonic())
-                found = await _rules_of(other)
+                found = await rules_of(other)
             except _UNKNOWN as error:
                 log.info("rules not read", repository=each.full_name, reason=str(error))
                 continue
@@ -254,8 +217,3 @@ def _before(served: ServedRepository, tip: Sha, after: str) -> Former:
         if after and not git.has(after):
             after = ""
         return variant_history.wanted_before(git, tip, after, served.repository.full_name)
-
-
-def _had_rules(served: ServedRepository, tip: Sha) -> bool:
-    with served.mirror.open() as git:
-        return variant_history.had_rules(git, tip)

@@ -3,10 +3,10 @@
 It counts with the bot's own mark only: anybody can write such a line.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote, unquote
 
 from lifecycle.variants.facts import Recipe
 from lifecycle.variants.values import Variant
@@ -27,6 +27,9 @@ CONFLICTS: Final = "conflicts"
 """Stands in that of a draft whose package and upstream had changed the same."""
 
 _PARTS: Final = 5
+
+_PLAIN: Final = re.compile(r"[^A-Za-z0-9_.~/:-]")
+_QUOTED: Final = re.compile(rb"%([0-9A-F]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Trail:
 def line(variant: Variant, recipe: Recipe, words: Sequence[str] = ()) -> str:
     """Return the line; no part can end itself or the line."""
     parts = (variant.name, recipe.upstream, recipe.rule, recipe.base, recipe.sources)
-    return " ".join([TRAILER, *(quote(each, safe="/:") or "-" for each in parts), *words])
+    return " ".join([TRAILER, *(_quoted(each) or "-" for each in parts), *words])
 
 
 def read(message: str) -> Trail | None:
@@ -66,7 +69,19 @@ def read(message: str) -> Trail | None:
             parts = each.split(" ")[1:]
             if len(parts) < _PARTS:
                 return None
-            name, *values = ["" if part == "-" else unquote(part) for part in parts[:_PARTS]]
+            name, *values = ["" if part == "-" else _unquoted(part) for part in parts[:_PARTS]]
             words = frozenset(parts[_PARTS:])
             return Trail(name, Recipe(*values), words, title=lines[0])
     return None
+
+
+def _quoted(text: str) -> str:
+    """Spell a part of the line so that it holds no blank; as in addresses."""
+    if text == "-":
+        return "%2D"
+    return _PLAIN.sub(lambda one: "".join(f"%{byte:02X}" for byte in one[0].encode()), text)
+
+
+def _unquoted(text: str) -> str:
+    data = _QUOTED.sub(lambda one: bytes([int(one[1], 16)]), text.encode())
+    return data.decode("utf-8", "replace")

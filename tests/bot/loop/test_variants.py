@@ -9,7 +9,7 @@ from bot import keys
 from bot.forges.port import ForgeBusyError
 from bot.git.port import ObjectTooLargeError
 from bot.look import variant_rules
-from bot.loop import variant_look, variants
+from bot.loop import variant_look, variant_telling
 from cadlib.errors import PackageError, Place
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
@@ -42,7 +42,7 @@ async def test_rules_that_cannot_be_read_now_do_not_fail_who_tells_of_them() -> 
         repository=SimpleNamespace(full_name="acme/live"),
     )
 
-    await variants.tell(queue, served)
+    await variant_telling.tell(queue, served)
 
     assert queue.woken == [keys.VariantsKey(HERE)]
 

@@ -1,0 +1,59 @@
+"""Which rules for variants a repository has now, and who is told that they may have changed."""
+
+import structlog
+
+from bot import keys
+from bot.forges.port import ForgeBusyError
+from bot.look import variant_history
+from bot.loop.repository import ServedRepository
+from bot.store.port import Queue
+from lifecycle import names
+from lifecycle.names import Sha
+from lifecycle.policy import Policy
+
+log = structlog.get_logger()
+
+
+async def tell(queue: Queue, served: ServedRepository) -> None:
+    """Ask for a look at the variants of a repository, where it may have any.
+
+    Where its rules cannot be read now, that look finds out: whoever tells has done its own work.
+    """
+    try:
+        found = await rules_of(served)
+    except ForgeBusyError as error:
+        log.info("rules not read", repository=served.repository.full_name, reason=str(error))
+        await queue.wake(keys.VariantsKey(served.id))
+        return
+    if found is None:
+        return
+    tip, use = found[0], found[1].variants
+    asked = bool(use.files or use.sources)
+    if not asked:
+        asked = await served.offload(_had_rules, served, tip)
+    if asked:
+        await queue.wake(keys.VariantsKey(served.id))
+
+
+async def rules_of(served: ServedRepository) -> tuple[Sha, Policy] | None:
+    """The default branch and its rules, once all that they extend was fetched.
+
+    None where there are none, or the bot only observes.
+    """
+    return await served.looker.extended.fetched(lambda: served.offload(_own_rules, served))
+
+
+def _own_rules(served: ServedRepository) -> tuple[Sha, Policy] | None:
+    """As `rules_of`, where that was fetched."""
+    default = served.repository.default_branch
+    with served.mirror.open() as git:
+        tip = git.ref(names.branch_ref(default))
+        if tip is None:
+            return None
+        policy = served.looker.reader(git, served.adoption).rules(tip, default).policy
+    return (tip, policy) if isinstance(policy, Policy) and not policy.observe else None
+
+
+def _had_rules(served: ServedRepository, tip: Sha) -> bool:
+    with served.mirror.open() as git:
+        return variant_history.had_rules(git, tip)
