@@ -161,6 +161,20 @@ def _teams_of(rules: Iterable[AccessRule]) -> set[str]:
     return {part.slug for part in named if isinstance(part, TeamSource)}
 
 
+def out_of_reach(proposal: Proposal, people: int) -> bool:
+    """Tell whether the approvals of so few people cannot be enough, whoever they are.
+
+    Args:
+        proposal: What it changes, and its rules.
+        people: How many have said something that may count.
+    """
+    policy = proposal.rules.policy
+    if not isinstance(policy, Policy) or not proposal.content.publishes:
+        return False
+    rules = (policy.rule(action, place) for place, action, _ in approved(proposal.content, policy))
+    return any(not rule.automatic and rule.require > people for rule in rules)
+
+
 def asks_who_wrote(proposal: Proposal) -> bool:
     """Tell whether a rule needs the authors, whoever has said something."""
     policy = proposal.rules.policy

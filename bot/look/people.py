@@ -1,7 +1,7 @@
 """Asks who wrote and pushed a proposal, and for the roles of everybody whose word matters on it."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.reader import MirrorReader
 from bot.look.teams import Teams
 from lifecycle import memory, needs, readied, timing
-from lifecycle.access import UNTOLD
+from lifecycle.access import UNTOLD, Role, Team
 from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, MadeBy, same_people, wrote
 from lifecycle.commands import answers
@@ -19,6 +19,13 @@ from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import Move
 from lifecycle.names import Sha
+
+KEPT_WAITING = 900.0
+"""Seconds that roles and teams are kept while too few people have said anything: nothing can be
+published by them then, and a sweep looks no more often (ADR 25)."""
+
+MOST_WAITING = 1_000
+"""Proposals of one repository of which that is kept; of others it is asked at each look."""
 
 MOST_COMMITS, MOST_PUSHES = 250, 100
 """Commits of a pull request, and pushes to a branch, that the forge tells at most."""
@@ -30,6 +37,23 @@ class _Wrote:
 
     authors: Authors
     pushes: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Roles and teams as the forge told them, for some people.
+
+    Attributes:
+        about: The people, and the teams that were asked for.
+        at: When, by the monotonic clock.
+        roles: In the order of the people.
+        teams: In the order of the teams.
+    """
+
+    about: tuple[object, ...]
+    at: float
+    roles: tuple[Role, ...]
+    teams: tuple[Team, ...]
 
 
 class People:
@@ -51,7 +75,9 @@ class People:
         offload: Offload = in_thread,
     ) -> None:
         self._forge = forge
+        self._clock = clock
         self._teams = Teams(forge, clock)
+        self._waiting: dict[int, _Told] = {}
         self._login = login
         self._offload = offload
         self._authors: dict[tuple[int, Sha, str, str, tuple[str, ...]], _Wrote] = {}
@@ -93,10 +119,9 @@ class People:
             return p
         named = needs.teams(p)
         slugs = [slug for slug in named if told is None or slug in told]
-        written, roles, teams = await asyncio.gather(
+        written, found = await asyncio.gather(
             self._who_wrote(git, pull, p.times.head_mark, sorted(people)),
-            asyncio.gather(*(self._forge.role(*person) for person in people.items())),
-            asyncio.gather(*(self._teams.read(slug, asking) for slug in slugs)),
+            self._told(p, people, slugs, asking),
         )
         opened = frozenset({p.people.author.id} if p.people.authors else ())
         authors = Authors(
@@ -112,14 +137,35 @@ class People:
             p,
             people=replace(
                 p.people,
-                roles=dict(zip(people, roles, strict=True)),
-                teams=dict.fromkeys(named, UNTOLD) | dict(zip(slugs, teams, strict=True)),
+                roles=dict(zip(people, found.roles, strict=True)),
+                teams=dict.fromkeys(named, UNTOLD) | dict(zip(slugs, found.teams, strict=True)),
                 authors=same_people(authors, people),
                 authors_known=authors.known,
             ),
             times=replace(p.times, head_at=came_to(pull.head, written.pushes, changes)),
             talk=replace(p.talk, reviews=reviews),
         )
+
+    async def _told(
+        self, p: Proposal, people: Mapping[str, int], slugs: Sequence[str], asking: Collection[str]
+    ) -> _Told:
+        """Roles and teams, asked for anew unless nothing can follow from them (ADR 23)."""
+        about, number = (tuple(people.items()), tuple(slugs)), p.place.number
+        waits = not asking and needs.out_of_reach(p, len(people))
+        known, now = self._waiting.get(number), self._clock.monotonic()
+        if waits and known and known.about == about and now - known.at < KEPT_WAITING:
+            return known
+        roles, teams = await asyncio.gather(
+            asyncio.gather(*(self._forge.role(*person) for person in people.items())),
+            asyncio.gather(*(self._teams.read(slug, asking) for slug in slugs)),
+        )
+        told = _Told(about, now, tuple(roles), tuple(teams))
+        self._waiting.pop(number, None)
+        if waits:
+            self._waiting[number] = told
+            if len(self._waiting) > MOST_WAITING:
+                del self._waiting[next(iter(self._waiting))]
+        return told
 
     async def asking(self, p: Proposal) -> Proposal:
         """The roles and teams of those who ask for something where nobody wrote anything.

@@ -269,3 +269,27 @@ def test_teams_that_drafts_are_asked_of_are_read_after_those_that_approve() -> N
     wide = replace(policy, paths=(PathAccess("other", {AccessAction.DRAFT: of(*many)}),))
     found = needs.teams(replace(made, whole=Whole(policy=wide, packages=frozenset())))
     assert found == ("net", *many[:-1])
+
+
+@pytest.mark.parametrize(
+    ("rule", "people", "expected"),
+    [
+        (AccessRule(2), 1, True),
+        (AccessRule(2), 2, False),
+        (AccessRule(1), 0, True),
+        (AccessRule(0), 0, False),
+    ],
+)
+def test_how_few_people_cannot_be_enough(rule: AccessRule, people: int, expected: bool) -> None:
+    """The short-cut counts whoever may approve, which is what is not known yet."""
+    assert needs.out_of_reach(proposal(rule), people) is expected
+
+
+def test_of_several_rules_one_that_is_out_of_reach_is_enough() -> None:
+    """The short-cut asks the first rule alone."""
+    strict = PathAccess("net/edge", {AccessAction.APPROVE: AccessRule(3)})
+    made = changed(proposal(AccessRule(1)), touched=(CORE, EDGE))
+    policy = Policy(approve=AccessRule(1), paths=(strict,))
+
+    assert needs.out_of_reach(changed(made, policy=policy), 2)
+    assert not needs.out_of_reach(changed(made, policy=policy), 3)

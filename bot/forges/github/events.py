@@ -275,6 +275,8 @@ _NOTHING_TO_DO: Mapping[str, str] = {
     "issues": "Packages are proposed in pull requests; an issue changes none of them.",
     "issue_comment": "It is on an issue that is not the dashboard, or a comment there was deleted.",
     "label": "Labels show the stage of a pull request; nothing follows from them.",
+    "membership": "It names no repository. Teams are read when somebody approves.",
+    "team": "Teams are read when somebody approves.",
     "deployment": "Deployments are not followed.",
     "deployment_status": "Deployments are not followed.",
     "pull_request": "What happened to the pull request changes nothing that is decided.",
