@@ -263,6 +263,32 @@ class OptionalRevision:
         return TakenArgument(int(number), rest.strip(BLANKS))
 
 
+_COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalCommit:
+    """An optional argument: a commit by its id, or the first 7 digits or more of it.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "[<commit>]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take the first word, if it is one."""
+        word, _, rest = text.partition(" ")
+        if not _COMMIT.fullmatch(word.lower()):
+            return TakenArgument("", text)
+        return TakenArgument(word.lower(), rest.strip(BLANKS))
+
+
 @dataclass(frozen=True, slots=True)
 class RevisionTarget:
     """A revision of a package, as somebody names it.

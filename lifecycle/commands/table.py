@@ -16,6 +16,7 @@ from lifecycle.commands.draft_grammar import (
 from lifecycle.commands.grammar import (
     MOST_REASON,
     GateName,
+    OptionalCommit,
     OptionalEnd,
     OptionalFolder,
     OptionalRevision,
@@ -59,10 +60,11 @@ TABLE = Table(
         CommandSpec(
             word="approve",
             command=approve.ApproveCommand,
+            arguments=(OptionalCommit("commit"),),
             stages=frozenset({Stage.PROPOSED, Stage.MERGED}),
             action=AccessAction.APPROVE,
             handler=approve.approve,
-            help="approve the content as it stands now",
+            help="approve the content as it stands now; nothing else than a commit that is named",
         ),
         CommandSpec(
             word="unapprove",

@@ -138,6 +138,14 @@ def head_moved(head: str) -> str:
     )
 
 
+def other_commit(named: str, head: str) -> str:
+    """An approval of a commit that is not what would be published."""
+    return (
+        f"`/approve` refused: you approved {code(named[:10])}, and what would be published is"
+        f" {code(head[:10])}. Review that and approve again."
+    )
+
+
 def approve_contradicted(state: ReviewState) -> str:
     """`/approve` in the text of a review that says otherwise, or is dismissed."""
     why = "is dismissed" if state is ReviewState.DISMISSED else "requests changes"

@@ -4,6 +4,7 @@ import pytest
 
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg import speaking
+from bot.cli.rpkg.speaking_github import GitHubSpeaker
 
 
 @pytest.mark.parametrize(
@@ -31,4 +32,4 @@ def test_a_repository_of_another_host_is_not_that_of_the_same_name(
             speaking.place_of(address).__enter__()
         return
     with speaking.place_of(address) as place:
-        assert isinstance(place, speaking.GitHubSpeaker)
+        assert isinstance(place, GitHubSpeaker)

@@ -34,6 +34,7 @@ from lifecycle.tags import Foreign, Tagging, TagLoss
 from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,
+    BASE,
     BLOCKING,
     BOT,
     CORE,
@@ -500,6 +501,18 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         settled(facts(PROPOSAL), then=lambda p: asks(p, APPROVER, "/approve", minutes=1)),
         False,
         [a.Reply, a.React, a.AskPublish],
+    ),
+    "/approve of the commit that stands there is answered": (
+        settled(
+            facts(PROPOSAL), then=lambda p: asks(p, APPROVER, f"/approve {HEAD[:7]}", minutes=1)
+        ),
+        False,
+        [a.Reply, a.React, a.AskPublish],
+    ),
+    "/approve of any other commit is refused, however late it comes": (
+        settled(facts(PROPOSAL), then=lambda p: asks(p, APPROVER, f"/approve {BASE}", minutes=1)),
+        False,
+        [a.Reply, a.React],
     ),
     "/approve by an outsider is refused with a reason": (
         settled(facts(PROPOSAL), then=lambda p: asks(p, OUTSIDER, "/approve", minutes=1)),

@@ -14,7 +14,7 @@ import click
 
 from bot.cli import progress, terminal
 from bot.cli.dropin import CommandFailure, StrictCommand
-from bot.cli.rpkg import speaking
+from bot.cli.rpkg import speaking, spoken
 from lifecycle.commands.parse import parse
 from lifecycle.messages.markdown import plain
 
@@ -138,20 +138,33 @@ def written(word: str, args: tuple[str, ...]) -> str:
     return text
 
 
-def _answered(forge: speaking.Speaker, said: speaking.Said, timeout: int) -> None:
+def _answered(forge: spoken.Speaker, said: spoken.Said, timeout: int) -> None:
     """Wait for the answer, and print it."""
+    answer = awaited(forge, said, timeout)
+    terminal.say(plain(answer.text))
+    if answer.refused:
+        raise CommandFailure("the bot refused it; the reason stands above")
+
+
+def awaited(forge: spoken.Speaker, said: spoken.Said, timeout: int) -> spoken.Answer:
+    """Wait for the answer to a comment.
+
+    Raises:
+        CommandFailure: There is none in time, or the forge tells nothing.
+    """
     until, turn = time.monotonic() + timeout, 0
     progress.at("waiting for the bot")
-    while (answer := forge.answer(said)) is None:
+    while True:
+        heard = forge.heard(said.where, on_dashboard=said.on_dashboard)
+        answer = spoken.answer_to(said.id, heard)
+        if answer is not None:
+            return answer
         if time.monotonic() >= until:
             raise CommandFailure(
                 f"no answer within {timeout} seconds. See {said.url}: the bot answers there"
             )
         time.sleep(_PAUSES[min(turn, len(_PAUSES) - 1)])
         turn += 1
-    terminal.say(plain(answer.text))
-    if answer.refused:
-        raise CommandFailure("the bot refused it; the reason stands above")
 
 
 init = _asks("init", "PATH", "Open a draft with a new package.", "net/new")

@@ -26,7 +26,9 @@ _CONTRADICT = frozenset({ReviewState.CHANGES_REQUESTED, ReviewState.DISMISSED})
 
 @dataclass(frozen=True, slots=True)
 class ApproveCommand:
-    """Approve the content that stands now."""
+    """Approve the content that stands now; that of one commit alone where it names one."""
+
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,14 @@ class UnapproveCommand:
 
 
 def approve(
-    request: CommandRequest, response: CommandResponse, _command: ApproveCommand
+    request: CommandRequest, response: CommandResponse, command: ApproveCommand
 ) -> CommandResponse:
     """Bind the approval to what its writer could see; refuse where that is not certain."""
     p, comment = response.proposal, request.comment
     after_merge = _after_merge(p, comment, request.facts.repository_id)
+    approved = p.place.merge_commit if after_merge and p.place.merge_commit else p.place.head
+    if not approved.startswith(command.commit):
+        return response.refuse(texts.other_commit(command.commit, approved))
     review = comment.review
     number, in_review = (0, review.id) if review else (comment.id, 0)
     early = too_early(p, response.memory, at=comment.at, comment=number, review=in_review)
@@ -62,7 +67,7 @@ def approve(
     approval = Approval(
         person=comment.author.login,
         account=comment.author.id,
-        head=p.place.merge_commit if after_merge and p.place.merge_commit else p.place.head,
+        head=approved,
         trees=events.content(p.content.trees if after_merge else p.content.head_trees),
         digest=p.rules.digest,
         at=comment.at,

@@ -146,13 +146,13 @@ PROBLEMS: dict[str, tuple[str, tuple[commands.CommandProblem, ...]]] = {
     "a letter that only looks alike": ("/\u0430pprove", (Misspelt("", "approve"),)),
     "a sign that becomes a letter in lower case": ("/chec\u212a", (Misspelt("", "check"),)),
     "words that are not to be repeated": ("@porchbot `@all`", (Misspelt("", ""),)),
-    "words after a command that takes none": (
+    "words after a command": (
         "/approve please",
-        (Malformed("approve", "takes no arguments; write it alone on its line"),),
+        (Malformed("approve", "takes one commit, written without spaces"),),
     ),
     "another command on the same line": (
         "/approve /hold",
-        (Malformed("approve", "takes no arguments; write it alone on its line"),),
+        (Malformed("approve", "takes one commit, written without spaces"),),
     ),
     "two fields": ("/why a b", (Malformed("why", "takes one field, written without spaces"),)),
     "a long reason": (
@@ -287,6 +287,7 @@ def test_no_comment_keeps_us_busy(body: str) -> None:
         ("/lgtm", ApproveCommand()),
         ("@porchbot LGTM", ApproveCommand()),
         ("/approve", ApproveCommand()),
+        ("/approve ABCDEF0", ApproveCommand("abcdef0")),
         ("/diff v12", DiffCommand(12)),
         ("/diff", DiffCommand(0)),
     ],

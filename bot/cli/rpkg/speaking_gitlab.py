@@ -1,0 +1,101 @@
+"""Where the caller of `porchbot rpkg` speaks at GitLab."""
+
+from datetime import UTC, datetime
+from functools import cache
+
+import gitlab
+from gitlab.v4.objects import (
+    Project,
+    ProjectIssueNoteManager,
+    ProjectMergeRequestNoteManager,
+)
+
+from bot.cli.dropin import CommandFailure
+from bot.cli.rpkg.spoken import DASHBOARD, NO_DASHBOARD, RECENT, Heard, Said, refusal
+
+
+class GitLabSpeaker:
+    """Implements `Speaker` at GitLab.
+
+    Args:
+        client: Speaks with the caller's token.
+        project: The project, as the caller sees it.
+        bot: Login of the bot's account: by it the bot is addressed, and nobody else answers.
+    """
+
+    def __init__(self, client: gitlab.Gitlab, project: Project, bot: str) -> None:
+        self._project = project
+        self._bot = bot
+        self.me = cache(lambda: _login(client))
+
+    def dashboard(self) -> int:
+        """As `Speaker` has it."""
+        try:
+            every = self._project.issues.list(
+                state="opened",
+                order_by="created_at",
+                sort="asc",
+                author_username=self._bot,
+                iterator=True,
+            )
+            for issue in every:
+                if self._is_ours(issue.author) and DASHBOARD in (issue.description or ""):
+                    return int(issue.iid)
+        except gitlab.GitlabError as error:
+            name = str(self._project.path_with_namespace)
+            raise refusal(name, error.response_code or 0) from error
+        raise CommandFailure(
+            f"{NO_DASHBOARD}; if the bot's account is not {self._bot}, set PORCHBOT_GITLAB_LOGIN"
+        )
+
+    def says(self, number: int, text: str, *, on_dashboard: bool) -> Said:
+        """As `Speaker` has it; GitLab takes a slash for a command of its own."""
+        try:
+            note = self._notes(number, on_dashboard).create({"body": self.wrote(text)})
+        except gitlab.GitlabError as error:
+            raise refusal(f"!{number}", error.response_code or 0) from error
+        return Said(number, int(note.id), self._url(number, note.id, on_dashboard), on_dashboard)
+
+    def wrote(self, text: str) -> str:
+        """As `Speaker` has it."""
+        return f"@{self._bot} {text.removeprefix('/')}"
+
+    def heard(self, number: int, *, on_dashboard: bool) -> tuple[Heard, ...]:
+        """As `Speaker` has it."""
+        since, found = datetime.now(UTC) - RECENT, list[Heard]()
+        try:
+            notes = self._notes(number, on_dashboard).list(
+                iterator=True, sort="desc", order_by="created_at"
+            )
+            for each in notes:
+                if on_dashboard and datetime.fromisoformat(each.created_at) < since:
+                    break
+                url = self._url(number, each.id, on_dashboard)
+                login = str((each.author or {}).get("username", ""))
+                ours = self._is_ours(each.author)
+                found.append(Heard(int(each.id), url, login, ours, each.body or ""))
+        except gitlab.GitlabError as error:
+            raise refusal(f"!{number}", error.response_code or 0) from error
+        return tuple(reversed(found))
+
+    def _is_ours(self, author: dict[str, object] | None) -> bool:
+        return (author or {}).get("username") == self._bot
+
+    def _url(self, number: int, note: int, on_dashboard: bool) -> str:
+        kind = "issues" if on_dashboard else "merge_requests"
+        return f"{self._project.web_url}/-/{kind}/{number}#note_{note}"
+
+    def _notes(
+        self, number: int, on_dashboard: bool
+    ) -> ProjectIssueNoteManager | ProjectMergeRequestNoteManager:
+        if on_dashboard:
+            return self._project.issues.get(number, lazy=True).notes
+        return self._project.mergerequests.get(number, lazy=True).notes
+
+
+def _login(client: gitlab.Gitlab) -> str:
+    try:
+        client.auth()
+    except gitlab.GitlabError:  # a token that may not read its own user
+        return ""
+    return client.user.username if client.user is not None else ""
