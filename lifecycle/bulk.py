@@ -9,14 +9,11 @@ Rules (ADR 61):
    leaves it and what was made from it out.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 from lifecycle.upstreams.graph import Graph, Package
-
-T = TypeVar("T")
 
 MOST_OPEN = 5
 """Packages of one wave where nobody says how many: each is a pull request that people look at."""
@@ -43,14 +40,16 @@ class BulkItem:
     """One package, or one pull request, and how far it is.
 
     Attributes:
+        key: What tells it from the others.
         package: What it is about; a pull request about several is ordered by the first of them.
         change: What is done, for people, such as "v1 -> v3".
         state: How far it is.
         reason: Of `FAILED`, why; of `OPEN`, where, such as "#12".
     """
 
+    key: str
     package: Package
-    change: str
+    change: str = ""
     state: BulkState = BulkState.READY
     reason: str = ""
 
@@ -108,8 +107,7 @@ def plan(
         most: How many may be open at a time; at least 1.
         go_on: Leave what failed, and go on with what was not made from it.
     """
-    chosen = {item.package: item for item in items}
-    waves, circles = in_waves(chosen, graph, most)
+    waves, circles = in_waves(items, graph, most)
     failed = tuple(i for wave in waves for i in wave if i.state is BulkState.FAILED)
     left = _made_from([i.package for i in failed], waves, graph)
     begun = tuple(i for wave in waves for i in wave if i.state in (BulkState.ASKED, BulkState.OPEN))
@@ -133,28 +131,31 @@ _FINISHED = frozenset({BulkState.DONE, BulkState.FAILED})
 
 
 def in_waves(
-    chosen: Mapping[Package, T], graph: Graph, most: int
-) -> tuple[tuple[tuple[T, ...], ...], tuple[tuple[Package, ...], ...]]:
+    items: Iterable[BulkItem], graph: Graph, most: int
+) -> tuple[tuple[tuple[BulkItem, ...], ...], tuple[tuple[Package, ...], ...]]:
     """Put packages in order: each after those that it was made from, at most so many at a time.
 
     Args:
-        chosen: Packages, each to what stands for it.
+        items: Everything that is chosen.
         graph: What was made from what.
         most: Packages of one wave; at least 1.
 
     Returns:
         The waves; and the circles of packages that were chosen, which are in none of them.
     """
-    circles = tuple(c for c in graph.cycles if not chosen.keys().isdisjoint(c))
-    circling = {each for circle in circles for each in circle}
+    every = sorted(items, key=lambda item: (item.package, item.key))
+    chosen = {item.package for item in every}
+    circles = tuple(c for c in graph.cycles if not chosen.isdisjoint(c))
+    chosen -= {each for circle in circles for each in circle}
     depth: dict[Package, int] = {}
-    for package in sorted(chosen.keys() - circling):
-        _deepen(package, chosen.keys() - circling, graph, depth)
-    levels: dict[int, list[Package]] = {}
-    for package in sorted(depth):
-        levels.setdefault(depth[package], []).append(package)
+    for package in sorted(chosen):
+        _deepen(package, chosen, graph, depth)
+    levels: dict[int, list[BulkItem]] = {}
+    for item in every:
+        if item.package in depth:
+            levels.setdefault(depth[item.package], []).append(item)
     waves = [
-        tuple(chosen[each] for each in level[at : at + most])
+        tuple(level[at : at + most])
         for _, level in sorted(levels.items())
         for at in range(0, len(level), most)
     ]

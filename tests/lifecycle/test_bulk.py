@@ -23,7 +23,7 @@ def items(text: str) -> list[BulkItem]:
     found = []
     for each in text.split():
         name, _, state = each.partition("=")
-        found.append(BulkItem(package=at(name), change="", state=BulkState(state or "ready")))
+        found.append(BulkItem(key=name, package=at(name), state=BulkState(state or "ready")))
     return found
 
 
@@ -84,13 +84,19 @@ def test_what_is_told_of_a_plan() -> None:
     assert (found.done, found.total, found.remaining, found.stopped) == (1, 4, 1, True)
 
 
+def test_two_pull_requests_about_one_package_are_two() -> None:
+    """The short-cut tells them by their package, and loses one."""
+    both = [BulkItem(key=key, package=at("a")) for key in ("#2", "#1")]
+    assert [item.key for item in plan(both, graph()).start] == ["#1", "#2"]
+
+
 def test_a_plan_ends() -> None:
     """Whatever is begun and done, everything is done once, a package after its upstream."""
     made = {"b": "a", "c": "b", "e": "a"}
     state = dict.fromkeys("abcdef", READY)
     order: list[str] = []
     while any(each is READY for each in state.values()):
-        now = [BulkItem(package=at(n), change="", state=s) for n, s in state.items()]
+        now = [BulkItem(key=n, package=at(n), state=s) for n, s in state.items()]
         step = plan(now, graph(**made), most=2).start
         assert step
         for each in step:
@@ -102,6 +108,6 @@ def test_a_plan_ends() -> None:
 
 def test_five_thousand_packages_take_no_time_by_the_square() -> None:
     every = {at(f"p{n}"): Upstream(at(f"p{n - 1}"), "v1") if n % 50 else None for n in range(5000)}
-    found = plan([BulkItem(package=p, change="") for p in every], Graph(every), most=5)
+    found = plan([BulkItem(key=str(p), package=p) for p in every], Graph(every), most=5)
     assert found.total == 5000
     assert len(found.waves) == 50 * 20

@@ -193,12 +193,6 @@ eval_ = _asks(
     PACKAGE,
     PROPOSE,
 )
-rollback = _asks(
-    "rollback",
-    "PACKAGE@vN [REASON ...]",
-    "Bring a revision back by a pull request, and hold the package there.",
-    "net/core@v2 v3 loses packets",
-)
 resume = _asks(
     "resume", "PACKAGE [REASON ...]", "End the hold after a rollback by a pull request.", "net/core"
 )

@@ -24,15 +24,26 @@ class _Selector(click.ParamType[PackageSelector]):
             self.fail(str(error), param, ctx)
 
 
+_HELP = (
+    "such as 'team=net,!held' or 'upstream=net/base@v3'; keys are labels, purpose, path,"
+    " repository, upstream, revision, held, annotation:KEY and context:KEY."
+)
+
 SELECTOR = click.option(
     "-l",
     "--selector",
     type=_Selector(),
     default="",
     metavar="SELECTOR",
-    help="Only packages that it chooses, such as 'team=net,!held' or 'upstream=net/base@v3'; keys"
-    " are labels, purpose, path, repository, upstream, revision, held, annotation:KEY and"
-    " context:KEY.",
+    help=f"Only packages that it chooses, {_HELP}",
+)
+
+MANY = click.option(
+    "-l",
+    "--selector",
+    type=_Selector(),
+    metavar="SELECTOR",
+    help=f"All packages that it chooses, in waves, {_HELP}",
 )
 
 

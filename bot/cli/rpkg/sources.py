@@ -6,7 +6,7 @@ caller may not read is not there.
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,8 @@ from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
 from bot.cli.reaching import place_of
 from bot.cli.references import Reference
-from bot.dryrun import NotToldError
+from bot.cli.rpkg import speaking
+from bot.dryrun import NotToldError, Place
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.git.port import EVERYTHING, GitBusyError
 from bot.git.process import execute, users_environment
@@ -29,7 +30,7 @@ from bot.look.marks import MarkedRepository, upstream_of
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Files
 from lifecycle import names
-from lifecycle.ledger import Entries, held, withdrawn
+from lifecycle.ledger import Entries, ListedState, held, withdrawn
 from lifecycle.policy import BrokenPolicy
 from lifecycle.selectors.marks import PackageMarks
 from lifecycle.upstreams.graph import Graph, Package, Upstream
@@ -70,10 +71,23 @@ class Source:
             if config.ledger_entry(whole, own, package, number) is None
         )
 
+    def usable(self, package: str) -> tuple[int, ...]:
+        """Numbers of a package's revisions that were not withdrawn or deprecated, rising."""
+        against = {n for n, e in self.ledger(package).items() if e.state is not ListedState.HELD}
+        return tuple(n for n in names.revisions(package, self.tags) if n not in against)
+
+    def then(self, package: str, revision: int) -> PackageMarks:
+        """What selectors choose a package by, as it was in one of its revisions."""
+        commit = self.tags[names.tag(package, revision)]
+        return self._here().of(self.trees, commit, package, revision=revision)
+
+    def _here(self) -> MarkedRepository:
+        policy = config.read(config.fetch(self.trees.blob, self.commit, config.CONFIG))
+        return MarkedRepository(name=self.name, policy=policy)
+
     def marks(self) -> tuple[PackageMarks, ...]:
         """What selectors choose its packages by, sorted by path."""
-        policy = config.read(config.fetch(self.trees.blob, self.commit, config.CONFIG))
-        here = MarkedRepository(name=self.name, policy=policy)
+        here = self._here()
         packages = self.trees.difference("", self.commit).packages
         return tuple(self._marked(here, each) for each in sorted(packages))
 
@@ -156,23 +170,40 @@ def on_disk(folder: Path, stack: ExitStack) -> Source:
     )
 
 
-async def at_forge(name: str, stack: AsyncExitStack, folder: Path) -> Source:
-    """Fetch a repository, as its caller may read it.
+async def reached(name: str, stack: AsyncExitStack, folder: Path) -> Place:
+    """Reach a repository at the forge, as its caller may.
+
+    Args:
+        name: OWNER/NAME, or an address.
+        stack: Ends what is opened.
+        folder: For its mirror.
 
     Raises:
-        CommandFailure: The environment does not tell how.
+        CommandFailure: Nobody can tell where it is, or there is no token for it.
     """
-    place = await place_of(Reference(1, name), stack, folder)
+    where = speaking.at_own_forge(name)
+    return await place_of(Reference(1, where.name, merge=where.at_gitlab), stack, folder)
+
+
+async def as_it_is(place: Place, stack: ExitStack) -> Source:
+    """Fetch a repository, and read its default branch.
+
+    Args:
+        place: Which one.
+        stack: Closes what is opened.
+
+    Raises:
+        CommandFailure: There is no commit.
+    """
     repository, mirror = place.repository, place.mirror
     credentials = await place.forge.git_credentials()
     await asyncio.to_thread(mirror.fetch, credentials, None, EVERYTHING)
     git: Any = stack.enter_context(await asyncio.to_thread(mirror.open))
     commit = git.ref(names.branch_ref(repository.default_branch))
     if not commit:
-        raise CommandFailure(f"{name} has no commit yet. Commit something to it")
-    location = locate(repository.clone_url)
+        raise CommandFailure(f"{repository.full_name} has no commit yet. Commit something to it")
     return Source(
-        str(location or name),
+        str(locate(repository.clone_url) or repository.full_name),
         repository.full_name,
         repository.default_branch,
         commit,
@@ -199,11 +230,21 @@ def read(
             there = {each.name.lower() for each in found}
             for name in repositories:
                 if name.lower() not in there:
-                    found.append(await at_forge(name, stack, folder))
+                    place = await reached(name, stack, folder)
+                    found.append(await as_it_is(place, closing))
             work(found)
 
+    running(run())
+
+
+def running(work: Coroutine[Any, Any, None]) -> None:
+    """Run something that asks forges.
+
+    Raises:
+        CommandFailure: A forge or git tells nothing; it says why.
+    """
     try:
-        asyncio.run(run())
+        asyncio.run(work)
     except ForgeRefusedError as error:
         raise CommandFailure(f"the forge refused: {error.reason}. Use another token") from error
     except _FORGOT as error:

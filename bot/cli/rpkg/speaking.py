@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +29,42 @@ _ADDRESS = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a repository is.
+
+    Attributes:
+        name: Such as "acme/blueprints".
+        host: Its host, in lower case; "" where that is not told.
+        at_gitlab: It is a project at a GitLab.
+    """
+
+    name: str
+    host: str
+    at_gitlab: bool
+
+
+def address_of(given: str) -> Address:
+    """Return where a repository is.
+
+    Args:
+        given: OWNER/NAME, an address, or "" for the repository of the current folder.
+
+    Raises:
+        CommandFailure: Nobody can tell which it is.
+    """
+    address = given or _origin()
+    found = _ADDRESS.fullmatch(address)
+    if found is None and not re.fullmatch(r"[\w.-]+(/[\w.-]+)+", address, re.ASCII):
+        raise CommandFailure(f"{address} is no repository. Write OWNER/NAME, or its address")
+    host = (found["host"] or found["scp"]).lower() if found else ""
+    name = found["name"] if found else address
+    environ = os.environ
+    there = host == urlsplit(_instance(environ)).hostname
+    by_token = not host and not _github_token(environ)
+    return Address(name, host, bool(environ.get("GITLAB_TOKEN")) and (there or by_token))
+
+
 @contextmanager
 def place_of(given: str) -> Iterator[Speaker]:
     """Give where the caller speaks.
@@ -38,17 +75,10 @@ def place_of(given: str) -> Iterator[Speaker]:
     Raises:
         CommandFailure: Nobody can tell which it is, or there is no token for it.
     """
-    address = given or _origin()
-    found = _ADDRESS.fullmatch(address)
-    if found is None and not re.fullmatch(r"[\w.-]+(/[\w.-]+)+", address, re.ASCII):
-        raise CommandFailure(f"{address} is no repository. Write OWNER/NAME, or its address")
-    host = (found["host"] or found["scp"]).lower() if found else ""
-    name = found["name"] if found else address
-    environ = os.environ
-    instance = environ.get("PORCHBOT_GITLAB_URL", "").strip().rstrip("/") or _GITLAB
-    token = environ.get("GITLAB_TOKEN", "")
-    at_gitlab = urlsplit(instance).hostname
-    if token and (host == at_gitlab or (not host and not _github_token(environ))):
+    environ, address = os.environ, address_of(given)
+    name = address.name
+    if address.at_gitlab:
+        instance, token = _instance(environ), environ["GITLAB_TOKEN"]
         with gitlab.Gitlab(instance, private_token=token, retry_transient_errors=False) as client:
             yield GitLabSpeaker(client, _of_gitlab(client, name), _bot(environ))
         return
@@ -58,13 +88,7 @@ def place_of(given: str) -> Iterator[Speaker]:
             "no token to comment with. Set GITHUB_TOKEN, or GITLAB_TOKEN (and PORCHBOT_GITLAB_URL),"
             " to a token of yours that may write comments there"
         )
-    api = environ.get("PORCHBOT_GITHUB_API_URL", "").strip().rstrip("/") or _GITHUB_API
-    ours = urlsplit(api).hostname or ""
-    if host and host not in (ours, ours.removeprefix("api.")):
-        raise CommandFailure(
-            f"your token is for {ours.removeprefix('api.')}, and {name} is at {host}. If that is"
-            " your GitHub, set PORCHBOT_GITHUB_API_URL to its API, or give --repository OWNER/NAME"
-        )
+    api = _own_api(address, environ)
     client_ = github.Github(
         auth=github.Auth.Token(token), base_url=api, retry=None, seconds_between_writes=0
     )
@@ -72,6 +96,37 @@ def place_of(given: str) -> Iterator[Speaker]:
         yield GitHubSpeaker(client_, _of_github(client_, name))
     finally:
         client_.close()
+
+
+def at_own_forge(given: str) -> Address:
+    """Return where a repository is that the caller's token is for.
+
+    Args:
+        given: As `address_of` takes it.
+
+    Raises:
+        CommandFailure: It is somewhere else, or nobody can tell which it is.
+    """
+    address = address_of(given)
+    if not address.at_gitlab:
+        _own_api(address, os.environ)
+    return address
+
+
+def _own_api(address: Address, environ: Mapping[str, str]) -> str:
+    name, host = address.name, address.host
+    api = environ.get("PORCHBOT_GITHUB_API_URL", "").strip().rstrip("/") or _GITHUB_API
+    ours = urlsplit(api).hostname or ""
+    if host and host not in (ours, ours.removeprefix("api.")):
+        raise CommandFailure(
+            f"your token is for {ours.removeprefix('api.')}, and {name} is at {host}. If that is"
+            " your GitHub, set PORCHBOT_GITHUB_API_URL to its API, or give --repository OWNER/NAME"
+        )
+    return api
+
+
+def _instance(environ: Mapping[str, str]) -> str:
+    return environ.get("PORCHBOT_GITLAB_URL", "").strip().rstrip("/") or _GITLAB
 
 
 def _github_token(environ: Mapping[str, str]) -> str:

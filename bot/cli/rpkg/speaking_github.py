@@ -51,7 +51,9 @@ class GitHubSpeaker:
             since = datetime.now(UTC) - RECENT
             found = issue.get_comments(since=since) if on_dashboard else issue.get_comments()
             return tuple(
-                Heard(c.id, c.html_url, c.user.login, c.user.type == "Bot", c.body or "")
+                Heard(
+                    c.id, c.html_url, c.user.login, c.user.type == "Bot", c.body or "", c.created_at
+                )
                 for c in found
                 if c.user is not None
             )

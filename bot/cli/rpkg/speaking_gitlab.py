@@ -68,12 +68,13 @@ class GitLabSpeaker:
                 iterator=True, sort="desc", order_by="created_at"
             )
             for each in notes:
-                if on_dashboard and datetime.fromisoformat(each.created_at) < since:
+                at = datetime.fromisoformat(each.created_at)
+                if on_dashboard and at < since:
                     break
                 url = self._url(number, each.id, on_dashboard)
                 login = str((each.author or {}).get("username", ""))
                 ours = self._is_ours(each.author)
-                found.append(Heard(int(each.id), url, login, ours, each.body or ""))
+                found.append(Heard(int(each.id), url, login, ours, each.body or "", at))
         except gitlab.GitlabError as error:
             raise refusal(f"!{number}", error.response_code or 0) from error
         return tuple(reversed(found))

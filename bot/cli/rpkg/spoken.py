@@ -7,7 +7,7 @@ App's, at GitLab that of the account by which the bot is addressed.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.cli.dropin import CommandFailure
@@ -50,6 +50,7 @@ class Heard:
         login: Who wrote it.
         ours: The bot did.
         body: Markdown, as it was written.
+        at: When.
     """
 
     id: int
@@ -57,6 +58,7 @@ class Heard:
     login: str
     ours: bool
     body: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,8 @@ def answer_to(comment: int, heard: Iterable[Heard]) -> Answer | None:
 
 def said_before(
     forge: Speaker, number: int, text: str, heard: Iterable[Heard], *, on_dashboard: bool
-) -> Said | None:
-    """Return the caller's newest comment that says just this; None where there is none.
+) -> tuple[Said, datetime] | None:
+    """Return the caller's newest comment that says just this, and when; None where there is none.
 
     Args:
         forge: Where.
@@ -132,7 +134,7 @@ def said_before(
     me, wanted = forge.me(), forge.wrote(text)
     for each in reversed([*heard]):
         if me and each.login == me and each.body.strip() == wanted:
-            return Said(number, each.id, each.url, on_dashboard)
+            return Said(number, each.id, each.url, on_dashboard), each.at
     return None
 
 

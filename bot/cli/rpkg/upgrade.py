@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bot.cli.dropin import CommandFailure, StrictCommand
-from bot.cli.rpkg import asking, sources
+from bot.cli.rpkg import asking, bulk, selecting, sources
+from bot.cli.rpkg.drafting import Upgrades
 from bot.cli.rpkg.sources import Source
 from bot.cli.rpkg.tables import table
+from lifecycle import names
+from lifecycle.selectors.marks import PackageSelector
 from lifecycle.spelling import shown
 from lifecycle.upstreams import graph as graphs
 from lifecycle.upstreams.graph import Package, Update
@@ -24,6 +28,9 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
     # Have what is new in the upstream of a package merged, as a draft.
     $ porchbot rpkg upgrade --repository acme/clusters net/core latest
 
+    # Show which packages of a team are behind; with --yes, have them upgraded, five at a time.
+    $ porchbot rpkg upgrade --repository acme/clusters --selector team=net --propose
+
     # List the packages of this clone with the newer revisions of their upstreams.
     $ porchbot rpkg upgrade --discover=upstream --repo . --repository acme/blueprints
 
@@ -38,6 +45,8 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
 )
 @sources.named
 @asking.where
+@selecting.MANY
+@bulk.options
 @click.argument(
     "args",
     nargs=-1,
@@ -54,16 +63,24 @@ def command(
     timeout: int,
     strategy: str,
     propose: bool,
+    selector: PackageSelector | None,
+    **how: Any,
 ) -> None:
-    """Have a package upgraded, or list packages that are behind their upstream.
+    """Have a package upgraded, or all that a selector chooses, or list what is behind.
 
     Revisions are told by the tags of the repositories that are named: an upstream in another one
     has no update that is known.
     """
+    given = asking.written_options({"strategy": strategy, "propose": propose})
+    if selector is not None:
+        if discover or folders or number:
+            raise CommandFailure("--selector goes with --repository alone. Leave the others out")
+        job = Upgrades(selector, _revision_of(args), given)
+        bulk.run(job, repositories, bulk.how(how, timeout))
+        return
     if discover is None:
         if folders or len(repositories) > 1:
             raise CommandFailure("name one --repository to upgrade in, or say --discover")
-        given = asking.written_options({"strategy": strategy, "propose": propose})
         asking.ask("upgrade", (*given, *args), "".join(repositories), number, timeout)
         return
     if args:
@@ -76,6 +93,16 @@ def command(
             click.echo(line)
 
     sources.read(sources.chosen(folders, repositories), repositories, show)
+
+
+def _revision_of(args: tuple[str, ...]) -> int:
+    """The revision to go to, where packages are chosen by a selector; 0 for the newest."""
+    if not args or args == ("latest",):
+        return 0
+    number = args[0].removeprefix("v")
+    if len(args) > 1 or not names.looks_like_revision(f"v{number}"):
+        raise CommandFailure(f"{' '.join(args)!r} is no revision. Write vN or latest, or neither")
+    return int(number)
 
 
 def _updates(found: Sequence[Source]) -> tuple[Update, ...]:

@@ -1,0 +1,87 @@
+"""`porchbot rpkg propose` and `approve`: pull requests, by their numbers or by a selector."""
+
+from collections.abc import Collection
+from typing import Any
+
+import click
+
+from bot.cli.dropin import CommandFailure, StrictCommand
+from bot.cli.rpkg import bulk, selecting
+from bot.cli.rpkg.jobs import Job
+from bot.cli.rpkg.proposing import Approvals, Proposals
+from lifecycle.selectors.marks import PackageSelector
+
+
+def _command(
+    name: str, job: type[Proposals | Approvals], text: str, examples: str
+) -> click.Command:
+    @click.option(
+        "--repository",
+        "repositories",
+        multiple=True,
+        metavar="OWNER/NAME | URL",
+        help="The repository; the one that the current folder is a clone of if not given. With"
+        " --selector it may be repeated.",
+    )
+    @click.option(
+        "--timeout",
+        default=120,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Seconds to wait for the bot's answer to each.",
+    )
+    @selecting.MANY
+    @bulk.options
+    @click.argument("numbers", nargs=-1, type=click.IntRange(1), metavar="[NUMBER ...]")
+    def command(
+        numbers: tuple[int, ...],
+        repositories: tuple[str, ...],
+        timeout: int,
+        selector: PackageSelector | None,
+        **how: Any,
+    ) -> None:
+        _run(job(selector, numbers), numbers, repositories, selector, bulk.how(how, timeout))
+
+    return click.command(name, cls=StrictCommand, help=text, examples=examples)(command)
+
+
+def _run(
+    job: Job,
+    numbers: Collection[int],
+    repositories: tuple[str, ...],
+    selector: PackageSelector | None,
+    how: bulk.How,
+) -> None:
+    if selector is None and not numbers:
+        raise CommandFailure("name pull requests by their numbers, or say --selector")
+    if numbers and len(repositories) > 1:
+        raise CommandFailure("numbers are of one repository. Name one --repository")
+    bulk.run(job, repositories, how)
+
+
+propose = _command(
+    "propose",
+    Proposals,
+    "Propose drafts, in the caller's name. A draft is chosen where all packages are that it"
+    " changes.",
+    """
+    # Propose two drafts.
+    $ porchbot rpkg propose --repository acme/clusters 12 14
+
+    # Propose every draft that changes packages of one team, and no other.
+    $ porchbot rpkg propose --repository acme/clusters --selector team=net --yes
+    """,
+)
+approve = _command(
+    "approve",
+    Approvals,
+    "Approve proposals, in the caller's name and each at the head that is shown: one that is pushed"
+    " to afterwards is not approved. A proposal is chosen where all packages are that it changes.",
+    """
+    # Show every proposal that changes packages of one team, and no other.
+    $ porchbot rpkg approve --repository acme/clusters --selector team=net --dry-run
+
+    # Approve two proposals as they stand now.
+    $ porchbot rpkg approve --repository acme/clusters 12 14
+    """,
+)

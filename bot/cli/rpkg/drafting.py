@@ -1,0 +1,211 @@
+"""Many drafts by one command: packages upgraded, or rolled back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.cli.rpkg import jobs, selecting
+from bot.cli.rpkg.asking import written
+from bot.cli.rpkg.jobs import Ask, Found
+from bot.cli.rpkg.session import Seen, Session, asked_before, graph_with, package_of
+from bot.cli.rpkg.sources import Source
+from bot.cli.rpkg.spoken import answer_to
+from bot.forges.port import ListedProposal
+from bot.look import locks
+from bot.look.marks import upstream_of
+from lifecycle.bulk import BulkItem, BulkState
+from lifecycle.selectors.marks import PackageMarks, PackageSelector
+from lifecycle.upstreams.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to be done to one package.
+
+    Attributes:
+        change: For people.
+        text: The command.
+        workspace: What the name of its draft begins with.
+        revision: Number of the upstream's revision that an open draft of it has; 0 for any.
+    """
+
+    change: str
+    text: str
+    workspace: str
+    revision: int = 0
+
+
+class _Drafts:
+    """What upgrades and rollbacks have in common."""
+
+    verb = ""
+    published = True
+
+    def __init__(self, selector: PackageSelector) -> None:
+        self._selector = selector
+        self.asked: set[str] = set()
+
+    def wanted(
+        self, seen: Seen, package: PackageMarks, graph: Graph, others: Mapping[str, Source | str]
+    ) -> _Wanted | str:
+        """What is to be done to a package, or why nothing can be; "" where nothing is to be."""
+        raise NotImplementedError
+
+    async def find(self, session: Session) -> Found:
+        """As `Job` has it."""
+        every = await session.look(dashboard=True)
+        own = graph_with([each.source for each in every], {})
+        others = await session.upstreams(every, own)
+        graph = graph_with([each.source for each in every], others)
+        items, asks, named, left = list[BulkItem](), dict[str, Ask](), dict[str, str](), []
+        for seen in every:
+            for package in selecting.chosen([seen.source], self._selector):
+                name = selecting.called(package, jobs.home(every))
+                wanted = self.wanted(seen, package, graph, others)
+                if isinstance(wanted, str):
+                    left += [(name, wanted)] if wanted else []
+                    continue
+                item = await _item(session, seen, package, wanted)
+                items.append(item)
+                asks[item.key] = Ask(seen, 0, wanted.text)
+                named[item.key] = name
+        return Found(items=tuple(items), asks=asks, names=named, left=tuple(left), graph=graph)
+
+
+async def _item(session: Session, seen: Seen, package: PackageMarks, wanted: _Wanted) -> BulkItem:
+    state, reason = await _state(session, seen, package, wanted)
+    place = package_of(seen, package.path)
+    return BulkItem(key=str(place), package=place, change=wanted.change, state=state, reason=reason)
+
+
+async def _state(
+    session: Session, seen: Seen, package: PackageMarks, wanted: _Wanted
+) -> tuple[BulkState, str]:
+    """How far a package is: by its open draft, else by what was asked for lately."""
+    pull = seen.draft(package.path, wanted.workspace)
+    if pull is not None and _goes_there(seen, package.path, pull, wanted.revision):
+        number = session.forge(seen).terms.said(f"#{pull.number}")
+        broken = await session.broken(seen, pull)
+        if broken:
+            return BulkState.FAILED, f"{number}: {broken} failed"
+        return BulkState.OPEN, number
+    said = asked_before(seen, wanted.text)
+    if said is None:
+        return BulkState.READY, ""
+    answer = answer_to(said.id, seen.talk)
+    if answer is None:
+        return BulkState.ASKED, ""
+    if answer.refused:
+        return BulkState.READY, ""  # whoever gives the command again wants it tried again
+    if "nothing to change" in answer.text:
+        return BulkState.DONE, ""
+    closed = await _closed(session, seen, package.path, wanted)
+    return (BulkState.FAILED, closed) if closed else (BulkState.READY, "")
+
+
+def _goes_there(seen: Seen, path: str, pull: ListedProposal, revision: int) -> bool:
+    """Whether an open draft brings a package to the revision of its upstream that is wanted."""
+    if not revision or not seen.git.has(pull.head):
+        return True
+    made = upstream_of(locks.of_package(seen.git, pull.head, path))
+    return made is not None and made.revision == revision
+
+
+async def _closed(session: Session, seen: Seen, path: str, wanted: _Wanted) -> str:
+    """Why a draft that was made is gone; "" where it was merged, or nobody knows."""
+    branch = f"drafts/{path}/".replace("//", "/") + wanted.workspace
+    for pull in await session.forge(seen).proposals_of(branch):
+        if pull.head_ref == branch and pull.head_repository == seen.number:
+            if pull.open or pull.merged:
+                return ""
+            number = session.forge(seen).terms.said(f"#{pull.number}")
+            return f"{number} was closed without being merged"
+    return ""
+
+
+class Upgrades(_Drafts):
+    """Packages upgraded to newer revisions of their upstreams.
+
+    Args:
+        selector: Which packages.
+        to: Number of the revision; 0 for the newest.
+        options: Of each command, such as "--propose".
+    """
+
+    verb = "upgrade"
+
+    def __init__(self, selector: PackageSelector, to: int, options: tuple[str, ...]) -> None:
+        super().__init__(selector)
+        self._to = to
+        self._options = options
+
+    def wanted(
+        self, seen: Seen, package: PackageMarks, graph: Graph, others: Mapping[str, Source | str]
+    ) -> _Wanted | str:
+        """As `_Drafts` has it."""
+        upstream = graph.upstreams.get(package_of(seen, package.path))
+        if upstream is None:
+            return ""
+        if upstream.revision is None:
+            return "its upstream is no revision, but a branch or commit; upgrade it by itself"
+        if package.held:
+            return f"it is held at v{package.held}; resume it first"
+        there = others.get(upstream.package.place, "its upstream is not known")
+        if isinstance(there, str):
+            return there
+        newer = [n for n in there.releases(upstream.package.path) if n > upstream.revision]
+        if not newer or (self._to and self._to <= upstream.revision):
+            return ""
+        if self._to and self._to not in newer:
+            return f"its upstream has no v{self._to} that may be used"
+        to = self._to or newer[-1]
+        path = package.path or "."
+        return _Wanted(
+            f"v{upstream.revision} -> v{to}",
+            written("upgrade", (*self._options, path, f"v{to}")),
+            "upgrade",
+            to,
+        )
+
+
+LAST_WITHOUT = "last-without"
+"""The newest revision of a package that the selector does not choose."""
+
+
+class Rollbacks(_Drafts):
+    """Packages rolled back, and held there.
+
+    Args:
+        selector: Which packages.
+        to: Number of the revision; 0 for the newest one that the selector does not choose.
+        reason: Why, for people.
+    """
+
+    verb = "rollback"
+
+    def __init__(self, selector: PackageSelector, to: int, reason: str) -> None:
+        super().__init__(selector)
+        self._to = to
+        self._reason = reason
+
+    def wanted(
+        self, seen: Seen, package: PackageMarks, graph: Graph, others: Mapping[str, Source | str]
+    ) -> _Wanted | str:
+        """As `_Drafts` has it."""
+        del graph, others
+        releases = seen.source.usable(package.path)
+        if not releases:
+            return "it has no revision to go back to"
+        to = self._to or self._last_without(seen.source, package.path, releases)
+        if not to:
+            return "the selector chooses every revision of it"
+        if to not in releases:
+            return f"it has no v{to} that may be used"
+        if package.held == to:
+            return ""
+        words = (f"{package.path or '.'}@v{to}", *self._reason.split())
+        revision = f"v{package.revision}" if package.revision else "now"
+        return _Wanted(f"{revision} -> v{to}", written("rollback", words), f"rollback-v{to}")
+
+    def _last_without(self, source: Source, path: str, releases: tuple[int, ...]) -> int:
+        there = (n for n in reversed(releases) if not self._selector.matches(source.then(path, n)))
+        return next(there, 0)

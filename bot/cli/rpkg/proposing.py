@@ -1,0 +1,185 @@
+"""Many pull requests by one command: proposed, or approved at the heads that were shown.
+
+A pull request is chosen where every package that it touches is, as the base branch has them: what
+it says of itself counts for nothing. Of a package that is new in it the path alone is known.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from bot.cli.rpkg import jobs
+from bot.cli.rpkg.jobs import Ask, Found
+from bot.cli.rpkg.session import Seen, Session, graph_with, package_of
+from bot.cli.rpkg.spoken import answer_to, said_before
+from bot.forges.port import ListedProposal
+from lifecycle import names
+from lifecycle.bulk import BulkItem, BulkState
+from lifecycle.selectors.marks import PackageMarks, PackageSelector
+
+_SHOWN = 3
+"""Packages of a pull request that are named."""
+
+_WAITS = timedelta(minutes=10)
+"""How long the bot may take to obey a command that gets no answer."""
+
+
+class _Pulls:
+    """What proposing and approving have in common."""
+
+    verb = ""
+    published = False
+
+    def __init__(self, selector: PackageSelector | None, numbers: Collection[int]) -> None:
+        self._selector = selector
+        self._numbers = frozenset(numbers)
+        self._heads: dict[str, str] = {}
+        self._known: dict[str, BulkState] = {}
+        self.asked: set[str] = set()
+
+    def meant(self, pull: ListedProposal) -> bool:
+        """Whether a pull request is of those that the command is about at all."""
+        raise NotImplementedError
+
+    def text(self, pull: ListedProposal) -> str:
+        """The command for one."""
+        raise NotImplementedError
+
+    async def find(self, session: Session) -> Found:
+        """As `Job` has it."""
+        every = await session.look(dashboard=False)
+        items, asks, named, left = list[BulkItem](), dict[str, Ask](), dict[str, str](), []
+        for seen in every:
+            marks = {each.path: each for each in seen.source.marks()}
+            for pull in sorted(seen.open, key=lambda each: each.number):
+                if not self.meant(pull) or (self._numbers and pull.number not in self._numbers):
+                    continue
+                name = self._name(session, seen, pull, jobs.home(every))
+                touched = await _touched(session, seen, pull)
+                why = self._left(seen, touched, marks)
+                if why is not None:
+                    left += [(name, why)] if why else []
+                    continue
+                item = await asyncio.to_thread(self._item, seen, pull, touched)
+                items.append(item)
+                asks[item.key] = Ask(seen, pull.number, self.text(pull))
+                named[item.key] = name
+        graph = graph_with([each.source for each in every], {})
+        return Found(items=tuple(items), asks=asks, names=named, left=tuple(left), graph=graph)
+
+    def _left(
+        self, seen: Seen, touched: Collection[str], marks: Mapping[str, PackageMarks]
+    ) -> str | None:
+        """Why a pull request is left out, "" where it is about something else; None if it is not.
+
+        One that is named is taken whatever it touches, as long as the selector chooses it too.
+        """
+        if not touched:
+            return "" if not self._numbers else "it touches no package that can be read"
+        selector = self._selector or PackageSelector()
+        new = (PackageMarks(repository=seen.source.name, path=path) for path in touched)
+        known = [marks.get(each.path, each) for each in new]
+        others = [each.path or "." for each in known if not selector.matches(each)]
+        if not others:
+            return None
+        if len(others) == len(touched):
+            return ""
+        return f"it also touches {_some(others)}, not chosen"
+
+    def _item(self, seen: Seen, pull: ListedProposal, touched: Collection[str]) -> BulkItem:
+        key = f"{seen.source.place}#{pull.number}"
+        shown = self._heads.setdefault(key, pull.head)
+        state, reason = BulkState.FAILED, "its head moved after it was shown"
+        if shown == pull.head:
+            state, reason = self._state(seen, pull, key), ""
+        change = _some(each or "." for each in touched)
+        package = package_of(seen, min(touched))
+        return BulkItem(key=key, package=package, change=change, state=state, reason=reason)
+
+    def _state(self, seen: Seen, pull: ListedProposal, key: str) -> BulkState:
+        """How far one is; what nobody was asked for since is not read again."""
+        known = self._known.get(key)
+        if known is not None and key not in self.asked:
+            return known
+        heard = seen.speaker.heard(pull.number, on_dashboard=False)
+        text = self.text(pull)
+        said = said_before(seen.speaker, pull.number, text, heard, on_dashboard=False)
+        state = BulkState.READY
+        if said is not None:
+            answer = answer_to(said[0].id, heard)
+            state = self.after(answer.refused if answer else None, said[1])
+        self._known[key] = state
+        return state
+
+    def after(self, refused: bool | None, at: datetime) -> BulkState:
+        """How far one is that was asked for.
+
+        Args:
+            refused: Whether it was refused; None where there is no answer yet.
+            at: When it was asked for.
+        """
+        del at
+        if refused is None:
+            return BulkState.ASKED
+        return BulkState.READY if refused else BulkState.DONE
+
+    def _name(self, session: Session, seen: Seen, pull: ListedProposal, home: str) -> str:
+        number = session.forge(seen).terms.said(f"#{pull.number}")
+        where = "" if seen.source.name == home else seen.source.name
+        return f"{where}{number} at {pull.head[:10]}"
+
+
+def _some(paths: Iterable[str]) -> str:
+    every = sorted(paths)
+    more = len(every) - _SHOWN
+    return ", ".join(every[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+async def _touched(session: Session, seen: Seen, pull: ListedProposal) -> tuple[str, ...]:
+    """The packages that a pull request changes, sorted; none where that cannot be told."""
+    if not await session.head(seen, pull):
+        return ()
+    base = seen.git.ref(names.branch_ref(pull.base_ref))
+    origin = seen.git.merge_base(base, pull.head) if base else None
+    if origin is None:
+        return ()
+    packages = seen.git.difference(origin, pull.head).packages
+    return tuple(sorted(path for path, (before, after) in packages.items() if before != after))
+
+
+class Proposals(_Pulls):
+    """Drafts that are proposed."""
+
+    verb = "propose"
+
+    def meant(self, pull: ListedProposal) -> bool:
+        """As `_Pulls` has it."""
+        return pull.draft
+
+    def text(self, pull: ListedProposal) -> str:
+        """As `_Pulls` has it."""
+        del pull
+        return "/propose"
+
+    def after(self, refused: bool | None, at: datetime) -> BulkState:
+        """As `_Pulls` has it.
+
+        What is accepted gets no answer: it is no draft any more. One that was turned back since is
+        proposed anew.
+        """
+        waits = refused is None and datetime.now(UTC) - at < _WAITS
+        return BulkState.ASKED if waits else BulkState.READY
+
+
+class Approvals(_Pulls):
+    """Proposals that are approved, each at the head that was shown."""
+
+    verb = "approve"
+
+    def meant(self, pull: ListedProposal) -> bool:
+        """As `_Pulls` has it."""
+        return not pull.draft
+
+    def text(self, pull: ListedProposal) -> str:
+        """As `_Pulls` has it."""
+        return f"/approve {pull.head}"
