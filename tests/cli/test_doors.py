@@ -9,6 +9,9 @@ from bot.cli import root
 TOP = Path(__file__).resolve().parents[2]
 
 AT_THE_FORGE = {
+    "bot/cli/rpkg/drafting.py": "reads drafts there, as `session.py` does",
+    "bot/cli/rpkg/proposing.py": "reads proposals there, as `session.py` does",
+    "bot/cli/rpkg/session.py": "reads repositories again and again, with the caller's token",
     "bot/cli/rpkg/sources.py": "reads repositories, with the token of whoever calls it",
     "bot/cli/doctor.py": "`--fix` makes rulesets, by a token of the owner's own",
     "bot/cli/dryrun.py": "looks, with tokens that can only read",

@@ -88,6 +88,7 @@ PRINTS = {
     "pkg/init.py": "a path that was given",
     "pkg/update.py": "a number",
     "progress.py": "what is being done, cleaned",
+    "rpkg/get.py": "JSON",
     "rpkg/graph.py": "a tree, DOT or JSON, whose parts are cleaned",
     "rpkg/upgrade.py": "columns, cleaned",
     "runner.py": "the operator's address",

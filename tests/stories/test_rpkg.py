@@ -6,7 +6,7 @@ from click.testing import CliRunner, Result
 from bot.cli.root import main
 from tests.stories.real import RealWorld
 from tests.stories.test_dashboard import shows
-from tests.stories.world import package, seconds_pass
+from tests.stories.world import package, resized, seconds_pass
 
 pytestmark = pytest.mark.real_parts
 
@@ -96,3 +96,69 @@ def test_on_a_pull_request_and_with_what_is_wrong(
         assert done.exit_code == 1, args
         assert said in done.output
     assert len(play.author.comments(number)) == before
+
+
+MADE = """\
+upstream:
+  type: git
+  git: {repo: REPO, directory: /net/base, ref: net/base/v1}
+upstreamLock:
+  type: git
+  git: {repo: REPO, directory: /net/base, ref: net/base/v1, commit: COMMIT}
+"""
+
+
+@pytest.mark.both_forges
+def test_many_packages_are_upgraded_and_approved_by_a_selector(
+    stage: RealWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: more than was chosen; a second pull request; a head nobody was shown."""
+    stage.repository.has_issues = True
+    owner, repo = stage.owner, ("--repository", "acme/blueprints")
+    first = owner.pushes("main", package("net/base"))
+    made = MADE.replace("REPO", owner.clone_url).replace("COMMIT", first)
+    files = {}
+    for each in ("net/a", "net/b", "net/c"):
+        files |= package(each)
+        files[f"{each}/Kptfile"] += made
+    files["net/c/Kptfile"] = files["net/c/Kptfile"].replace(
+        "  name: c", "  name: c\n  labels: {team: c}"
+    )
+    second = owner.pushes("main", {**files, **resized("net/base", 9)})
+    for number, sha in enumerate((first, second), start=1):
+        owner.makes_ref(f"tags/net/base/v{number}", sha)
+    stage.start_bot()
+    shows(stage, "Packages")
+    stage.rests()
+    seconds_pass(stage.forge, 90)  # GitLab stops a hook for a minute that nobody answered
+
+    upgrade = ("upgrade", *repo, "--selector", "upstream=base@v1,team!=c", "--propose")
+    shown = runs(stage, monkeypatch, "author", *upgrade, "--dry-run")
+    assert shown.output == (
+        "WAVE   CHOSEN   CHANGE     STATE\n"
+        "1      net/a    v1 -> v2   ready\n"
+        "1      net/b    v1 -> v2   ready\n"
+        "2 are chosen, and nothing was done. Give the command again with --yes to go ahead, 5 at a"
+        " time.\n"
+    )
+    done = runs(stage, monkeypatch, "author", *upgrade)
+    assert done.exit_code == 0, done.output
+    assert "0 of 2 done, 2 open. Give the command again once they are published" in done.output
+    again = runs(stage, monkeypatch, "author", *upgrade)
+    assert "asked in" not in again.output
+    pulls = [stage.author.pull_of(f"drafts/net/{each}/upgrade") for each in "ab"]
+    stage.rests()
+    assert len(stage.author.pulls(every=True)) == 2
+
+    files = {"net/a/more.yaml": package("x")["x/settings.yaml"], **package("net/new")}
+    stage.author.pushes("drafts/net/b/upgrade", files, base="drafts/net/b/upgrade")
+    stage.rests()
+    approve = ("approve", *repo, "--selector", "path in (net/a,net/b)")
+    approved = runs(stage, monkeypatch, "approver", *approve)
+    assert approved.exit_code == 0, approved.output
+    head = stage.author.pull(pulls[0].number).head
+    assert f"approve {head}" in " ".join(c.body for c in stage.author.comments(pulls[0].number))
+    assert "1 of 1 done." in approved.output
+    assert "also touches net/new, not chosen." in approved.output
+    stage.author.waits_for_tag("net/a/v1")
+    assert not stage.author.pull(pulls[1].number).merged

@@ -5,8 +5,9 @@ the caller asked for, so that a command that was killed goes on when it is given
 """
 
 import asyncio
+import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -32,6 +33,10 @@ _PAUSE = 2.0
 
 _POLL = 15.0
 """Seconds between two looks while people are waited for."""
+
+
+_TO = re.compile(r"^@\S+ ")
+"""To whom an answer is, at its beginning: the reader knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,15 +102,33 @@ def run(job: Job, repositories: Sequence[str], how: How) -> None:
 
     async def work() -> None:
         async with opened(repositories) as session:
-            await _Run(job, session, how).run()
+            await BulkRun(job, session, how).run()
 
     sources.running(work())
 
 
-class _Run:
-    """One run of a bulk command."""
+class BulkRun:
+    """One run of a bulk command.
 
-    def __init__(self, job: Job, session: Session, how: How) -> None:
+    Args:
+        job: What is done.
+        session: Where.
+        how: How.
+        sleep: Waits for some seconds.
+        clock: Seconds by a monotonic clock.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        session: Session,
+        how: How,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sleep = sleep
+        self._clock = clock
         self._job = job
         self._session = session
         self._how = how
@@ -115,13 +138,22 @@ class _Run:
         self._ended: dict[str, BulkItem] = {}
 
     async def run(self) -> None:
+        """Show what is chosen, and do it.
+
+        Raises:
+            CommandFailure: Something failed, or nobody answers; it says how to go on.
+        """
         found = await self._job.find(self._session)
         plan = self._plan(found)
         for line in _shown(found, plan):
             terminal.say(line)
         total = plan.total
         if not total:
-            raise CommandFailure(f"nothing is chosen to {self._job.verb}. Check the selector")
+            terminal.say(
+                f"Nothing to {self._job.verb}: the selector chooses nothing, or nothing that needs"
+                " it."
+            )
+            return
         if self._how.dry_run or (total > ASKS_FROM and not self._how.yes):
             what = "1 is chosen" if total == 1 else f"{total} are chosen"
             terminal.say(
@@ -133,7 +165,7 @@ class _Run:
 
     async def _until_done(self, found: Found) -> None:
         first = {item.key: item for item in found.items}
-        until = time.monotonic() + self._how.wait
+        until = self._clock() + self._how.wait
         while True:
             plan = self._plan(found)
             self._show(plan)
@@ -145,10 +177,10 @@ class _Run:
                 if plan.done + len(plan.failed) + len(plan.left) == plan.total:
                     self._end(plan)
                     return
-                if stopped or not plan.open or time.monotonic() >= until:
+                if stopped or not plan.open or self._clock() >= until:
                     self._pause(plan)
                     return
-            await asyncio.sleep(_PAUSE if asked else _POLL)
+            await self._sleep(_PAUSE if asked else _POLL)
             found = await self._look(first)
 
     async def _look(self, first: dict[str, BulkItem]) -> Found:
@@ -167,7 +199,7 @@ class _Run:
         said, speaker, at = self._said[item.key]
         heard = speaker.heard(said.where, on_dashboard=said.on_dashboard)
         answer = answer_to(said.id, heard)
-        if answer is None and time.monotonic() < at + self._how.timeout:
+        if answer is None and self._clock() < at + self._how.timeout:
             return replace(item, state=BulkState.ASKED)
         ended = self._came(item, answer, said)
         if ended.state in (BulkState.DONE, BulkState.FAILED):
@@ -178,7 +210,7 @@ class _Run:
         if answer is None:
             why = f"no answer within {self._how.timeout} seconds; see {said.url}"
             return replace(item, state=BulkState.FAILED, reason=why)
-        text = " ".join(plain(answer.text).split())
+        text = _TO.sub("", " ".join(plain(answer.text).split()), count=1)
         if answer.refused:
             return replace(item, state=BulkState.FAILED, reason=text)
         if self._job.published and "nothing to change" not in text:
@@ -193,7 +225,7 @@ class _Run:
         said = await asyncio.to_thread(
             ask.seen.speaker.says, where, ask.text, on_dashboard=on_dashboard
         )
-        self._said[item.key] = said, ask.seen.speaker, time.monotonic()
+        self._said[item.key] = said, ask.seen.speaker, self._clock()
         self._bar.clear()
         terminal.say(f"{found.names[item.key]}: asked in {said.url}", err=True)
 
@@ -218,7 +250,9 @@ class _Run:
         """Something failed, or people are to do something first."""
         self._bar.clear()
         for item in plan.open:
-            terminal.say(f"{self._names[item.key]}: {item.reason or 'open'}")
+            terminal.say(
+                f"{self._names[item.key]}: open{f', {item.reason}' if item.reason else ''}"
+            )
         if plan.failed and not self._how.go_on:
             raise CommandFailure(
                 f"stopped, {plan.done} of {plan.total} done: {self._failed(plan.failed)}. Mend"
