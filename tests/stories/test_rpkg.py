@@ -117,7 +117,7 @@ def test_many_packages_are_upgraded_and_approved_by_a_selector(
     owner, repo = stage.owner, ("--repository", "acme/blueprints")
     first = owner.pushes("main", package("net/base"))
     made = MADE.replace("REPO", owner.clone_url).replace("COMMIT", first)
-    files = {}
+    files: dict[str, str] = {}
     for each in ("net/a", "net/b", "net/c"):
         files |= package(each)
         files[f"{each}/Kptfile"] += made
