@@ -98,8 +98,7 @@ def published(
     if lock is not None and upstream is not None:
         same = lock.directory.strip("/") == upstream.ref.directory.strip("/")
         ours = same and lock.repo.removesuffix(".git") == upstream.ref.repo.removesuffix(".git")
-    owner = here.kptfile.annotations.get(OWNER, "")
-    owners = {owner} if owner else _porchs(here.kptfile)
+    owners = _owners(here.kptfile)
     if variant.spec.adopts:
         owners = {*owners, variant.name}
     try:
@@ -125,6 +124,12 @@ def locked(here: Here, published: PublishedFacts | None) -> UpstreamRevision | N
     if lock is None or here.locked is None or published is None or not published.lock_is_ours:
         return None
     return UpstreamRevision(number=here.locked, commit=lock.commit)
+
+
+def _owners(kptfile: kptfiles.Kptfile) -> set[str]:
+    """The variants that keep a package in step, as it says itself."""
+    owner = kptfile.annotations.get(OWNER, "")
+    return {owner} if owner else _porchs(kptfile)
 
 
 def _porchs(kptfile: kptfiles.Kptfile) -> set[str]:
@@ -164,16 +169,18 @@ def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
     """Read the commits of a draft down to where it left the base branch."""
     git = reader.git
     below = git.merge_base(tip, base) or ""
-    found, people, ended = Trail(), False, False
+    found, people, ended, asked = Trail(), False, False, False
     commits = git.first_parents(tip, below, MOST_COMMITS + 1)
     for commit in reversed(commits):
         if not reader.made_by_us(commit.sha):
             people = True
-        elif found.recipe is None:
+            continue
+        asked = asked or bool(reader.render_asker(commit.sha))
+        if found.recipe is None:
             found = trailer.read(commit.message) or found
             ended = trailer.CLOSED in found.words and not people
     people = people or len(commits) > MOST_COMMITS
-    return replace(found, people=people, empty=not commits, ended=ended)
+    return replace(found, people=people, empty=not commits, ended=ended, asked=asked)
 
 
 def draft(
@@ -188,6 +195,7 @@ def draft(
         pull: Its newest pull request; None for none.
         gone: The branch is there no more.
     """
+    owners = {found.owner} if found.owner else set(found.written)
     stage = Stage.DRAFT
     if gone or (pull is not None and not pull.open):
         stage = Stage.CLOSED
@@ -200,7 +208,7 @@ def draft(
         branch=branch,
         head=tip,
         stage=stage,
-        owners=frozenset({found.owner} if found.owner else ()),
+        owners=frozenset(owners),
         recipe=found.recipe,
         number=0 if pull is None else pull.number,
         title=found.title,
@@ -212,12 +220,40 @@ def draft(
     )
 
 
-def branches_of(git: History, path: str) -> dict[str, Sha]:
-    """The branches of variants' drafts of a package, and where they are."""
-    before = naming.draft_branch(path, naming.WORKSPACE)
-    there = git.refs(names.branch_ref(naming.draft_branch(path, "").rstrip("/")))
-    return {
-        names.branch_name(ref): commit
-        for ref, (_, commit) in there.items()
-        if names.branch_name(ref).startswith(before)
-    }
+def drafts_of(
+    reader: MirrorReader, tip: Sha, path: str, *, adopts: bool
+) -> dict[str, tuple[Sha, Trail]]:
+    """The branches of variants' drafts of a package: where they are, and what they say.
+
+    Args:
+        reader: Reads git.
+        tip: The base branch.
+        path: The package.
+        adopts: Drafts that people made of it count too; not those that they asked the bot for.
+    """
+    git, found = reader.git, dict[str, tuple[Sha, Trail]]()
+    before = naming.draft_branch(path, "")
+    there = git.refs(names.branch_ref(before.rstrip("/")))
+    for branch, at in ((names.branch_name(ref), commit) for ref, (_, commit) in there.items()):
+        workspace = branch.removeprefix(before)
+        made = workspace.startswith(naming.WORKSPACE)
+        if "/" in workspace or not (made or adopts):
+            continue
+        said = trail(reader, at, tip)
+        if said.recipe is None and not said.empty:
+            if said.asked or not git.package(at, path):
+                continue
+            said = replace(said, written=_written(git, at, path))
+        if made or not said.empty:
+            found[branch] = at, said
+    return found
+
+
+def _written(git: History, at: Sha, path: str) -> frozenset[str]:
+    """The variants that a package says it is kept by; none where its Kptfile cannot be read."""
+    file = f"{path}/{KPTFILE}"
+    data = git.blob(at, file, DEFAULT.file_bytes)
+    try:
+        return frozenset(_owners(kptfiles.read(data or b"", file)))
+    except PackageError:
+        return frozenset()

@@ -94,7 +94,7 @@ class VariantLook:
         if wanted.book is not None:
             fetched = await self._upstream(variant, wanted.book)
         one_of = next(iter(fetched.values()), None)
-        drafts, numbers = await self._drafts(path)
+        drafts, numbers = await self._drafts(path, adopts=variant.spec.adopts)
         published = await served.offload(
             variant_facts.published, here, variant, objects, one_of, here.locked or 0
         )
@@ -153,10 +153,12 @@ class VariantLook:
             self._pass.fetched[source, package, ref] = known
         return known
 
-    async def _drafts(self, path: str) -> tuple[tuple[DraftFacts, ...], Mapping[str, int]]:
+    async def _drafts(
+        self, path: str, *, adopts: bool
+    ) -> tuple[tuple[DraftFacts, ...], Mapping[str, int]]:
         """The drafts of a package whose branches are there, and their open pull requests."""
         served, found, numbers = self._served, list[DraftFacts](), dict[str, int]()
-        trails = await served.offload(_trails, served, self._pass.tip, path)
+        trails = await served.offload(_trails, served, self._pass.tip, path, adopts)
         for branch, (tip, trail) in trails.items():
             pull = self._pass.pulls.get(branch)
             if pull is None:
@@ -220,11 +222,12 @@ def _here(served: ServedRepository, tip: Sha, path: str) -> variant_facts.Here:
         return variant_facts.package(served.looker.reader(git, served.adoption), tip, path)
 
 
-def _trails(served: ServedRepository, tip: Sha, path: str) -> dict[str, tuple[Sha, Trail]]:
+def _trails(
+    served: ServedRepository, tip: Sha, path: str, adopts: bool
+) -> dict[str, tuple[Sha, Trail]]:
     with served.mirror.open() as git:
         reader = served.looker.reader(git, served.adoption)
-        there = variant_facts.branches_of(git, path)
-        return {branch: (at, variant_facts.trail(reader, at, tip)) for branch, at in there.items()}
+        return variant_facts.drafts_of(reader, tip, path, adopts=adopts)
 
 
 def _trail(served: ServedRepository, at: Sha, tip: Sha) -> Trail:

@@ -44,6 +44,8 @@ class Trail:
         title: First line of our last commit.
         empty: It has no commit of its own.
         ended: Its last commit is ours and says that it is closed.
+        asked: Somebody asked the bot for some of it.
+        written: Names of variants that its package says it is kept by.
     """
 
     owner: str = ""
@@ -53,6 +55,8 @@ class Trail:
     title: str = ""
     empty: bool = False
     ended: bool = False
+    asked: bool = False
+    written: frozenset[str] = frozenset()
 
 
 def line(variant: Variant, recipe: Recipe, words: Sequence[str] = ()) -> str:
