@@ -7,7 +7,7 @@ What only the bot's database knows is not told: merges that the forge refused, a
 was when the bot came. What was never published counts as there before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -16,20 +16,24 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.dashboard import Dashboard
 from bot.forges.port import Forge, ForgeBusyError, ForgeRefusedError, Repository
 from bot.git.port import BRANCHES, Mirror
+from bot.look import locks
 from bot.look.assemble import Looked, Looker
+from bot.look.impact import ImpactReader
 from bot.look.states import HeadBranch
 from bot.loop import branches
 from bot.render.port import Renderer
 from bot.store.nothing import NoClaims, NoDashboards, NoIndex
-from bot.store.values import Adoption
-from lifecycle import checks, observing, wording
+from bot.store.values import Adoption, ServedName, UpstreamUser
+from lifecycle import checks, names, observing, wording
 from lifecycle.actions import Action, Keep, SetCheck
 from lifecycle.assess import Assessed
 from lifecycle.decide import decide, judged_by_head
 from lifecycle.events import Log
 from lifecycle.facts.checks import PUBLISH, Conclusion
 from lifecycle.facts.head import Facts
+from lifecycle.facts.impact import Impact
 from lifecycle.facts.proposal import Proposal, Stage
+from lifecycle.identity import RepositoryId
 from lifecycle.judgement import Judgement
 from lifecycle.terms import Terms
 
@@ -131,10 +135,20 @@ async def dry_run(
         NotToldError: There is nothing to judge.
         ForgeBusyError, ForgeRefusedError: The forge tells nothing.
     """
+    looker = _looker(place, renderer, tried, clock, offload)
+    pull = await place.forge.proposal(number)
+    head = HeadBranch(pull.head_repository, pull.head_ref)
+    looked = await _looked(looker, head, number, await _adoption(place, clock, offload), clock)
+    return judged(looked.facts, number)
+
+
+def _looker(
+    place: Place, renderer: Renderer, tried: bytes | None, clock: Clock, offload: Offload
+) -> Looker:
     dashboard = Dashboard(
         place.repository, place.forge, NoDashboards(), NoClaims(), place.keys, place.instance
     )
-    looker = Looker(
+    return Looker(
         place.repository,
         place.forge,
         place.mirror,
@@ -149,10 +163,6 @@ async def dry_run(
         offload=offload,
         tried=tried,
     )
-    pull = await place.forge.proposal(number)
-    head = HeadBranch(pull.head_repository, pull.head_ref)
-    looked = await _looked(looker, head, number, await _adoption(place, clock, offload), clock)
-    return judged(looked.facts, number)
 
 
 async def _looked(
@@ -181,6 +191,75 @@ async def _adoption(place: Place, clock: Clock, offload: Offload) -> Adoption:
         highest=0,
         heads=await offload(branches.publish_heads, place.mirror, repository.default_branch),
     )
+
+
+async def dry_impact(
+    place: Place,
+    renderer: Renderer,
+    number: int,
+    told: Callable[[Impact], None],
+    *,
+    clock: Clock = SYSTEM,
+    offload: Offload = in_thread,
+) -> Impact | None:
+    """Try a proposal on the packages of its repository that it does not touch, and write nothing.
+
+    Packages of other repositories are known to the bot alone.
+
+    Args:
+        place: Where.
+        renderer: Renders and validates.
+        number: The proposal.
+        told: Told from time to time how far it came.
+        clock: By which that is counted.
+        offload: Where git is read.
+
+    Returns:
+        What it would do; None where it changes no rules, and nothing that others were made from.
+
+    Raises:
+        ForgeBusyError, ForgeRefusedError: The forge tells nothing.
+    """
+    looker = _looker(place, renderer, None, clock, offload)
+    pull = await place.forge.proposal(number)
+    adoption = await _adoption(place, clock, offload)
+    with await offload(place.mirror.open) as git:
+        await looker.fetcher.fetch_head(git, pull)
+    reader = ImpactReader(looker, _UsersHere(place, pull.base_ref, offload), _nobody)
+    trial = await reader.begin(pull.head, pull.base_ref, adoption)
+    while trial is not None and not trial.impact.ended:
+        await reader.wave(trial)
+        told(trial.impact)
+    return trial.impact if trial else None
+
+
+async def _nobody(repository_id: RepositoryId) -> None:
+    """No other repository is asked."""
+
+
+class _UsersHere:
+    """Implements `bot.look.impact.Users`: the packages on one branch of the repository itself."""
+
+    def __init__(self, place: Place, branch: str, offload: Offload) -> None:
+        self._place = place
+        self._branch = branch
+        self._offload = offload
+
+    async def users(self, place: str) -> tuple[UpstreamUser, ...]:
+        found = await self._offload(self._read)
+        return tuple(each for each in found if each.use.place == place)
+
+    def _read(self) -> list[UpstreamUser]:
+        repository = self._place.repository
+        name = ServedName(repository.id, repository.full_name, repository.installation)
+        with self._place.mirror.open() as git:
+            tip = git.ref(names.branch_ref(self._branch)) or ""
+            uses = locks.changed(git, "", tip) if tip else {}
+        return [
+            UpstreamUser(repository=name, branch=self._branch, use=use)
+            for found in uses.values()
+            for use in found
+        ]
 
 
 def judged(facts: Facts, number: int) -> DryRun:

@@ -165,10 +165,10 @@ def by_rules(before: Verdict, after: Verdict, merges: tuple[str, ...]) -> Packag
         return PackageImpact(package=after.package, merges=merges, problem=problem)
     whole = before.complete and after.complete
     changes = [c for c in after.rendering if c not in before.rendering] if whole else []
-    back = [c for c in before.rendering if c not in after.rendering] if whole else []
-    return _judged(
-        PackageImpact(package=after.package, merges=merges), before, after, changes, len(back)
-    )
+    told = {(c.path, c.resource, c.field) for c in after.rendering}
+    back = [c for c in before.rendering if (c.path, c.resource, c.field) not in told]
+    place = PackageImpact(package=after.package, merges=merges)
+    return _judged(place, before, after, changes, len(back) if whole else 0)
 
 
 def by_upgrade(

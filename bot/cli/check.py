@@ -1,34 +1,21 @@
 """`porchbot check`: what the bot would say of a git working tree after a push, or of a proposal."""
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bot.cli import colour, progress, terminal
+from bot.cli import colour, terminal
 from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import options
 from bot.cli.fn.runner import Functions
+from bot.cli.judging import judged_package
+from bot.cli.references import is_reference
 from bot.look import rules
-from bot.render import verdicts
-from cadlib.diff import secrets
-from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
-from cadlib.limits import DEFAULT, STREAM
 from cadlib.package.files import join
-from cadlib.render.calls import CallOutcome, FunctionCall
-from cadlib.render.pipeline import Rendered, Steps
-from cadlib.stream.resourcelist import encode
-from fnrunner.contract.errors import (
-    FunctionError,
-    FunctionUnavailableError,
-    RunnerBrokenError,
-    RunnerBusyError,
-)
 from lifecycle import contents, names
 from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
@@ -39,13 +26,6 @@ from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import number, plain
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
 from lifecycle.terms import AS_WRITTEN
-
-_PROPOSAL = re.compile(
-    r"[#!]?[1-9]\d*|[\w.-]+(?:/[\w.-]+)+[#!][1-9]\d*"
-    r"|https?://\S+/(?:pull|-/merge_requests)/[1-9]\d*\S*",
-    re.ASCII,
-)
-"""A pull request or merge request, and no folder."""
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -119,7 +99,7 @@ def check(
     ./12.
     """
     at_most(args, 1)
-    if args and _PROPOSAL.fullmatch(args[0]):
+    if args and is_reference(args[0]):
         from bot.cli import dryrun  # a second to read, and few need it
 
         try:
@@ -165,67 +145,9 @@ def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
     if not trees:
         return _tell(PUBLISH, contents.nothing_touched(found), blocks=bool(found))
     click.echo(f"Compared with {base.shown}: {_listed(trees)}")
-    judged = [_judge(tree, p, trees[p], held.policy, functions) for p in trees if trees[p][1]]
+    there = [p for p in trees if trees[p][1]]
+    judged = [judged_package(tree, p, trees[p], held.policy, functions) for p in there]
     return _tell_all(judged, found, held.policy, tree.current())
-
-
-def _judge(
-    tree: WorkingTree, package: str, trees: tuple[str, str], policy: Policy, functions: Functions
-) -> Verdict:
-    progress.at(f"checking {package or 'the root package'}")
-    try:
-        files, before = verdicts.read(tree.files, trees[1], trees[0])
-    except PackageError as error:
-        return verdicts.unreadable(package, error)
-    secret = verdicts.secret_values(files.values())
-    steps = verdicts.begin(files, policy, DEFAULT)
-    rendered, broken = _drive(steps, functions, secret)
-    if rendered is None:
-        return Verdict(package=package, broken=secrets.redacted(broken, secret))
-    return verdicts.of(package, files, before, rendered, policy, secret)
-
-
-def _drive(steps: Steps, functions: Functions, secret: set[str]) -> tuple[Rendered | None, str]:
-    """Run what a rendering asks for; None, and why, where a function cannot be run at all.
-
-    Args:
-        steps: The rendering.
-        functions: Runs them.
-        secret: Values that must not be said; those that functions put into Secrets are added.
-    """
-    try:
-        call = next(steps)
-        while True:
-            progress.at(f'running "{call.function}" on {len(call.items)} resources')
-            outcome = _answer(call, functions)
-            if call.step.startswith("mutators"):
-                secret |= _secrets(outcome)
-            call = steps.send(outcome)
-    except StopIteration as done:
-        rendered: Rendered = done.value
-        return rendered, ""
-    except (FunctionUnavailableError, RunnerBusyError, RunnerBrokenError) as error:
-        steps.close()
-        return None, str(error)
-
-
-def _answer(call: FunctionCall, functions: Functions) -> CallOutcome:
-    """What a function answers, in the bot's words where it failed."""
-    try:
-        outcome = functions.answer(call)
-    except FunctionUnavailableError as error:
-        if error.passing:
-            raise
-        return CallOutcome(error=str(error))
-    except FunctionError as error:
-        return CallOutcome(error=str(error))
-    return replace(outcome, error=outcome.log or verdicts.REFUSED) if outcome.exit_code else outcome
-
-
-def _secrets(outcome: CallOutcome) -> frozenset[str]:
-    if outcome.items is None:
-        return secrets.values(outcome.resources or b"", STREAM)
-    return secrets.values(encode(outcome.items, None), STREAM)
 
 
 def _listed(trees: dict[str, tuple[str, str]]) -> str:

@@ -16,7 +16,7 @@ from bot.cli.fn.options import Wanted
 from bot.cli.reaching import place_of, settled
 from bot.cli.references import Reference, reference
 from bot.clock import SYSTEM, in_thread
-from bot.dryrun import Answer, DryRun, NotToldError, dry_run, observes
+from bot.dryrun import Answer, DryRun, NotToldError, Place, dry_impact, dry_run, observes
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.git.port import GitBusyError, MissingObjectError, ObjectTooLargeError
 from bot.own_runner import own_runner
@@ -28,9 +28,11 @@ from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.run import Runner
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
+from lifecycle.facts.impact import Impact
 from lifecycle.judgement import Gate, Leaf
 from lifecycle.messages.doing import phrase
 from lifecycle.messages.markdown import plain, revisions
+from lifecycle.terms import Terms
 
 MOST_RULES = 1024**2
 """Bytes of a file of rules that are read."""
@@ -123,14 +125,62 @@ async def _look(
     maker: Callable[[Runner], Maker] | None,
 ) -> DryRun:
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="porchbot-check-")))
-        place = await place_of(wanted, stack, folder)
-        progress.at("starting the function runner")
-        client = await _runner(stack, runner, folder)
-        renderer = CachingRenderer(maker(client) if maker else _workers(stack, client))
-        stack.push_async_callback(renderer.close)
+        place, renderer = await _ready(wanted, runner, maker, stack)
         progress.at(f"checking {wanted.short}")
         return await dry_run(place, renderer, wanted.number, rules)
+
+
+async def _ready(
+    wanted: Reference,
+    runner: Wanted,
+    maker: Callable[[Runner], Maker] | None,
+    stack: AsyncExitStack,
+) -> tuple[Place, CachingRenderer]:
+    """The repository, and what renders its packages."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="porchbot-check-")))
+    place = await place_of(wanted, stack, folder)
+    progress.at("starting the function runner")
+    client = await _runner(stack, runner, folder)
+    renderer = CachingRenderer(maker(client) if maker else _workers(stack, client))
+    stack.push_async_callback(renderer.close)
+    return place, renderer
+
+
+def impact(
+    named: str, runner: Wanted, *, maker: Callable[[Runner], Maker] | None = None
+) -> tuple[Impact | None, Terms]:
+    """Try a pull request on the packages of its repository that it does not touch.
+
+    Args:
+        named: Which, as `reference` reads it.
+        runner: What the command line says of the function runner.
+        maker: What renders packages; None for worker processes.
+
+    Returns:
+        What it would do, None for nothing that could be tried; and how its forge is spoken of.
+
+    Raises:
+        CommandFailure: The command cannot be carried out as it was given, or has no answer.
+    """
+    wanted = settled(reference(named))
+
+    def told(found: Impact) -> None:
+        progress.at(f"trying {wanted.short}: {found.tried} of {found.total} packages")
+
+    async def look() -> tuple[Impact | None, Terms]:
+        async with AsyncExitStack() as stack:
+            place, renderer = await _ready(wanted, runner, maker, stack)
+            progress.at(f"trying {wanted.short}")
+            found = await dry_impact(place, renderer, wanted.number, told)
+            return found, place.forge.terms
+
+    try:
+        return asyncio.run(look())
+    except _UNTOLD as error:
+        said = _refused(error, wanted) if isinstance(error, ForgeRefusedError) else once(error)
+        raise CommandFailure(
+            f"what {wanted.short} would do is unknown: {terminal.line(said)}"
+        ) from error
 
 
 async def _runner(stack: AsyncExitStack, wanted: Wanted, folder: Path) -> Client:

@@ -23,6 +23,19 @@ _ADDRESS = re.compile(
 )
 
 
+_LIKE = re.compile(
+    r"[#!]?[1-9]\d*|[\w.-]+(?:/[\w.-]+)+[#!][1-9]\d*"
+    r"|https?://\S+/(?:pull|-/merge_requests)/[1-9]\d*\S*",
+    re.ASCII,
+)
+"""A pull request or merge request, and no file or folder."""
+
+
+def is_reference(text: str) -> bool:
+    """Tell whether a text names a pull request or merge request, and no file or folder."""
+    return _LIKE.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A pull request or merge request as people name it.

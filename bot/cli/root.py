@@ -16,6 +16,7 @@ _COMMANDS = {
     "doctor": ("bot.cli.doctor:doctor", "Check the App and the rules of its repositories."),
     "fn": ("bot.cli.fn.group:fn", "Run functions on packages on disk."),
     "help": ("bot.cli.about:help_", "Show the help of a command."),
+    "impact": ("bot.cli.impact:impact", "Show what a change would do to other packages."),
     "live": ("bot.cli.about:live", "Not available: use `kpt live` to deploy packages."),
     "pkg": ("bot.cli.pkg.group:pkg", "Get, update, and inspect packages on disk."),
     "rpkg": ("bot.cli.rpkg.group:rpkg", "Look at packages in repositories, and change them."),

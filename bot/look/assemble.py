@@ -166,10 +166,7 @@ class Looker:
         begun: rendering.Begun | None = None,
         pressed: Sequence[Press] = (),
     ) -> Looked:
-        """Read everything about one head branch, once all that its rules extend was fetched.
-
-        As `_look`.
-        """
+        """As `_look`, once all that its rules extend was fetched."""
         return await self.extended.fetched(
             lambda: self._look(
                 head,

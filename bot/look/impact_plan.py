@@ -3,7 +3,7 @@
 Everything here works on one opened mirror and asks nobody else; it may run in a thread.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,7 +84,9 @@ def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
     changed = tuple(sorted(p for p, t in git.difference(origin, head).packages.items() if all(t)))
     judged = impact.judged_otherwise(held, tried)
     runs, not_run = impact.trial(held, tried)
-    trials = tuple(_trials(reader, base, base_ref, (held, tried), judged=judged))
+    trees = _packages(git, base) if held != tried else {}
+    tags = _tags(git, trees)
+    trials = tuple(rules_trials(trees, tags, base_ref, reader.default_branch, (held, tried)))
     return Plan(
         head=head,
         base_ref=base_ref,
@@ -98,16 +100,29 @@ def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
     )
 
 
-def _trials(
-    reader: MirrorReader, base: Sha, base_ref: str, rules: tuple[Policy, Policy], *, judged: bool
+def _packages(git: History, commit: str) -> dict[str, str]:
+    """The packages of a commit, with their trees."""
+    return {p: tree for p, (_, tree) in git.difference("", commit).packages.items() if tree}
+
+
+def rules_trials(
+    trees: Mapping[str, str],
+    tags: Collection[str],
+    base_ref: str,
+    default_ref: str,
+    rules: tuple[Policy, Policy],
 ) -> Iterable[RulesTrial]:
-    """The packages of the base branch that other rules may judge or merge otherwise."""
-    if rules[0] == rules[1]:
-        return
-    trees = {p: tree for p, (_, tree) in reader.git.difference("", base).packages.items() if tree}
-    tags = _tags(reader.git, trees)
-    default = reader.default_branch
-    units = [names.units(trees, policy, base_ref, default, tags) for policy in rules]
+    """Return the packages of a base branch that other rules may judge or merge otherwise.
+
+    Args:
+        trees: All its packages, with their trees.
+        tags: Those of packages inside others.
+        base_ref: Its name.
+        default_ref: Name of the default branch.
+        rules: Those that hold, and the others.
+    """
+    judged = impact.judged_otherwise(*rules)
+    units = [names.units(trees, policy, base_ref, default_ref, tags) for policy in rules]
     for package in sorted(units[0] | units[1]):
         published = package in units[0], package in units[1]
         merges = impact.merged_otherwise(*rules, package, published=published)

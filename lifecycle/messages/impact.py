@@ -38,6 +38,9 @@ FORK = "what it does to other packages is not worked out for branches of forks"
 FORK_WANTED = "push the branch to this repository"
 """Of the gate, where the configuration makes it one."""
 
+NOTHING = "Nothing to try: no rules that judge or merge packages differ, and no package's upstream."
+"""Of a change that has no impact, on the command line."""
+
 NO_UPSTREAM = "the commit that it is locked to is not in this repository"
 TOO_SLOW = "it took too long"
 UNREADABLE = "its repository cannot be read now"

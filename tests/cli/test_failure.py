@@ -83,6 +83,7 @@ PRINTS = {
     "fn/catalog.py": "the catalog, which is ours",
     "fn/place.py": "resources, as data",
     "fn/render.py": "messages, cleaned",
+    "impact.py": "lines, cleaned, and JSON",
     "pkg/cat.py": "resources, as data",
     "pkg/get.py": "words of ours",
     "pkg/init.py": "a path that was given",

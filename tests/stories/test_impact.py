@@ -4,9 +4,15 @@ from typing import Any
 
 import pytest
 
+from bot.cli import dryrun
+from bot.cli.fn.options import Wanted
+from lifecycle.messages import impact as texts
+from tests.memory.pipeline import PipelineMaker
 from tests.stories.github_people import repository_at_github
 from tests.stories.people import wait_for
+from tests.stories.real import RealWorld
 from tests.stories.seen import Check
+from tests.stories.test_dryrun import Command
 from tests.stories.world import CONFIG, Staging, World, package, resized
 
 IMPACT = "porchbot/impact"
@@ -317,3 +323,29 @@ def test_what_cannot_be_tried_is_said(play: World) -> None:
 
     assert title == "None of 1 package would change; 1 not tried"
     assert "not tried: the commit that it is locked to is not in this repository" in text
+
+
+@pytest.mark.real_parts
+def test_the_command_line_says_what_the_check_says(
+    play: RealWorld, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: a look of its own that drifts from the bot's; a command that writes."""
+    play.owner.pushes("main", package("net/core"))
+    play.rests()
+    play.owner.pushes("main", made_from_core(play, "apps/two", 4))
+    play.rests()
+    changes = {".porchbot.yaml": STRICTER, **resized("net/core", 9)}
+    number = proposes(play, "people/both", changes)
+    title, text = says(play, number, *BREAKS)
+    assert title == "4 of 4 packages would change; 1 would conflict"
+    Command(play, capsys, monkeypatch)
+    before = len(play.forge.faults.calls(play.caller))
+
+    found, _ = dryrun.impact(f"acme/blueprints#{number}", Wanted(), maker=PipelineMaker)
+
+    assert found is not None
+    assert texts.title(found) == title
+    assert texts.summary(found, most=10) == text
+    asked = play.forge.faults.calls(play.caller)[before:]
+    reads = ("access_tokens", "upload-pack")
+    assert not [c for c in asked if c.method != "GET" and not c.path.endswith(reads)]

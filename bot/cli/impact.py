@@ -1,0 +1,192 @@
+"""`porchbot impact`: what a change would do to packages that it does not touch."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot import config
+from bot.cli import progress, terminal
+from bot.cli.disk.worktree import Base, WorkingTree
+from bot.cli.dropin import CommandFailure, DropIn
+from bot.cli.fn import options
+from bot.cli.fn.runner import Functions
+from bot.cli.judging import judged_package
+from bot.cli.references import is_reference
+from bot.look import impact_plan, rules
+from lifecycle import impact as judging
+from lifecycle.facts.impact import Impact, PackageImpact
+from lifecycle.messages import impact as texts
+from lifecycle.messages.markdown import plain
+from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.terms import AS_WRITTEN, Terms
+
+MOST_RULES = 1024**2
+"""Bytes of a file of rules that are read."""
+
+
+class Undetermined(CommandFailure):
+    """Ends the command without an answer, which is not that something would fail."""
+
+    exit_code = 2
+
+
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Try the rules in the working tree on every package.
+    $ porchbot impact .porchbot.yaml
+
+    # Try other rules, compared with those of another branch.
+    $ porchbot impact stricter.yaml --base origin/release
+
+    # Try a pull request: its rules, and upgrades to the packages that it changes.
+    $ GITHUB_TOKEN=$TOKEN porchbot impact acme/blueprints#12
+    """,
+)
+@click.argument("what", metavar="FILE | NUMBER | OWNER/NAME#NUMBER | URL")
+@click.option(
+    "--base",
+    "wanted",
+    default="",
+    metavar="REF",
+    help="With a file: branch whose packages and rules it is compared with, or a commit. Default:"
+    " the default branch of the remote (origin/HEAD), otherwise main or master.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.images
+@click.pass_context
+def impact(
+    context: click.Context, /, what: str, wanted: str, *, as_json: bool, **given: Any
+) -> None:
+    """Show what a change would do to packages that it does not touch.
+
+    Given a file, it is tried in place of .porchbot.yaml: every package of the base branch is
+    rendered and validated by the rules that hold and by the file, on this machine, and nothing is
+    changed. A file in .porchbot/ of the working tree is tried with the .porchbot.yaml beside it.
+
+    Given the number or address of a pull request (or merge request), its rules are tried likewise,
+    and packages that were made from those that it changes are upgraded on trial, as the check
+    porchbot/impact does; packages in other repositories are not known here. Tokens are those of
+    `porchbot check`.
+
+    The exit status is 0 if nothing would fail or conflict, 1 if something would, and 2 if that
+    cannot be determined. For a file named 12, write ./12.
+    """
+    try:
+        if is_reference(what):
+            from bot.cli import dryrun  # a second to read, and few need it
+
+            if wanted:
+                raise CommandFailure("a pull request has its own base branch: leave --base out")
+            found, terms = dryrun.impact(what, options.wanted(given))
+        else:
+            found, terms = _of_file(Path(what), wanted, options.wanted(given)), AS_WRITTEN
+    except CommandFailure as error:
+        raise Undetermined(error.message) from error
+    if as_json:
+        click.echo(json.dumps(None if found is None else _as_json(found), indent=2))
+    elif found is None:
+        click.echo(texts.NOTHING)
+    else:
+        _tell(found, terms)
+    if found is not None and found.breaks:
+        context.exit(1)
+    if found is not None and (found.left or any(each.problem for each in found.packages)):
+        context.exit(2)
+
+
+def _of_file(file: Path, wanted: str, runner: Any) -> Impact | None:
+    """Try a file with rules on the packages of a base branch."""
+    folder = file.parent
+    if not folder.is_dir() or not file.is_file():
+        raise CommandFailure(
+            f"{file}: no such file. Name a file with rules, or a pull request such as 12"
+        )
+    with WorkingTree(folder) as tree, Functions(runner) as functions:
+        return _tried(tree, tree.base(wanted), file, functions)
+
+
+def _tried(tree: WorkingTree, base: Base, file: Path, functions: Functions) -> Impact | None:
+    held = rules.of_base(tree.blob, base.commit, base.branch, base.default)
+    tried = rules.of_base(_with(tree, file), tree.tree(), base.branch, base.default)
+    both = _readable(held.policy, base.shown), _readable(tried.policy, file)
+    trees = {p: t for p, (_, t) in tree.difference("", base.commit).packages.items() if t}
+    trials = [*impact_plan.rules_trials(trees, tree.tags(), base.branch, base.default_branch, both)]
+    if not trials:
+        return None
+    judged = judging.judged_otherwise(*both)
+    found = Impact(base_ref=base.shown, base=base.commit, rules=True, total=len(trials))
+    for number, each in enumerate(trials):
+        progress.at(f"trying {number} of {len(trials)}: {each.package or 'the root package'}")
+        one = PackageImpact(package=each.package, merges=each.merges)
+        if judged and texts.NOT_PUBLISHED not in each.merges:
+            before, after = (
+                judged_package(tree, each.package, (each.tree, each.tree), policy, functions)
+                for policy in both
+            )
+            one = judging.by_rules(before, after, each.merges)
+        found = judging.add(found, one)
+    return judging.ended(found)
+
+
+def _readable(policy: Policy | BrokenPolicy, where: Path | str) -> Policy:
+    if isinstance(policy, BrokenPolicy):
+        problems = "; ".join(str(each).removesuffix(".") for each in policy.problems)
+        raise CommandFailure(terminal.line(f"rules of {where}: {problems}. Mend that first"))
+    return policy
+
+
+def _with(tree: WorkingTree, file: Path) -> rules.Blob:
+    """The files with rules, with one in the place of `.porchbot.yaml` unless it is among them."""
+    inside = file.resolve()
+    own = inside == (tree.top / config.CONFIG).resolve()
+    if own or (tree.top / config.FOLDER).resolve() in inside.parents:
+        return tree.blob
+    with file.open("rb") as opened:
+        data = opened.read(MOST_RULES + 1)
+
+    def blob(commit: str, path: str) -> bytes | BrokenPolicy | None:
+        return data if path == config.CONFIG else tree.blob(commit, path)
+
+    return blob
+
+
+def _tell(found: Impact, terms: Terms) -> None:
+    click.echo(texts.title(found))
+    for line in texts.summary(found, most=judging.MOST_DETAILED).splitlines():
+        click.echo(terminal.line(plain(terms.said(line)).removeprefix("### ").replace("**", "")))
+
+
+def _as_json(found: Impact) -> dict[str, object]:
+    return {
+        "title": texts.title(found),
+        "breaks": found.breaks,
+        "base": {"branch": found.base_ref, "commit": found.base},
+        "packages": found.total + found.more,
+        "tried": found.tried,
+        "upstreams": list(found.upstreams),
+        "notRun": list(found.not_run),
+        "unseen": found.unseen,
+        "changed": [_package(each) for each in found.packages],
+    }
+
+
+def _package(one: PackageImpact) -> Mapping[str, object]:
+    return {
+        "package": one.package,
+        "repository": one.repository,
+        "upstream": one.upstream,
+        "fails": one.fails,
+        "passesAgain": one.mends,
+        "differences": one.changed,
+        "changes": [str(each) for each in one.changes],
+        "newFindings": one.found,
+        "findings": [{"place": str(each.place), "text": each.message} for each in one.findings],
+        "findingsLess": one.gone,
+        "conflicts": one.conflicting,
+        "merge": list(one.merges),
+        "notTried": one.problem,
+    }

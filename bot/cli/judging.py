@@ -1,0 +1,107 @@
+"""Renders and validates packages on this machine, as the bot would."""
+
+from dataclasses import replace
+
+from bot.cli import progress
+from bot.cli.disk.worktree import WorkingTree
+from bot.cli.fn.runner import Functions
+from bot.render import verdicts
+from bot.render.verdicts import Before
+from cadlib.diff import secrets
+from cadlib.errors import PackageError
+from cadlib.limits import DEFAULT, STREAM
+from cadlib.package.files import Files
+from cadlib.render.calls import CallOutcome, FunctionCall
+from cadlib.render.pipeline import Rendered, Steps
+from cadlib.stream.resourcelist import encode
+from fnrunner.contract.errors import (
+    FunctionError,
+    FunctionUnavailableError,
+    RunnerBrokenError,
+    RunnerBusyError,
+)
+from lifecycle.facts.verdicts import Verdict
+from lifecycle.policy import Policy
+
+
+def judged_package(
+    tree: WorkingTree, package: str, trees: tuple[str, str], policy: Policy, functions: Functions
+) -> Verdict:
+    """Render and validate a package of a working tree.
+
+    Args:
+        tree: Where it is.
+        package: Its path.
+        trees: Its trees before and now; "" before where it is new.
+        policy: The rules.
+        functions: Runs what these ask for.
+    """
+    progress.at(f"checking {package or 'the root package'}")
+    try:
+        files, before = verdicts.read(tree.files, trees[1], trees[0])
+    except PackageError as error:
+        return verdicts.unreadable(package, error)
+    return judged(package, files, before, policy, functions)
+
+
+def judged(
+    package: str, files: Files, before: Before, policy: Policy, functions: Functions
+) -> Verdict:
+    """Render and validate files of a package.
+
+    Args:
+        package: Its path.
+        files: As they are.
+        before: As they were, for what changed.
+        policy: The rules.
+        functions: Runs what these ask for.
+    """
+    secret = verdicts.secret_values(files.values())
+    steps = verdicts.begin(files, policy, DEFAULT)
+    rendered, broken = _drive(steps, functions, secret)
+    if rendered is None:
+        return Verdict(package=package, broken=secrets.redacted(broken, secret))
+    return verdicts.of(package, files, before, rendered, policy, secret)
+
+
+def _drive(steps: Steps, functions: Functions, secret: set[str]) -> tuple[Rendered | None, str]:
+    """Run what a rendering asks for; None, and why, where a function cannot be run at all.
+
+    Args:
+        steps: The rendering.
+        functions: Runs them.
+        secret: Values that must not be said; those that functions put into Secrets are added.
+    """
+    try:
+        call = next(steps)
+        while True:
+            progress.at(f'running "{call.function}" on {len(call.items)} resources')
+            outcome = _answer(call, functions)
+            if call.step.startswith("mutators"):
+                secret |= _secrets(outcome)
+            call = steps.send(outcome)
+    except StopIteration as done:
+        rendered: Rendered = done.value
+        return rendered, ""
+    except (FunctionUnavailableError, RunnerBusyError, RunnerBrokenError) as error:
+        steps.close()
+        return None, str(error)
+
+
+def _answer(call: FunctionCall, functions: Functions) -> CallOutcome:
+    """What a function answers, in the bot's words where it failed."""
+    try:
+        outcome = functions.answer(call)
+    except FunctionUnavailableError as error:
+        if error.passing:
+            raise
+        return CallOutcome(error=str(error))
+    except FunctionError as error:
+        return CallOutcome(error=str(error))
+    return replace(outcome, error=outcome.log or verdicts.REFUSED) if outcome.exit_code else outcome
+
+
+def _secrets(outcome: CallOutcome) -> frozenset[str]:
+    if outcome.items is None:
+        return secrets.values(outcome.resources or b"", STREAM)
+    return secrets.values(encode(outcome.items, None), STREAM)

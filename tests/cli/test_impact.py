@@ -1,0 +1,107 @@
+"""`porchbot impact FILE`: what other rules would do to every package, without a bot."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli.root import main
+from tests.cli.test_check import GUARDED, LABELS, THING, WRONG, git, write
+
+STRICT = GUARDED.replace("    fix: See the wiki.\n", "")
+
+
+def impact(*args: str | Path) -> Result:
+    result = CliRunner().invoke(main, ["impact", *map(str, args)])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """A working tree whose main has two packages and no guardrail."""
+    where = tmp_path / "work"
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", "work")
+    good = {"net/core/Kptfile": LABELS, "net/core/a.yaml": THING}
+    bad = {"net/edge/Kptfile": LABELS, "net/edge/a.yaml": WRONG}
+    write(where, {".porchbot.yaml": "version: 1\n", **good, **bad})
+    git(where, "add", "--all")
+    git(where, "commit", "--quiet", "--message", "one")
+    return where
+
+
+def test_a_file_is_tried_on_every_package_and_changes_nothing(top: Path, tmp_path: Path) -> None:
+    """Short-cuts refused: only what differs is tried; the file has to be committed first."""
+    other = tmp_path / "stricter.yaml"
+    other.write_text(STRICT + "access: {approve: {require: 3}}\n")
+    write(top, {"net/new/Kptfile": LABELS})
+    before = git(top, "status", "--porcelain")
+    (top / "rules").mkdir()
+    inside = top / "rules/stricter.yaml"
+    inside.write_text(other.read_text())
+
+    result = impact(inside)
+
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == "2 of 2 packages would change; 1 would fail"
+    assert "- 1 package would fail to render or to pass validation" in lines
+    assert "- 2 packages would be merged by other rules" in lines
+    edge = lines[lines.index("net/edge") :]
+    assert edge[2] == "Would fail, 1 new finding, other approvals:"
+    assert "net/edge/a.yaml:9, data.replicas: got array, want null or string" in edge[4]
+    assert "- net/core: other approvals" in lines
+    inside.unlink()
+    (top / "rules").rmdir()
+    assert git(top, "status", "--porcelain") == before
+
+
+def test_the_rules_of_the_working_tree_are_tried_with_their_files(top: Path) -> None:
+    """The short-cut reads the file alone, and knows nothing of what it names beside it."""
+    write(
+        top,
+        {
+            ".porchbot.yaml": "version: 1\nguardrails:\n  validators:\n"
+            "  - {image: 'starlark:v0.5', configPath: .porchbot/size.yaml}\n",
+            ".porchbot/size.yaml": "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\n"
+            "metadata: {name: no}\nsource: |\n  fail('nothing is good')\n",
+        },
+    )
+    for file in (".porchbot.yaml", ".porchbot/size.yaml"):
+        result = impact(top / file, "--json")
+        assert result.exit_code == 1
+        found = json.loads(result.stdout)
+        assert found["title"] == "2 of 2 packages would change; 2 would fail"
+        assert [each["package"] for each in found["changed"]] == ["net/core", "net/edge"]
+        assert "nothing is good" in found["changed"][0]["findings"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "said", "status"),
+    [
+        ("version: 1\n", (), "Nothing to try: no rules", 0),
+        ("nonsense: 1\n", (), "the key 'nonsense' is unknown", 2),
+        ("version: 1\n", ("--base", "gone"), 'no branch, tag or commit "gone"', 2),
+        (None, (), "no such file. Name a file with rules, or a pull request such as 12", 2),
+        ("extends: acme/.porchbot@0:x.yaml\n", (), "Mend that first", 2),
+    ],
+)
+def test_what_cannot_be_tried_has_its_reason(
+    top: Path, text: str | None, args: tuple[str, ...], said: str, status: int
+) -> None:
+    """The short-cut says that nothing would change."""
+    file = top / "other.yaml"
+    if text is not None:
+        file.write_text(text)
+    result = impact(file, *args)
+    assert said in result.stdout + result.stderr
+    assert result.exit_code == status
+
+
+def test_a_pull_request_has_its_own_base() -> None:
+    """The short-cut ignores the option."""
+    result = impact("acme/blueprints#12", "--base", "main")
+    assert "a pull request has its own base branch: leave --base out" in result.stderr
+    assert result.exit_code == 2
