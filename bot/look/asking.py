@@ -22,6 +22,7 @@ from lifecycle import records
 from lifecycle.commands import parse as commands
 from lifecycle.facts.checks import OURS, CheckRun, CheckState, Outside
 from lifecycle.facts.conversation import Comment, ReviewDecision, ReviewText
+from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait, Merging
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
@@ -108,6 +109,11 @@ class Asker:
     async def checks(self, head: Sha | None) -> tuple[CheckRun, ...]:
         """Return the check runs at a commit."""
         return await self._forge.checks(head) if head else ()
+
+    async def push_refused(self, ref: str, tip: Sha | None) -> PushRefusal | None:
+        """Return why a rule forbids us to move a branch from where it is; None where it may."""
+        me = self._repository.id
+        return await self._store.proposals.push_refusal(me, ref, tip) if tip else None
 
     async def unshown(self, head: Sha | None) -> frozenset[str]:
         """Return our checks that the forge takes no more of at a commit; only statuses can fill."""

@@ -36,7 +36,7 @@ from bot.upstream.users import UpstreamUsers
 from lifecycle import memory, names
 from lifecycle.assess import lost_tags
 from lifecycle.facts.checks import OURS, CheckRun
-from lifecycle.facts.head import Facts, PushRefusal
+from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.names import Sha
 
@@ -318,7 +318,7 @@ class Looker:
         (frozen, unread), checks, refused, full, rendered_by_us, proposals = await asyncio.gather(
             self.freezes.known(),
             self._asker.checks(unasked),
-            self._push_refused(ref, tip),
+            self._asker.push_refused(ref, tip),
             self._asker.unshown(state.open_head),
             self.offload(reader.made_by_us, shown),
             asyncio.gather(*(self.proposals.read(look, each) for each in state.relevant)),
@@ -368,11 +368,6 @@ class Looker:
             ),
             again=min((wait for wait in waits if wait is not None), default=None),
             elsewhere=state.elsewhere,
-        )
-
-    async def _push_refused(self, ref: str, tip: Sha | None) -> PushRefusal | None:
-        return (
-            await self.store.proposals.push_refusal(self.repository.id, ref, tip) if tip else None
         )
 
     def _after_baseline(self, p: Proposal, look: OneLook) -> bool:
