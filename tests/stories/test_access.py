@@ -180,24 +180,21 @@ def test_who_has_just_joined_a_team_approves_at_once(staged: Staging) -> None:
 
 @pytest.mark.both_forges
 def test_who_lost_the_right_since_is_seen_before_anything_is_published(staged: Staging) -> None:
-    """The short-cut goes on by the roles of a quarter of an hour ago, and publishes.
-
-    Enough people had approved, and something else was waited for.
-    """
+    """The short-cut goes on by the roles of some minutes ago, and publishes when time is up."""
     with staged(ruled('"team:network"')) as play:
         organize(play)
         joins(play, "network", "approver")
         play.start_bot()
         play.rests()
         number = play.proposes(BRANCH, package("net/core"))
-        play.author.says(number, "/hold until noon")
+        play.owner.says(number, "/freeze for 10m fire")
         play.approver.says(number, "/approve")
         play.rests()
-        with pytest.raises(WaitedInVainError):
-            wait_for("two minutes", lambda: None, 2 * KEPT)
+        assert "**freeze**" in play.author.summary(number)
 
         leaves(play, "network", "approver")
-        play.author.says(number, "/unhold")
+        with pytest.raises(WaitedInVainError):
+            wait_for("the end of the freeze", lambda: None, 11 * KEPT)
         play.rests()
 
         assert not play.author.tags()
