@@ -114,7 +114,9 @@ class UpgradeReader:
         elsewhere = DraftUpstreams(self._upstreams, self._repository, caller, policy)
         sides = DraftSides(here=upgrade.before, upstream=as_fetched(upgrade))
         made = await self._renderer.drafted(git, request, sides, elsewhere.fetch)
-        return replace(upgrade, conflicts=made.conflicts, more=made.more), not made.problem
+        unread = bool(made.problem)
+        told = replace(upgrade, conflicts=made.conflicts, more=made.more, unread=unread)
+        return told, not unread
 
 
 def as_fetched(upgrade: Upgrade) -> GitRef:

@@ -13,6 +13,7 @@ from lifecycle.commands.grammar import (
     RevisionTarget,
     TakenArgument,
     WrongArgument,
+    first_word,
 )
 from lifecycle.messages import parsing as texts
 
@@ -25,6 +26,8 @@ LATEST = "latest"
 @dataclass(frozen=True, slots=True)
 class Option:
     """An optional argument that may stand anywhere, as `--word value`; "" where it is left out.
+
+    What stands behind the `=` of a value belongs to that, unless it ends the line.
 
     Attributes:
         name: As in `Argument`.
@@ -43,7 +46,7 @@ class Option:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take it out of wherever it stands."""
-        found = re.search(rf"(?:^|(?<=[ \t]))--{self.word}(?:=|[ \t]+|$)(\S*)[ \t]*", text)
+        found = _option(rf"--{self.word}(?:=|[ \t]+|$)(\S*)[ \t]*", text)
         if found is None:
             return TakenArgument("", text)
         if not found[1] or len(found[1]) > MOST_ARGUMENT:
@@ -54,6 +57,8 @@ class Option:
 @dataclass(frozen=True, slots=True)
 class Flag:
     """An optional argument without a value that may stand anywhere, as `--word`.
+
+    What stands behind the `=` of a value belongs to that, unless it ends the line.
 
     Attributes:
         name: As in `Argument`.
@@ -70,10 +75,25 @@ class Flag:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take it out of wherever it stands."""
-        found = re.search(rf"(?:^|(?<=[ \t]))--{self.word}(?:[ \t]+|$)", text)
+        found = _option(rf"--{self.word}(?:[ \t]+|$)", text)
         if found is None:
             return TakenArgument(False, text)
         return TakenArgument(True, _without(text, found))
+
+
+def _option(pattern: str, text: str) -> re.Match[str] | None:
+    """The first place where an option stands, and no part of a value."""
+    for found in re.finditer(rf"(?:^|(?<=[ \t])){pattern}", text):
+        before = text[: found.start()]
+        if found.end() == len(text) or _value_begins(before) < 0:
+            return found
+    return None
+
+
+def _value_begins(text: str) -> int:
+    """Where the `=` of a value is, which is none of an option; -1 for nowhere."""
+    words = re.sub(r"(?:^|(?<=[ \t]))--\S+", lambda found: "-" * len(found[0]), text)
+    return _equals(words)
 
 
 def _without(text: str, found: re.Match[str]) -> str:
@@ -97,12 +117,12 @@ class Word:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word."""
-        word, _, rest = text.partition(" ")
+        word, rest = first_word(text)
         if not word:
             return WrongArgument(texts.missing(self.name))
         if len(word) > MOST_REASON:
             return WrongArgument(texts.too_long(MOST_REASON))
-        return TakenArgument(word, rest.strip(BLANKS))
+        return TakenArgument(word, rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +142,13 @@ class PackagePath:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word."""
-        word, _, rest = text.partition(" ")
+        word, rest = first_word(text)
         if not word:
             return WrongArgument(texts.missing(self.name))
         path = package_path(word)
         if path is None or len(word) > MOST_ARGUMENT:
             return WrongArgument(texts.NO_PACKAGE)
-        return TakenArgument(path, rest.strip(BLANKS))
+        return TakenArgument(path, rest)
 
 
 def package_path(text: str) -> str | None:
@@ -220,10 +240,8 @@ class Onto:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take both words."""
-        word, _, rest = text.partition(" ")
-        return (
-            Word("upstream").take(rest.strip(BLANKS)) if word == "onto" else TakenArgument("", text)
-        )
+        word, rest = first_word(text)
+        return Word("upstream").take(rest) if word == "onto" else TakenArgument("", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +261,10 @@ class Number:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word."""
-        word, _, rest = text.partition(" ")
+        word, rest = first_word(text)
         if not re.fullmatch(r"[1-9][0-9]{0,2}", word, re.ASCII):
             return WrongArgument(texts.missing("number"))
-        return TakenArgument(int(word), rest.strip(BLANKS))
+        return TakenArgument(int(word), rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,10 +301,10 @@ class Assignment:
         """Take all of it."""
         if len(text) > MOST_REASON:
             return WrongArgument(texts.too_long(MOST_REASON))
-        first, _, rest = text.partition(" ")
+        first, rest = first_word(text)
         resource = ""
         if _equals(first) < 0 and first.count("/") == 1 and rest:
-            resource, text = first, rest.strip(BLANKS)
+            resource, text = first, rest
         at = _equals(text)
         field = text[:at].strip(BLANKS)
         if at < 1 or not field or re.search(r"[ \t]", re.sub(r"\[[^\]]*\]", "", field)):

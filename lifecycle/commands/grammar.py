@@ -19,6 +19,12 @@ MOST_ARGUMENT, MOST_REASON = 256, 500
 """Characters of one argument, and of a reason (docs/design.md, "Commands")."""
 
 
+def first_word(text: str) -> tuple[str, str]:
+    """Return the first word of a text, and what stands behind it without blanks around it."""
+    word, _, rest = text.partition(" ")
+    return word, rest.strip(BLANKS)
+
+
 @dataclass(frozen=True, slots=True)
 class TakenArgument:
     """The value of an argument, and the text that it left.
@@ -97,10 +103,10 @@ class OptionalWord:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word."""
-        word, _, rest = text.partition(" ")
+        word, rest = first_word(text)
         if len(word) > MOST_ARGUMENT:
             return WrongArgument(texts.too_long(MOST_ARGUMENT))
-        return TakenArgument(word, rest.strip(BLANKS))
+        return TakenArgument(word, rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +154,17 @@ class OptionalFolder:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word, if it is one."""
-        word, _, rest = text.partition(" ")
+        word, rest = first_word(text)
         if not word or not (self.alone or "/" in word or word == "."):
             return TakenArgument(self.otherwise, text)
         path = word.removeprefix("./").rstrip("/")
         if len(word) > MOST_ARGUMENT:
             return WrongArgument(texts.too_long(MOST_ARGUMENT))
         if word in (".", "./"):
-            return TakenArgument("", rest.strip(BLANKS))
+            return TakenArgument("", rest)
         if not {"", ".", ".."}.isdisjoint(path.split("/")):
             return WrongArgument(texts.NO_FOLDER)
-        return TakenArgument(path, rest.strip(BLANKS))
+        return TakenArgument(path, rest)
 
 
 _UNTIL = re.compile(
@@ -186,7 +192,7 @@ class OptionalEnd:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the moment, or how long."""
-        first = text.partition(" ")[0]
+        first = first_word(text)[0]
         if found := _FOR.match(text):
             while_ = timedelta(**{_UNITS[found[2]]: int(found[1])})
             return TakenArgument(while_, text[found.end() :].strip(BLANKS))
@@ -254,13 +260,13 @@ class OptionalRevision:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word."""
-        word, _, rest = text.partition(" ")
+        word, rest = first_word(text)
         if not word:
             return TakenArgument(0, "")
         number = word.removeprefix("v")
         if not names.looks_like_revision(f"v{number}"):
             return WrongArgument(texts.no_revision())
-        return TakenArgument(int(number), rest.strip(BLANKS))
+        return TakenArgument(int(number), rest)
 
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
@@ -283,10 +289,10 @@ class OptionalCommit:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word, if it is one."""
-        word, _, rest = text.partition(" ")
+        word, rest = first_word(text)
         if not _COMMIT.fullmatch(word.lower()):
             return TakenArgument("", text)
-        return TakenArgument(word.lower(), rest.strip(BLANKS))
+        return TakenArgument(word.lower(), rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +330,7 @@ class RevisionName:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word."""
-        word, _, rest = text.partition(" ")
+        word, rest = first_word(text)
         if not word and self.whole:
             return TakenArgument(RevisionTarget(None, 0), "")
         if not word:
@@ -339,7 +345,7 @@ class RevisionName:
                 return WrongArgument(texts.NO_FOLDER)
             package = "" if package == "." else package
         number = int(found["number"]) if found else 0
-        return TakenArgument(RevisionTarget(package, number), rest.strip(BLANKS))
+        return TakenArgument(RevisionTarget(package, number), rest)
 
 
 def read(arguments: Sequence[Argument], text: str) -> Mapping[str, object] | WrongArgument:

@@ -29,6 +29,7 @@ class Upgrade:
         asker: Who had the bot make it, as from `authors.spelled`; "" for a commit of people.
         conflicts: What both sides had changed, each in its own way; the first of them.
         more: How many more there are.
+        unread: Nobody could tell its conflicts, as its upstream could not be read.
     """
 
     package: str
@@ -39,6 +40,7 @@ class Upgrade:
     asker: str = ""
     conflicts: tuple[UpdateConflict, ...] = ()
     more: int = 0
+    unread: bool = False
 
     def digest(self, conflict: UpdateConflict) -> str:
         """Return what tells a conflict of it from all others: 16 hex digits."""
@@ -88,6 +90,23 @@ class Upgrades:
             )
             for number, (upgrade, each) in enumerate(told, 1)
         )
+
+    def numbered(self, number: int) -> NumberedConflict | None:
+        """Return the conflict of a number; None where there is none, or nobody can tell which.
+
+        Behind an upgrade whose conflicts could not be read the numbers may be others.
+        """
+        every = self.conflicts
+        found = every[number - 1] if 0 < number <= len(every) else None
+        if found is None:
+            return None
+        before = self.found[: self.found.index(found.upgrade)]
+        return None if any(each.unread for each in before) else found
+
+    @property
+    def unread(self) -> bool:
+        """Conflicts of some upgrade could not be read."""
+        return any(each.unread for each in self.found)
 
 
 def resolved_line(conflict: NumberedConflict) -> str:

@@ -37,6 +37,13 @@ def no_such_conflict(count: int) -> str:
     )
 
 
+CONFLICTS_UNREAD = (
+    "`/resolve` refused: the upstream of another upgrade here cannot be read, so nobody can tell"
+    " which conflict has that number. Comment `/check` once it can be read, or change the file by a"
+    " push."
+)
+
+
 def which(word: str, packages: Sequence[str]) -> str:
     """The answer where nobody can tell which package is meant."""
     what = "none" if not packages else f"{len(packages)}: {names(packages)}"

@@ -135,7 +135,14 @@ def written(word: str, args: tuple[str, ...]) -> str:
         raise CommandFailure(plain(found.problems[0].text()))
     if len(found.commands) != 1 or "\n" in text:
         raise CommandFailure(f"{text!r} is not one command. Write its arguments on one line")
+    if getattr(found.commands[0], "propose", False) != ("--propose" in args[: _options(args)]):
+        raise CommandFailure("a value ends with --propose, which the bot takes for the option")
     return text
+
+
+def _options(args: tuple[str, ...]) -> int:
+    """How many of the arguments are options, which stand in front."""
+    return next((at for at, each in enumerate(args) if not each.startswith("--")), len(args))
 
 
 def _answered(forge: spoken.Speaker, said: spoken.Said, timeout: int) -> None:

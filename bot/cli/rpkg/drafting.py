@@ -12,6 +12,7 @@ from bot.cli.rpkg.spoken import answer_to
 from bot.forges.port import ListedProposal
 from bot.look import locks
 from bot.look.marks import upstream_of
+from lifecycle import names
 from lifecycle.bulk import BulkItem, BulkState
 from lifecycle.selectors.marks import PackageMarks, PackageSelector
 from lifecycle.upstreams.graph import Graph
@@ -112,7 +113,7 @@ def _goes_there(seen: Seen, path: str, pull: ListedProposal, revision: int) -> b
 
 async def _closed(session: Session, seen: Seen, path: str, wanted: _Wanted) -> str:
     """Why a draft that was made is gone; "" where it was merged, or nobody knows."""
-    branch = f"drafts/{path}/".replace("//", "/") + wanted.workspace
+    branch = "/".join(filter(None, (names.DRAFTS.rstrip("/"), path, wanted.workspace)))
     for pull in await session.forge(seen).proposals_of(branch):
         if pull.head_ref == branch and pull.head_repository == seen.number:
             if pull.open or pull.merged:

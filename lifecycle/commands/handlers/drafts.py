@@ -133,8 +133,8 @@ def _package(proposal: Proposal, command: DraftCommand) -> str | None:
         ):
             named = target.package
         case ResolveCommand(number=number):
-            every = proposal.upgrades.conflicts
-            return every[number - 1].upgrade.package if 0 < number <= len(every) else None
+            conflict = proposal.upgrades.numbered(number)
+            return conflict.upgrade.package if conflict else None
         case EvalCommand(package=package) | SetCommand(package=package):
             named = {"": None, ".": ""}.get(package, package.removeprefix("./").strip("/"))
     there = about(proposal)
@@ -219,6 +219,8 @@ def draft(
     word = request.table.row(command).word
     wanted = request_of(p, command)
     if wanted is None and isinstance(command, ResolveCommand):
+        if p.upgrades.unread:
+            return response.refuse(texts.CONFLICTS_UNREAD)
         return response.refuse(texts.no_such_conflict(len(p.upgrades.conflicts)))
     if wanted is None:
         return response.refuse(texts.which(word, about(p)))
@@ -235,11 +237,14 @@ def make(
     state = p.drafts.get(wanted)
     if state is None:
         return response.refuse(texts.too_many(word, MOST_DRAFTS))
-    if state.made.problem:
+    done = token(request.asked, wanted) in state.done
+    there = state.there
+    # What was pushed for just this is not made again: only its pull request is missing.
+    unopened = done and not there.number and not wanted.on_draft
+    if state.made.problem and not unopened:
         return response.refuse(texts.not_made(word, state.made.problem))
     if refused := from_upstream(request, response, word, wanted.package, state.upstream):
         return response.refuse(refused)
-    there = state.there
     if there.refused and there.asked >= request.asked:
         return response.refuse(texts.push_refused(word, there))
     if not (there.free or there.number or wanted.on_draft):
@@ -247,7 +252,7 @@ def make(
     if wanted.on_draft and p.place.head != facts.head:
         # The forge shows a push later than git does, ours as well: what is missing is not known.
         return replace(response, waits=True)
-    done, changes = token(request.asked, wanted) in state.done, bool(state.made.files)
+    changes = bool(state.made.files)
     if done and wanted.on_draft:
         return response.say(texts.committed_here(state))
     if there.number and not wanted.on_draft and (done or not changes):
@@ -256,7 +261,8 @@ def make(
         if not changes and wanted.kind is not DraftKind.RESOLVE:
             return response.say(texts.unchanged(word, state))
         return _with(response, _push(request, state))
-    if not changes and not state.pushed and wanted.kind is not DraftKind.EDIT:
+    pushed = state.pushed or unopened
+    if not changes and not pushed and wanted.kind is not DraftKind.EDIT:
         return response.say(texts.unchanged(word, state))
     opened = OpenProposal(
         head_ref=there.branch,
@@ -265,7 +271,7 @@ def make(
         body=texts.body(state, request.comment.author.login, p.place.number),
         draft=not wanted.ready,
     )
-    return _with(response, *(() if state.pushed else (_push(request, state),)), opened)
+    return _with(response, *(() if pushed else (_push(request, state),)), opened)
 
 
 def _with(response: CommandResponse, *effects: PushDraft | OpenProposal) -> CommandResponse:

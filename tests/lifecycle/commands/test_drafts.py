@@ -4,15 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from cadlib.kptfile.values import GitRef
 from lifecycle import memory
 from lifecycle.access import AccessAction, UserSource
 from lifecycle.actions import OpenProposal, PushDraft, Reply
 from lifecycle.commands import answers
 from lifecycle.commands.draft_grammar import Assignment, FieldValue, Pairs, UpgradeTarget
 from lifecycle.commands.grammar import RevisionTarget, TakenArgument, WrongArgument
-from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState
+from lifecycle.commands.handlers.drafts import EvalCommand, SetCommand
+from lifecycle.commands.parse import parse
+from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, token
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.update import MergedPackage
+from lifecycle.facts.update import MergedPackage, UpdateConflict
+from lifecycle.facts.upgrades import Upgrade, Upgrades
 from lifecycle.facts.whole import Whole
 from lifecycle.ledger import ProposedState
 from lifecycle.names import Sha
@@ -124,6 +128,69 @@ def test_a_field_and_its_value_are_read(text: str) -> None:
 def test_what_is_no_assignment_is_told(text: str) -> None:
     """The short-cut sets a field with a blank in its name."""
     assert isinstance(Assignment("c").take(text), WrongArgument)
+
+
+OPTIONS: dict[str, SetCommand | EvalCommand] = {
+    # options in front, or at the end of the line
+    "/set --package shop --propose a=b": SetCommand("shop", True, FieldValue("", "a", "b")),
+    "/set --package=shop a=b": SetCommand("shop", False, FieldValue("", "a", "b")),
+    "/set a=b --propose": SetCommand("", True, FieldValue("", "a", "b")),
+    "/set a=b --propose --package shop": SetCommand("shop", True, FieldValue("", "a", "b")),
+    # and what stands in a value
+    "/set a=git push --propose now": SetCommand(
+        "", False, FieldValue("", "a", "git push --propose now")
+    ),
+    "/set a=x --package y z": SetCommand("", False, FieldValue("", "a", "x --package y z")),
+    "/eval f a='x --propose y'": EvalCommand("", False, "f", (("a", "x --propose y"),)),
+    "/eval f a=b --propose": EvalCommand("", True, "f", (("a", "b"),)),
+}
+
+
+@pytest.mark.parametrize("text", OPTIONS)
+def test_an_option_inside_a_value_is_a_part_of_it(text: str) -> None:
+    """The short-cut takes the first word that looks like one, wherever it stands."""
+    assert parse(text).commands == (OPTIONS[text],)
+
+
+def test_what_was_pushed_for_this_very_command_is_not_made_again() -> None:
+    """The short-cut compares trees: a function that is not the same twice has run twice."""
+    request = DraftRequest(kind=DraftKind.EVAL, package="net/core", function="f")
+    p = asked(AUTHOR, "/eval --package net/core f")
+    (comment,) = p.talk.said
+    for wanted in answers.drafts(facts(p), p, memory.read(p)):
+        request = wanted
+    found = state(
+        request,
+        there=ProposedState(branch="drafts/net/core/eval", tip="d" * 40),
+        made=MergedPackage(problem="the function failed now"),
+        done=frozenset({token(comment.id, request)}),
+    )
+    p = replace(p, drafts={request: found})
+    done = answers.answer(facts(p), p, memory.read(p)).actions
+    assert [type(each) for each in done] == [OpenProposal]
+
+
+def test_a_conflict_is_not_resolved_by_a_number_that_may_be_another() -> None:
+    """The short-cut counts on: what could not be read has no conflicts, so all others move up."""
+    conflict = UpdateConflict(path="a", resource="", field="b", base="", ours="", theirs="")
+    older = Upgrade(package="net/core", commit=BASE, before="x", upstream=GitRef(), unread=True)
+    newer = Upgrade(
+        package="net/core", commit=BASE, before="y", upstream=GitRef(), conflicts=(conflict,)
+    )
+    p = replace(asked(APPROVER, "/resolve 1 local"), upgrades=Upgrades(found=(older, newer)))
+    assert not answers.drafts(facts(p), p, memory.read(p))
+    (reply,) = [
+        each
+        for each in answers.answer(facts(p), p, memory.read(p)).actions
+        if isinstance(each, Reply)
+    ]
+    assert reply.body == (
+        "@approver `/resolve` refused: the upstream of another upgrade here cannot be read, so"
+        " nobody can tell which conflict has that number. Comment `/check` once it can be read, or"
+        " change the file by a push."
+    )
+    p = replace(p, upgrades=Upgrades(found=(newer, older)))
+    assert answers.drafts(facts(p), p, memory.read(p))
 
 
 def test_pairs_are_read_with_quotes() -> None:
