@@ -154,14 +154,12 @@ def test_an_option_inside_a_value_is_a_part_of_it(text: str) -> None:
 
 def test_what_was_pushed_for_this_very_command_is_not_made_again() -> None:
     """The short-cut compares trees: a function that is not the same twice has run twice."""
-    request = DraftRequest(kind=DraftKind.EVAL, package="net/core", function="f")
-    p = asked(AUTHOR, "/eval --package net/core f")
+    p = asked(AUTHOR, "/eval --package net/edge f")
     (comment,) = p.talk.said
-    for wanted in answers.drafts(facts(p), p, memory.read(p)):
-        request = wanted
+    (request,) = answers.drafts(facts(p), p, memory.read(p))
     found = state(
         request,
-        there=ProposedState(branch="drafts/net/core/eval", tip="d" * 40),
+        there=ProposedState(branch="drafts/net/edge/eval", tip="d" * 40),
         made=MergedPackage(problem="the function failed now"),
         done=frozenset({token(comment.id, request)}),
     )
