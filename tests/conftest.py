@@ -69,6 +69,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.collect()
         gc.freeze()
+        gc.set_threshold(100_000, 20, 100)  # a tenth of the usual number of collections, or less
         gc.enable()
 
 

@@ -28,6 +28,8 @@ from tests.memory.store import MemoryStore
 from tests.memory.work import MemoryQueue, Row
 
 ROUNDS, TOGETHER, REPLICAS = 20, 3, 2
+WAYS = 3
+"""How a take sees a key that another statement is at: as it is, not at all, in its old place."""
 PATIENCE = 10
 """Looks for all of a round to wait; wakes of one replica may be put together, and wait as one."""
 
@@ -48,6 +50,7 @@ class Model:
     clock: ManualClock = field(default_factory=ManualClock)
     taken: dict[str, Taken] = field(default_factory=dict)
     began: float = 0.0
+    due_before: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.clock)
@@ -99,20 +102,27 @@ class Drawing:
         drawn: list[tuple[str, Ask, frozenset[str]]],
         place: int,
     ) -> Operation[Model]:
-        """A take may pass over any of what somebody else's statement is at, just then."""
+        """A take may pass over any of what somebody else's statement is at, just then.
+
+        Or it orders it as it was before that statement: PostgreSQL looks again whether a row that
+        was changed meanwhile may be taken, and not for its place.
+        """
         busy = [at for n, (_, _, at) in enumerate(drawn) if n != place]
         passed = sorted(frozenset[str]().union(*busy))
 
         async def answers(model: Model, way: int) -> Any:
-            model.queue.passed_over = frozenset(
-                key for number, key in enumerate(passed) if way >> number & 1
-            )
+            ways = [way // WAYS**number % WAYS for number in range(len(passed))]
+            found = {key: one for key, one in zip(passed, ways, strict=True) if one}
+            queue, before = model.queue, model.due_before
+            queue.passed_over = frozenset(key for key, one in found.items() if one == 1)
+            stood = {key for key, one in found.items() if one == 2}
+            queue.stood = {key: due for key, due in before.items() if key in stood}
             answer = await ask(model.store, model.taken)
             if isinstance(answer, Taken):
                 model.taken[answer.owner] = answer
             return _told(answer)
 
-        ways = 2 ** len(passed) if name == "take" else 1
+        ways = WAYS ** len(passed) if name == "take" else 1
         stamped = name.startswith(("wake", "deliver", "claim", "hold", "again", "done"))
         return Operation(f"{name} {sorted(at)}", answers, ways, stamped)
 
@@ -174,7 +184,7 @@ def _set_time(model: Model, place: int) -> None:
     model.clock.seconds = model.began + place * 1e-4
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_what_ran_together_ran_in_some_order(seed: int, database_url: str) -> None:
     """The short-cut asks one thing at a time: what two replicas do to each other is never seen."""
     drawing = Drawing(random.Random(seed))
@@ -189,6 +199,7 @@ async def test_what_ran_together_ran_in_some_order(seed: int, database_url: str)
                 await _an_hour(first, explained)
             for model in explained.states:
                 model.began += 1e-2
+                model.due_before = {key: row.due for key, row in model.queue._rows.items()}
             drawn = drawing.round()
             taken = {each.owner: each for each in drawing.taken}
             asked = [ask(stores[n % REPLICAS], taken) for n, (_, ask) in enumerate(drawn)]

@@ -78,6 +78,8 @@ class MemoryQueue:
 
     Attributes:
         passed_over: Keys that no take gives: somebody else's statement is at them just now.
+        stood: When keys were due before somebody else's statement changed them: a take orders what
+            it found by what it saw, and asks what is there now only whether it may be taken.
     """
 
     def __init__(self, statements: Statements, named: Callable[[RepositoryId], str]) -> None:
@@ -85,6 +87,7 @@ class MemoryQueue:
         self._named = named
         self._rows: dict[str, Row] = {}
         self.passed_over: frozenset[str] = frozenset()
+        self.stood: Mapping[str, float] = {}
         self._listeners: list[asyncio.Event] = []
 
     async def wake(self, key: Key, hint: Hint = NOTHING, *, after: float = 0) -> None:
@@ -118,7 +121,7 @@ class MemoryQueue:
         await self._statements.begin()
         now, full = self._statements.seconds(), turns.full
         ready = [
-            (turns.ranks.get(place_of(k), 0), -r.priority, r.due, k)
+            (turns.ranks.get(place_of(k), 0), -r.priority, self.stood.get(k, r.due), k)
             for k, r in self._rows.items()
             if r.due <= now  # most are not: it is asked first
             and r.is_wanted
