@@ -51,3 +51,32 @@ def test_the_tests_of_each_row_exist_and_one_was_tried() -> None:
             assert [test for test in found if not mutations.has_test(test)] == []
             known = [t for t in found if t in tried or t.partition("::")[0] in tried]
             assert known or not found, row
+
+
+_AT_GITHUB = ("tests/bot/forges/github/",)
+_GITHUB_STORY = re.compile(
+    r"^@pytest\.mark\.only_github\(.*\n(?:@.*\n)*def (test_\w+)", re.MULTILINE
+)
+
+
+def _only_at_github(test: str) -> bool:
+    """Whether a test shows nothing of GitLab."""
+    path, _, name = test.partition("::")
+    if path.startswith("tests/stories/"):
+        return name.partition("[")[0] in _GITHUB_STORY.findall((PAGE.parents[1] / path).read_text())
+    return path.startswith(_AT_GITHUB)
+
+
+def test_what_is_shown_at_github_alone_is_shown_at_gitlab_by_another_test() -> None:
+    """The short-cut leaves rows whose test knows GitHub alone, and calls the attack tried."""
+    page = PAGE.read_text()
+    there = dict(re.findall(r"^\| ((?:threat|trap) \d+) \| (.*)$", page, re.MULTILINE))
+    for kind in ("threat", "trap"):
+        for number, row in rows(kind).items():
+            if any(map(_only_at_github, _tests(row))):
+                assert f"{kind} {number}" in there, row
+    for row in there.values():
+        found = _tests(row)
+        assert found
+        assert not any(map(_only_at_github, found)), row
+        assert [test for test in found if not mutations.has_test(test)] == []

@@ -73,6 +73,7 @@ class GitLabPerson(Person):
     erasing_is_told = False
     objecting_is_told = False
     checks_are_edited = False
+    every_line_takes_remarks = False
 
     @cached_property
     def project(self) -> Any:

@@ -81,12 +81,14 @@ class Person(ABC):
         bot: Login of the bot.
         erasing_is_told: A webhook tells of a comment that was deleted.
         objecting_is_told: A webhook tells of a request for changes.
+        every_line_takes_remarks: Elsewhere only lines that the difference shows do.
         checks_are_edited: A check that ended can be changed; elsewhere another one follows it.
     """
 
     erasing_is_told: ClassVar[bool] = True
     objecting_is_told: ClassVar[bool] = True
     checks_are_edited: ClassVar[bool] = True
+    every_line_takes_remarks: ClassVar[bool] = True
 
     login: str
     token: str

@@ -66,6 +66,7 @@ def gitlab_world(
         made = RealWorld(forge, repository, None, people, environment, port, name="gitlab")
         made.caller, made.status_events = NAME, STATUS_EVENTS
         made.statuses_are_told = False
+        made.mark, made.pushes_to_forks_are_told = "!", True
         try:
             yield made
         finally:

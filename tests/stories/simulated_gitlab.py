@@ -59,6 +59,8 @@ class SimulatedGitLabWorld(SimulatedWorld):
     caller = BOT
     status_events = STATUS_EVENTS
     statuses_are_told = False
+    mark = "!"
+    pushes_to_forks_are_told = True
 
     def __init__(self, rendering: Rendering, config: str | None) -> None:
         self._system = system = GitLabSystem(rendering)

@@ -18,7 +18,7 @@ from tests.memory.pipeline import PipelineMaker
 from tests.stories.real import RealWorld
 from tests.stories.world import CONFIG, package
 
-pytestmark = pytest.mark.real_parts
+pytestmark = [pytest.mark.real_parts, pytest.mark.only_github("permissions of an App")]
 
 READS = {"/app/installations/{installation_id}/access_tokens", "/graphql"}
 """What is no GET and writes nothing: a token that can only read, and questions."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stories.calls import OPEN
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import Staging
@@ -21,7 +22,7 @@ def test_a_configuration_is_proposed_once_even_after_a_lost_database(staged: Sta
     with staged(None) as stage:  # type: ignore[arg-type] # without a file
         assert isinstance(stage, RealWorld)
         stage.environment["PORCHBOT_ONBOARDING"] = "on"
-        stage.forge.faults.fail("POST /repos/{owner}/{repo}/pulls", 403, {"message": "Not now"})
+        stage.forge.faults.fail(stage.call(OPEN), 403, {"message": "Not now"})
         stage.start_bot()
         wait_for("the branch", lambda: "porchbot/configure" in _branches(stage) or None)
         stage.rests()

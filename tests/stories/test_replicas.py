@@ -7,15 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tests.ports import free_port
+from tests.stories.calls import CHECK, COMMENT, TALK
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.world import package
 
 pytestmark = pytest.mark.real_parts
 
-ME = "porchbot[bot]"
-COMMENT = "POST */comments"
-RUN = "POST */check-runs"
 BRANCH = "drafts/net/core/v1"
 KEY = "SELECT key FROM work WHERE key LIKE '%proposal%'"
 
@@ -37,20 +35,23 @@ def twin(play: RealWorld) -> Iterator[RealWorld]:
 def comments(play: RealWorld, number: int) -> list[str]:
     """Each comment of the bot's."""
     found = play.author.comments(number)
-    return [c.body for c in found if c.author == ME]
+    return [c.body for c in found if c.author == play.author.bot]
 
 
 def written(play: RealWorld, since: int) -> int:
     """How many comments the bot asked for."""
-    calls = play.forge.faults.calls(ME, since=since)
-    return sum(c.method == "POST" and c.template.endswith("/comments") for c in calls)
+    return len(play.statuses_of(COMMENT, since))
 
 
 def runs(play: RealWorld, number: int) -> Counter[str]:
-    """Names of all check runs at the head of a proposal, how often each is there."""
+    """Names of all checks at the head of a proposal, how often each is there.
+
+    Where a check is not edited, one with another text is another one.
+    """
     head = play.author.pull(number).head
     found = play.author.every_check(head)
-    return Counter(run.name for run in found)
+    edited = play.author.checks_are_edited
+    return Counter(run.name if edited else f"{run.name} {run.mark}" for run in found)
 
 
 def claims_stand(play: RealWorld) -> None:
@@ -81,7 +82,7 @@ def while_one_writes(play: RealWorld, call: str, there: Callable[[], object]) ->
         wait_for("the other bot", lambda: there() or came())
         taken.append(key)
 
-    play.forge.faults.before(call, takes_over, caller=ME)
+    play.forge.faults.before(play.call(call), takes_over, caller=play.caller)
     return taken
 
 
@@ -110,7 +111,7 @@ def test_two_bots_at_one_head_make_each_check_once(play: RealWorld, twin: RealWo
     """The same for check runs: the forge makes a second one of the same name."""
     twin.start_bot()
     number = play.proposes(BRANCH, package("net/core"))
-    taken = while_one_writes(play, RUN, lambda: max(runs(play, number).values(), default=0) > 1)
+    taken = while_one_writes(play, CHECK, lambda: max(runs(play, number).values(), default=0) > 1)
 
     head = play.author.pushes(BRANCH, {"net/core/words.md": "More.\n"})
     wait_for("the push", lambda: play.author.pull(number).head == head or None)
@@ -127,10 +128,10 @@ def lose_the_answer(play: RealWorld) -> None:
 
     def meanwhile() -> None:
         claims_stand(play)
-        faults.freeze("POST /graphql", caller=ME)
+        faults.freeze(play.call(TALK), caller=play.caller)
 
-    faults.before(COMMENT, meanwhile, caller=ME)
-    faults.fail(COMMENT, status=502, carried_out=True, caller=ME)
+    faults.before(play.call(COMMENT), meanwhile, caller=play.caller)
+    faults.fail(play.call(COMMENT), status=502, carried_out=True, caller=play.caller)
 
 
 def test_an_answer_that_got_lost_is_not_said_again(play: RealWorld) -> None:

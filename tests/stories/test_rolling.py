@@ -15,7 +15,6 @@ from tests.stories.world import package
 
 pytestmark = pytest.mark.real_parts
 
-ME = "porchbot[bot]"
 OWNED = "SELECT key FROM work WHERE owner IS NOT NULL"
 
 
@@ -45,7 +44,8 @@ def test_a_worker_that_ends_finishes_its_look_and_says_so_first(
     assert health(stage) == (200, {"database": "ok"})
     assert set(health(worker)[1]) == {"database", "forge", "runner", "worker"}
     assert (
-        httpx.post(f"http://127.0.0.1:{worker.port}/webhooks/github", timeout=60).status_code == 404
+        httpx.post(f"http://127.0.0.1:{worker.port}/webhooks/{worker.name}", timeout=60).status_code
+        == 404
     )
     stage.rests()
     number = stage.proposes("drafts/net/core/w", package("net/core"))
@@ -55,7 +55,7 @@ def test_a_worker_that_ends_finishes_its_look_and_says_so_first(
         merging.set()
         let_go.wait(120)
 
-    stage.forge.faults.before("PUT */merge", held, caller=ME)
+    stage.forge.faults.before("PUT */merge", held, caller=stage.caller)
     stage.approver.says(number, "/approve")
     assert merging.wait(60)
     told = len(stage.forge.hooks.sent())

@@ -40,11 +40,11 @@ def test_an_applications_ci_bumps_a_field_and_reads_where(
     done = runs(stage, monkeypatch, "author", "set", *wanted, "data.size=7")
     assert done.exit_code == 0, done.output
     pull = stage.author.pull_of("drafts/net/edge/set")
-    assert f"#{pull.number}: Set data.size to 7 in net/edge." in done.output
+    assert f"{stage.mark}{pull.number}: Set data.size to 7 in net/edge." in done.output
     assert not pull.draft
 
     again = runs(stage, monkeypatch, "author", "set", *wanted, "data.size=8")
-    assert f"#{pull.number}: Set data.size to 8 in net/edge." in again.output
+    assert f"{stage.mark}{pull.number}: Set data.size to 8 in net/edge." in again.output
     assert 'size: "8"' in stage.author.reads("net/edge/settings.yaml", "drafts/net/edge/set")
 
     upgraded = runs(stage, monkeypatch, "author", "upgrade", *wanted[:2], "net/edge")

@@ -8,24 +8,25 @@ from pathlib import Path
 
 import pytest
 
+from tests.stories.calls import CHECK, PROPOSALS, TALK
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld, world
+from tests.stories.real_gitlab import gitlab_world
 from tests.stories.world import package, resized
 
 pytestmark = pytest.mark.real_parts
 
-ME = "porchbot[bot]"
-
 
 @pytest.fixture
 def late_runner(
-    tmp_path: Path, database_url: str
+    tmp_path: Path, database_url: str, forge: str
 ) -> Iterator[tuple[RealWorld, Callable[[], None]]]:
     """A running world whose function runner is not there yet, and what starts it."""
     address = f"unix:{tmp_path / 'runner.sock'}"
     command = [sys.executable, "-m", "bot.cli", "runner", "--listen", address]
     started: list[subprocess.Popen[bytes]] = []
-    with world(tmp_path, database_url, address) as made:
+    begun = gitlab_world if forge == "gitlab" else world
+    with begun(tmp_path, database_url, address) as made:
         made.start_bot()
         yield made, lambda: started.append(subprocess.Popen(command))
         made.stop_bot()
@@ -45,7 +46,7 @@ def test_the_return_of_the_runner_is_noticed_at_once(
     author.waits_for_check(pull.number, "porchbot/validate", "failure")
     play.rests()
     # The forge refuses something else in the repository: all that is known of it is asked anew.
-    play.forge.faults.fail("GET */pulls", 403, caller=ME)
+    play.forge.faults.fail(play.call(PROPOSALS), 403, caller=play.caller)
     play.wake(f"{play.name}:{play.repository.id}:base:main")
     wait_for("the refusal", lambda: _failed(play) or None)
     play.rests()
@@ -57,7 +58,7 @@ def test_the_return_of_the_runner_is_noticed_at_once(
 
 
 def _failed(play: RealWorld) -> bool:
-    return any(c.status == 403 for c in play.forge.faults.calls(ME))
+    return any(c.status == 403 for c in play.forge.faults.calls(play.caller))
 
 
 def _tries(play: RealWorld, key: str, least: int) -> int:
@@ -100,7 +101,8 @@ def test_a_look_that_crashes_is_told_once_and_taken_back(play: RealWorld) -> Non
     play.rests()
     faults = play.forge.faults
 
-    faults.fail("POST /graphql", 200, {"data": {"node": {"comments": 5}}}, times=None, caller=ME)
+    broken = {"github": {"data": {"node": {"comments": 5}}}, "gitlab": [5]}[play.name]
+    faults.fail(play.call(TALK), 200, broken, times=None, caller=play.caller)
     head = author.pushes("change/w", resized("net/core", 2))
     mark = faults.mark()
     _tries(play, key, 3)
@@ -109,8 +111,7 @@ def test_a_look_that_crashes_is_told_once_and_taken_back(play: RealWorld) -> Non
     _tries(play, key, 6)
 
     _said(play, number, key)
-    writes = [c for c in faults.calls(ME, since=mark) if c.method != "GET" and "check" in c.path]
-    assert len(writes) == 1
+    assert len(play.statuses_of(CHECK, since=mark)) == 1
     assert {r.conclusion for r in author.checks(head).values()} == {None}
     faults.clear()
     play.wake(key)
@@ -120,7 +121,8 @@ def test_a_look_that_crashes_is_told_once_and_taken_back(play: RealWorld) -> Non
 
     # The base's look, which publishes, breaks in the same way.
     base = f"{play.name}:{play.repository.id}:base:main"
-    faults.fail("GET */pulls", 200, [{"number": "seven"}], times=None, caller=ME)
+    seven = [{"number": "seven", "iid": "seven"}]
+    faults.fail(play.call(PROPOSALS), 200, seven, times=None, caller=play.caller)
     play.database(f"INSERT INTO candidate VALUES ({play.repository.id}, 'main', {number})")
     play.wake(base)
     _tries(play, base, 3)

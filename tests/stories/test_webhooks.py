@@ -5,6 +5,8 @@ import hmac
 import json
 import time
 from collections import Counter
+from collections.abc import Callable
+from fnmatch import fnmatchcase
 
 import httpx
 import pytest
@@ -19,7 +21,16 @@ from tests.stories.real import RealWorld
 from tests.stories.world import SECRET, World, package, resized
 
 BRANCH = "drafts/net/core/first"
-ME = "porchbot[bot]"
+OTHER = "another secret"
+
+SECRETS = {
+    "github": "PORCHBOT_WEBHOOK_SECRETS",
+    "gitlab": "PORCHBOT_GITLAB_WEBHOOK_SECRETS",
+}
+"""The setting that holds what webhooks of each forge are known by."""
+
+TO_DO = {"github": SECRETS["github"], "gitlab": "Set one secret in both the webhook and"}
+"""What whoever sends another one is told to do."""
 
 
 def signature(body: bytes, secret: str = SECRET) -> str:
@@ -27,33 +38,53 @@ def signature(body: bytes, secret: str = SECRET) -> str:
     return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
 
 
-def deliver(world: RealWorld, body: bytes, signed: str, *, guid: str = "one") -> httpx.Response:
-    """Post a push delivery to the bot."""
+def shown(world: World, body: bytes, secret: str = SECRET) -> str:
+    """What a delivery shows to be believed: GitLab shows the secret, GitHub a signature by it."""
+    return secret if world.name == "gitlab" else signature(body, secret)
+
+
+def deliver(world: RealWorld, body: bytes, given: str, *, guid: str = "one") -> httpx.Response:
+    """Post a push delivery to the bot, with what it shows to be believed."""
     headers = {
-        "X-GitHub-Event": "push",
-        "X-GitHub-Delivery": guid,
-        "X-Hub-Signature-256": signed,
-        "Content-Type": "application/json",
-    }
-    url = f"http://127.0.0.1:{world.port}/webhooks/github"
-    return httpx.post(url, content=body, headers=headers, timeout=60)
+        "github": {
+            "X-GitHub-Event": "push",
+            "X-GitHub-Delivery": guid,
+            "X-Hub-Signature-256": given,
+        },
+        "gitlab": {
+            "X-Gitlab-Event": "Push Hook",
+            "Idempotency-Key": guid,
+            "X-Gitlab-Token": given,
+        },
+    }[world.name]
+    url = f"http://127.0.0.1:{world.port}/webhooks/{world.name}"
+    more = {**headers, "Content-Type": "application/json"}
+    return httpx.post(url, content=body, headers=more, timeout=60)
 
 
 def pushed(world: World, branch: str) -> bytes:
     """The body of a push delivery about a branch."""
-    return json.dumps(
-        {
-            "ref": f"refs/heads/{branch}",
-            "after": world.author.branches()[branch],
-            "deleted": False,
-            "repository": {
-                "id": world.repository.id,
-                "full_name": "acme/blueprints",
+    me, after = world.repository.id, world.author.branches()[branch]
+    if world.name == "gitlab":
+        told: dict[str, object] = {
+            "object_kind": "push",
+            "before": "0" * 40,
+            "user_id": world.forge.state.user("author").id,
+            "user_username": "author",
+            "project_id": me,
+            "project": {
+                "id": me,
+                "path_with_namespace": "acme/blueprints",
                 "default_branch": "main",
             },
+        }
+    else:
+        told = {
+            "deleted": False,
+            "repository": {"id": me, "full_name": "acme/blueprints", "default_branch": "main"},
             "sender": {"login": "author", "type": "User"},
         }
-    ).encode()
+    return json.dumps({"ref": f"refs/heads/{branch}", "after": after, **told}).encode()
 
 
 def runs_at(world: World, sha: str) -> Counter[tuple[str, str]]:
@@ -173,7 +204,7 @@ def test_a_delivery_sent_again_is_stored_once_and_wakes_again(play: RealWorld) -
     before = play.database(wanted)[0][0]
 
     for _ in range(2):
-        assert deliver(play, body, signature(body), guid="again").status_code == 202
+        assert deliver(play, body, shown(play, body), guid="again").status_code == 202
 
     assert play.database("SELECT count(*) FROM delivery WHERE guid = 'again'") == [(1,)]
     assert play.database(wanted)[0][0] == before + 2
@@ -211,10 +242,10 @@ def test_old_answers_after_a_webhook_make_nothing_twice(play: RealWorld) -> None
 def test_a_frozen_forge_is_believed_again_once_it_thaws(play: RealWorld, calls: str) -> None:
     """Fails when a look that saw nothing new is the last one: its webhook came before the facts."""
     number = play.proposes(BRANCH, package("net/core"))
-    play.forge.faults.freeze(calls, caller=ME)
+    play.forge.faults.freeze(calls, caller=play.caller)
     mark = play.forge.faults.mark()
     play.approver.says(number, "/approve")
-    wait_for("a look", lambda: play.forge.faults.counts(ME, since=mark) or None)
+    wait_for("a look", lambda: play.forge.faults.counts(play.caller, since=mark) or None)
     wait_for(
         "the look's end", lambda: play.database("SELECT 1 FROM work WHERE due > now()") or None
     )
@@ -236,19 +267,20 @@ def test_a_wrong_signature_stores_and_wakes_nothing(play: RealWorld) -> None:
     wrong = {
         "": "is missing",
         "sha256=" + "0" * 64: "does not match",
-        signature(body, "another secret"): "does not match",
+        shown(play, body, OTHER): "does not match",
     }
-    for signed, why in wrong.items():
-        answer = deliver(play, body, signed)
+    for given, why in wrong.items():
+        answer = deliver(play, body, given)
 
         assert answer.status_code == 401
         assert why in answer.json()["message"]
-        assert "PORCHBOT_WEBHOOK_SECRETS" in answer.json()["message"]
+        assert TO_DO[play.name] in answer.json()["message"]
         assert SECRET not in answer.text
     assert play.database("SELECT count(*) FROM delivery") == stored
     assert play.database("SELECT sum(wanted) FROM work") == work
 
 
+@pytest.mark.only_github("signatures that every webhook carries")
 @pytest.mark.real_parts
 def test_a_signature_holds_for_the_raw_bytes_only(play: RealWorld) -> None:
     """Fails when the signature is checked on JSON that was read and written again."""
@@ -264,7 +296,7 @@ def test_a_body_over_the_limit_is_refused_unread(play: RealWorld) -> None:
     """Fails when the whole body is taken into memory before anything is asked."""
     body = b" " * (DEFAULT.body_bytes + 1)
 
-    answer = deliver(play, body, signature(body))
+    answer = deliver(play, body, shown(play, body))
 
     assert answer.status_code == 413
     assert str(DEFAULT.body_bytes) in answer.json()["message"]
@@ -273,9 +305,10 @@ def test_a_body_over_the_limit_is_refused_unread(play: RealWorld) -> None:
 @pytest.mark.real_parts
 def test_without_a_secret_there_is_no_start(stage: RealWorld) -> None:
     """Fails when an empty secret means that signatures are not checked."""
+    name = SECRETS[stage.name]
     for empty in ("", " , "):
-        with pytest.raises(SettingsError, match="PORCHBOT_WEBHOOK_SECRETS is not set"):
-            Settings.from_env({**stage.environment, "PORCHBOT_WEBHOOK_SECRETS": empty})
+        with pytest.raises(SettingsError, match=f"{name} is not set"):
+            Settings.from_env({**stage.environment, name: empty})
 
 
 def test_a_wake_while_a_look_runs_causes_another_look(play: World) -> None:
@@ -348,8 +381,10 @@ def test_a_wait_that_the_forge_asked_for_is_kept(play: RealWorld) -> None:
     assert play.author.waits_for_tag("net/core/v1")
 
     def looks() -> list[LoggedCall] | None:
-        calls = play.forge.faults.calls(ME, since=mark)
-        return [c for c in calls if c.template == "/graphql" and c.began > seen + 0.1] or None
+        method, _, path = play.call(TALK).partition(" ")
+        asked = (c for c in play.forge.faults.calls(play.caller, since=mark) if c.method == method)
+        found = (c for c in asked if fnmatchcase(c.template, path))
+        return [c for c in found if c.began > seen + 0.1] or None
 
     of_it = wait_for("a look after that", looks)
     assert min(c.began for c in of_it) - refusal.began >= 2.9
@@ -528,6 +563,19 @@ def test_a_comment_from_before_is_no_command_after_a_restart_with_an_empty_datab
     assert play.author.waits_for_tag("net/core/v1")
 
 
+def hook_of(play: RealWorld) -> Callable[[str], str]:
+    """Lets the bot's webhook go to another address; that gives the one before."""
+    owned = play.app if play.app is not None else next(iter(play.repository.gitlab.hooks.values()))
+    field = "webhook_url" if play.app is not None else "url"
+
+    def moves(url: str) -> str:
+        before = str(getattr(owned, field))
+        setattr(owned, field, url)
+        return before
+
+    return moves
+
+
 @pytest.mark.real_parts
 def test_what_could_not_be_delivered_is_taken_from_the_forges_log(play: RealWorld) -> None:
     """Fails when a delivery that was refused is left to the sweep of all that is open.
@@ -538,10 +586,11 @@ def test_what_could_not_be_delivered_is_taken_from_the_forges_log(play: RealWorl
     play.approver.says(number, "/approve")
     play.author.waits_for_tag("net/core/v1")
     play.rests()
-    address, play.app.webhook_url = play.app.webhook_url, "http://127.0.0.1:9/webhooks"
+    moves = hook_of(play)
+    address = moves("http://127.0.0.1:9/webhooks")
     said = play.outsider.says(number, "/why")
     play.rests()
-    play.app.webhook_url = address
+    moves(address)
     assert play.outsider.reactions(number, said) == set()
 
     play.sweep("deliveries")
@@ -552,7 +601,8 @@ def test_what_could_not_be_delivered_is_taken_from_the_forges_log(play: RealWorl
     play.sweep("deliveries")
     play.rests()
     assert play.author.answers(number) == told
-    stored = play.database("SELECT times FROM delivery WHERE event = 'issue_comment'")
+    event = {"github": "issue_comment", "gitlab": "Note Hook"}[play.name]
+    stored = play.database(f"SELECT times FROM delivery WHERE event = '{event}'")
     assert set(stored) == {(1,)}
 
 

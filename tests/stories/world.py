@@ -129,12 +129,16 @@ class World(ABC):
         caller: How the forge's log calls the bot.
         status_events: Webhooks that tell of checks and statuses of others.
         statuses_are_told: They tell of each; elsewhere of the end of all together.
+        mark: What stands before the number of a proposal.
+        pushes_to_forks_are_told: The forge tells who pushed to a fork.
     """
 
     name = GITHUB
     caller = "porchbot[bot]"
     status_events: tuple[str, ...] = ("status", "check_run", "check_suite")
     statuses_are_told = True
+    mark = "#"
+    pushes_to_forks_are_told = False
     forge: Forge
     repository: Any
     app: Any
