@@ -92,6 +92,8 @@ NEWER: frozenset[str] = frozenset(
         "generated_file",
         "too_large",
         "web_url",
+        # https://docs.gitlab.com/api/members/#add-a-member (Ultimate)
+        "member_role",
         # https://docs.gitlab.com/api/merge_request_approvals/
         "approved_at",
         # https://docs.gitlab.com/api/discussions/#create-a-new-merge-request-thread

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.gitlab import json as basic
-from bot.sandbox.gitlab import levels
+from bot.sandbox.gitlab import levels, member_roles
 from bot.sandbox.gitlab.errors import bad_parameter, bad_request, conflict, forbidden, missing
 from bot.sandbox.gitlab.json import Json, stamp
 from bot.sandbox.gitlab.routing import SEEN, SIGNED_IN, ApiRequest, at_least, page, route
@@ -84,6 +84,7 @@ def _add(request: ApiRequest) -> ApiResponse:
     level = _given(request)
     if user.login in _roles(request):
         raise conflict("Member already exists")
+    member_roles.give(request, _place(request), user, level)
     _keep(request, user, level)
     return ApiResponse(status=201, body=_shown(request, user, level))
 
@@ -92,6 +93,7 @@ def _edit(request: ApiRequest) -> ApiResponse:
     user, level = _person(request), _given(request)
     if user.login not in _roles(request):
         raise missing()
+    member_roles.give(request, _place(request), user, level)
     _keep(request, user, level)
     return ApiResponse(body=_shown(request, user, level))
 
@@ -248,6 +250,10 @@ def _keep(request: ApiRequest, user: User, level: Level) -> None:
     kept[user.login] = level.role
 
 
+def _place(request: ApiRequest) -> int:
+    return request.group.account.id if _is_group(request) else request.project.id
+
+
 def _person(request: ApiRequest) -> User:
     return request.person(request.number("user_id"))
 
@@ -265,4 +271,5 @@ def _shown(request: ApiRequest, user: User, level: Level) -> Json:
         "created_at": stamp(user.created_at),
         "expires_at": None,
         "membership_state": "active",
+        **member_roles.shown(request.state, _place(request), user),
     }

@@ -10,6 +10,7 @@ from bot.sandbox.gitlab.json import Json, stamp, stamp_or_none
 from bot.sandbox.gitlab.rules import approvals, merge_status, merging, pipelines, settings, threads
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.merge_requests import LabelEvent, MergeRequest, Version
+from bot.sandbox.records.premium import ApprovalRule
 from bot.sandbox.records.repository import Repository, Thread
 from bot.sandbox.records.talk import Label, TimelineEvent
 from bot.sandbox.rules.context import Context
@@ -176,7 +177,7 @@ def approval_state(state: Context, links: Links, mr: MergeRequest, viewer: User 
 
 
 def rules_state(state: Context, links: Links, mr: MergeRequest) -> Json:
-    """How the rules of approvals stand; the sandbox knows one for any approver."""
+    """How the rules of approvals stand, that for any approver first."""
     rule = {
         "id": mr.id,
         "name": "All Members",
@@ -191,8 +192,33 @@ def rules_state(state: Context, links: Links, mr: MergeRequest) -> Json:
         "approved": approvals.left(state, mr) == 0,
         "overridden": False,
     }
-    shown = [rule] if levels.has_tier(state, mr.repo) else []
+    named = [
+        approval_rule(links, each)
+        | {
+            "approved_by": [basic.user(links, who) for who in approvals.given(each, mr)],
+            "source_rule": None,
+            "approved": len(approvals.given(each, mr)) >= each.required,
+            "overridden": False,
+        }
+        for each in approvals.rules(state, mr)
+    ]
+    shown = [rule, *named] if levels.has_tier(state, mr.repo) else []
     return {"approval_rules_overwritten": False, "rules": shown}
+
+
+def approval_rule(links: Links, rule: ApprovalRule) -> Json:
+    """Entity `ApprovalSettingRule`, but for the branches that it is for."""
+    people = [basic.user(links, who) for who in rule.users]
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "rule_type": "regular" if rule.users else "any_approver",
+        "eligible_approvers": people,
+        "approvals_required": rule.required,
+        "users": people,
+        "groups": [],
+        "contains_hidden_groups": False,
+    }
 
 
 def reviewer(links: Links, mr: MergeRequest, who: User) -> Json:

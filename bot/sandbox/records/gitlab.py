@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.pipelines import Deployment, Environment, Pipeline
+from bot.sandbox.records.premium import ApprovalRule, CustomRole, StatusCheck
 
 FREE, PREMIUM, ULTIMATE = "free", "premium", "ultimate"
 TIERS = (FREE, PREMIUM, ULTIMATE)
@@ -174,6 +175,8 @@ class Project:
     pipelines: dict[int, Pipeline] = field(default_factory=dict)
     deployments: dict[int, Deployment] = field(default_factory=dict)
     environments: dict[int, Environment] = field(default_factory=dict)
+    approval_rules: dict[int, ApprovalRule] = field(default_factory=dict)
+    status_checks: dict[int, StatusCheck] = field(default_factory=dict)
     last_merge_request: int = 0
     tier: str | None = None
 
@@ -190,6 +193,8 @@ class Instance:
         service_accounts: Numbers of the accounts that no person has, and of the group (None: the
             instance) that made each.
         tokens: Tokens by their values.
+        custom_roles: Roles that were made up, by number.
+        custom_members: Number of a project or group and of a member to the number of their role.
     """
 
     version: str = "18.5.1"
@@ -198,6 +203,8 @@ class Instance:
     blocked: set[int] = field(default_factory=set)
     service_accounts: dict[int, int | None] = field(default_factory=dict)
     tokens: dict[str, AccessToken] = field(default_factory=dict)
+    custom_roles: dict[int, CustomRole] = field(default_factory=dict)
+    custom_members: dict[tuple[int, int], int] = field(default_factory=dict)
     deploy_keys: dict[int, DeployKey] = field(default_factory=dict)
     system_hooks: dict[int, WebHook] = field(default_factory=dict)
     group_hooks: dict[int, WebHook] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.pipelines import Pipeline
+from bot.sandbox.records.premium import DraftNote
 from bot.sandbox.records.repository import Comment, Pull
 from bot.sandbox.records.talk import Label
 
@@ -140,6 +141,7 @@ class MergeRequest(Pull):
     approvals: list[Approval] = field(default_factory=list)
     reviews_by: dict[int, ReviewState] = field(default_factory=dict)
     label_events: list[LabelEvent] = field(default_factory=list)
+    draft_notes: dict[int, DraftNote] = field(default_factory=dict)
     squash: bool = False
     remove_source: bool = False
     squash_commit_sha: str | None = None

@@ -13,6 +13,7 @@ from bot.sandbox.gitlab.rules import threads
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.gitlab import Level
 from bot.sandbox.records.merge_requests import Approval, MergeRequest, ReviewState
+from bot.sandbox.records.premium import ApprovalRule
 from bot.sandbox.rules.context import Context
 
 
@@ -110,9 +111,30 @@ def required(state: Context, mr: MergeRequest) -> int:
     """How many people must approve; none without Premium."""
     if not levels.has_tier(state, mr.repo):
         return 0
-    return int(str(mr.repo.gitlab.approvals.get("approvals_before_merge") or 0))
+    return max(_of_any(mr), *(rule.required for rule in rules(state, mr)), 0)
 
 
 def left(state: Context, mr: MergeRequest) -> int:
-    """How many approvals are lacking."""
-    return max(0, required(state, mr) - len(mr.approvals))
+    """How many approvals are lacking: of the rule that lacks most."""
+    if not levels.has_tier(state, mr.repo):
+        return 0
+    lacking = (rule.required - len(given(rule, mr)) for rule in rules(state, mr))
+    return max(_of_any(mr) - len(mr.approvals), *lacking, 0)
+
+
+def rules(state: Context, mr: MergeRequest) -> list[ApprovalRule]:
+    """The rules that hold for a merge request; none without Premium."""
+    if not levels.has_tier(state, mr.repo):
+        return []
+    found = mr.repo.gitlab.approval_rules.values()
+    return [rule for rule in found if not rule.branches or mr.base_ref in rule.branches]
+
+
+def given(rule: ApprovalRule, mr: MergeRequest) -> list[User]:
+    """Who approved of those whom a rule names; of anybody where it names nobody."""
+    return [one.user for one in mr.approvals if not rule.users or one.user in rule.users]
+
+
+def _of_any(mr: MergeRequest) -> int:
+    """What the older setting asks for."""
+    return int(str(mr.repo.gitlab.approvals.get("approvals_before_merge") or 0))

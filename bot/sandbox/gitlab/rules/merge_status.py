@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bot.sandbox.git import history
 from bot.sandbox.gitlab import levels
-from bot.sandbox.gitlab.rules import approvals, pipelines, settings, threads
+from bot.sandbox.gitlab.rules import approvals, pipelines, settings, status_checks, threads
 from bot.sandbox.records.merge_requests import MergeRequest
 from bot.sandbox.rules.context import Context
 
@@ -63,6 +63,10 @@ def state_blocker(state: Context, mr: MergeRequest) -> str | None:
             return "requested_changes"
         if approvals.left(state, mr):
             return "not_approved"
+        if settings.flag(repo, "only_allow_merge_if_all_status_checks_passed") and any(
+            status_checks.answer(check, mr) != "passed" for check in status_checks.of(state, mr)
+        ):
+            return "status_checks_must_pass"
     return None
 
 

@@ -2,17 +2,22 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
+from bot.forges.gitlab import capabilities
+from bot.forges.gitlab.http import Clients
 from bot.forges.port import MERGED, ForgeMissingError, ForgeRefusedError
 from lifecycle.access import Role
 from lifecycle.actions import OpenProposal, Reaction
 from lifecycle.facts.checks import PUBLISH, CheckState
 from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.merging import MergeObstacle
+from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
 from tests.bot.forges.gitlab.conftest import World
+from tests.gitlab_calls import session
 
 
 async def test_a_merge_request_is_listed_as_it_is(world: World) -> None:
@@ -343,3 +348,50 @@ async def test_what_merges_by_itself_is_in_no_queue_where_there_is_none(world: W
     await forge.required_checks("main")
 
     assert not (await forge.conversation(number)).in_queue
+
+
+async def test_what_is_paid_for_is_used_where_it_is_there(world: World) -> None:
+    """Short-cuts refused: rules of other branches counted; a check of others taken for a refusal
+    that nobody can do anything about; features believed by the edition."""
+    world.commit("change", {"net/a.yaml": "a: 2\n"})
+    number, forge = world.propose(), world.forge()
+    pool = Clients(
+        world.sandbox.web_url,
+        lambda: world.sandbox.token("ann"),
+        session=lambda: session(world._answer),
+    )
+    assert (await capabilities.ask(pool, world.repo.id)).features == frozenset()
+    assert await forge.required_reviews("main") == 0
+    world.repo.gitlab.tier = "ultimate"
+    project = world.as_("ann")
+    project.approvalrules.create({"name": "any", "approvals_required": 2})
+    release = project.protectedbranches.create({"name": "release"})
+    project.approvalrules.create(
+        {"name": "more", "approvals_required": 5, "protected_branch_ids": [release.id]}
+    )
+
+    assert await forge.required_reviews("main") == 2
+    assert await forge.required_reviews("release") == 5
+    found = (await capabilities.ask(pool, world.repo.id)).features
+    assert found >= {"approval rules", "external status checks"}
+    merge = partial(forge.merge, number, Sha(world.repo.branch("change")))
+    world.mr(number)
+    refused = await merge(MergeMethod.MERGE, "A change", "")
+    assert refused.obstacle is MergeObstacle.REVIEW
+    for login in ("olga", "ben"):
+        world.as_(login).mergerequests.get(number).approve()
+    world.repo.gitlab.settings["only_allow_merge_if_all_status_checks_passed"] = True
+    wish = {"name": "scanner", "external_url": "http://scanner.example/"}
+    check = project.manager.gitlab.http_post(
+        f"/projects/{world.repo.id}/external_status_checks", post_data=wish
+    )
+    refused = await merge(MergeMethod.MERGE, "A change", "")
+    assert (refused.obstacle, "status_checks_must_pass" in refused.reason) == (
+        MergeObstacle.CHECK,
+        True,
+    )
+    project.manager.gitlab.http_post(
+        f"/projects/{world.repo.id}/merge_requests/{number}/status_check_responses",
+        post_data={"sha": world.repo.branch("change"), "external_status_check_id": check["id"]},
+    )
+    assert await merge(MergeMethod.MERGE, "A change", "") == MERGED
