@@ -163,7 +163,7 @@ def trouble(
         said: What people can do about it; "" where only the operator can.
     """
     text = texts.not_looked_at(incident, since, said)
-    return _instead(head, run, incident, texts.NOT_LOOKED_AT, text)
+    return _instead(head, run, incident, texts.not_looked_at_title(incident, said), text)
 
 
 def limited(head: Sha, run: CheckRun | None, until: datetime) -> SetCheck | None:

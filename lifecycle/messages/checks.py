@@ -51,7 +51,6 @@ NO_PACKAGE_SUMMARY = (
     "This pull request changes no packages, so there is nothing for porchbot to publish."
 )
 PUBLISHING_SUMMARY = "All gates passed."
-NOT_LOOKED_AT = "The bot could not check this proposal"
 MERGED_NOT_PUBLISHED = "Merged, but not published"
 
 
@@ -100,6 +99,12 @@ def large_head(most: int) -> str:
         " fork. Propose the change from a new branch whose history does not contain the large"
         " files."
     )
+
+
+def not_looked_at_title(incident: str, said: str = "") -> str:
+    """The same in one line, which is all that a commit status shows."""
+    told = f": {said}" if said else f" (incident {incident})"
+    return f"The bot could not check this proposal{told}"[:200]
 
 
 def not_looked_at(incident: str, since: datetime, said: str = "") -> str:

@@ -283,6 +283,14 @@ class RealWorld(World):
         )
         self.database("NOTIFY porchbot_work")
 
+    def asks_to_publish(self, number: int) -> None:
+        """Put a proposal into the line of the main branch, as a look does whose gates hold."""
+        self.database(
+            "INSERT INTO candidate (repository, base, proposal)"
+            f" SELECT id, 'main', {number} FROM repository"
+            f" WHERE forge = '{self.name}' AND number = {self.repository.id}"
+        )
+
     def wake(self, key: str) -> None:
         """Wake one key, as a webhook does."""
         self.database(f"UPDATE work SET wanted = wanted + 1, due = now() WHERE key = '{key}'")

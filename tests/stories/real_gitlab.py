@@ -66,7 +66,7 @@ def gitlab_world(
         made = RealWorld(forge, repository, None, people, environment, port, name="gitlab")
         made.caller, made.status_events = NAME, STATUS_EVENTS
         made.statuses_are_told = False
-        made.mark, made.pushes_to_forks_are_told = "!", True
+        made.mark, made.pushes_to_forks_are_told, made.checks_hold_text = "!", True, False
         try:
             yield made
         finally:

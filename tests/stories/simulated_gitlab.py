@@ -61,6 +61,7 @@ class SimulatedGitLabWorld(SimulatedWorld):
     statuses_are_told = False
     mark = "!"
     pushes_to_forks_are_told = True
+    checks_hold_text = False
 
     def __init__(self, rendering: Rendering, config: str | None) -> None:
         self._system = system = GitLabSystem(rendering)

@@ -548,10 +548,7 @@ def test_one_that_cannot_be_published_keeps_no_other_from_it(play: RealWorld) ->
     play.forge.faults.fail(
         play.call(PROPOSAL).format(broken), 403, refusal, times=None, caller=play.caller
     )
-    play.database(
-        "INSERT INTO candidate (repository, base, proposal)"
-        f" VALUES ({play.repository.id}, 'main', {broken})"
-    )
+    play.asks_to_publish(broken)
 
     play.approver.says(sound, "/approve")
 

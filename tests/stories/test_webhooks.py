@@ -601,7 +601,7 @@ def test_what_could_not_be_delivered_is_taken_from_the_forges_log(play: RealWorl
     play.sweep("deliveries")
     play.rests()
     assert play.author.answers(number) == told
-    event = {"github": "issue_comment", "gitlab": "Note Hook"}[play.name]
+    event = {"github": "issue_comment", "gitlab": "note"}[play.name]
     stored = play.database(f"SELECT times FROM delivery WHERE event = '{event}'")
     assert set(stored) == {(1,)}
 

@@ -131,6 +131,7 @@ class World(ABC):
         statuses_are_told: They tell of each; elsewhere of the end of all together.
         mark: What stands before the number of a proposal.
         pushes_to_forks_are_told: The forge tells who pushed to a fork.
+        checks_hold_text: A check shows a text of its own, and not a line alone.
     """
 
     name = GITHUB
@@ -139,6 +140,7 @@ class World(ABC):
     statuses_are_told = True
     mark = "#"
     pushes_to_forks_are_told = False
+    checks_hold_text = True
     forge: Forge
     repository: Any
     app: Any
