@@ -1,24 +1,27 @@
 """Requests and answers of any forge's API: what its clients share around their own libraries.
 
 What an answer means is decided by the adapter and not by its library; here are a pool of clients
-(none is safe between threads), the count for metrics and traces, the time at the forge, and the
-reading of a body.
+(none is safe between threads), how a request is sent and must succeed, the count for metrics and
+traces, the time at the forge, and the reading of a body.
 """
 
 import json
 import queue
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from functools import partial
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from bot import metrics, tracing
-from bot.clock import SYSTEM, Clock, Offload
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
 from bot.forges.port import ForgeBusyError
-from bot.store.buckets import Draw
+from bot.sayable import sayable
+from bot.store.buckets import Draw, Told
 
 MOST_PAGES = 1_000
 """Pages of one list: 100,000 items; a list that goes on for longer has no end."""
@@ -58,6 +61,7 @@ class Closing(Protocol):
 
 A = TypeVar("A", bound=Answer)
 C = TypeVar("C", bound=Closing)
+K = TypeVar("K")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -148,6 +152,171 @@ class Idle(Generic[C]):
             except queue.Empty:
                 return
             client.close()
+
+
+class Pool(ABC, Generic[C, A, K]):
+    """Clients of a forge with one identity, and how requests are sent by them.
+
+    Args:
+        account: What its requests count for; None asks without limit.
+        clock: Tells when an answer came.
+        offload: Where requests wait for their answers.
+        time: Learns from answers what time it is at the forge.
+
+    Attributes:
+        kind: What it answers.
+        network: Turns errors of the client itself into ours.
+        failure: The error that an answer without success stands for, sorted by who must act.
+        cost_of: What a request of a verb costs where nobody says.
+    """
+
+    kind: type[A]
+    network: Callable[[str], AbstractContextManager[None]]
+    failure: Callable[[str, A], Exception]
+    cost_of: Callable[[str], K]
+
+    def __init__(
+        self,
+        account: Account | None = None,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
+        time: ForgeTime | None = None,
+    ) -> None:
+        self.clock = clock
+        self.time = time or ForgeTime(clock)
+        self.offload = offload
+        self.account = account or Account("", None)
+        self._idle = Idle[C]()
+
+    async def run(
+        self,
+        cost: K,
+        wanted: str,
+        work: Callable[Concatenate[Self, P], T],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Do what makes one request, when the account grants it; away from the event loop.
+
+        Raises:
+            ForgeBusyError: The forge limits us, or would; whatever else `work` raises.
+        """
+        draws = self.draws(cost)
+        return await granted(self.account, self.offload, draws, wanted, work, self, *args, **named)
+
+    def heard(self, headers: Mapping[str, str]) -> None:
+        """Heed what an answer says is left; from threads."""
+        told = self.left(headers)
+        if told is not None:
+            self.account.told(told)
+
+    def counted(
+        self, kind: str, wanted: str
+    ) -> AbstractContextManager[Callable[[int, Mapping[str, Any]], None]]:
+        """Count a request for the metrics; what is given is told of its answer."""
+        return counted(self.clock, self.heard, kind, wanted)
+
+    def close(self) -> None:
+        """Close every idle client's connections."""
+        self._idle.close()
+
+    @abstractmethod
+    def draws(self, cost: K) -> Sequence[Draw]:
+        """What a request takes of which buckets."""
+
+    @abstractmethod
+    def left(self, headers: Mapping[str, str]) -> Told | None:
+        """What an answer says is left; None where it says nothing."""
+
+    @abstractmethod
+    def client(self) -> AbstractContextManager[C]:
+        """Take a client out of the pool and put it back."""
+
+    @abstractmethod
+    def transfer(
+        self,
+        client: C,
+        verb: str,
+        path: str,
+        query: Mapping[str, object] | None,
+        body: object,
+        headers: Mapping[str, str] | None,
+    ) -> tuple[int, Mapping[str, Any], str]:
+        """Send one request; status, headers and text of its answer, whatever that is."""
+
+
+def ask(
+    pool: Pool[C, A, K],
+    wanted: str,
+    verb: str,
+    path: str,
+    *,
+    query: Mapping[str, object] | None = None,
+    body: object = None,
+    headers: Mapping[str, str] | None = None,
+) -> A:
+    """Send one request and return the answer, whatever its status; for threads.
+
+    Args:
+        pool: What it is sent with.
+        wanted: What it is for, as in errors.
+        verb: Of HTTP.
+        path: Of the API, its parts quoted.
+        query: Its parameters.
+        body: What is sent as JSON.
+        headers: Beside those that each request has.
+
+    Raises:
+        ForgeBusyError: No answer came, or one that claims success and is no JSON.
+    """
+    kind = "read" if verb in {"GET", "HEAD"} else "write"
+    with pool.network(wanted), pool.client() as client, pool.counted(kind, wanted) as told:
+        status, answered, text = pool.transfer(client, verb, path, query, sayable(body), headers)
+        told(status, answered)
+    answer = read(pool.kind, wanted, status, answered, text, pool.clock.now())
+    pool.time.learn(answer)
+    return answer
+
+
+def send(
+    pool: Pool[C, A, K],
+    wanted: str,
+    verb: str,
+    path: str,
+    *,
+    query: Mapping[str, object] | None = None,
+    body: object = None,
+) -> A:
+    """Send one request that must succeed; for threads.
+
+    Raises:
+        ForgeBusyError: Trying again may help.
+        ForgeMissingError: It is not there, or the bot may not see it.
+        ForgeRefusedError: An operator must act.
+    """
+    answer = ask(pool, wanted, verb, path, query=query, body=body)
+    if not answer.ok:
+        raise pool.failure(wanted, answer)
+    return answer
+
+
+async def call(
+    pool: Pool[C, A, K],
+    wanted: str,
+    verb: str,
+    path: str,
+    *,
+    query: Mapping[str, object] | None = None,
+    body: object = None,
+    cost: K | None = None,
+) -> A:
+    """Send one request that must succeed, off the event loop; raises what `send` raises.
+
+    `cost` is for what creates something that people are told of; else it follows from the verb.
+    """
+    draws = pool.draws(pool.cost_of(verb) if cost is None else cost)
+    work = partial(send, pool, wanted, verb, path, query=query, body=body)
+    return await granted(pool.account, pool.offload, draws, wanted, work)
 
 
 async def granted(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from bot.forges import titles
+from bot.forges import releases as titles
 from bot.forges.github import people
 from bot.forges.github.branches import MOST_MOVES, tag_failure
 from bot.forges.github.http import GitHubAnswer

@@ -4,7 +4,6 @@ import base64
 from datetime import datetime
 from urllib.parse import parse_qs, quote, urlsplit
 
-from bot.forges import titles
 from bot.forges.github import merging
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
@@ -22,6 +21,7 @@ from bot.forges.port import (
     TagOutcome,
     UnsignedCommit,
 )
+from bot.forges.releases import Releases
 from cadlib.package.files import Entry
 from lifecycle import names
 from lifecycle.merges import Move
@@ -40,7 +40,7 @@ _FORCED = frozenset({"force_push", "branch_creation", "branch_deletion"})
 """Moves after which a branch does not stand on what it was before."""
 
 
-class Branches(Calls):
+class Branches(Releases, Calls):
     """Branches and tags of one repository."""
 
     async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
@@ -84,40 +84,21 @@ class Branches(Calls):
             return False
         return bool(found["ref"] == names.tag_ref(name))
 
-    async def has_release(self, tag: str) -> bool:
-        """Whether a tag has a release; GitHub shows drafts by their numbers only."""
-        return await self._release(tag) is not None
+    async def _read_release(self, tag: str) -> JSONObject:
+        """As `Releases` has it; GitHub shows drafts by their numbers only."""
+        path = f"/releases/tags/{quote(tag, safe='')}"
+        found: JSONObject = await self._get("look for a release", path)
+        return found
 
-    async def _release(self, tag: str) -> JSONObject | None:
-        try:
-            path = f"/releases/tags/{quote(tag, safe='')}"
-            found: JSONObject = await self._get("look for a release", path)
-        except ForgeMissingError:
-            return None
-        return found if found["tag_name"] == tag else None
+    async def _new_release(self, tag: str, title: str, body: str) -> None:
+        """As `Releases` has it."""
+        request = {"tag_name": tag, "name": title, "body": body, "make_latest": "false"}
+        await self._send("make a release", "POST", "/releases", request, Cost.CREATE)
 
-    async def is_marked(self, tag: str, mark: str) -> bool | None:
-        """Whether a release says so; None for none."""
-        found = await self._release(tag)
-        return None if found is None else titles.is_titled(found["name"], mark)
-
-    async def mark_release(self, tag: str, mark: str, note: str, *, off: bool = False) -> None:
-        """Change title and text; a tag that goes makes a draft of it, which only writers see."""
-        found = await self._release(tag)
-        if found is None or titles.is_titled(found["name"], mark) is not off:
-            return
-        title, body = titles.retold(found["name"] or tag, found["body"], mark, note, off=off)
+    async def _write_release(self, found: JSONObject, title: str, body: str, *, off: bool) -> None:
+        """As `Releases` has it; a tag that goes makes a draft of it, which only writers see."""
         request = {"name": title, "body": body, "prerelease": not off, "make_latest": "false"}
         await self._send("mark a release", "PATCH", f"/releases/{found['id']}", request)
-
-    async def make_release(self, tag: str, title: str, body: str) -> None:
-        """Make a release; the answer that it exists already is success."""
-        request = {"tag_name": tag, "name": title, "body": body, "make_latest": "false"}
-        try:
-            await self._send("make a release", "POST", "/releases", request, Cost.CREATE)
-        except ForgeRefusedError:
-            if not await self.has_release(tag):
-                raise
 
     async def make_tag(self, tag: AnnotatedTag) -> Tagged:
         """Write a tag's object, then make the ref that names it; the latter is the condition.

@@ -9,9 +9,9 @@ data.
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import github
 import requests
@@ -20,7 +20,7 @@ from github.Auth import Auth, Token
 from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
-from bot.forges.exchange import MOST_PAGES, Answer, ForgeTime, Idle, counted, granted, read
+from bot.forges.exchange import MOST_PAGES, Answer, ForgeTime, Pool, ask, call, read, send
 from bot.forges.github import limits
 from bot.forges.github.limits import Cost
 from bot.forges.port import (
@@ -30,16 +30,15 @@ from bot.forges.port import (
     ForgeRefusedError,
     ForgeUntrustedError,
 )
-from bot.sayable import sayable
+from bot.store.buckets import Draw, Told
+
+__all__ = ["ask", "call", "send"]
 
 JSONObject = dict[str, Any]
 
 NOT_TRUSTED = (
     "its certificate is not trusted (name the certificates of its authority in PORCHBOT_GITHUB_CA)"
 )
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 TIMEOUT = 20
 """Seconds for one call: GitHub cuts off its own answers after 10
@@ -78,17 +77,17 @@ class GitHubAnswer(Answer):
         return "; ".join([text, *[d for d in details if d]])
 
 
-class Clients:
+class Clients(Pool[github.Github, GitHubAnswer, Cost]):
     """A pool of PyGithub clients with one identity.
 
     Args:
         api_url: Where GitHub's REST API answers.
         auth: Gives what requests are signed with; asked before each.
-        account: What its requests count for; None asks without limit.
+        account: As `Pool` has it.
         moments: Whether limits for a minute hold there; None: where GitHub's own service is.
-        clock: Tells when an answer came.
-        offload: Where requests wait for their answers.
-        time: Learns from answers what time it is at GitHub.
+        clock: As `Pool` has it.
+        offload: Likewise.
+        time: Likewise.
     """
 
     def __init__(
@@ -102,47 +101,25 @@ class Clients:
         offload: Offload = in_thread,
         time: ForgeTime | None = None,
     ) -> None:
+        super().__init__(account, clock, offload, time)
+        self.kind, self.network, self.failure = GitHubAnswer, _network, failure
+        self.cost_of = limits.cost_of
         self._api_url = api_url
-        self.clock = clock
-        self.time = time or ForgeTime(clock)
-        self.offload = offload
         self._auth = auth
-        self._account = account or Account("", None)
         self._moments = limits.has_limits(api_url) if moments is None else moments
-        self._idle = Idle[github.Github]()
 
-    async def run(
-        self,
-        cost: Cost,
-        wanted: str,
-        work: Callable[Concatenate["Clients", P], T],
-        *args: P.args,
-        **named: P.kwargs,
-    ) -> T:
-        """Do what makes one request, when the account grants it; away from the event loop.
+    def draws(self, cost: Cost) -> tuple[Draw, ...]:
+        """As `Pool` has it."""
+        return limits.draws(cost, moments=self._moments)
 
-        Raises:
-            ForgeBusyError: GitHub limits us, or would; whatever else `work` raises.
-        """
-        draws = limits.draws(cost, moments=self._moments)
-        return await granted(self._account, self.offload, draws, wanted, work, self, *args, **named)
-
-    def heard(self, headers: Mapping[str, str]) -> None:
-        """Heed what an answer says is left; from threads."""
+    def left(self, headers: Mapping[str, str]) -> Told | None:
+        """As `Pool` has it."""
         metrics.BUDGETS.told(id(self), headers)
-        told = limits.told(headers, self.time.now().timestamp())
-        if told is not None:
-            self._account.told(told)
-
-    def counted(
-        self, kind: str, wanted: str
-    ) -> AbstractContextManager[Callable[[int, Mapping[str, Any]], None]]:
-        """Count a request for the metrics; what is given is told of its answer."""
-        return counted(self.clock, self.heard, kind, wanted)
+        return limits.told(headers, self.time.now().timestamp())
 
     @contextmanager
     def client(self) -> Iterator[github.Github]:
-        """Take a client out of the pool and put it back."""
+        """As `Pool` has it."""
         auth = self._auth()
         token = auth.token if isinstance(auth, Token) else ""
         with self._idle.client(token, lambda: self._make(auth)) as client:
@@ -160,80 +137,23 @@ class Clients:
             user_agent="porchbot",
         )
 
-    def close(self) -> None:
-        """Close every idle client's connections."""
-        self._idle.close()
-
-
-def ask(
-    pool: Clients,
-    wanted: str,
-    verb: str,
-    path: str,
-    *,
-    query: Mapping[str, object] | None = None,
-    body: object = None,
-    headers: Mapping[str, str] | None = None,
-) -> GitHubAnswer:
-    """Send one request and return the answer, whatever its status; for threads.
-
-    Raises:
-        ForgeBusyError: No answer came, or one that claims success and is no JSON.
-    """
-    kind = "read" if verb in {"GET", "HEAD"} else "write"
-    parameters = dict(query) if query else None
-    with _network(wanted), pool.client() as client, pool.counted(kind, wanted) as told:
-        status, answered, text = client.requester.requestJson(
+    def transfer(
+        self,
+        client: github.Github,
+        verb: str,
+        path: str,
+        query: Mapping[str, object] | None,
+        body: object,
+        headers: Mapping[str, str] | None,
+    ) -> tuple[int, Mapping[str, Any], str]:
+        """As `Pool` has it."""
+        return client.requester.requestJson(
             verb,
             path,
-            parameters=parameters,
+            parameters=dict(query) if query else None,
             headers=dict(headers) if headers else None,
-            input=sayable(body),
+            input=body,
         )
-        told(status, answered)
-    answer = read(GitHubAnswer, wanted, status, answered, text, pool.clock.now())
-    pool.time.learn(answer)
-    return answer
-
-
-def send(
-    pool: Clients,
-    wanted: str,
-    verb: str,
-    path: str,
-    *,
-    query: Mapping[str, object] | None = None,
-    body: object = None,
-) -> GitHubAnswer:
-    """Send one request that must succeed; for threads.
-
-    Raises:
-        ForgeBusyError: Trying again may help.
-        ForgeMissingError: It is not there, or the App may not see it.
-        ForgeRefusedError: An operator must act.
-    """
-    answer = ask(pool, wanted, verb, path, query=query, body=body)
-    if not answer.ok:
-        raise failure(wanted, answer)
-    return answer
-
-
-async def call(
-    pool: Clients,
-    wanted: str,
-    verb: str,
-    path: str,
-    *,
-    query: Mapping[str, object] | None = None,
-    body: object = None,
-    cost: Cost | None = None,
-) -> GitHubAnswer:
-    """Send one request that must succeed, off the event loop; raises what `send` raises.
-
-    `cost` is for what creates something that people are told of; else it follows from the verb.
-    """
-    cost = cost or limits.cost_of(verb)
-    return await pool.run(cost, wanted, send, wanted, verb, path, query=query, body=body)
 
 
 async def call_unless(

@@ -4,9 +4,8 @@ import hashlib
 import json
 from datetime import datetime
 
-from bot.forges import titles
 from bot.forges.gitlab.calls import quoted
-from bot.forges.gitlab.http import JSONObject, failure
+from bot.forges.gitlab.http import JSONObject
 from bot.forges.gitlab.merging import Merging
 from bot.forges.gitlab.people import move_of, of_branch
 from bot.forges.port import (
@@ -17,6 +16,7 @@ from bot.forges.port import (
     TagOutcome,
     UnsignedCommit,
 )
+from bot.forges.releases import Releases
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 
@@ -34,12 +34,13 @@ _MERGE_SETTINGS = (
 )
 """Begin the fields of a project that say what may be merged, and by us."""
 
-_THERE = "already exist"
 _UNSIGNED = "Let unsigned commits of the bot into the project"
 
 
-class Branches(Merging):
+class Branches(Releases, Merging):
     """Branches, tags and releases of one project."""
+
+    text = "description"
 
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
         """What moved a base branch, newest first: GitLab lists the pushes to all branches."""
@@ -83,40 +84,21 @@ class Branches(Merging):
         """
         return Tagged(TagOutcome.OTHERWISE, f"GitLab writes another object than {tag.object}")
 
-    async def has_release(self, tag: str) -> bool:
-        """Whether a tag has a release."""
-        return await self._release(tag) is not None
+    async def _read_release(self, tag: str) -> JSONObject:
+        """As `Releases` has it."""
+        found: JSONObject = await self._get("look for a release", f"/releases/{quoted(tag)}")
+        return found
 
-    async def _release(self, tag: str) -> JSONObject | None:
-        try:
-            found: JSONObject = await self._get("look for a release", f"/releases/{quoted(tag)}")
-        except ForgeMissingError:
-            return None
-        return found if found["tag_name"] == tag else None
+    async def _new_release(self, tag: str, title: str, body: str) -> None:
+        """As `Releases` has it."""
+        request = {"tag_name": tag, "name": title, self.text: body}
+        await self._send("make a release", "POST", "/releases", request)
 
-    async def is_marked(self, tag: str, mark: str) -> bool | None:
-        """Whether a release says so; None for none."""
-        found = await self._release(tag)
-        return None if found is None else titles.is_titled(found["name"], mark)
-
-    async def mark_release(self, tag: str, mark: str, note: str, *, off: bool = False) -> None:
-        """Change title and text; a tag that goes takes it along."""
-        found = await self._release(tag)
-        if found is None or titles.is_titled(found["name"], mark) is not off:
-            return
-        text = found["description"]
-        title, body = titles.retold(found["name"] or tag, text, mark, note, off=off)
-        request = {"name": title, "description": body}
-        answer = await self._ask("mark a release", "PUT", f"/releases/{quoted(tag)}", request)
-        if not answer.ok:
-            raise failure("mark a release", answer)
-
-    async def make_release(self, tag: str, title: str, body: str) -> None:
-        """Make a release; the answer that it exists already is success."""
-        request = {"tag_name": tag, "name": title, "description": body}
-        answer = await self._ask("make a release", "POST", "/releases", request)
-        if not answer.ok and not (answer.status == 409 and _THERE in answer.reason.lower()):
-            raise failure("make a release", answer)
+    async def _write_release(self, found: JSONObject, title: str, body: str, *, off: bool) -> None:
+        """As `Releases` has it; a tag that goes takes it along."""
+        del off
+        path = f"/releases/{quoted(found['tag_name'])}"
+        await self._send("mark a release", "PUT", path, {"name": title, self.text: body})
 
     def asks_to_sign(self, reason: str) -> bool:
         """Never: GitLab moves no branch to a commit only while it is at another one."""

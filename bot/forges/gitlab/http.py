@@ -10,7 +10,7 @@ Source: https://docs.gitlab.com/api/rest/, https://docs.gitlab.com/api/rest/trou
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import gitlab
@@ -19,7 +19,7 @@ from gitlab._backends.requests_backend import RequestsBackend, RequestsResponse
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
-from bot.forges.exchange import Answer, ForgeTime, Idle, counted, granted, read
+from bot.forges.exchange import Answer, ForgeTime, Pool, ask, call, send
 from bot.forges.gitlab import limits
 from bot.forges.gitlab.limits import Cost
 from bot.forges.port import (
@@ -29,12 +29,11 @@ from bot.forges.port import (
     ForgeRefusedError,
     ForgeUntrustedError,
 )
-from bot.sayable import sayable
+from bot.store.buckets import Draw, Told
+
+__all__ = ["ask", "call", "send"]
 
 JSONObject = dict[str, Any]
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 TIMEOUT = 30
 """Seconds for one call; GitLab ends its own after 60, and a merge may take most of them."""
@@ -158,17 +157,17 @@ class _Client:
         self._gitlab.session.close()
 
 
-class Clients:
+class Clients(Pool[_Client, GitLabAnswer, Cost]):
     """A pool of clients with one token.
 
     Args:
         url: The instance's address, such as "https://gitlab.com"; may have a path.
         token: Gives the token; asked before each request, since it is exchanged now and then.
         ca: File of certificates to trust; "" for the system's.
-        account: What its requests count for; None asks without limit.
-        clock: Tells when an answer came.
-        offload: Where requests wait for their answers.
-        time: Learns from answers what time it is at GitLab.
+        account: As `Pool` has it.
+        clock: Likewise.
+        offload: Likewise.
+        time: Likewise.
         session: Makes what requests are sent over; one whose adapter calls a sandbox forge in this
             process needs no network.
     """
@@ -185,16 +184,14 @@ class Clients:
         time: ForgeTime | None = None,
         session: Callable[[], requests.Session] = requests.Session,
     ) -> None:
+        super().__init__(account, clock, offload, time)
+        self.kind, self.network, self.failure = GitLabAnswer, _network, failure
+        self.cost_of = lambda _: Cost.REQUEST
         self.url = url.rstrip("/")
         self.token = token
-        self.clock = clock
-        self.time = time or ForgeTime(clock)
-        self.offload = offload
         self._ca = ca
         self._session = session
-        self._account = account or Account("", None)
         self._service = limits.is_service(url)
-        self._idle = Idle[_Client]()
 
     def with_token(self, token: str) -> "Clients":
         """Clients of the same instance with another token, such as its owner's."""
@@ -208,31 +205,17 @@ class Clients:
             session=self._session,
         )
 
-    async def run(
-        self,
-        cost: Cost,
-        wanted: str,
-        work: Callable[Concatenate["Clients", P], T],
-        *args: P.args,
-        **named: P.kwargs,
-    ) -> T:
-        """Do what makes one request, when the account grants it; away from the event loop.
+    def draws(self, cost: Cost) -> tuple[Draw, ...]:
+        """As `Pool` has it."""
+        return limits.draws(cost, service=self._service)
 
-        Raises:
-            ForgeBusyError: GitLab limits us, or would; whatever else `work` raises.
-        """
-        draws = limits.draws(cost, service=self._service)
-        return await granted(self._account, self.offload, draws, wanted, work, self, *args, **named)
-
-    def heard(self, headers: Mapping[str, str]) -> None:
-        """Heed what an answer says is left; from threads."""
-        told = limits.told(headers, self.time.now().timestamp())
-        if told is not None:
-            self._account.told(told)
+    def left(self, headers: Mapping[str, str]) -> Told | None:
+        """As `Pool` has it."""
+        return limits.told(headers, self.time.now().timestamp())
 
     @contextmanager
     def client(self) -> Iterator[_Client]:
-        """Take a client out of the pool and put it back."""
+        """As `Pool` has it."""
         token = self.token()
         with self._idle.client(token, lambda: self._make(token)) as client:
             yield client
@@ -240,83 +223,20 @@ class Clients:
     def _make(self, token: str) -> _Client:
         return _Client(self.url, token, self._ca, self._session())
 
-    def close(self) -> None:
-        """Close every idle client's connections."""
-        self._idle.close()
-
-
-def ask(
-    pool: Clients,
-    wanted: str,
-    verb: str,
-    path: str,
-    *,
-    query: Mapping[str, object] | None = None,
-    body: object = None,
-) -> GitLabAnswer:
-    """Send one request and return the answer, whatever its status; for threads.
-
-    Args:
-        pool: What it is sent with.
-        wanted: What it is for, as in errors.
-        verb: Of HTTP.
-        path: Below "/api/v4", its parts quoted.
-        query: Its parameters; true and false as they are.
-        body: What is sent as JSON.
-
-    Raises:
-        ForgeBusyError: No answer came, or one that claims success and is no JSON.
-        TooLargeError: The answer is larger than is read.
-    """
-    kind = "read" if verb in {"GET", "HEAD"} else "write"
-    given = {name: str(v).lower() if v in (True, False) else v for name, v in (query or {}).items()}
-    with (
-        _network(wanted),
-        pool.client() as client,
-        counted(pool.clock, pool.heard, kind, wanted) as told,
-    ):
-        sent = client.send(verb, path, given, sayable(body))
-        told(sent.status_code, sent.headers)
-    at = pool.clock.now()
-    answer = read(GitLabAnswer, wanted, sent.status_code, sent.headers, sent.text, at)
-    pool.time.learn(answer)
-    return answer
-
-
-def send(
-    pool: Clients,
-    wanted: str,
-    verb: str,
-    path: str,
-    *,
-    query: Mapping[str, object] | None = None,
-    body: object = None,
-) -> GitLabAnswer:
-    """Send one request that must succeed; for threads.
-
-    Raises:
-        ForgeBusyError: Trying again may help.
-        ForgeMissingError: It is not there, or the bot may not see it.
-        ForgeRefusedError: An operator must act.
-    """
-    answer = ask(pool, wanted, verb, path, query=query, body=body)
-    if not answer.ok:
-        raise failure(wanted, answer)
-    return answer
-
-
-async def call(
-    pool: Clients,
-    wanted: str,
-    verb: str,
-    path: str,
-    *,
-    query: Mapping[str, object] | None = None,
-    body: object = None,
-    cost: Cost = Cost.REQUEST,
-) -> GitLabAnswer:
-    """Send one request that must succeed, off the event loop; raises what `send` raises."""
-    return await pool.run(cost, wanted, send, wanted, verb, path, query=query, body=body)
+    def transfer(
+        self,
+        client: _Client,
+        verb: str,
+        path: str,
+        query: Mapping[str, object] | None,
+        body: object,
+        headers: Mapping[str, str] | None,
+    ) -> tuple[int, Mapping[str, Any], str]:
+        """As `Pool` has it; parameters that are true or false are spelled as GitLab reads them."""
+        del headers
+        given = {k: str(v).lower() if v in (True, False) else v for k, v in (query or {}).items()}
+        sent = client.send(verb, path, given, body)
+        return sent.status_code, sent.headers, sent.text
 
 
 def failure(wanted: str, answer: GitLabAnswer) -> Exception:
