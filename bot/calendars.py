@@ -71,30 +71,30 @@ def _ticks(text: str) -> bool:
 
 
 class Window(Strict):
-    """A window of time in which packages are published, or in which they are not."""
+    """A period in which packages may be published, or may not."""
 
     kind: Literal["allow", "freeze"]
-    """`freeze`: nothing is published while it is active. `allow`: its packages are published while
-    it is active, or another such window over them, and at no other time."""
+    """`freeze`: nothing is published during the window. `allow`: its packages are published only
+    during the window, or during another `allow` window for them."""
 
     from_: Annotated[str, AfterValidator(_edge)] | None = Field(None, alias="from")
-    """When it begins: a cron expression of five fields, such as `0 18 * * FRI`, or a moment, such
-    as `2026-12-20` or `2026-12-20 18:00`. Left out: it has begun."""
+    """When it begins: a cron expression with five fields, such as `0 18 * * FRI`, or a date, such
+    as `2026-12-20` or `2026-12-20 18:00`. Default: it has already begun."""
 
     until: Annotated[str, AfterValidator(_edge)] | None = None
-    """When it ends, likewise. Left out: it does not end."""
+    """When it ends, written the same way. Default: it does not end."""
 
     zone: Annotated[str, AfterValidator(_zone)] = "UTC"
-    """The clock that both are read on, by its IANA name, such as `Europe/Berlin`."""
+    """Time zone of both, by its IANA name, such as `Europe/Berlin`."""
 
     paths: (
         Annotated[list[Annotated[str, AfterValidator(folder)]], Field(min_length=1, max_length=100)]
         | None
     ) = None
-    """Folders whose packages it is about; all of them when left out."""
+    """Folders whose packages it applies to. Default: all packages."""
 
     reason: Annotated[str, Field(min_length=1, max_length=500)]
-    """Why: whoever waits for it is told."""
+    """The reason, shown to everybody who has to wait."""
 
     @model_validator(mode="after")
     def _begins_and_ends_alike(self) -> "Window":

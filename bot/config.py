@@ -111,17 +111,17 @@ _ALIAS = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
 class Package(Strict):
-    """A part of the repository where packages live."""
+    """A part of the repository that has packages."""
 
     directory: Annotated[str, AfterValidator(folder)] = ""
-    """Folder, from the top of the repository; `.` for all of it."""
+    """Folder, relative to the root of the repository; `.` for the whole repository."""
 
     branch: Annotated[str, AfterValidator(_branch)] | None = None
-    """Branch that its packages are published on; the default branch when left out."""
+    """Branch from which its packages are published. Default: the default branch."""
 
 
 class Selector(Strict):
-    """Which resources: those in which all of this is so; each text has to be the same exactly."""
+    """Which resources: those that match all of these. Each text must match exactly."""
 
     api_version: str = Field("", alias="apiVersion")
     """Their `apiVersion`."""
@@ -136,10 +136,10 @@ class Selector(Strict):
     """Their `metadata.namespace`."""
 
     labels: dict[str, str] = Field(default={})
-    """Labels that they have, among others."""
+    """Labels that they must have; they may have others."""
 
     annotations: dict[str, str] = Field(default={})
-    """Annotations that they have, among others."""
+    """Annotations that they must have; they may have others."""
 
 
 _Selectors = Annotated[list[Selector], Field(max_length=50)]
@@ -156,31 +156,32 @@ class Function(Strict):
     """A function that runs on every package."""
 
     image: Annotated[str, AfterValidator(_image)]
-    """Image, such as `kubeconform:v0.1`; a short name means the function catalog's."""
+    """Image, such as `kubeconform:v0.1`. A short name means a function of the catalog."""
 
     config_map: dict[str, str] | None = Field(None, alias="configMap")
-    """Its parameters; every value is text, so put numbers, true and false in quotes."""
+    """Parameters of the function. Every value is text, so put numbers, `true` and `false` in
+    quotes."""
 
     config_path: Annotated[str, AfterValidator(_config_path)] | None = Field(
         None, alias="configPath"
     )
-    """In place of `configMap`: a file in `.porchbot/` with one resource, read from the base branch;
-    a change of it is a change of the rules."""
+    """Instead of `configMap`: a file in `.porchbot/` with one resource. It is read from the base
+    branch, and changing it counts as changing the rules."""
 
     selectors: _Selectors = Field(default=[])
-    """Which resources it sees: those that any of these fits; all when left out."""
+    """Which resources the function gets: those that match any of these. Default: all."""
 
     exclude: _Selectors = Field(default=[])
-    """Which of them it does not see."""
+    """Which of them it does not get."""
 
     name: Annotated[str, Field(max_length=100)] = ""
     """A name for this step."""
 
     mode: Literal["block", "warn"] = "block"
-    """`block`: an error must be fixed before publishing. `warn`: it is shown only."""
+    """`block`: errors must be fixed before publishing. `warn`: they are only shown."""
 
     fix: Annotated[str, Field(max_length=500)] = ""
-    """What people should do about its findings, in words of yours."""
+    """What people should do about findings of this function, in your own words."""
 
     @model_validator(mode="after")
     def _configured_once(self) -> "Function":
@@ -190,25 +191,26 @@ class Function(Strict):
 
 
 class Guardrails(Strict):
-    """Functions that the repository runs on all its packages, after their own pipelines."""
+    """Functions that run on all packages of the repository, after each package's own pipeline."""
 
     mutators: Annotated[list[Function], Field(max_length=50)] = Field(default=[])
-    """Functions that may change resources, in their order."""
+    """Functions that may change resources. They run in this order."""
 
     validators: Annotated[list[Function], Field(max_length=50)] = Field(default=[])
-    """Functions that only judge."""
+    """Functions that only check resources."""
 
 
 class Functions(Strict):
-    """Which functions packages may have in their pipelines."""
+    """Which functions the pipelines of packages may use."""
 
     allow: (
         Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=100)]
         | None
     ) = None
-    """Names of images, `*` for any characters: `ghcr.io/acme/*`. Without a tag all tags are meant,
-    without a `/` the function catalog's. Others fail `porchbot/render` and do not run. All when
-    left out; guardrails are not held to it."""
+    """Names of the images that are allowed, such as `ghcr.io/acme/*`; `*` stands for any
+    characters. A name without a tag allows all tags; a name without a `/` means the function
+    catalog. Other functions do not run, and `porchbot/render` fails. Default: all functions.
+    Guardrails are always allowed."""
 
 
 class Check(Strict):
@@ -218,9 +220,9 @@ class Check(Strict):
     """Its name, or the context of the status."""
 
     app: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")] = ""
-    """The App that has to report it, by the name in its address, such as `github-actions`; on
-    GitLab the login of the user who reports it. Another's check of that name does not count then;
-    left out, anybody's does."""
+    """The App that must report it, by the name in its address, such as `github-actions`; on GitLab
+    the login of the user who reports it. A check of the same name from anybody else does not count.
+    Default: anybody's check counts."""
 
 
 def _check(given: object) -> object:
@@ -231,29 +233,32 @@ class Publish(Strict):
     """How and when the bot publishes."""
 
     merge: Literal["merge", "squash"] = "merge"
-    """With a merge commit, or squashed into one commit."""
+    """How to merge: with a merge commit, or squashed into one commit."""
 
     auto_merge: bool = True
-    """`true`: the bot merges once every gate holds, also where a native review was the last one
-    missing. `false`: not before one of those whose approvals count has commented `/approve`."""
+    """`true`: the bot merges as soon as every gate holds, even if the last missing approval was a
+    review. `false`: the bot waits until an approver has commented `/approve`."""
 
     update: Literal["manual", "auto"] = "manual"
-    """When the base branch changed a package of a proposal meanwhile: `manual`: somebody comments
-    `/rebase`, or merges the base. `auto`: the bot merges it, where nothing conflicts."""
+    """What to do if the base branch has changed a package of a proposal in the meantime. `manual`:
+    somebody comments `/rebase`, or merges the base branch. `auto`: the bot merges it, unless
+    something conflicts."""
 
     checks: Annotated[
         list[Annotated[Check, BeforeValidator(_check, json_schema_input_type=Check | str)]],
         Field(max_length=20),
     ] = Field(default=[])
-    """Check runs and commit statuses of others to wait for, judged at the head: each a name, or a
-    mapping of `name` and `app`. As where GitHub requires a check, one that ended as `neutral` or
-    `skipped` has passed; of several the worst counts, and one that cannot be read waits."""
+    """Check runs and commit statuses of other programs to wait for, at the head commit. Each is a
+    name, or a mapping with `name` and `app`. As with GitHub's required checks, `neutral` and
+    `skipped` count as passed. If several have the same name, the worst counts; if one cannot be
+    read, the bot waits."""
 
     release: bool = False
-    """Also make a release of each tag, with notes; never the repository's "latest"."""
+    """`true`: also make a release with notes for each tag. It is never marked as the repository's
+    "latest" release."""
 
     windows: Annotated[list[calendars.Window], Field(max_length=50)] = Field(default=[])
-    """When packages are published, and when they are not."""
+    """When packages may be published, and when not."""
 
 
 Label = Annotated[str, Field(min_length=1, max_length=50)]
@@ -261,25 +266,25 @@ Label = Annotated[str, Field(min_length=1, max_length=50)]
 
 
 class Labels(Strict):
-    """Names of the labels that mirror the stage of a pull request; they are never commands."""
+    """Names of the labels that show the stage of a pull request. They are never commands."""
 
     draft: Label = LABELS[ShownStage.DRAFT]
-    """Of a draft."""
+    """For drafts."""
 
     proposed: Label = LABELS[ShownStage.PROPOSED]
-    """Of a proposal."""
+    """For proposals."""
 
     deletion_proposed: Label = Field(LABELS[ShownStage.DELETION_PROPOSED], alias="deletionProposed")
-    """Of a proposal that removes packages or withdraws revisions."""
+    """For proposals that remove packages or withdraw revisions."""
 
     merged: Label = LABELS[ShownStage.MERGED]
-    """Of what was merged, and waits for something before it is published."""
+    """For pull requests that are merged but not published yet."""
 
     published: Label = LABELS[ShownStage.PUBLISHED]
-    """Of what was published."""
+    """For published pull requests."""
 
     deleted: Label = LABELS[ShownStage.DELETED]
-    """Of what removed packages or withdrew revisions, once that is merged and approved."""
+    """For pull requests that removed packages or withdrew revisions, once merged and approved."""
 
     @model_validator(mode="after")
     def _differ(self) -> "Labels":
@@ -313,7 +318,7 @@ _Address = Annotated[str, AfterValidator(upstream_address), Field(max_length=500
 
 
 class Upstreams(Strict):
-    """Which upstreams packages may come from, and who may use this repository as one."""
+    """Which upstreams packages may come from, and who may use this repository as an upstream."""
 
     default: (
         Annotated[
@@ -321,21 +326,21 @@ class Upstreams(Strict):
         ]
         | None
     ) = None
-    """Repository that packages are looked for in where none is named in front of them, such as
-    `acme/blueprints`; this one when left out."""
+    """Repository in which to look for a package that is named without a repository, such as
+    `acme/blueprints`. Default: this repository."""
 
     allow: Annotated[list[_Address], Field(max_length=200)] | None = None
-    """Addresses without a scheme that packages may come from, such as `github.com/acme/*`; `*` at
-    the end stands for the rest. This repository itself may always be used. Left out: any repository
-    that the bot serves and that whoever asks may read, and nothing else."""
+    """Where packages may come from: addresses without a scheme, such as `github.com/acme/*`; `*` at
+    the end stands for anything. This repository is always allowed. Default: every repository that
+    the bot serves and that the person who asks may read."""
 
     share: Annotated[list[_Address], Field(max_length=200)] = Field(default=[])
-    """Repositories whose variants get packages from this one, such as `acme/*`, though more people
-    may read them than this one. A public repository needs none."""
+    """Repositories whose variants may use packages from this one although more people can read
+    them, such as `acme/*`. A public repository does not need this."""
 
     conflicts: Literal["upstream", "local", "fail"] = "upstream"
-    """Which side an upgrade takes where both changed the same; `fail`: it is refused. Each conflict
-    is told, and `/resolve` decides it otherwise."""
+    """Which side wins if an upgrade and the package changed the same field; `fail`: the upgrade is
+    refused. Every conflict is reported, and `/resolve` decides it differently."""
 
     def use(self) -> UpstreamUse:
         """As the lifecycle knows it."""
@@ -370,35 +375,37 @@ class Configuration(Strict):
         Annotated[str, AfterValidator(_reference), Field(json_schema_extra={"pattern": PATTERN})]
         | None
     ) = None
-    """Defaults for what this file leaves out: `<owner>/.porchbot@<commit>:<file>`, or `.github` for
-    `.porchbot`; the owner is this repository's, the commit 40 digits long and on the default branch
-    there. `version`, `packages` and `mode` are never taken from them."""
+    """Where to take defaults from, for keys that this file does not set:
+    `<owner>/.porchbot@<commit>:<file>`, or `.github` in place of `.porchbot`. The owner must be
+    this repository's, and the commit must be 40 digits long and on that repository's default
+    branch. `version`, `packages` and `mode` are never taken from there."""
 
     mode: Literal["active", "observe"] = "active"
-    """`observe`: the bot judges each proposal and shows that in its checks, which are neutral; it
-    writes nothing else. The file on the default branch decides it for all branches."""
+    """`observe`: the bot checks each proposal and shows the result in neutral checks, and writes
+    nothing else. The file on the default branch sets this for all branches."""
 
     packages: Annotated[list[Package], Field(min_length=1, max_length=100)] | None = None
-    """Where packages live; the whole repository on its default branch when left out."""
+    """Where the packages are. Default: anywhere in the repository, on its default branch."""
 
     deployment: bool = False
-    """`true`: packages here are deployed as they are; what is cloned gets a
-    `package-context.yaml`."""
+    """`true`: packages in this repository are ready to be deployed. A package that is cloned into
+    it gets a `package-context.yaml`."""
 
     metadata: Annotated[dict[AttributeKey, AttributeValue], Field(max_length=50)] = Field(
         default={}
     )
-    """Labels that every package here has where its Kptfile gives it no other, such as
-    `{team: network}`: selectors choose by them. The file on the default branch counts."""
+    """Labels for every package in this repository, such as `{team: network}`; selectors can use
+    them. A label in a package's Kptfile takes precedence. They are read from the default branch."""
 
     render: Literal["commit", "check"] = "commit"
-    """`commit`: push the rendered result to the draft. `check`: report the difference only."""
+    """`commit`: the bot pushes the rendered result to the draft branch. `check`: it only reports
+    the difference."""
 
     impact: Literal["inform", "block", "skip"] = "inform"
-    """What follows where a pull request of this repository changes the rules, or a package that
-    others are made from: `porchbot/impact` shows which packages would render, validate or merge
-    differently. `inform`: no more. `block`: it is not published while a package of this repository
-    would fail, or conflict with it. `skip`: that is not worked out."""
+    """What to do if a pull request changes the rules, or a package that others are made from.
+    `inform`: the check `porchbot/impact` shows which packages would render, validate or merge
+    differently. `block`: in addition, nothing is published while a package of this repository would
+    fail or conflict. `skip`: the effect is not worked out."""
 
     guardrails: Guardrails = Guardrails()
     functions: Functions = Functions()
@@ -407,9 +414,10 @@ class Configuration(Strict):
     upstreams: Upstreams = Upstreams()
 
     variants: Annotated[list[FilesOfVariants], Field(max_length=50)] = Field(default=[])
-    """Files of PackageVariants and PackageVariantSets, such as `variants/*.yaml`: the packages that
-    they ask for are made and kept in step by pull requests. Those of the default branch count. A
-    rule that is taken away leaves its package as it is: `deletionPolicy` is not carried out yet."""
+    """Files with PackageVariants and PackageVariantSets, such as `variants/*.yaml`, read from the
+    default branch. The bot creates the packages that they ask for, and keeps them up to date by
+    pull requests. If a rule is removed, its package stays as it is: `deletionPolicy` is not
+    implemented yet."""
 
     variants_from: Annotated[list[RepositoryName], Field(max_length=50)] = Field(default=[])
     """Other repositories whose variants may open pull requests here, such as `acme/control`."""
@@ -417,7 +425,7 @@ class Configuration(Strict):
     repositories: Annotated[dict[str, RepositoryOfVariants], Field(max_length=1000)] = Field(
         default={}
     )
-    """What the names of repositories in those files mean."""
+    """Which repositories the names in those files refer to."""
 
     objects: Annotated[list[ObjectsOfVariants], Field(max_length=50)] = Field(default=[])
     """Folders of this repository with resources that those files may select and inject."""
@@ -425,7 +433,7 @@ class Configuration(Strict):
     commands: Commands = Commands()
 
     labels: Labels | Literal[False] = Field(default_factory=lambda: Labels.model_validate({}))
-    """Labels that mirror stages; `false` for none."""
+    """Labels that show the stage of a pull request; `false` for none."""
 
     @model_validator(mode="after")
     def _each_once(self) -> "Configuration":

@@ -104,12 +104,12 @@ class Automatic(Strict):
     """Changes that need no approval."""
 
     by: Annotated[list[_App], Field(min_length=1, max_length=20)]
-    """GitHub Apps such as `app:renovate`: whoever opened, wrote or pushed any part is one of them.
-    `app:porchbot` is this bot, however its own App is called."""
+    """GitHub Apps such as `app:renovate`. Everybody who opened, wrote or pushed a part of the
+    change must be one of them. `app:porchbot` is this bot, whatever its own App is called."""
 
     changes: Literal["patch"] = "patch"
-    """`patch`: every change in the package raises the last number of a version such as `1.2.3`,
-    alone or as the tag of an image, and nothing else is changed."""
+    """`patch`: the change only raises the last number of versions such as `1.2.3`, whether the
+    version stands alone or is the tag of an image."""
 
 
 class Approve(Strict):
@@ -130,10 +130,10 @@ class Approve(Strict):
     GitHub App; machines count only where they are named)."""
 
     self_: bool = Field(False, alias="self")
-    """Authors may approve their own work."""
+    """`true`: authors may approve their own work."""
 
     automatic: Automatic | None = None
-    """Changes that need no approval; every other gate has to hold all the same."""
+    """Changes that need no approval. All other gates still apply."""
 
     @model_validator(mode="after")
     def _can_be_met(self) -> "Approve":
@@ -142,13 +142,13 @@ class Approve(Strict):
 
 
 class Approval(Strict):
-    """Who must approve something; its author never counts."""
+    """Who must approve something. Its author never counts."""
 
     require: Annotated[int, Field(ge=1, le=100)] = 1
     """How many people must approve."""
 
     from_: Annotated[list[_Source], Field(min_length=1, max_length=100, alias="from")]
-    """Whose approval counts, any of these, spelled as in `approve`."""
+    """Whose approval counts: any of these, written as in `approve`."""
 
     @model_validator(mode="after")
     def _can_be_met(self) -> "Approval":
@@ -166,21 +166,21 @@ class Actors(Strict):
     """Who may ask the bot for something."""
 
     from_: Annotated[list[_Source], Field(min_length=1, max_length=100, alias="from")]
-    """Any of these, spelled as in `approve`."""
+    """Any of these, written as in `approve`."""
 
 
 class Keepers(Strict):
-    """Who may ask the bot for something that is not about files."""
+    """Who may ask the bot for something that does not concern single files."""
 
     from_: Annotated[list[_Keeper], Field(min_length=1, max_length=100, alias="from")]
-    """Any of these, spelled as in `approve`; not `codeowners`, who own files."""
+    """Any of these, written as in `approve`, except `codeowners`, because they own files."""
 
 
 class AuthorOr(Strict):
     """Who may ask the bot for something on a proposal."""
 
     from_: Annotated[list[_Actor], Field(min_length=1, max_length=100, alias="from")]
-    """Any of these, spelled as in `approve`; `author` means whoever wrote a part of it."""
+    """Any of these, written as in `approve`. `author` means everybody who wrote a part of it."""
 
 
 Given = Approve | Approval | Actors | Keepers | AuthorOr
@@ -190,29 +190,30 @@ class PackageAccess(Strict):
     """Who may do what with packages."""
 
     approve: Approve | None = None
-    """Who must approve its packages; as around it when left out."""
+    """Who must approve its packages. Default: the rule of the folder around it."""
     propose: AuthorOr | None = None
-    """By `/propose`, and by *Ready for review* where this is written; authors and `role:write` when
-    left out."""
+    """Who may propose, with `/propose` or *Ready for review*. Default: authors and `role:write`,
+    and *Ready for review* is not checked."""
     reject: AuthorOr | None = None
-    """By `/reject`; authors and `role:write` when left out."""
+    """Who may turn a proposal back into a draft with `/reject`. Default: authors and `role:write`.
+    """
     draft: Actors | None = None
-    """Who may have the bot change a draft, as `/render` and `/rebase` do; `role:write` when left
-    out. Who may push is the forge's affair."""
+    """Who may ask the bot to change a draft, for example with `/render` or `/rebase`. Default:
+    `role:write`. Who may push is up to the forge."""
     clone: Actors | None = None
-    """`role:write` when left out."""
+    """Who may have packages cloned into this repository. Default: `role:write`."""
     upgrade: Actors | None = None
-    """`role:write` when left out."""
+    """Who may have packages upgraded. Default: `role:write`."""
     rollback: Actors | None = None
-    """`role:write` when left out."""
+    """Who may have packages rolled back. Default: `role:write`."""
     freeze: Keepers | None = None
-    """`role:maintain` when left out."""
+    """Who may stop publishing and resume it. Default: `role:maintain`."""
     override: Approval | None = None
-    """Who must approve an exception; as `approve` when left out, one at least."""
+    """Who must approve an exception. Default: as `approve`, but at least one person."""
     delete: Approval | None = None
-    """Who must approve a deletion; as `approve` when left out, one at least."""
+    """Who must approve a deletion. Default: as `approve`, but at least one person."""
     deprecate: Approval | None = None
-    """Who must approve a deprecation; as `approve` when left out, one at least."""
+    """Who must approve a deprecation. Default: as `approve`, but at least one person."""
 
     def given(self) -> Mapping[AccessAction, Given | None]:
         """Return the form of each action; None where the file tells none."""
@@ -232,12 +233,12 @@ class PackageAccess(Strict):
 
 
 class PathAccess(PackageAccess):
-    """Who may do what with the packages of one folder, in place of what holds around it."""
+    """Who may do what with the packages in one folder, instead of the rules around it."""
 
     directory: Annotated[str, AfterValidator(folder)]
-    """The folder, from the top of the repository; of several around a package the innermost
-    counts. A package around the folder is held to its rules as well, where it changes something in
-    it."""
+    """The folder, relative to the root of the repository. If several contain a package, the
+    innermost applies. If the folder lies inside a package, its rules apply in addition to changes
+    in that folder."""
 
     @model_validator(mode="after")
     def _below(self) -> "PathAccess":
@@ -247,16 +248,16 @@ class PathAccess(PackageAccess):
 
 
 class UpstreamAccess(Strict):
-    """Who may take packages from some upstreams, in place of what holds otherwise."""
+    """Who may take packages from some upstreams. These rules replace the general ones."""
 
     upstream: Annotated[str, AfterValidator(upstream_address), Field(max_length=500)]
-    """Address without a scheme, such as `github.com/acme/blueprints`; `*` at its end stands for
-    the rest."""
+    """Address without a scheme, such as `github.com/acme/blueprints`; `*` at the end stands for
+    anything."""
 
     clone: Actors | None = None
     """Who may clone from there."""
     upgrade: Actors | None = None
-    """Who may upgrade to what is there."""
+    """Who may upgrade to versions from there."""
 
     def given(self) -> Mapping[AccessAction, Given | None]:
         """Return the form of each action; None where the file tells none."""
@@ -269,16 +270,16 @@ class Access(PackageAccess):
     approve: Approve = Field(default_factory=lambda: Approve.model_validate({}))
     """Who must approve before something is published."""
     configure: Approval | None = None
-    """Who must approve a change of this file or of the ledger. Left out: whoever approves packages,
-    at least one, and never an author."""
+    """Who must approve a change of this file or of the ledger. Default: whoever approves packages,
+    at least one person, and never an author."""
     register_: Keepers | None = Field(None, alias="register")
-    """Who may have the bot look after more of the repository; `role:admin` when left out."""
+    """Who may ask the bot to manage more of the repository. Default: `role:admin`."""
     bulk: Keepers | None = None
-    """Who may change many packages by one command; `role:maintain` when left out."""
+    """Who may change many packages with one command. Default: `role:maintain`."""
     paths: Annotated[list[PathAccess], Field(max_length=200)] = Field(default=[])
-    """Rules by folder."""
+    """Different rules for single folders."""
     upstreams: Annotated[list[UpstreamAccess], Field(max_length=200)] = Field(default=[])
-    """Rules by upstream."""
+    """Different rules for single upstreams."""
 
     def given(self) -> Mapping[AccessAction, Given | None]:
         """Return the form of each action; None where the file tells none."""

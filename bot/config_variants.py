@@ -38,13 +38,13 @@ RepositoryName = Annotated[str, AfterValidator(_repository)]
 
 
 class RepositoryOfVariants(Strict):
-    """A repository under the name that variants have for it."""
+    """A repository that variants refer to by this name."""
 
     repository: RepositoryName | None = None
-    """Its full name, such as `acme/live`; this repository when left out."""
+    """Its full name, such as `acme/live`. Default: this repository."""
 
     labels: Annotated[dict[str, str], Field(max_length=100)] = Field(default={})
-    """What `repositorySelector` chooses it by."""
+    """Labels that a `repositorySelector` can match."""
 
 
 class ObjectsOfVariants(Strict):
@@ -54,7 +54,7 @@ class ObjectsOfVariants(Strict):
     """The folder."""
 
     namespace: Annotated[str, Field(max_length=63)] = "default"
-    """The namespace of those that name none themselves."""
+    """Namespace for resources that name none."""
 
 
 def use(

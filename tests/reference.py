@@ -24,12 +24,12 @@ FOLDER: Final = Path(__file__).resolve().parents[1] / "docs/reference"
 
 _COMMANDS = """# Commands in pull requests
 
-A command stands at the start of a line of a comment, as `/approve` or `@porchbot approve`, not in
-quotes, lists, code or HTML. On GitLab write the second, with the login of the bot's account: a line
-that begins with `/approve`, `/unapprove` or `/rebase` is GitLab's own command there. Several in one
-comment are obeyed in their order. Comments that were edited, and those of machines, command
-nothing. The role is asked of the forge when the command is carried out; what is in brackets may be
-left out.
+Write a command at the start of a line in a comment, as `/approve` or `@porchbot approve`; it does
+not count in quotes, lists, code or HTML. On GitLab use the second form, with the login of the bot's
+account, because there lines that begin with `/approve`, `/unapprove` or `/rebase` are GitLab's own
+commands. A comment may have several commands, which are carried out in order. Edited comments and
+comments by machines do not count. The bot asks the forge for your role when it carries out the
+command. Parts in brackets are optional.
 
 | Command | What it does | At which stages | Who may give it |
 | --- | --- | --- | --- |
@@ -46,15 +46,15 @@ These are answered with what to do instead:
 
 _CONFIGURATION = """# Keys of `.porchbot.yaml`
 
-The file stands at the root of a repository and is read from the base branch only. Every key may be
-left out; [porchbot.schema.json](porchbot.schema.json) is the same for editors, and
-[the example](../../examples/.porchbot.yaml) has some of them.
+The file is at the root of a repository, and the bot reads it from the base branch only. Every key
+is optional. [porchbot.schema.json](porchbot.schema.json) describes the same for editors, and
+[the example](../../examples/.porchbot.yaml) shows some of the keys.
 """
 
 _RUNNER = """# Keys of the runner's configuration
 
-What they do together stands in [runner.md](../runner.md); [runner.schema.json](runner.schema.json)
-is the same for editors. Defaults of times are in seconds here, those of sizes in bytes.
+[runner.md](../runner.md) explains how they work together; [runner.schema.json](runner.schema.json)
+describes the same for editors. Times are in seconds here, and sizes in bytes.
 """
 
 _SETTINGS = """# Settings of the bot

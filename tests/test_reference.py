@@ -25,7 +25,7 @@ def test_what_people_look_up_is_on_its_page() -> None:
         assert any(f" | {row.help} |" in line for line in lines), row.word
     assert "## `access.approve`" in pages["configuration.md"]
     assert (
-        "| `self` | Authors may approve their own work. | `true`, `false` | `false` |"
+        "| `self` | `true`: authors may approve their own work. | `true`, `false` | `false` |"
         in (pages["configuration.md"])
     )
     assert "\n## `porchbot pkg get`\n" in pages["cli.md"]

@@ -64,7 +64,7 @@ TABLE = Table(
             stages=frozenset({Stage.PROPOSED, Stage.MERGED}),
             action=AccessAction.APPROVE,
             handler=approve.approve,
-            help="approve the content as it stands now; nothing else than a commit that is named",
+            help="approve the content as it is now; if you name a commit, only that commit",
         ),
         CommandSpec(
             word="unapprove",
@@ -101,8 +101,8 @@ TABLE = Table(
             stages=_OPEN,
             action=AccessAction.DRAFT,
             handler=rebase.rebase,
-            help="merge the base branch into this branch, packages field by field; or replay a"
-            " package on another upstream",
+            help="merge the base branch into this branch, field by field in packages; or move a"
+            " package to another upstream",
             pushes=True,
         ),
         CommandSpec(
@@ -194,7 +194,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.DRAFT,
             handler=drafts.draft,
-            help="open a draft of a package, as it is or as a revision was",
+            help="open a draft to edit a package, as it is now or as it was in a revision",
             folders=drafts.folders,
             dashboard=True,
         ),
@@ -205,7 +205,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.UPGRADE,
             handler=drafts.draft,
-            help="merge what is new in the upstream of a package, field by field",
+            help="open a draft that merges a newer version of the upstream, field by field",
             folders=drafts.folders,
             dashboard=True,
         ),
@@ -216,7 +216,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.DRAFT,
             handler=drafts.draft,
-            help="change a field or a setter of a package",
+            help="change one field or setter of a package",
             folders=drafts.folders,
             dashboard=True,
         ),
@@ -227,7 +227,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.DRAFT,
             handler=drafts.draft,
-            help="run a function on a package, once",
+            help="run a function once on a package",
             folders=drafts.folders,
             dashboard=True,
         ),
@@ -238,7 +238,7 @@ TABLE = Table(
             stages=_OPEN,
             action=AccessAction.DRAFT,
             handler=drafts.draft,
-            help="decide a conflict of an upgrade: `upstream`, `local` or a value",
+            help="resolve conflict number <n> of an upgrade: `upstream`, `local` or a value",
             pushes=True,
         ),
         CommandSpec(
@@ -248,7 +248,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.ROLLBACK,
             handler=drafts.draft,
-            help="propose what a revision was, and hold the package there until it is resumed",
+            help="propose to go back to a revision, and hold the package there until it is resumed",
             folders=drafts.folders,
             dashboard=True,
         ),
@@ -270,8 +270,8 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.DELETE,
             handler=ledger.delete,
-            help="open a pull request that withdraws a revision and deletes its tag; in one that"
-            " removes a package: its revisions go as well",
+            help="open a pull request that withdraws a revision and deletes its tag; in a pull"
+            " request that removes a package: withdraw its revisions as well",
             folders=ledger.folders,
         ),
         CommandSpec(
