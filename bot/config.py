@@ -286,6 +286,9 @@ class Labels(Strict):
     deleted: Label = LABELS[ShownStage.DELETED]
     """For pull requests that removed packages or withdrew revisions, once merged and approved."""
 
+    variant: Label = LABELS[ShownStage.VARIANT]
+    """Beside these, of what the bot made for a variant."""
+
     @model_validator(mode="after")
     def _differ(self) -> "Labels":
         named = [name.lower() for name in self.names.values()]
@@ -304,6 +307,7 @@ class Labels(Strict):
             ShownStage.MERGED: self.merged,
             ShownStage.PUBLISHED: self.published,
             ShownStage.DELETED: self.deleted,
+            ShownStage.VARIANT: self.variant,
         }
 
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from cadlib.forms import Strict, wrong
 from lifecycle import policy
 from lifecycle.access import (
+    VARIANTS,
     AccessAction,
     AppSource,
     AuthorSource,
@@ -103,13 +104,22 @@ _Actor = Annotated[str, AfterValidator(_actor), Field(json_schema_extra=_ACTOR_S
 class Automatic(Strict):
     """Changes that need no approval."""
 
-    by: Annotated[list[_App], Field(min_length=1, max_length=20)]
+    by: Annotated[list[_App], Field(max_length=20)] = Field(default=[])
     """GitHub Apps such as `app:renovate`. Everybody who opened, wrote or pushed a part of the
     change must be one of them. `app:porchbot` is this bot, whatever its own App is called."""
 
     changes: Literal["patch"] = "patch"
     """`patch`: the change only raises the last number of versions such as `1.2.3`, whether the
     version stands alone or is the tag of an image."""
+
+    variants: bool = False
+    """What the bot alone makes as a PackageVariant asks, without a conflict."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "Automatic":
+        if not self.by and not self.variants:
+            raise wrong(*texts.AUTOMATIC_OF_NOBODY)
+        return self
 
 
 class Approve(Strict):
@@ -310,12 +320,13 @@ def rules(form: PackageAccess | UpstreamAccess, *without: AccessAction) -> polic
 
 def rule(given: Given) -> AccessRule:
     """Return the rule that a form means."""
-    by = given.automatic.by if isinstance(given, Approve) and given.automatic else ()
+    alone = given.automatic if isinstance(given, Approve) else None
+    apps = [] if alone is None else [AppSource(text.removeprefix("app:")) for text in alone.by]
     return AccessRule(
         getattr(given, "require", 1),
         tuple(_as_source(text) for text in given.from_),
         getattr(given, "self_", False),
-        tuple(AppSource(text.removeprefix("app:")) for text in by),
+        (*apps, *((VARIANTS,) if alone is not None and alone.variants else ())),
     )
 
 

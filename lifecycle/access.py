@@ -233,6 +233,22 @@ class AppSource:
 
 
 @dataclass(frozen=True, slots=True)
+class VariantsSource:
+    """What the bot alone makes as variants ask; only where rules approve by themselves."""
+
+    def __str__(self) -> str:
+        return "a variant"
+
+    @property
+    def spelling(self) -> str:
+        """As `AppSource` has it."""
+        return "variants"
+
+
+VARIANTS = VariantsSource()
+
+
+@dataclass(frozen=True, slots=True)
 class TeamSource:
     """The people of a team and its child teams; written `team:network-leads`.
 

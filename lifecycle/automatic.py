@@ -1,13 +1,15 @@
-"""Rules that approve by themselves: small changes that a named App made, and nobody else.
+"""Rules that approve by themselves: small changes that a named App made, what variants ask for.
 
 Such a rule takes the place of the approvals alone. Every other gate has to hold as well, and a
-request for changes or a hold stops it (ADR 37).
+request for changes or a hold stops it (ADR 37, ADR 59).
 """
 
 import re
+from collections.abc import Sequence
+from enum import StrEnum
 
 from cadlib.diff.changes import Change, ChangeKind
-from lifecycle.access import AppSource, Known, Person, Standing, account
+from lifecycle.access import VARIANTS, AppSource, Known, Person, Standing, account
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
@@ -30,21 +32,40 @@ _VERSION = re.compile(
 digest, of which nobody can tell what it is."""
 
 
-def approves(proposal: Proposal, rule: AccessRule, package: str) -> bool:
-    """Tell whether a rule approves a package by itself.
+class ByItself(StrEnum):
+    """What a rule approves by itself."""
+
+    PATCH = "patch"
+    VARIANT = "variant"
+
+
+def approves(proposal: Proposal, rule: AccessRule, package: str) -> ByItself | None:
+    """Tell whether a rule approves a package by itself, and as what; None where it does not.
 
     Args:
         proposal: The facts.
         rule: The rule of the package.
         package: Which one.
     """
-    if not rule.automatic or not _made_by(proposal, rule.automatic):
-        return False
     found, content = proposal.content, {t.package: t for t in proposal.content.touched}
-    if found.configures or found.beside or found.surprising or package not in content:
-        return False
+    if not rule.automatic or package not in content:
+        return None
+    if found.configures or found.beside or found.surprising:
+        return None
     verdicts = [v for v in proposal.verdicts if v.package == package]
-    return _small(content[package]) and bool(verdicts) and all(map(_patched, verdicts))
+    if VARIANTS in rule.automatic and _of_variant(proposal, content[package], verdicts):
+        return ByItself.VARIANT
+    apps = tuple(app for app in rule.automatic if isinstance(app, AppSource))
+    small = _small(content[package]) and bool(verdicts) and all(map(_patched, verdicts))
+    return ByItself.PATCH if small and apps and _made_by(proposal, apps) else None
+
+
+def _of_variant(proposal: Proposal, touched: Touched, verdicts: Sequence[Verdict]) -> bool:
+    """The bot alone made it as its rule asks, all of it, and nothing else is published with it."""
+    whole = proposal.content.variant == touched.package and len(proposal.content.touched) == 1
+    stays = bool(touched.tree) and touched.unpublished is None and not touched.outside
+    told = bool(verdicts) and all(v.complete and not v.broken and not v.changes for v in verdicts)
+    return whole and stays and told and _made_by(proposal, (AppSource(US),))
 
 
 def _made_by(proposal: Proposal, apps: tuple[AppSource, ...]) -> bool:

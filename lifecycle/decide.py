@@ -140,7 +140,7 @@ def _conclude(facts: Facts, *, publishing: bool) -> Decision:
         actions += _advance(facts, one, publishing=publishing)
         actions += upkeep.remove_doubles(one.proposal)
     for one in judged:  # last: nothing waits for them
-        actions += labels.mirrored(one.proposal, waits=not one.judgement.holds)
+        actions += labels.mirrored(one.proposal, facts.head_ref, waits=not one.judgement.holds)
         actions += releases.wanted(facts, one.proposal)
         actions += releases.marked(one.proposal)
     return Decision(actions, waits)

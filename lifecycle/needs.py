@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from lifecycle import automatic, owners
 from lifecycle.access import AccessAction, OwnersSource, TeamSource, account, parts
+from lifecycle.automatic import ByItself
 from lifecycle.events import Approval, Overridden
 from lifecycle.facts.packages import Content, Touched
 from lifecycle.facts.proposal import Proposal
@@ -43,7 +44,7 @@ class Need:
         owned: The files that it is about, where it takes their owners; None for all.
         needed: How many people must approve.
         action: What is approved: a change, or a removal.
-        automatic: Nobody need, by a rule that approves by itself.
+        automatic: As what a rule approves it by itself, so that nobody need; None where none does.
         verdicts: Login to what the rule says of each who approved, by login.
     """
 
@@ -52,7 +53,7 @@ class Need:
     owned: Owned | None = None
     needed: int
     action: AccessAction = AccessAction.APPROVE
-    automatic: bool = False
+    automatic: ByItself | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     @property
@@ -86,7 +87,7 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
         rule = policy.rule(action, place)
         uncertain = not proposal.people.authors_known and not rule.self_allowed
         needed = max(rule.require, int(proposal.content.surprising)) + uncertain
-        by_itself = not rules and automatic.approves(proposal, rule, package)
+        by_itself = None if rules else automatic.approves(proposal, rule, package)
         needed = 0 if by_itself else needed
         for owned in (None,) if by_itself else by_owners(proposal, rule, place):
             who = None if owned is None else (owned.owners, owned.why, owned.least)

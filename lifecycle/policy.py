@@ -25,6 +25,7 @@ from lifecycle.access import (
     Role,
     RoleSource,
     Source,
+    VariantsSource,
     in_both,
 )
 from lifecycle.windows import Calendar
@@ -73,6 +74,8 @@ class ShownStage(StrEnum):
     MERGED = "merged"
     PUBLISHED = "published"
     DELETED = "deleted"
+    VARIANT = "variant"
+    """Beside these: it was made for a variant, by the bot."""
 
 
 LABELS: Mapping[ShownStage, str] = {
@@ -82,6 +85,7 @@ LABELS: Mapping[ShownStage, str] = {
     ShownStage.MERGED: "porchbot: merged",
     ShownStage.PUBLISHED: "porchbot: published",
     ShownStage.DELETED: "porchbot: deleted",
+    ShownStage.VARIANT: "porchbot: variant",
 }
 """Labels by default."""
 
@@ -158,13 +162,14 @@ class AccessRule:
         require: How many people must approve, for actions that take approvals; 0 for nobody.
         sources: Who counts: any of these.
         self_allowed: Authors may approve their own work.
-        automatic: Apps whose patch-level changes need no approval (ADR 37); empty for none.
+        automatic: Apps whose patch-level changes need no approval (ADR 37), and `VARIANTS` where
+            what they make needs none either (ADR 59); empty for none.
     """
 
     require: int = 1
     sources: tuple[Source, ...] = (RoleSource(Role.WRITE),)
     self_allowed: bool = False
-    automatic: tuple[AppSource, ...] = ()
+    automatic: tuple[AppSource | VariantsSource, ...] = ()
 
 
 _READERS = AccessRule(sources=(RoleSource(Role.READ),))

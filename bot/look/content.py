@@ -11,7 +11,7 @@ from functools import cached_property
 
 from bot.config import CONFIG, FOLDER
 from bot.forges.port import NativeReview
-from bot.look import ledgers, outside, owners, rules, upstreams, variant_rules
+from bot.look import ledgers, outside, owners, rules, upstreams, variant_rules, variant_trails
 from bot.look.ledgers import LedgerDifference
 from bot.look.reader import Basis, MirrorReader
 from bot.look.rules import BaseRules
@@ -19,6 +19,7 @@ from cadlib.findings import Finding
 from lifecycle import ledger as ledger_
 from lifecycle import merges, names
 from lifecycle import owners as places
+from lifecycle.access import VARIANTS, AccessAction
 from lifecycle.facts.conversation import Review
 from lifecycle.facts.packages import Content, Touched, Unpublished
 from lifecycle.ledger import Entries
@@ -74,7 +75,8 @@ def read(
     """
     if not reader.git.has(head):
         return None
-    return _Comparison(reader, head, base_ref, basis, names.workspace(head_ref, number)).read()
+    workspace = names.workspace(head_ref, number)
+    return _Comparison(reader, head, base_ref, basis, workspace, head_ref).read()
 
 
 def reviews(
@@ -122,6 +124,7 @@ class _Comparison:
         base_ref: Name of the base branch.
         basis: What it is compared with, and which rules judge it.
         workspace: The draft's name in the trailers of its packages.
+        head_ref: Name of the head branch; "" where that is not told.
         broken: Ledgers of touched packages that cannot be read: no next number can be told.
     """
 
@@ -130,6 +133,7 @@ class _Comparison:
     base_ref: str
     basis: Basis
     workspace: str
+    head_ref: str = ""
     broken: list[BrokenPolicy] = field(default_factory=list)
 
     @cached_property
@@ -167,6 +171,7 @@ class _Comparison:
             elsewhere=self._elsewhere(),
             doubt=self.basis.doubt,
             origin=self.origin,
+            variant=self._variant(touched),
         )
         listed = {each.package for each in self._listing}
         places = {*(t.package for t in touched), *listed}
@@ -192,6 +197,19 @@ class _Comparison:
             return ()
         git, address = self.reader.git, self.reader.address
         return variant_rules.findings(git, self.head, policy.variants, changed, address)
+
+    def _variant(self, touched: Sequence[Touched]) -> str:
+        """The package that the bot alone made for a variant, where a rule asks for that."""
+        policy = self.rules.policy
+        if isinstance(policy, BrokenPolicy) or len(touched) != 1 or not self.origin:
+            return ""
+        package = touched[0].package
+        if VARIANTS not in policy.rule(AccessAction.APPROVE, package).automatic:
+            return ""
+        alone = variant_trails.made_alone(
+            self.reader, self.head, self.origin, self.head_ref, package
+        )
+        return package if alone else ""
 
     def _touched(self) -> tuple[Touched, ...]:
         """The packages whose trees differ, sorted by path."""

@@ -37,6 +37,7 @@ from lifecycle.identity import RepositoryId
 from lifecycle.ledger import ListedState, held, withdrawn
 from lifecycle.messages import dashboard as texts
 from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.variants import naming
 
 log = structlog.get_logger()
 
@@ -228,6 +229,7 @@ def _changes(
                 stage=ListedStage.DRAFT if pull.draft else ListedStage.PROPOSED,
                 packages=tuple(sorted(touched.get(pull.number, ()))),
                 waits=by_number.get(pull.number, ()),
+                variant=naming.is_variants(pull.head_ref),
             )
     still = {pull.number for pull in pulls}
     for number, found in sorted(by_number.items()):

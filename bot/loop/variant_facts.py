@@ -9,6 +9,7 @@ from bot.forges.port import ListedProposal
 from bot.git.port import History
 from bot.look import rules
 from bot.look.reader import MirrorReader
+from bot.look.variant_trails import trail
 from bot.upstream.port import FetchedUpstream
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles
@@ -27,9 +28,6 @@ from lifecycle.variants.pipeline import OWNER
 from lifecycle.variants.trailer import Trail
 from lifecycle.variants.upstreams import UpstreamRevision, locked_number
 from lifecycle.variants.values import Variant
-
-MOST_COMMITS = 100
-"""Commits of a draft that are looked at; with more of them people have a part in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,24 +161,6 @@ def revision(fetched: FetchedUpstream) -> UpstreamRevision | None:
 
 
 # --- drafts ---------------------------------------------------------------------------------------
-
-
-def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
-    """Read the commits of a draft down to where it left the base branch."""
-    git = reader.git
-    below = git.merge_base(tip, base) or ""
-    found, people, ended, asked = Trail(), False, False, False
-    commits = git.first_parents(tip, below, MOST_COMMITS + 1)
-    for commit in reversed(commits):
-        if not reader.made_by_us(commit.sha):
-            people = True
-            continue
-        asked = asked or bool(reader.render_asker(commit.sha))
-        if found.recipe is None:
-            found = trailer.read(commit.message) or found
-            ended = trailer.CLOSED in found.words and not people
-    people = people or len(commits) > MOST_COMMITS
-    return replace(found, people=people, empty=not commits, ended=ended, asked=asked)
 
 
 def draft(

@@ -8,6 +8,7 @@ import structlog
 
 from bot.forges.port import ListedProposal
 from bot.look.variant_rules import RuleBook
+from bot.look.variant_trails import trail
 from bot.loop import variant_facts
 from bot.loop.repository import ServedRepository
 from bot.loop.variant_drafts import Task
@@ -159,7 +160,7 @@ class VariantLook:
         """The drafts of a package whose branches are there, and their open pull requests."""
         served, found, numbers = self._served, list[DraftFacts](), dict[str, int]()
         trails = await served.offload(_trails, served, self._pass.tip, path, adopts)
-        for branch, (tip, trail) in trails.items():
+        for branch, (tip, said) in trails.items():
             pull = self._pass.pulls.get(branch)
             if pull is None:
                 pulls = await served.forge.proposals_of(branch)
@@ -168,7 +169,7 @@ class VariantLook:
                 continue
             if pull is not None and pull.open:
                 numbers[branch] = pull.number
-            found.append(variant_facts.draft(branch, tip, trail, pull))
+            found.append(variant_facts.draft(branch, tip, said, pull))
         return tuple(found), numbers
 
     async def with_closed(self, facts: VariantFacts) -> VariantFacts:
@@ -197,8 +198,8 @@ class VariantLook:
             if not pull.merged:
                 with served.mirror.open() as git:
                     await served.looker.fetcher.fetch_head(git, pull)
-                trail = await served.offload(_trail, served, pull.head, self._pass.tip)
-                drafts.append(variant_facts.draft(branch, pull.head, trail, pull, gone=True))
+                said = await served.offload(_trail, served, pull.head, self._pass.tip)
+                drafts.append(variant_facts.draft(branch, pull.head, said, pull, gone=True))
         return replace(facts, drafts=tuple(drafts), workspaces=frozenset(used))
 
 
@@ -232,4 +233,4 @@ def _trails(
 
 def _trail(served: ServedRepository, at: Sha, tip: Sha) -> Trail:
     with served.mirror.open() as git:
-        return variant_facts.trail(served.looker.reader(git, served.adoption), at, tip)
+        return trail(served.looker.reader(git, served.adoption), at, tip)

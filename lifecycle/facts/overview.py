@@ -92,6 +92,7 @@ class ListedChange:
         stage: Where it stands.
         packages: What it changes, as far as that is known, sorted.
         waits: What it waits for, oldest first.
+        variant: The bot made it for a variant.
     """
 
     number: int
@@ -99,6 +100,7 @@ class ListedChange:
     stage: ListedStage
     packages: tuple[str, ...] = ()
     waits: tuple[ListedWait, ...] = ()
+    variant: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

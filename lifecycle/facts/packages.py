@@ -172,6 +172,8 @@ class Content:
         origin: The merge base of head and base branch; "" when there is none.
         takes_back: Merge bases of approvals since which the base branch gained something in a
             touched package that is not in what would be tagged.
+        variant: The package that the bot alone made for a variant, without a conflict, which is all
+            that was committed; "" for none. Only told where a rule asks for it.
     """
 
     touched: tuple[Touched, ...]
@@ -185,6 +187,7 @@ class Content:
     doubt: UnknownRules | None = None
     origin: str = ""
     takes_back: frozenset[str] = frozenset()
+    variant: str = ""
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -189,6 +189,12 @@ def app(text: str) -> Problem:
     return f"{text!r} is not an App", "Write its name as in its address, such as app:renovate"
 
 
+AUTOMATIC_OF_NOBODY: Problem = (
+    "nothing is approved by itself",
+    "Name Apps under `by`, or write `variants: true`",
+)
+
+
 def team(text: str) -> Problem:
     """A team that is not spelled as forges do in addresses."""
     return (

@@ -42,6 +42,9 @@ MOST_FROZEN = 6_000
 MOST_DRAFTS = 8_000
 """Characters for drafts, which wait for nobody but their authors."""
 
+MOST_VARIANTS = 4_000
+"""Characters for drafts of variants: a machine makes many, and each has its label."""
+
 MOST_DELETIONS = 2_000
 """Characters for deletions that were proposed with Porch."""
 
@@ -69,14 +72,20 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
     """
     room = min(room, limits.TEXT)
     left = room / limits.TEXT
+    variants = [c for c in overview.changes if c.variant and c.stage is ListedStage.DRAFT]
     proposed = [c for c in overview.changes if c.stage is not ListedStage.DRAFT]
-    drafts = [c for c in overview.changes if c.stage is ListedStage.DRAFT]
+    drafts = [c for c in overview.changes if c.stage is ListedStage.DRAFT and not c.variant]
     parts = [
         INTRODUCTION,
         _section("Frozen", map(_frozen, overview.frozen), MOST_FROZEN),
         _section("Proposals", map(_change, sorted(proposed, key=_urgent)), int(MOST_CHANGES * left))
         or NOTHING_PROPOSED,
         _section("Drafts", map(_change, sorted(drafts, key=_urgent)), int(MOST_DRAFTS * left)),
+        _section(
+            "Drafts of variants",
+            map(_change, sorted(variants, key=_urgent)),
+            int(MOST_VARIANTS * left),
+        ),
         _section(
             "Behind their upstream",
             map(_behind, sorted(overview.behind, key=_late)),

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lifecycle.access import Source
+from lifecycle.access import AppSource, Source
+from lifecycle.automatic import ByItself
 from lifecycle.messages import gates as texts
 from lifecycle.needs import Need
 
@@ -42,8 +43,11 @@ def _places(need: Need) -> str:
 
 
 def _need(need: Need) -> str:
+    if need.automatic is ByItself.VARIANT:
+        return "nobody, of what the bot alone made for a variant"
     if need.automatic:
-        return f"nobody, of patch-level changes by {_spelled(need.rule.automatic)}"
+        apps = [each for each in need.rule.automatic if isinstance(each, AppSource)]
+        return f"nobody, of patch-level changes by {_spelled(apps)}"
     authors = ", authors too" if need.rule.self_allowed else ""
     return f"{need.needed} from {_spelled(need.rule.sources)}{authors}"
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lifecycle.access import AccessAction, Role, Source, Unreadable
+from lifecycle.access import AccessAction, AppSource, Role, Source, Unreadable
+from lifecycle.automatic import ByItself
 from lifecycle.messages.markdown import code, names, number, people, person, some
 from lifecycle.owners import Owned
 from lifecycle.policy import DEFAULTS, AccessRule
@@ -90,9 +91,13 @@ def asked(
     return f"{of}: {given} of {needed}, from {named(rule.sources)}"
 
 
-def by_itself(packages: Sequence[str], rule: AccessRule) -> str:
+def by_itself(packages: Sequence[str], rule: AccessRule, how: ByItself) -> str:
     """A rule that approves by itself, and what it has found."""
-    apps = " or ".join(sorted(str(app) for app in rule.automatic))
+    if how is ByItself.VARIANT:
+        why = "the bot alone made it for a variant"
+        return f"{names(packages)}: no approval required, because {why}"
+    listed = (app for app in rule.automatic if isinstance(app, AppSource))
+    apps = " or ".join(sorted(map(str, listed)))
     return f"{names(packages)}: no approval required, because {apps} made this patch-level change"
 
 

@@ -74,6 +74,12 @@ def draft_branch(package: str, workspace: str) -> str:
     return f"{names.DRAFTS}{package}/{workspace}" if package else f"{names.DRAFTS}{workspace}"
 
 
+def is_variants(branch: str) -> bool:
+    """Tell whether a branch is named like that of a draft of a variant."""
+    workspace = branch.rpartition("/")[2]
+    return branch.startswith(names.DRAFTS) and workspace.startswith(WORKSPACE)
+
+
 def package_problem(path: str) -> str:
     """Tell what is wrong with the path of a package; "" for nothing."""
     found = packages.path_problems(path)

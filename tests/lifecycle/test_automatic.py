@@ -7,7 +7,7 @@ import pytest
 from cadlib.diff.changes import Change, ChangeKind
 from cadlib.findings import ResourceRef
 from lifecycle import memory
-from lifecycle.access import AppSource, Person
+from lifecycle.access import VARIANTS, AppSource, Person
 from lifecycle.approvals import approvals_of
 from lifecycle.facts.packages import Unpublished
 from lifecycle.facts.proposal import Proposal
@@ -154,3 +154,45 @@ def test_what_is_patch_level(one: Change, small: bool) -> None:
 def test_approvals_bind_to_the_rule() -> None:
     """Short-cut refused: a digest without it, so that nothing falls where the rule is added."""
     assert Policy(approve=RULE).digest != Policy().digest
+
+
+VARIANT = changed(
+    PROPOSAL,
+    author=Person(1, "porchbot[bot]", True),
+    authors=frozenset(),
+    policy=Policy(approve=AccessRule(automatic=(VARIANTS,))),
+    variant="net/core",
+    touched=(CORE,),
+    verdicts=(replace(PROPOSAL.verdicts[0], diff=()),),
+)
+RENDERED = replace(PROPOSAL.verdicts[0], changes={"a.yaml": b""})
+
+
+@pytest.mark.parametrize(
+    ("made", "approvals"),
+    [
+        (VARIANT, 0),
+        (changed(VARIANT, touched=(replace(CORE, origin=""),)), 0),
+        (changed(VARIANT, variant=""), 1),
+        (changed(VARIANT, variant="net/other"), 1),
+        (changed(VARIANT, touched=(CORE, replace(CORE, package="net/other"))), 1),
+        (changed(VARIANT, authors=frozenset({"ann"})), 1),
+        (changed(VARIANT, author=Person(7, "ann", bot=False)), 1),
+        (changed(VARIANT, beside="d"), 1),
+        (changed(VARIANT, configures=True), 1),
+        (changed(VARIANT, verdicts=(RENDERED,)), 1),
+        (changed(VARIANT, verdicts=()), 1),
+        (changed(VARIANT, policy=Policy(approve=RULE)), 1),
+        (changed(VARIANT, policy=Policy(approve=AccessRule())), 1),
+    ],
+    ids=[
+        *("as its rule asks", "a new package", "with commits of people", "of another package"),
+        *("with another package", "pushed by somebody", "opened by somebody", "with other files"),
+        *("with rules", "not rendered", "not judged", "a rule for Apps", "no such rule"),
+    ],
+)
+def test_what_a_variant_asks_for_needs_nobody_where_the_rule_says_so(
+    made: Proposal, approvals: int
+) -> None:
+    """The short-cut goes by the branch's name, which anybody may push to."""
+    assert needed(made) == approvals

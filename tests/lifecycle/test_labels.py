@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from lifecycle.access import Person
 from lifecycle.actions import SetLabels
 from lifecycle.decide import decide
 from lifecycle.facts.proposal import Proposal
@@ -13,7 +14,10 @@ from lifecycle.tags import Tagging, TagLoss
 from tests.lifecycle.samples import CORE, MERGE, PROPOSAL, changed, facts
 from tests.lifecycle.settling import settled
 
-DRAFT, PROPOSED, DELETION, MERGED, PUBLISHED, DELETED = (LABELS[stage] for stage in ShownStage)
+DRAFT, PROPOSED, DELETION, MERGED, PUBLISHED, DELETED, VARIANT = (
+    LABELS[stage] for stage in ShownStage
+)
+HEAD_REF = "drafts/net/core/w"
 IN_MAIN = changed(
     PROPOSAL, closed=True, merged=True, merge_commit=MERGE, labels=frozenset({PROPOSED})
 )
@@ -71,17 +75,33 @@ ROWS: dict[str, tuple[Proposal, list[SetLabels]]] = {
 @pytest.mark.parametrize(("proposal", "expected"), ROWS.values(), ids=ROWS)
 def test_labels(proposal: Proposal, expected: list[SetLabels]) -> None:
     """The short-cut sets all labels: whatever people put there goes."""
-    assert mirrored(proposal, waits=False) == expected
+    assert mirrored(proposal, HEAD_REF, waits=False) == expected
 
 
 def test_what_is_merged_and_waits_is_not_proposed_any_more() -> None:
     """Short-cuts refused: the label of before, for days in a freeze; and one more label, put on
     and taken off, for each merge that is tagged at once.
     """
-    assert mirrored(IN_MAIN, waits=True) == [SetLabels(7, (MERGED,), (PROPOSED,))]
-    assert mirrored(IN_MAIN, waits=False) == []
+    assert mirrored(IN_MAIN, HEAD_REF, waits=True) == [SetLabels(7, (MERGED,), (PROPOSED,))]
+    assert mirrored(IN_MAIN, HEAD_REF, waits=False) == []
     lost = replace(CORE, tagging=Tagging(5, lost=TagLoss.GONE))
-    assert mirrored(changed(IN_MAIN, touched=(lost,)), waits=True) == []
+    assert mirrored(changed(IN_MAIN, touched=(lost,)), HEAD_REF, waits=True) == []
+
+
+@pytest.mark.parametrize(
+    ("branch", "opener", "labels"),
+    [
+        ("drafts/net/core/packagevariant-1", "porchbot[bot]", (PROPOSED, VARIANT)),
+        ("drafts/net/core/packagevariant-1", "ann", (PROPOSED,)),
+        ("drafts/net/core/w", "porchbot[bot]", (PROPOSED,)),
+    ],
+)
+def test_what_the_bot_made_for_a_variant_says_so(
+    branch: str, opener: str, labels: tuple[str, ...]
+) -> None:
+    """The short-cut goes by the name of the branch: whoever pushes passes for a machine."""
+    opened = changed(_labelled(PROPOSAL), author=Person(1, opener, True), us="porchbot[bot]")
+    assert mirrored(opened, branch, waits=False) == [SetLabels(7, labels)]
 
 
 def test_a_label_changes_nothing_but_itself() -> None:

@@ -18,6 +18,7 @@ from lifecycle.access import (
     Unreadable,
 )
 from lifecycle.approvals import Fallen, approvals_of
+from lifecycle.automatic import ByItself
 from lifecycle.commands.answers import pending
 from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.facts.proposal import Proposal
@@ -90,9 +91,13 @@ def test_the_evidence_of_approvals_names_the_rules_that_they_met() -> None:
         "net/core: 1 from role:write; net/edge: 2 from team:sre"
     )
     assert evidence.wanted("approved", found[:1]) == "1 from role:write"
-    by_itself = replace(found[1], automatic=True, needed=0)
+    by_itself = replace(found[1], automatic=ByItself.PATCH, needed=0)
     assert evidence.wanted("approved", [by_itself]) == (
         "nobody, of patch-level changes by app:renovate"
+    )
+    of_variant = replace(by_itself, automatic=ByItself.VARIANT)
+    assert evidence.wanted("approved", [of_variant]) == (
+        "nobody, of what the bot alone made for a variant"
     )
 
 

@@ -1,0 +1,47 @@
+"""Reads what the commits of a draft say of the variant that it was made for."""
+
+from dataclasses import replace
+
+from bot.look.reader import MirrorReader
+from lifecycle.names import Sha
+from lifecycle.variants import naming, trailer
+from lifecycle.variants.trailer import Trail
+
+MOST_COMMITS = 100
+"""Commits of a draft that are looked at; with more of them people have a part in it."""
+
+
+def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
+    """Read the commits of a draft down to where it left the base branch."""
+    git = reader.git
+    below = git.merge_base(tip, base) or ""
+    found, people, ended, asked = Trail(), False, False, False
+    commits = git.first_parents(tip, below, MOST_COMMITS + 1)
+    for commit in reversed(commits):
+        if not reader.made_by_us(commit.sha):
+            people = True
+            continue
+        asked = asked or bool(reader.render_asker(commit.sha))
+        if found.recipe is None:
+            found = trailer.read(commit.message) or found
+            ended = trailer.CLOSED in found.words and not people
+    people = people or len(commits) > MOST_COMMITS
+    return replace(found, people=people, empty=not commits, ended=ended, asked=asked)
+
+
+def made_alone(reader: MirrorReader, head: Sha, base: Sha, head_ref: str, package: str) -> bool:
+    """Whether the bot alone made a head for a variant of a package, without a conflict.
+
+    Args:
+        reader: Reads git.
+        head: The head.
+        base: What it is compared with.
+        head_ref: Its branch.
+        package: The package.
+    """
+    if not head_ref.startswith(naming.draft_branch(package, naming.WORKSPACE)):
+        return False
+    found = trail(reader, head, base)
+    made = found.recipe is not None and not found.recipe.removes
+    others = found.people or found.asked or found.ended
+    return made and not others and trailer.CONFLICTS not in found.words

@@ -1,0 +1,87 @@
+"""What variants ask for, approved by a rule; its label; its place on the dashboard."""
+
+from tests.stories.people import wait_for
+from tests.stories.test_upstreams import publishes
+from tests.stories.test_variants import RULES, SHOP, begins, opened, variant
+from tests.stories.world import World, package, resized, seconds_pass
+
+ASAP = "porchbot.dev/propose: asap, porchbot.dev/follow: latest"
+BY_RULE = RULES.replace(
+    'from: ["role:maintain"]}', 'from: ["role:maintain"], automatic: {variants: true}}'
+)
+
+
+def approved_by_rule(play: World) -> None:
+    """A rule that approves what variants ask for, and one that asks."""
+    publishes(play, "net/base", package("net/base"), 1)
+    play.owner.pushes("main", {".porchbot.yaml": BY_RULE, **variant(annotations=ASAP)})
+    play.rests()
+
+
+def test_what_a_variant_asks_for_is_published_by_itself_where_a_rule_says_so(play: World) -> None:
+    """Short-cuts refused: a person is waited for; it is published without its checks."""
+    approved_by_rule(play)
+    play.author.waits_for_tag("apps/shop/v1")
+    assert "Approved-by: nobody needed to" in play.author.tag_text("apps/shop/v1")
+    seconds_pass(play.forge, 1)
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    play.sweep()
+    play.author.waits_for_tag("apps/shop/v2")
+    assert 'size: "9"' in play.author.reads("apps/shop/settings.yaml")
+
+
+def test_with_a_commit_of_somebody_it_takes_an_approval(play: World) -> None:
+    """The short-cut goes by the branch: whoever pushes there publishes."""
+    play.owner.pushes("main", {".porchbot.yaml": BY_RULE})
+    publishes(play, "net/base", package("net/base"), 1)
+    play.owner.pushes("main", variant())
+    pull = play.author.pull_of(f"{SHOP}-1").number
+    play.rests()
+    seconds_pass(play.forge, 1)
+    play.author.pushes(f"{SHOP}-1", resized("apps/shop", 9))
+    play.author.says(pull, "/propose")
+    play.author.waits_for_summary(pull, "0 of 1")
+    play.rests()
+
+    assert not play.author.pull(pull).merged
+
+
+def test_a_conflict_takes_an_approval(play: World) -> None:
+    """The short-cut publishes what upstream wants over what somebody changed here."""
+    approved_by_rule(play)
+    play.author.waits_for_tag("apps/shop/v1")
+    play.rests()
+    seconds_pass(play.forge, 1)
+    mine = play.author.reads("apps/shop/settings.yaml").replace('"1"', '"5"')
+    publishes(play, "apps/shop", {"apps/shop/settings.yaml": mine}, 2)
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    play.sweep()
+    play.rests()
+
+    pull = play.author.pull_of(f"{SHOP}-2")
+    assert pull.draft
+    assert "Changed here and upstream" in pull.body
+    assert "apps/shop/v3" not in play.author.tags()
+
+
+def test_a_variants_pull_request_has_its_label_and_its_place(stage: World) -> None:
+    """The short-cut lists a thousand drafts of a machine among those of people."""
+    play = stage
+    play.repository.has_issues = True
+    play.start_bot()
+    begins(play)
+    pull = play.author.pull_of(f"{SHOP}-1").number
+    play.author.pushes("drafts/net/core/w", package("net/core"))
+    mine = play.author.pull_of("drafts/net/core/w").number
+    labels = {"porchbot: draft", "porchbot: variant"}
+    wait_for("the labels", lambda: play.author.pull(pull).labels == labels or None)
+    play.rests()
+    assert play.author.pull(mine).labels == {"porchbot: draft"}
+    assert opened(play) == [f"{SHOP}-1"]
+
+    def listed() -> str | None:
+        found = [issue.body for issue in play.author.issues()]
+        return next((text for text in found if "Drafts of variants (1)" in text), None)
+
+    text = wait_for("the dashboard", listed, 900)
+    assert f"#{pull}" in text.partition("Drafts of variants (1)")[2]
