@@ -114,6 +114,9 @@ class Drafts:
         )
         if not base_ref:
             return _failed(nowhere, texts.unmanaged(request.package))
+        for other in request.others:
+            if _base(reader, whole, other) != base_ref:
+                return _failed(nowhere, texts.other_branch(request.package, other))
         around = () if request.on_draft else tuple(filter(None, upwards(branch.rpartition("/")[0])))
         await self._fetcher.fetch(Scope(frozenset({base_ref, branch, *around})), since)
         other = await self._offload(_in_the_way, reader.git, branch, around)
@@ -132,12 +135,45 @@ class Drafts:
             return state
         policy = whole.policy if isinstance(whole.policy, Policy) else Policy()
         elsewhere = DraftUpstreams(self._upstreams, self._repository, caller, policy)
-        try:
-            return await self._made(
-                reader, policy, elsewhere, proposal.upgrades, state, base, since
-            )
-        except PackageError as error:
-            return _failed(state, texts.problem(error))
+        upgrades = proposal.upgrades
+        return await self._together(reader, policy, elsewhere, upgrades, state, base, since)
+
+    async def _together(
+        self,
+        reader: MirrorReader,
+        policy: Policy,
+        elsewhere: DraftUpstreams,
+        upgrades: Upgrades,
+        state: DraftState,
+        base: Sha,
+        since: float,
+    ) -> DraftState:
+        """The state with the files of all packages of the request; what one lacks, all lack."""
+        whole, found = state.request, MergedPackage()
+        came = list[DraftState]()
+        for request in whole.alone:
+            one = replace(state, request=request)
+            try:
+                one = await self._made(reader, policy, elsewhere, upgrades, one, base, since)
+            except PackageError as error:
+                one = _failed(one, texts.problem(error))
+            if problem := one.made.problem:
+                named = texts.about(request.package, problem) if whole.others else problem
+                return _failed(replace(one, request=whole), named)
+            files = {**found.files, **one.made.files}
+            conflicts = (*found.conflicts, *one.made.conflicts)
+            more = found.more + one.made.more
+            found = replace(one.made, files=files, conflicts=conflicts, more=more)
+            came.append(one)
+        versions = {each.version for each in came}
+        state = replace(
+            came[0],
+            request=whole,
+            made=found,
+            version=came[0].version if len(versions) == 1 else "",
+            beside=tuple((each.request.package, each.upstream) for each in came[1:]),
+        )
+        return replace(state, pushed=await self._offload(_has, reader, state))
 
     async def _branch_state(
         self, reader: MirrorReader, branch: str, base: Sha
@@ -283,7 +319,7 @@ def _ledger(
 
 def _branch(request: DraftRequest, whole: Whole) -> str:
     """The branch of a draft, which is no folder of a package: no ref can be inside another."""
-    workspace = str(request.kind)
+    workspace = str(request.kind) + ("-together" if request.others else "")
     if request.revision and request.kind in (DraftKind.EDIT, DraftKind.ROLLBACK):
         workspace += f"-v{request.revision}"
     folder = f"{request.package}/" if request.package else ""

@@ -231,6 +231,10 @@ def drafts(
 def _draft(proposal: Proposal, command: object) -> DraftRequest | None:
     if isinstance(command, RebaseCommand):
         return handlers_drafts.rebased(proposal, command.onto) if command.onto else None
+    if isinstance(command, handlers_drafts.UpgradeCommand) and (
+        command.others and not command.together
+    ):
+        return None
     if isinstance(command, handlers_drafts.DraftCommand):
         return handlers_drafts.request_of(proposal, command)
     return None

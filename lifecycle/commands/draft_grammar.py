@@ -20,6 +20,9 @@ from lifecycle.messages import parsing as texts
 MOST_PAIRS = 50
 """Keys and values of one function's configuration."""
 
+MOST_TOGETHER = 20
+"""Packages of one pull request that one command upgrades: each is merged in the same look."""
+
 LATEST = "latest"
 
 
@@ -63,15 +66,17 @@ class Flag:
     Attributes:
         name: As in `Argument`.
         word: Its name as people write it, without dashes.
+        shown: It is shown in the usage by itself.
     """
 
     name: str
     word: str
+    shown: bool = True
 
     @property
     def usage(self) -> str:
         """As shown to people."""
-        return f"[--{self.word}]"
+        return f"[--{self.word}]" if self.shown else ""
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take it out of wherever it stands."""
@@ -195,6 +200,33 @@ class UpgradeTarget:
                 return WrongArgument(texts.no_revision())
             revision = 0 if version == LATEST else int(version.removeprefix("v"))
         return TakenArgument(RevisionTarget(package, revision), " ".join(words))
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPackages:
+    """Further packages behind the first, in front of a version; none where one is named.
+
+    Attributes:
+        name: As in `Argument`.
+    """
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        """As shown to people."""
+        return "[--together <package> ...]"
+
+    def take(self, text: str) -> TakenArgument | WrongArgument:
+        """Take them out of the middle."""
+        words = text.split()
+        end = next((at for at, word in enumerate(words) if _is_version(word)), len(words))
+        others = tuple(map(package_path, words[1:end]))
+        if None in others or any("@" in word for word in words[1:end]):
+            return WrongArgument(texts.NO_PACKAGE)
+        if len(others) >= MOST_TOGETHER:
+            return WrongArgument(texts.many_packages(MOST_TOGETHER))
+        return TakenArgument(others, " ".join([*words[:1], *words[end:]]) if others else text)
 
 
 def _is_version(word: str) -> bool:

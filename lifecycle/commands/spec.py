@@ -168,7 +168,7 @@ class CommandSpec(Generic[C]):
     @property
     def usage(self) -> str:
         """How it is written, such as "hold [reason]"."""
-        return " ".join([self.word, *(argument.usage for argument in self.arguments)])
+        return " ".join(filter(None, [self.word, *(each.usage for each in self.arguments)]))
 
 
 class Table:

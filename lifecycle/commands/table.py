@@ -8,6 +8,7 @@ from lifecycle.commands.draft_grammar import (
     Number,
     Onto,
     Option,
+    OtherPackages,
     PackagePath,
     Pairs,
     UpgradeTarget,
@@ -201,11 +202,18 @@ TABLE = Table(
         CommandSpec(
             word="upgrade",
             command=drafts.UpgradeCommand,
-            arguments=(_STRATEGY, _PROPOSE, UpgradeTarget("target")),
+            arguments=(
+                _STRATEGY,
+                _PROPOSE,
+                Flag("together", "together", shown=False),
+                OtherPackages("others"),
+                UpgradeTarget("target"),
+            ),
             stages=_ALWAYS,
             action=AccessAction.UPGRADE,
             handler=drafts.draft,
-            help="open a draft that merges a newer version of the upstream, field by field",
+            help="open a draft that merges a newer version of the upstream, field by field; of several"
+            " packages in one pull request with `--together`",
             folders=drafts.folders,
             dashboard=True,
         ),

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from lifecycle.facts.update import MergedPackage
@@ -51,6 +51,7 @@ class DraftRequest:
     Attributes:
         kind: What is to be done.
         package: Path of the package; "" for one at the root.
+        others: Of `UPGRADE`, paths of the packages that are upgraded in the same pull request.
         revision: Of `RESOLVE`, the number of the conflict; of `EDIT` and `ROLLBACK`, the revision
             to begin from; of `UPGRADE`, the one to go to, 0 for the newest.
         upstream: Of `CLONE` and `REBASE`, the upstream as somebody wrote it.
@@ -67,6 +68,7 @@ class DraftRequest:
 
     kind: DraftKind
     package: str
+    others: tuple[str, ...] = ()
     revision: int = 0
     upstream: str = ""
     strategy: str = ""
@@ -78,6 +80,11 @@ class DraftRequest:
     reason: str = ""
     ready: bool = False
     on_draft: bool = False
+
+    @property
+    def alone(self) -> "tuple[DraftRequest, ...]":
+        """The same asked for each package by itself, the first one first."""
+        return tuple(replace(self, package=p, others=()) for p in (self.package, *self.others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +104,7 @@ class DraftState:
         upstream: Where it comes from, as rules of access name it, such as
             "github.com/acme/blueprints"; "" for nowhere.
         version: What it was made from or goes to, for people, such as "v3"; "" for nothing.
+        beside: Of further packages of the request, each to where it comes from, as `upstream`.
     """
 
     request: DraftRequest
@@ -109,6 +117,7 @@ class DraftState:
     ledger: str = ""
     upstream: str = ""
     version: str = ""
+    beside: tuple[tuple[str, str], ...] = ()
 
 
 _MARK = "Porchbot-Request"

@@ -37,6 +37,10 @@ def no_such_conflict(count: int) -> str:
     )
 
 
+NOT_TOGETHER = (
+    "`/upgrade` refused: several packages are named. Add `--together` for one pull request, or"
+    " comment one command for each."
+)
 CONFLICTS_UNREAD = (
     "`/resolve` refused: the upstream of another upgrade here cannot be read, so nobody can tell"
     " which conflict has that number. Comment `/check` once it can be read, or change the file by a"
@@ -95,8 +99,9 @@ def not_pushable(word: str) -> str:
 def unchanged(word: str, state: DraftState) -> str:
     """There is nothing to change."""
     at = f" at {code(state.version)}" if state.version else ""
-    package = name(state.request.package)
-    return f"{code('/' + word)}: nothing to change; {package} is{at} like that already."
+    every = (state.request.package, *state.request.others)
+    are = "is" if len(every) == 1 else "are"
+    return f"{code('/' + word)}: nothing to change; {names(every)} {are}{at} like that already."
 
 
 def committed_here(state: DraftState) -> str:
@@ -148,7 +153,9 @@ def _title(state: DraftState) -> str:
             place_, _, ref = one_line(request.upstream).rpartition("@")
             return f"{verb} {package} {word} {place_ or ref}{f' {ref}' if place_ else ''}"
         case DraftKind.UPGRADE:
-            return f"{verb} {package} to {state.version or 'the newest upstream'}"
+            more = len(request.others)
+            also = f" and {number(more, 'more package')}" if more else ""
+            return f"{verb} {package}{also} to {state.version or 'the newest upstream'}"
         case DraftKind.EVAL:
             return f"{verb} {one_line(request.function)} on {package}"
         case DraftKind.SET:
@@ -202,6 +209,9 @@ def body(state: DraftState, asker: str, where: int) -> str:
             *([f"Reason: {quote(state.request.reason)}"] if state.request.reason else []),
             "",
         ]
+    if state.request.others:
+        every = (state.request.package, *state.request.others)
+        lines[2:2] = [f"Packages: {', '.join(map(name, every))}.", ""]
     conflicts = state.made.conflicts
     if conflicts:
         count = len(conflicts) + state.made.more

@@ -219,6 +219,19 @@ def unmanaged(package: str) -> str:
     )
 
 
+def other_branch(package: str, other: str) -> str:
+    """Two packages that are published from different branches, or the second from none."""
+    return (
+        f"{one_line(other)} is not published from the branch of {one_line(package)}, so they cannot"
+        " be in one pull request. Upgrade each by itself"
+    )
+
+
+def about(package: str, problem: str) -> str:
+    """A problem of one of several packages."""
+    return f"{one_line(package) or 'the root package'}: {problem}"
+
+
 def no_base(branch: str) -> str:
     """The branch that the package is published on is not there."""
     return (

@@ -57,6 +57,11 @@ def missing(name: str) -> str:
     return f"takes a {name} after it"
 
 
+def many_packages(most: int) -> str:
+    """More packages than one command takes."""
+    return f"takes at most {most} packages; write several commands"
+
+
 def no_revision() -> str:
     """An argument that is no revision."""
     return "takes one revision after it, such as `v3`"

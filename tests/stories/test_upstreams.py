@@ -115,3 +115,41 @@ def test_what_cannot_be_cloned_is_said(play: World) -> None:
         assert len(answers) == number + 1, written
         assert said in answers[-1]
     assert "drafts/net/new/clone" not in play.author.branches()
+
+
+@pytest.mark.both_forges
+def test_several_packages_are_upgraded_in_one_pull_request(play: World) -> None:
+    """Short-cuts refused: a pull request each; what one lacks leaves the others half done."""
+    publishes(play, "net/base", package("net/base"), 1)
+    for each in ("net/a", "net/b"):
+        other = play.proposes(f"drafts/{each}-x/w", package(f"{each}-x"))
+        play.author.says(other, f"/clone net/base@v1 {each} --propose")
+        pull = play.author.pull_of(f"drafts/{each}/clone")
+        play.rests()
+        play.approver.says(pull.number, "/approve")
+        play.author.waits_for_tag(f"{each}/v1")
+        play.rests()
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    before = len(play.author.pulls(every=True))
+
+    play.author.says(other, "/upgrade net/a net/b")
+    assert "Add `--together`" in play.author.waits_for_answer(other, "several packages are named")
+    play.author.says(other, "/upgrade --together net/a net/edge")
+    said = play.author.waits_for_answer(other, "net/edge: ")
+    assert "has no upstream" in said
+    play.rests()
+    assert len(play.author.pulls(every=True)) == before
+
+    play.author.says(other, "/upgrade --together --propose net/a net/b latest")
+    upgrade = play.author.pull_of("drafts/net/a/upgrade-together")
+    play.rests()
+    assert upgrade.title == "Upgrade net/a and 1 more package to v2"
+    assert len(play.author.commits_of(upgrade.number)) == 1
+    for each in ("net/a", "net/b"):
+        text = play.author.reads(f"{each}/settings.yaml", "drafts/net/a/upgrade-together")
+        assert 'size: "9"' in text
+    play.approver.says(upgrade.number, "/approve")
+    for each in ("net/a", "net/b"):
+        play.author.waits_for_tag(f"{each}/v2")
+    play.rests()
+    assert len(play.author.pulls(every=True)) == before + 1

@@ -1,8 +1,9 @@
 """Many drafts by one command: packages upgraded, or rolled back."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg import jobs, selecting
 from bot.cli.rpkg.asking import written
 from bot.cli.rpkg.jobs import Ask, Found
@@ -14,6 +15,7 @@ from bot.look import locks
 from bot.look.marks import upstream_of
 from lifecycle import names
 from lifecycle.bulk import BulkItem, BulkState
+from lifecycle.commands.draft_grammar import MOST_TOGETHER
 from lifecycle.selectors.marks import PackageMarks, PackageSelector
 from lifecycle.upstreams.graph import Graph
 
@@ -73,17 +75,15 @@ class _Drafts:
 
 
 async def _item(session: Session, seen: Seen, package: PackageMarks, wanted: _Wanted) -> BulkItem:
-    state, reason = await _state(session, seen, package, wanted)
+    state, reason = await _state(session, seen, package.path, wanted)
     place = package_of(seen, package.path)
     return BulkItem(key=str(place), package=place, change=wanted.change, state=state, reason=reason)
 
 
-async def _state(
-    session: Session, seen: Seen, package: PackageMarks, wanted: _Wanted
-) -> tuple[BulkState, str]:
+async def _state(session: Session, seen: Seen, path: str, wanted: _Wanted) -> tuple[BulkState, str]:
     """How far a package is: by its open draft, else by what was asked for lately."""
-    pull = seen.draft(package.path, wanted.workspace)
-    if pull is not None and _goes_there(seen, package.path, pull, wanted.revision):
+    pull = seen.draft(path, wanted.workspace)
+    if pull is not None and _goes_there(seen, path, pull, wanted.revision):
         number = session.forge(seen).terms.said(f"#{pull.number}")
         broken = await session.broken(seen, pull)
         if broken:
@@ -99,7 +99,7 @@ async def _state(
         return BulkState.READY, ""  # whoever gives the command again wants it tried again
     if "nothing to change" in answer.text:
         return BulkState.DONE, ""
-    closed = await _closed(session, seen, package.path, wanted)
+    closed = await _closed(session, seen, path, wanted)
     return (BulkState.FAILED, closed) if closed else (BulkState.READY, "")
 
 
@@ -166,6 +166,43 @@ class Upgrades(_Drafts):
             "upgrade",
             to,
         )
+
+
+class Together(Upgrades):
+    """Packages upgraded by one pull request for each repository."""
+
+    async def find(self, session: Session) -> Found:
+        """As `Job` has it."""
+        found = await super().find(session)
+        every: dict[int, list[BulkItem]] = {}
+        for item in found.items:
+            every.setdefault(found.asks[item.key].seen.number, []).append(item)
+        items, asks, named = list[BulkItem](), dict[str, Ask](), dict[str, str]()
+        for several in every.values():
+            if len(several) > MOST_TOGETHER:
+                raise CommandFailure(
+                    f"{len(several)} packages are chosen, and one pull request takes"
+                    f" {MOST_TOGETHER}. Choose fewer, or leave --together out"
+                )
+            item, ask = await self._one(session, several, found)
+            items.append(item)
+            asks[item.key] = ask
+            named[item.key] = ", ".join(found.names[each.key] for each in several)
+        return replace(found, items=tuple(items), asks=asks, names=named)
+
+    async def _one(
+        self, session: Session, several: Sequence[BulkItem], found: Found
+    ) -> tuple[BulkItem, Ask]:
+        seen = found.asks[several[0].key].seen
+        paths = [each.package.path or "." for each in several]
+        version = (f"v{self._to}",) if self._to else ()
+        text = written("upgrade", (*self._options, *paths, *version))
+        changes = ", ".join(dict.fromkeys(each.change for each in several))
+        workspace = "upgrade-together" if len(several) > 1 else "upgrade"
+        wanted = _Wanted(changes, text, workspace)
+        state, reason = await _state(session, seen, several[0].package.path, wanted)
+        item = replace(several[0], change=changes, state=state, reason=reason)
+        return item, Ask(seen, 0, text)
 
 
 LAST_WITHOUT = "last-without"

@@ -8,7 +8,7 @@ import click
 
 from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import asking, bulk, selecting, sources
-from bot.cli.rpkg.drafting import Upgrades
+from bot.cli.rpkg.drafting import Together, Upgrades
 from bot.cli.rpkg.sources import Source
 from bot.cli.rpkg.tables import table
 from lifecycle import names
@@ -27,6 +27,9 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
     examples="""
     # Have what is new in the upstream of a package merged, as a draft.
     $ porchbot rpkg upgrade --repository acme/clusters net/core latest
+
+    # Have two packages upgraded in one pull request.
+    $ porchbot rpkg upgrade --repository acme/clusters --together net/core net/edge
 
     # Show which packages of a team are behind; with --yes, have them upgraded, five at a time.
     $ porchbot rpkg upgrade --repository acme/clusters --selector team=net --propose
@@ -50,8 +53,9 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
 @click.argument(
     "args",
     nargs=-1,
-    metavar="[PACKAGE] [vN | latest]",
+    metavar="[PACKAGE ...] [vN | latest]",
 )
+@click.option("--together", is_flag=True, help="Several packages in one pull request.")
 @asking.STRATEGY
 @asking.PROPOSE
 def command(
@@ -63,6 +67,7 @@ def command(
     timeout: int,
     strategy: str,
     propose: bool,
+    together: bool,
     selector: PackageSelector | None,
     **how: Any,
 ) -> None:
@@ -71,11 +76,13 @@ def command(
     Revisions are told by the tags of the repositories that are named: an upstream in another one
     has no update that is known.
     """
-    given = asking.written_options({"strategy": strategy, "propose": propose})
+    said = {"strategy": strategy, "propose": propose, "together": together}
+    given = asking.written_options(said)
     if selector is not None:
         if discover or folders or number:
             raise CommandFailure("--selector goes with --repository alone. Leave the others out")
-        job = Upgrades(selector, _revision_of(args), given)
+        kind = Together if together else Upgrades
+        job = kind(selector, _revision_of(args), given)
         bulk.run(job, repositories, bulk.how(how, timeout))
         return
     if discover is None:

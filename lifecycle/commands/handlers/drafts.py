@@ -50,6 +50,8 @@ class UpgradeCommand:
 
     strategy: str
     propose: bool
+    together: bool
+    others: tuple[str, ...]
     target: RevisionTarget
 
 
@@ -155,10 +157,11 @@ def _request(command: DraftCommand, package: str, proposal: Proposal) -> DraftRe
             )
         case EditCommand(target=target):
             found = DraftRequest(kind=DraftKind.EDIT, package=package, revision=target.revision)
-        case UpgradeCommand(target=target, strategy=strategy, propose=ready):
+        case UpgradeCommand(target=target, strategy=strategy, propose=ready, others=others):
             found = DraftRequest(
                 kind=DraftKind.UPGRADE,
                 package=package,
+                others=tuple(dict.fromkeys(each for each in others if each != package)),
                 revision=target.revision,
                 strategy=strategy,
                 ready=ready,
@@ -191,6 +194,7 @@ def _request(command: DraftCommand, package: str, proposal: Proposal) -> DraftRe
                 ready=ready,
             )
     here = not proposal.place.closed and found.kind in ON_DRAFT and package in about(proposal)
+    here = here and not found.others
     return replace(found, on_draft=here)
 
 
@@ -208,7 +212,9 @@ def folders(
 ) -> tuple[str, ...]:
     """Return the package that a command is about."""
     package = _package(response.proposal, command)
-    return tuple(about(response.proposal)) if package is None else (package,)
+    if package is None:
+        return tuple(about(response.proposal))
+    return (package, *(command.others if isinstance(command, UpgradeCommand) else ()))
 
 
 def draft(
@@ -217,6 +223,8 @@ def draft(
     """Make the draft, or change the one that is there; say where, or why not."""
     p = response.proposal
     word = request.table.row(command).word
+    if isinstance(command, UpgradeCommand) and command.others and not command.together:
+        return response.refuse(texts.NOT_TOGETHER)
     wanted = request_of(p, command)
     if wanted is None and isinstance(command, ResolveCommand):
         if p.upgrades.unread:
@@ -243,8 +251,9 @@ def make(
     unopened = done and not there.number and not wanted.on_draft
     if state.made.problem and not unopened:
         return response.refuse(texts.not_made(word, state.made.problem))
-    if refused := from_upstream(request, response, word, wanted.package, state.upstream):
-        return response.refuse(refused)
+    for package, upstream in ((wanted.package, state.upstream), *state.beside):
+        if refused := from_upstream(request, response, word, package, upstream):
+            return response.refuse(refused)
     if there.refused and there.asked >= request.asked:
         return response.refuse(texts.push_refused(word, there))
     if not (there.free or there.number or wanted.on_draft):
@@ -281,7 +290,8 @@ def _with(response: CommandResponse, *effects: PushDraft | OpenProposal) -> Comm
 def _push(request: CommandRequest, state: DraftState) -> PushDraft:
     there, wanted = state.there, state.request
     workspace = there.branch.rpartition("/")[2]
-    text = trailer(wanted.package, workspace, None, {"type": str(wanted.kind)})
+    task = {"type": str(wanted.kind)}
+    text = "\n".join(trailer(each.package, workspace, None, task) for each in wanted.alone)
     return PushDraft(
         head_ref=there.branch,
         tip=there.tip,
