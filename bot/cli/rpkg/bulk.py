@@ -147,8 +147,8 @@ class BulkRun:
         plan = self._plan(found)
         for line in _shown(found, plan):
             terminal.say(line)
-        total = plan.total
-        if not total:
+        total = found.packages or plan.total
+        if not plan.total:
             terminal.say(
                 f"Nothing to {self._job.verb}: the selector chooses nothing, or nothing that needs"
                 " it."

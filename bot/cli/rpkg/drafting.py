@@ -188,7 +188,8 @@ class Together(Upgrades):
             items.append(item)
             asks[item.key] = ask
             named[item.key] = ", ".join(found.names[each.key] for each in several)
-        return replace(found, items=tuple(items), asks=asks, names=named)
+        many = len(found.items)
+        return replace(found, items=tuple(items), asks=asks, names=named, packages=many)
 
     async def _one(
         self, session: Session, several: Sequence[BulkItem], found: Found

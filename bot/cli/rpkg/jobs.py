@@ -34,6 +34,7 @@ class Found:
         names: Key of an item to its name for people.
         left: What is chosen and left out all the same, by name, and why.
         graph: What was made from what.
+        packages: How many packages are chosen, where one item is about several; 0 for one each.
     """
 
     items: tuple[BulkItem, ...]
@@ -41,6 +42,7 @@ class Found:
     names: dict[str, str] = field(default_factory=dict)
     left: tuple[tuple[str, str], ...] = ()
     graph: Graph = field(default_factory=Graph)
+    packages: int = 0
 
 
 class Job(Protocol):
