@@ -212,8 +212,8 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.UPGRADE,
             handler=drafts.draft,
-            help="open a draft that merges a newer version of the upstream, field by field; of several"
-            " packages in one pull request with `--together`",
+            help="open a draft that merges a newer version of the upstream, field by field; of"
+            " several packages in one pull request with `--together`",
             folders=drafts.folders,
             dashboard=True,
         ),
