@@ -170,7 +170,7 @@ def test_help_lists_what_this_person_can_do_here() -> None:
     outsider = _answer(here, OUTSIDER, "/help").partition("These need somebody else")
     assert "/why" in outsider[0]
     assert "/hold" in outsider[2]
-    assert "`/approve`" in _answer(here, APPROVER, "/help").partition("These need")[0]
+    assert "`/approve [<commit>]`" in _answer(here, APPROVER, "/help").partition("These need")[0]
 
 
 def test_help_leaves_out_what_means_nothing_here() -> None:
