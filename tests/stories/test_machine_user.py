@@ -1,6 +1,7 @@
 """The bot as a machine user with a token: no App, no check runs, a webhook of the repository."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.test_main import BAD
-from tests.stories.world import CONFIG, SECRET, Staging, package, seconds_pass
+from tests.stories.world import CONFIG, SECRET, Staging, package, resized, seconds_pass
 
 pytestmark = [pytest.mark.real_parts, pytest.mark.only_github("a machine user at GitHub")]
 
@@ -95,3 +96,32 @@ def test_from_a_draft_to_a_revision_with_statuses_that_nobody_can_forge(robot: R
     assert (
         found.count(ROBOT) == len(found) - 2
     )  # and /propose and /approve: it answers none of its own
+
+    _a_commit_that_a_writer_has_filled(robot)
+
+
+def _a_commit_that_a_writer_has_filled(robot: RealWorld) -> None:
+    """Short-cuts leave people with what the writer put there, or put the status at each look.
+
+    It is told where no one else can write it, and keeps nothing back.
+    """
+    author, state = robot.author, robot.forge.state
+    author.pushes("drafts/net/edge/w", resized("net/edge", 3))
+    number = author.pull_of("drafts/net/edge/w").number
+    waits_for_status(robot, number, "porchbot/publish", "pending")
+    robot.rests()
+    head = author.pull(number).head
+    with state.lock:
+        one = robot.repository.statuses[head][-1]
+        more = {"state": "success", "context": "porchbot/publish", "creator": state.user("author")}
+        robot.repository.statuses[head] += [replace(one, **more)] * 1000
+    author.says(number, "/propose")
+    author.waits_for_summary(
+        number, "`porchbot/publish` cannot be shown at this commit: somebody with write access"
+    )
+    robot.rests()
+    tried = [c for c in robot.forge.faults.calls(ROBOT) if c.status == 422]
+    assert len([c for c in tried if "/statuses/" in c.template]) <= 2
+
+    robot.approver.says(number, "/approve")
+    author.waits_for_tag("net/edge/v1")

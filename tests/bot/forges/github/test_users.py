@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.forges.github.app import AppClients
 from bot.forges.github.checks import MOST_STATUSES
 from bot.forges.github.forge import GitHubByUser
+from bot.forges.github.forges import GitHubForges
 from bot.forges.github.user import TokenAbout, UserClients
 from bot.forges.github.users import UserForges, lacking
 from bot.forges.port import CheckFullError, RequiredCheck
@@ -20,6 +22,7 @@ from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import CheckRun, CheckState, Conclusion, Status
 from lifecycle.names import Sha
 from lifecycle.policy import OutsideCheck
+from tests.app_key import keys
 from tests.contract.watch import watched
 
 NAME = "porchbot/publish"
@@ -266,3 +269,30 @@ def test_check_runs_that_cannot_be_read_may_have_failed(forge: SandboxForge, sta
         (found,) = required.outside([name], (), unread | put)
         assert found.state is CheckState.UNKNOWN
     user.close()
+
+
+def test_what_a_machine_user_wrote_is_the_apps_that_took_its_place(forge: SandboxForge) -> None:
+    """Short-cuts forget the account: a second dashboard is opened, a second summary written, and
+    the account, which is a collaborator still, approves what the App publishes.
+    """
+    state = forge.state
+    app = state.register_app("porchbot", keys()[1], owner="acme", app_id=31)
+    state.install(app, state.repository("acme", "net"))
+    robot = user_of(forge)
+    opened = asyncio.run(served(robot).open_issue("Dashboard", "words"))
+    number = state.user("robot").id
+
+    async def look() -> None:
+        for accounts in ({("robot", number)}, {("robot", number + 1)}):
+            clients = AppClients(forge.api_url, "31", keys()[0], accounts=accounts)
+            forges = GitHubForges(clients)
+            (place,) = await forges.installations()
+            (net_,) = await forges.repositories_of(place.number)
+            at = forges.of(net_)
+            ours = number in {account for _, account in accounts}
+            assert [issue.number for issue in await at.own_issues()] == [opened] * ours
+            assert await at.role("robot", number) == (Role.NONE if ours else Role.WRITE)
+            clients.close()
+
+    asyncio.run(look())
+    robot.close()
