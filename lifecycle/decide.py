@@ -165,6 +165,8 @@ def _open(facts: Facts) -> list[Action]:
     """Propose a draft branch that changes packages, rendered first to spare a round."""
     if not facts.is_draft_branch or facts.head is None or facts.abandoned:
         return []
+    if facts.draft_of_variant:  # which knows what to say there, and whether it is ready
+        return []
     if not facts.draft_touched or (facts.draft_policy is not None and facts.draft_policy.observe):
         return []
     packages = tuple(t.package for t in facts.draft_touched)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from bot import metrics
 from bot.clock import Clock, Offload
 from bot.forges.port import Forge, ListedProposal, Repository
-from bot.look import content, elsewhere, releasing, rendering, revisions, updating
+from bot.look import content, elsewhere, releasing, rendering, revisions, updating, variant_trails
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.drafts import Drafts
@@ -289,6 +289,8 @@ class ProposalReader:
         read = await self._offload(content.read, reader, tip, ref, basis, head_ref=facts.head_ref)
         if read is None or not read.content.touched:
             return facts
+        if await self._offload(variant_trails.of_variant, reader, tip, base, facts.head_ref):
+            return replace(facts, draft_of_variant=True)
         verdicts, subjects, pusher = await asyncio.gather(
             rendering.verdicts(
                 self._renderer, reader.git, read.content.touched, read.policy, head=tip

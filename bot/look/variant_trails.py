@@ -29,6 +29,14 @@ def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
     return replace(found, people=people, empty=not commits, ended=ended, asked=asked)
 
 
+def of_variant(reader: MirrorReader, head: Sha, base: Sha, head_ref: str) -> bool:
+    """Whether the bot alone made a head for some variant, whatever came of it."""
+    if not naming.is_variants(head_ref):
+        return False
+    found = trail(reader, head, base)
+    return found.recipe is not None and not found.people
+
+
 def made_alone(reader: MirrorReader, head: Sha, base: Sha, head_ref: str, package: str) -> bool:
     """Whether the bot alone made a head for a variant of a package, without a conflict.
 

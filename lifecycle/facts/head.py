@@ -54,6 +54,7 @@ class Facts:
         draft_verdicts: Their verdicts.
         draft_policy: The configuration of `default_ref`.
         draft_subjects: First lines of the commits that people made on it, oldest first.
+        draft_of_variant: The bot alone made it for a variant: the look at variants opens it.
         draft_pusher: Login of the person who pushed it last; "" when that is not known.
         others: Other head branches whose open proposals have the same head commit, and so share
             its checks; by number.
@@ -86,6 +87,7 @@ class Facts:
     draft_verdicts: tuple[Verdict, ...] = ()
     draft_policy: Policy | BrokenPolicy | None = None
     draft_subjects: tuple[str, ...] = ()
+    draft_of_variant: bool = False
     draft_pusher: str = ""
     others: tuple["Facts", ...] = ()
     crowded: bool = False

@@ -112,6 +112,17 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         False,
         [a.OpenProposal],
     ),
+    "one that the bot made for a variant gets it from there": (
+        replace(
+            FACTS,
+            proposals=(),
+            draft_touched=(CORE,),
+            draft_policy=Policy(),
+            draft_of_variant=True,
+        ),
+        False,
+        [],
+    ),
     "a draft branch is rendered before it is proposed": (
         replace(
             FACTS,

@@ -54,6 +54,7 @@ def publishes_first(play: World) -> None:
     play.rests()
 
 
+@pytest.mark.both_forges
 def test_a_package_is_made_once_published_and_left_alone(play: World) -> None:
     """Short-cuts refused: a pull request for each sweep; a clone first and its values later."""
     begins(play, more="  labels: {tier: edge}\n")
@@ -226,6 +227,7 @@ def test_what_cannot_be_made_is_not_made_and_keeps_nothing_back(play: World) -> 
     assert opened(play) == [f"{SHOP}-1"]
 
 
+@pytest.mark.only_github("the text of a check")
 def test_what_is_wrong_with_a_rule_is_said_on_its_line_before_it_is_merged(play: World) -> None:
     """Short-cuts refused: the first problem alone; the file without its line; after the merge."""
     play.owner.pushes("main", {".porchbot.yaml": RULES})
@@ -243,6 +245,7 @@ def test_what_is_wrong_with_a_rule_is_said_on_its_line_before_it_is_merged(play:
     play.author.waits_for_check(pull, "porchbot/publish", "success")
 
 
+@pytest.mark.only_github("an installation")
 def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World) -> None:
     """The short-cut lets whoever may write rules anywhere open pull requests everywhere."""
     control = stage.forge.state.add_repository("acme", "control")
@@ -270,6 +273,7 @@ def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World
     assert "`acme/control:variants/shop.yaml`" in pull.body
 
 
+@pytest.mark.only_github("an installation")
 def test_rules_of_two_repositories_that_reach_each_other_come_to_rest(stage: World) -> None:
     """The short-cut lets each look at one ask for a look at the other, without end."""
     control = stage.forge.state.add_repository("acme", "control")
@@ -337,6 +341,7 @@ def test_what_cannot_be_read_of_upstreams_keeps_nothing_from_publishing(
     assert "net/base/v1" in play.author.tags()
 
 
+@pytest.mark.only_github("the text of a check")
 def test_a_package_made_of_itself_by_another_name_is_told_before_it_is_merged(play: World) -> None:
     """The short-cut compares names, and whoever merges the rule hears nothing of it any more."""
     named = f"{RULES}  live: {{repository: acme/blueprints}}\n"

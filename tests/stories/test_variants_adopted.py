@@ -34,6 +34,7 @@ def by_porch(play: World) -> dict[str, str]:
     return files
 
 
+@pytest.mark.both_forges
 def test_a_draft_of_porchs_controller_goes_on_under_ours(play: World) -> None:
     """Short-cuts refused: a second draft beside it; Porch's commits lost; its functions twice."""
     publishes(play, "net/base", package("net/base"), 1)

@@ -1,5 +1,7 @@
 """What variants ask for, approved by a rule; its label; its place on the dashboard."""
 
+import pytest
+
 from tests.stories.people import wait_for
 from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants import RULES, SHOP, begins, opened, variant
@@ -18,6 +20,7 @@ def approved_by_rule(play: World) -> None:
     play.rests()
 
 
+@pytest.mark.both_forges
 def test_what_a_variant_asks_for_is_published_by_itself_where_a_rule_says_so(play: World) -> None:
     """Short-cuts refused: a person is waited for; it is published without its checks."""
     approved_by_rule(play)

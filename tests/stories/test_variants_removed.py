@@ -18,6 +18,7 @@ def removes_rule(play: World) -> None:
     play.rests()
 
 
+@pytest.mark.both_forges
 def test_a_package_goes_with_its_rule_by_a_pull_request(play: World) -> None:
     """Short-cuts refused: it is deleted on main; or left for ever; or asked for at each sweep."""
     begins(play)
@@ -86,6 +87,7 @@ def test_a_draft_goes_with_its_rule_unless_people_committed_to_it(
     assert (pull.number in found) is people
 
 
+@pytest.mark.both_forges
 def test_a_rule_that_comes_back_takes_the_removal_back(play: World) -> None:
     """The short-cut leaves the pull request open, and somebody merges it."""
     begins(play)
@@ -129,6 +131,7 @@ def test_rules_that_cannot_be_read_take_nothing_with_them(play: World) -> None:
     assert opened(play) == [f"{SHOP}-1"]
 
 
+@pytest.mark.only_github("a ruleset")
 def test_a_push_that_is_forbidden_waits_for_the_rules(play: World) -> None:
     """The short-cut pushes at each look, for ever; or fails the look at all other packages."""
     play.forge.state.rules.add(play.repository, [f"{SHOP}*"], creation=True)
