@@ -33,7 +33,6 @@ from lifecycle.facts.checks import PUBLISH, Conclusion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.impact import Impact
 from lifecycle.facts.proposal import Proposal, Stage
-from lifecycle.identity import RepositoryId
 from lifecycle.judgement import Judgement
 from lifecycle.terms import Terms
 
@@ -233,7 +232,7 @@ async def dry_impact(
     return trial.impact if trial else None
 
 
-async def _nobody(repository_id: RepositoryId) -> None:
+async def _nobody(repository: ServedName) -> None:
     """No other repository is asked."""
 
 

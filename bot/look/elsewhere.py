@@ -98,10 +98,9 @@ async def has_impact(users: UpstreamUsers | None, repository: Repository, p: Pro
     policy = p.rules.policy
     if not isinstance(policy, Policy) or policy.impact is not ImpactMode.BLOCK:
         return False
-    if users is None or p.place.merged:
-        return False
-    changed = impact.changed_packages(p)
-    return p.content.configures or await users.has(repository, changed)
+    if p.place.merged or p.content.configures:
+        return not p.place.merged
+    return users is not None and await users.has(repository, impact.changed_packages(p))
 
 
 async def states(

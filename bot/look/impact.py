@@ -35,12 +35,11 @@ from bot.look.impact_places import Opened, Place
 from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
 from bot.overtaken import unless_overtaken
 from bot.render.port import DraftSides, Renderer
-from bot.store.values import Adoption, UpstreamUser
+from bot.store.values import Adoption, ServedName, UpstreamUser
 from lifecycle import impact, names
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.impact import Impact, PackageImpact
 from lifecycle.facts.verdicts import Verdict
-from lifecycle.identity import RepositoryId
 from lifecycle.messages import impact as texts
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
@@ -105,7 +104,7 @@ class Other:
     adoption: Adoption
 
 
-Others = Callable[[RepositoryId], Awaitable[Other | None]]
+Others = Callable[[ServedName], Awaitable[Other | None]]
 """Gives another repository that everybody can read; None for any other."""
 
 
@@ -212,10 +211,10 @@ class ImpactReader:
         """Those in repositories that everybody can read, and how many there are in others."""
         found: list[UpgradeTrial] = []
         unseen = 0
-        there = {each.user.repository.id: None for each in trials}
-        seen = [id_ for id_ in [*there][:MOST_REPOSITORIES] if await self._others(id_)]
+        there = dict.fromkeys(each.user.repository for each in trials)
+        seen = {name for name in [*there][:MOST_REPOSITORIES] if await self._others(name)}
         for each in trials:
-            if each.user.repository.id in seen:
+            if each.user.repository in seen:
                 found.append(each)
             else:
                 unseen += 1
@@ -265,7 +264,7 @@ class ImpactReader:
 
     async def _other(self, user: UpstreamUser, opened: Opened) -> Place | str:
         try:
-            other = await self._others(user.repository.id)
+            other = await self._others(user.repository)
             if other is None:
                 return texts.UNREADABLE
             looker, name = other.looker, other.looker.repository.full_name

@@ -6,10 +6,11 @@ proposal asks for it where there may be something to try, and asks the forge not
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from bot import keys
-from bot.forges.port import ForgeMissingError
+from bot.forges.port import ForgeMissingError, Repository
 from bot.git.port import Scope
 from bot.look import impact_texts
 from bot.look.assemble import Looked
@@ -24,6 +25,7 @@ from bot.loop.work import LookAgain
 from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
+from bot.store.values import ServedName
 from lifecycle import impact, impact_check, names
 from lifecycle.actions import Action, SetCheck
 from lifecycle.facts.checks import IMPACT, Status
@@ -39,6 +41,9 @@ MOST_READERS: Final = 200
 
 MOST_ASKED: Final = 2_000
 """Heads of which is remembered whether there is anything to try."""
+
+ASKED_AGAIN: Final = 600.0
+"""Seconds until it is asked again whether something uses a package: the index may be behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class Impacts:
         self._readers: Recent[RepositoryId, tuple[ServedRepository, ImpactReader]] = Recent(
             MOST_READERS
         )
-        self._asked: Recent[tuple[RepositoryId, str], bool] = Recent(MOST_ASKED)
+        self._asked: Recent[tuple[RepositoryId, str], tuple[bool, float]] = Recent(MOST_ASKED)
 
     async def tell(self, served: ServedRepository, facts: Facts, hint: Hint) -> None:
         """Ask for what a head would do, where that is not shown and there may be something.
@@ -90,15 +95,21 @@ class Impacts:
         if impact.is_done(facts.checks.get(IMPACT)) and not hint.rerun:
             return
         asked = served.id, f"{facts.head} {proposal.place.base_ref}"
-        if self._asked.get(asked) is None:
+        known, until = self._asked.get(asked) or (False, 0.0)
+        if not known and served.clock.monotonic() >= until:
             used = proposal.content.configures or await self._store.upstreams.used(
                 str(locate(served.repository.clone_url) or ""), impact.changed_packages(proposal)
             )
             if used:
                 await self._wake(served, facts.head_ref, hint)
-            self._asked.put(asked, used)
-        elif hint.rerun and self._asked.get(asked):
+            self._asked.put(asked, (used, served.clock.monotonic() + ASKED_AGAIN))
+        elif hint.rerun and known:
             await self._wake(served, facts.head_ref, hint)
+
+    async def again(self, served: ServedRepository, facts: Facts) -> None:
+        """Have a head tried again that was tried: somebody asked to look again."""
+        if facts.same_repository and impact.is_done(facts.checks.get(IMPACT)):
+            await self._wake(served, facts.head_ref, Hint(rerun=frozenset({str(facts.head)})))
 
     async def _wake(self, served: ServedRepository, branch: str, hint: Hint) -> None:
         await self._store.queue.wake(keys.ImpactKey(served.id, branch), Hint(rerun=hint.rerun))
@@ -114,19 +125,20 @@ class Impacts:
             return None
         known = self._readers.get(served.id)
         if known is None or known[0] is not served:
-            known = served, ImpactReader(served.looker, self._store.upstreams, self._other)
+            others = partial(self._other, served.repository)
+            known = served, ImpactReader(served.looker, self._store.upstreams, others)
             self._readers.put(served.id, known)
         reconciler = ImpactReconciler(served, self._store, known[1], key, hint)
         after = await self._settling.settle(reconciler)
         return None if after is None else LookAgain(after, reconciler.spent)
 
-    async def _other(self, repository_id: RepositoryId) -> Other | None:
-        """Another repository that everybody can read."""
-        try:
-            served = await self._serving.of(repository_id)
-        except (NotServedError, ForgeMissingError):
+    async def _other(self, here: Repository, name: ServedName) -> Other | None:
+        """Another repository, where everybody can read it by what the forge says now."""
+        if not await self._serving.around.may_be_named(name, here, ()):
             return None
-        if not served.repository.public:
+        try:
+            served = await self._serving.of(name.id)
+        except (NotServedError, ForgeMissingError):
             return None
         return Other(served.looker, served.adoption)
 

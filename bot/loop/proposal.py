@@ -22,7 +22,7 @@ from bot.store.hints import NEIGHBOUR, NOTHING, Hint, Press
 from bot.store.port import Store
 from bot.store.values import Wait
 from lifecycle import observing, timing
-from lifecycle.actions import Action, AskPublish, SetLabels
+from lifecycle.actions import Action, AskPublish, Forget, SetLabels
 from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
@@ -176,6 +176,8 @@ class ProposalReconciler:
         for each in actions:
             if isinstance(each, SetLabels) and (why := report.of(each).why):
                 self._served.unlabelled.put(each.number, why)
+        if any(isinstance(each, Forget) for each in actions):
+            await self._impacts.again(self._served, looked.facts)
         await tell(self._store.queue, self._served.repository)
         asked = [action for action in actions if isinstance(action, AskPublish)]
         if outcome is ActionOutcome.DONE and asked:

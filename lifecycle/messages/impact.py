@@ -166,7 +166,7 @@ def _what(one: PackageImpact) -> str:
         *([f"{number(one.conflicting, 'conflict')}"] if one.conflicting else []),
         *([number(one.changed, "difference")] if one.changed else []),
         *([number(one.found, "new finding")] if one.found else []),
-        *([f"{number(one.gone, 'finding')} less"] if one.gone else []),
+        *([f"{number(one.gone, 'finding')} gone"] if one.gone else []),
         *(["would pass again"] if one.mends else []),
         *one.merges,
         *([f"not tried: {quote(one.problem)}"] if one.problem else []),

@@ -262,6 +262,20 @@ def test_re_run_tries_it_again(play: World) -> None:
     assert runs_of(play, head) == 2
 
 
+@pytest.mark.both_forges
+def test_who_asks_to_look_again_has_it_tried_again(play: World) -> None:
+    """The short-cut has a button alone, which statuses have not."""
+    number = proposes(play, "guardrails", {".porchbot.yaml": STRICTER})
+    says(play, number)
+    head = play.author.pull(number).head
+    before = play.author.checks(head)[IMPACT].id
+    play.author.says(number, "/check")
+    play.rests()
+    run = play.author.checks(head)[IMPACT]
+    assert run.conclusion == "success"
+    assert run.id > before
+
+
 def test_it_can_be_left_out(staged: Staging) -> None:
     """The short-cut goes by the file of the change, which could turn it off for itself."""
     with staged(CONFIG + "impact: skip\n") as play:

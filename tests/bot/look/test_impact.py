@@ -17,7 +17,6 @@ from cadlib.errors import PackageError
 from cadlib.update.upstream import Fetch
 from lifecycle.facts.impact import Impact
 from lifecycle.facts.verdicts import FunctionVersion, Verdict
-from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import GuardrailFunction, Policy
 from tests.bot.look.test_whatif import REPOSITORY
@@ -49,7 +48,7 @@ class NoUsers:
         return ()
 
 
-async def no_other(repository_id: RepositoryId) -> Other | None:
+async def no_other(repository: ServedName) -> Other | None:
     return None
 
 
