@@ -14,6 +14,7 @@ from bot import config
 from bot.cli.root import ALIASES, main
 from bot.variables import VARIABLES
 from fnrunner import settings_form
+from lifecycle.access import AccessAction
 from lifecycle.commands.spec import CommandSpec
 from lifecycle.commands.table import TABLE
 from lifecycle.facts.proposal import Stage
@@ -88,10 +89,21 @@ def _ways(row: CommandSpec[Any]) -> str:
     return _line(", ".join(f"`/{way}`" for way in (row.usage, *row.aliases)))
 
 
+def _who(action: AccessAction) -> str:
+    """Who may give a command by default; a right by itself means whoever has it."""
+    told = rights.right(action)
+    for right, person in (
+        ("being the author", "the author"),
+        ("setting the hold", "whoever set the hold"),
+    ):
+        told = told.replace(f"{right} or ", f"{person}, or anyone with ")
+    return told if "anyone" in told or "access.approve" in told else f"anyone with {told}"
+
+
 def commands() -> str:
     """The commands of pull requests."""
     rows = [
-        f"| {_ways(row)} | {row.help} | {_stages(row.stages)} | {rights.right(row.action)} |\n"
+        f"| {_ways(row)} | {row.help} | {_stages(row.stages)} | {_who(row.action)} |\n"
         for row in TABLE.rows
     ]
     others = [f"| `/{word}` | {instead} |\n" for word, instead in INSTEAD.items()]
