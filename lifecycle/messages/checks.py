@@ -40,8 +40,7 @@ MORE_THAN_SHOWN = "Merging would change packages that are not shown here"
 MERGE_UNKNOWN = "Git cannot work out what merging would change"
 CROWDED_SUMMARY = (
     "A check belongs to a commit, so it passes when every open pull request with this commit"
-    " is ready,"
-    f" and the bot checks at most {MOST_SHARED} others. Push another commit to the branch"
+    f" is ready, and the bot checks at most {MOST_SHARED} others. Push another commit to the branch"
     " (`git commit --allow-empty`), or close the pull requests that are not needed; the checks"
     " come back automatically."
 )
@@ -79,8 +78,7 @@ def large_folder(tree: str, most: int) -> str:
     """Why a look ends at a folder."""
     return (
         f"A folder holds more than {most} entries (tree {tree}), which is more than the bot"
-        " can read."
-        " Spread them over several folders, on the base branch too."
+        " can read. Spread them over several folders, on the base branch too."
     )
 
 
@@ -110,10 +108,8 @@ def not_looked_at_title(incident: str, said: str = "") -> str:
 def not_looked_at(incident: str, since: datetime, said: str = "") -> str:
     """What is shown while looks fail; `said` is why, where it is not for an operator to find."""
     if said:
-        return (
-            f"{said}\n\nThe bot retries automatically, and this message disappears when it"
-            " succeeds."
-        )
+        again = "The bot retries automatically, and this message disappears when it succeeds."
+        return f"{said}\n\n{again}"
     return (
         f"Since {since:%Y-%m-%d %H:%M} UTC the bot has failed to check this proposal. It"
         " retries automatically. If this message stays, contact the operator of the"
@@ -127,10 +123,8 @@ LIMITED = "Waiting: the API rate limit is used up for now"
 def limited(until: datetime) -> str:
     """What is shown while looks are put off by a limit of the forge."""
     return (
-        "The bot has used up its API rate limit. It checks"
-        f" this proposal again at about {until:%H:%M} UTC, automatically, including all"
-        " comments and pushes"
-        " made until then."
+        "The bot has used up its API rate limit. It checks this proposal again at about"
+        f" {until:%H:%M} UTC, automatically, including all comments and pushes made until then."
     )
 
 
