@@ -6,6 +6,7 @@ MERGE = "merge"
 COMMENT = "comment"
 EDIT = "edit a comment"
 CHECK = "put a check"
+CHECKS = "read the checks"
 TALK = "read what was said"
 PROPOSALS = "list proposals"
 PROPOSAL = "read a proposal"
@@ -20,6 +21,10 @@ CALLS: Mapping[str, Mapping[str, str]] = {
     COMMENT: {"github": "POST *comments", "gitlab": "POST */notes"},
     EDIT: {"github": "PATCH *comments/*", "gitlab": "PUT */notes/*"},
     CHECK: {"github": "POST */check-runs", "gitlab": "POST */statuses/*"},
+    CHECKS: {
+        "github": "GET /repos/{owner}/{repo}/commits/{ref}/check-runs",
+        "gitlab": "GET */commits/*/statuses",
+    },
     TALK: {"github": "POST /graphql", "gitlab": "GET */merge_requests/*/notes"},
     PROPOSALS: {"github": "GET */pulls", "gitlab": "GET */merge_requests"},
     PROPOSAL: {"github": "GET */pulls/{}", "gitlab": "GET */merge_requests/{}"},

@@ -167,6 +167,12 @@ class GitHubPerson(Person):
         assert not isinstance(found, list)
         return found.decoded_content.decode()
 
+    def blob(self, path: str, ref: str) -> str:
+        """As `Person` has it."""
+        found = self.repository.get_contents(path, ref=ref)
+        assert not isinstance(found, list)
+        return str(found.sha)
+
     def commit(self, sha: str) -> Made:
         """As `Person` has it."""
         found = self.repository.get_commit(sha)

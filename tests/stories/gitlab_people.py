@@ -235,9 +235,9 @@ class GitLabPerson(Person):
         else:
             self.project.tags.create({"tag_name": name, "ref": sha})
 
-    def protects(self, pattern: str) -> None:
-        """Protect branches: Developers push to them and merge, nobody deletes them by a push."""
-        wanted = {"name": pattern, "push_access_level": 30, "merge_access_level": 30}
+    def protects(self, pattern: str, level: int = 30) -> None:
+        """Protect branches: who has a level pushes and merges, nobody deletes them by a push."""
+        wanted = {"name": pattern, "push_access_level": level, "merge_access_level": level}
         self.project.protectedbranches.create(wanted)
 
     # --- what this person sees ---
@@ -254,6 +254,10 @@ class GitLabPerson(Person):
     def reads(self, path: str, ref: str = "main") -> str:
         """As `Person` has it."""
         return str(self.project.files.get(file_path=path, ref=ref).decode().decode())
+
+    def blob(self, path: str, ref: str) -> str:
+        """As `Person` has it."""
+        return str(self.project.files.get(file_path=path, ref=ref).blob_id)
 
     def commit(self, sha: str) -> Made:
         """As `Person` has it."""

@@ -368,6 +368,10 @@ class Person(ABC):
         """The text of a file at a branch or commit."""
 
     @abstractmethod
+    def blob(self, path: str, ref: str) -> str:
+        """Id of the object that a file is at a branch or commit."""
+
+    @abstractmethod
     def commit(self, sha: str) -> Made:
         """A commit."""
 

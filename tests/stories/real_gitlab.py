@@ -67,6 +67,7 @@ def gitlab_world(
         made.caller, made.status_events = NAME, STATUS_EVENTS
         made.statuses_are_told = False
         made.mark, made.pushes_to_forks_are_told, made.checks_hold_text = "!", True, False
+        made.releases_are_drafts = False
         try:
             yield made
         finally:

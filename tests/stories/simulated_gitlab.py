@@ -62,6 +62,7 @@ class SimulatedGitLabWorld(SimulatedWorld):
     mark = "!"
     pushes_to_forks_are_told = True
     checks_hold_text = False
+    releases_are_drafts = False
 
     def __init__(self, rendering: Rendering, config: str | None) -> None:
         self._system = system = GitLabSystem(rendering)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.contract.watch import watched
-from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld, world
 from tests.stories.seen import Check
@@ -223,18 +222,18 @@ def test_binary_files_and_templates_pass_byte_for_byte(play: World) -> None:
     run = play.author.waits_for_check(number, "porchbot/validate", "success")
     notes = {n.path: (n.level, n.text) for n in play.author.remarks(number, run.name)}
     for path in ("net/core/templates/a.yaml", "net/core/templates/b.yaml"):
+        if not play.checks_hold_text:  # a thread has to be resolved: a warning gets none
+            assert path in play.author.summary(number)
+            continue
         assert notes[path][0] == "warning"
         assert "template" in notes[path][1]
     play.approver.says(number, "/approve")
 
     target = play.author.waits_for_tag("net/core/v1")
-    commit = at_github(play.author).get_commit(target)
     assert len(play.author.commits_of(number)) == 2  # it was rendered
     for path, data in files.items():
-        held = at_github(play.author).get_contents(path, ref=commit.sha)
-        assert not isinstance(held, list)
         blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-        assert held.sha == blob, path
+        assert play.author.blob(path, target) == blob, path
     nothing_broke(play)
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.stories.github_people import at_github
 from tests.stories.people import Person, wait_for
 from tests.stories.test_dashboard import shows
 from tests.stories.world import World, package, resized, seconds_pass
@@ -17,7 +16,7 @@ class Board:
     def hears(self, person: Person, words: str, answer: str) -> str:
         """Say something there, and wait for a new answer with some words."""
         before = len(self.answers(answer))
-        at_github(person).get_issue(1).create_comment(words)
+        person.says_on_issue(1, words)
         return wait_for(
             f"an answer with {answer!r}",
             lambda: next(iter(self.answers(answer)[before:]), None),
@@ -26,7 +25,7 @@ class Board:
 
     def answers(self, words: str) -> list[str]:
         """The comments that hold some words, without those with commands."""
-        found = at_github(self._play.owner).get_issue(1).get_comments()
+        found = self._play.owner.comments_on_issue(1)
         return [c.body for c in found if words in c.body and not c.body.startswith("/")]
 
 

@@ -1,14 +1,12 @@
 """What a change would do to packages that it does not touch is told before it is merged."""
 
-from typing import Any
-
 import pytest
 
 from bot.cli import dryrun
 from bot.cli.fn.options import Wanted
 from lifecycle.messages import impact as texts
 from tests.memory.pipeline import PipelineMaker
-from tests.stories.github_people import repository_at_github
+from tests.stories.calls import CHECK, CHECKS, PROPOSALS
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.seen import Check
@@ -127,14 +125,8 @@ def test_other_repositories_are_named_where_everybody_can_read_them(play: World)
     play.owner.pushes("main", package("net/core"))
     play.rests()
     for name, private in (("open", False), ("secret", True)):
-        state = play.forge.state
-        other = state.add_repository("acme", name, private=private)
-        state.add_member(other, "owner", "admin")
-        state.add_member(other, "author", "read")
-        place: Any = repository_at_github(play.owner, f"acme/{name}")
-        for path, text in made_from_core(play, f"{name}/shop", 4).items():
-            place.create_file(path, "Shop", text, branch="main")
-        state.install(play.app, other)
+        files = made_from_core(play, f"{name}/shop", 4)
+        play.serves(name, files, private=private, people={"author": "read"})
         play.rests()
         play.sweep()
         play.rests()
@@ -224,22 +216,17 @@ def test_what_was_worked_out_is_not_made_again(play: World) -> None:
     assert runs_of(play, head) == 1
 
 
-CALLS = [
-    ("GET /repos/{owner}/{repo}/pulls", False),
-    ("GET /repos/{owner}/{repo}/commits/{ref}/check-runs", False),
-    ("POST /repos/{owner}/{repo}/check-runs", False),
-    ("POST /repos/{owner}/{repo}/check-runs", True),
-]
+CALLED = [(PROPOSALS, False), (CHECKS, False), (CHECK, False), (CHECK, True)]
 """What an impact asks the forge, and whether it is done all the same."""
 
 
-@pytest.mark.parametrize(("call", "done"), CALLS)
-def test_it_is_shown_once_whichever_call_fails(stage: World, call: str, done: bool) -> None:
+@pytest.mark.parametrize(("purpose", "done"), CALLED)
+def test_it_is_shown_once_whichever_call_fails(stage: World, purpose: str, done: bool) -> None:
     """Short-cuts refused: an answer that is lost gives a second check; a call that fails, none."""
     play = stage
     play.start_bot()
     play.rests()
-    play.forge.faults.fail(call, 502, times=5, caller=play.caller, carried_out=done)
+    play.forge.faults.fail(play.call(purpose), 502, times=5, caller=play.caller, carried_out=done)
     number = proposes(play, "guardrails", {".porchbot.yaml": STRICTER})
     head = play.author.pull(number).head
     says(play, number)
@@ -248,6 +235,7 @@ def test_it_is_shown_once_whichever_call_fails(stage: World, call: str, done: bo
     assert runs_of(play, head) == 1
 
 
+@pytest.mark.only_github("buttons of checks")
 def test_re_run_tries_it_again(play: World) -> None:
     """The short-cut takes a completed check for the last word: what was broken stays so."""
     number = proposes(play, "guardrails", {".porchbot.yaml": STRICTER})

@@ -119,17 +119,19 @@ def test_releases_of_what_nobody_should_use_say_so(staged: Staging) -> None:
         play.rests()
 
         assert notes.startswith(
-            "**Deprecated:** use \\`v3\\` instead\n\nUse another version.\n\nPublished by #"
+            "**Deprecated:** use \\`v3\\` instead\n\nUse another version.\n\nPublished by "
         )
+        assert play.failing() == []
         gone = _marked(play, "net/core/v1", "withdrawn")
         assert gone is not None
         assert gone.startswith("**Withdrawn:** it was broken\n\nUse another version.\n\nPublished")
+        if not play.releases_are_drafts:
+            return
         found = {each.tag: each for each in play.repository.releases.values()}
         assert {tag: (each.draft, each.prerelease) for tag, each in found.items()} == {
             "net/core/v1": (True, True),
             "net/core/v2": (False, True),
         }
-        assert play.failing() == []
 
 
 @pytest.mark.both_forges

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tests.stories.github_people import repository_at_github
 from tests.stories.test_dashboard import shows
 from tests.stories.test_withdrawal import UPSTREAM, WITHDRAWN, lists, publishes
 from tests.stories.world import minutes_pass, package, resized
@@ -10,15 +9,10 @@ from tests.stories.world import minutes_pass, package, resized
 
 def uses(play: Any, name: str, *people: str) -> None:
     """A repository that the bot serves too, with a package made from net/core@v1."""
-    state = play.forge.state
-    other = state.add_repository("acme", name, private=True)
-    for login in {"owner", *people}:
-        state.add_member(other, login, "admin" if login == "owner" else "read")
     used = UPSTREAM.replace("REPO", play.forge.clone_url("acme", "blueprints"))
     kptfile = package("edge")["edge/Kptfile"] + used
-    place: Any = repository_at_github(play.owner, f"acme/{name}")
-    place.create_file("edge/Kptfile", "Edge", kptfile, branch="main")
-    state.install(play.app, other)
+    roles = dict.fromkeys(people, "triage" if play.name == "gitlab" else "read")
+    play.serves(name, {"edge/Kptfile": kptfile}, private=True, people=roles)
     play.rests()
     play.sweep()
     play.rests()
@@ -67,14 +61,9 @@ def test_the_dashboard_tells_what_is_behind(play: Any) -> None:
 
 def test_an_upstream_elsewhere_that_is_deprecated_is_said(play: Any) -> None:
     """The short-cut reads the ledger of its own repository alone."""
-    state = play.forge.state
-    other = state.add_repository("acme", "base")
-    state.add_member(other, "owner", "admin")
-    place: Any = repository_at_github(play.owner, "acme/base")
-    place.create_file("net/base/Kptfile", "Base", package("x")["x/Kptfile"], branch="main")
     said = "revisions: {1: {state: deprecated, reason: it leaks}}\n"
-    place.create_file(".porchbot/ledger/net/base.yaml", "Ledger", said, branch="main")
-    state.install(play.app, other)
+    ledger = {".porchbot/ledger/net/base.yaml": said}
+    play.serves("base", {"net/base/Kptfile": package("x")["x/Kptfile"], **ledger})
     play.rests()
     play.sweep()
     play.rests()

@@ -1,11 +1,9 @@
 """Packages that variants keep in step with an upstream: one pull request for each of them."""
 
-from typing import Any
-
 import pytest
 
-from tests.stories.github_people import repository_at_github
 from tests.stories.people import wait_for
+from tests.stories.seen import Check
 from tests.stories.test_upstreams import publishes
 from tests.stories.world import CONFIG, World, package, resized, seconds_pass
 
@@ -227,7 +225,13 @@ def test_what_cannot_be_made_is_not_made_and_keeps_nothing_back(play: World) -> 
     assert opened(play) == [f"{SHOP}-1"]
 
 
-@pytest.mark.only_github("the text of a check")
+def told(play: World, pull: int, check: Check) -> str:
+    """What a check says, and what stands at lines where it has no text of its own."""
+    play.rests()
+    at_lines = play.author.remarks(pull, check.name)
+    return "\n".join([check.text, *(f"{r.path}:{r.line} {r.text}" for r in at_lines)])
+
+
 def test_what_is_wrong_with_a_rule_is_said_on_its_line_before_it_is_merged(play: World) -> None:
     """Short-cuts refused: the first problem alone; the file without its line; after the merge."""
     play.owner.pushes("main", {".porchbot.yaml": RULES})
@@ -237,9 +241,10 @@ def test_what_is_wrong_with_a_rule_is_said_on_its_line_before_it_is_merged(play:
     play.author.pushes("drafts/rules", {"variants/shop.yaml": text})
     pull = play.author.opens("drafts/rules", "Rules").number
     check = play.author.waits_for_check(pull, "porchbot/publish", "failure")
-    assert "missing required field spec.downstream.package" in check.text
-    assert 'spec.deletionPolicy can only be "orphan" or "delete"' in check.text
-    assert "variants/shop.yaml:8" in check.text
+    said = told(play, pull, check)
+    assert "missing required field spec.downstream.package" in said
+    assert 'spec.deletionPolicy can only be "orphan" or "delete"' in said
+    assert "variants/shop.yaml:8" in said
 
     play.author.pushes("drafts/rules", variant())
     play.author.waits_for_check(pull, "porchbot/publish", "success")
@@ -248,14 +253,9 @@ def test_what_is_wrong_with_a_rule_is_said_on_its_line_before_it_is_merged(play:
 @pytest.mark.only_github("an installation")
 def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World) -> None:
     """The short-cut lets whoever may write rules anywhere open pull requests everywhere."""
-    control = stage.forge.state.add_repository("acme", "control")
-    stage.forge.state.add_member(control, "owner", "admin")
-    stage.forge.state.install(stage.app, control)
-    place: Any = repository_at_github(stage.owner, "acme/control")
     table = "variants: [variants/*.yaml]\nrepositories:\n  here: {repository: acme/blueprints}\n"
-    place.create_file(".porchbot.yaml", "Rules", table, branch="main")
     rule = variant()["variants/shop.yaml"]
-    place.create_file("variants/shop.yaml", "Rules", rule, branch="main")
+    stage.serves("control", {".porchbot.yaml": table, "variants/shop.yaml": rule})
     stage.start_bot()
     publishes(stage, "net/base", package("net/base"), 1)
     stage.sweep()
@@ -276,17 +276,13 @@ def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World
 @pytest.mark.only_github("an installation")
 def test_rules_of_two_repositories_that_reach_each_other_come_to_rest(stage: World) -> None:
     """The short-cut lets each look at one ask for a look at the other, without end."""
-    control = stage.forge.state.add_repository("acme", "control")
-    stage.forge.state.add_member(control, "owner", "admin")
-    stage.forge.state.install(stage.app, control)
-    place: Any = repository_at_github(stage.owner, "acme/control")
     table = (
         "variants: [variants/*.yaml]\nvariants_from: [{}]\nrepositories:\n"
         "  here: {{repository: acme/blueprints}}\n  there: {{repository: acme/control}}\n"
     )
-    place.create_file(".porchbot.yaml", "Rules", table.format("acme/blueprints"), branch="main")
     rule = variant()["variants/shop.yaml"]
-    place.create_file("variants/shop.yaml", "Rules", rule, branch="main")
+    rules = table.format("acme/blueprints")
+    stage.serves("control", {".porchbot.yaml": rules, "variants/shop.yaml": rule})
     stage.start_bot()
     publishes(stage, "net/base", package("net/base"), 1)
     back = rule.replace("repo: here, package: apps", "repo: there, package: apps")
@@ -353,4 +349,4 @@ def test_a_package_made_of_itself_by_another_name_is_told_before_it_is_merged(pl
     play.author.pushes("drafts/rules", {"variants/shop.yaml": text})
     pull = play.author.opens("drafts/rules", "Rules").number
     check = play.author.waits_for_check(pull, "porchbot/publish", "failure")
-    assert "apps/shop" in check.text
+    assert "apps/shop" in told(play, pull, check)

@@ -134,11 +134,11 @@ def test_rules_that_cannot_be_read_take_nothing_with_them(play: World) -> None:
 @pytest.mark.only_github("a ruleset")
 def test_a_push_that_is_forbidden_waits_for_the_rules(play: World) -> None:
     """The short-cut pushes at each look, for ever; or fails the look at all other packages."""
-    play.forge.state.rules.add(play.repository, [f"{SHOP}*"], creation=True)
+    play.forbids_creation(SHOP)
     begins(play)
     mark = play.forge.faults.mark()
     for _ in range(3):
-        play.wake(f"github:{play.repository.id}:variants")
+        play.wake(f"{play.name}:{play.repository.id}:variants")
         play.rests()
 
     pushes = [c for c in play.forge.faults.calls(play.caller, since=mark) if c.kind == "git"]

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from bot.sandbox.api import Exchange
 from bot.sandbox.faults.calls import Faults
+from bot.sandbox.rules.context import FileChange
 from bot.sandbox.rules.state import ForgeState
 from cadlib import yaml
 from lifecycle.identity import GITHUB
@@ -132,6 +133,7 @@ class World(ABC):
         mark: What stands before the number of a proposal.
         pushes_to_forks_are_told: The forge tells who pushed to a fork.
         checks_hold_text: A check shows a text of its own, and not a line alone.
+        releases_are_drafts: One whose tag goes stays, as a draft.
     """
 
     name = GITHUB
@@ -141,6 +143,7 @@ class World(ABC):
     mark = "#"
     pushes_to_forks_are_told = False
     checks_hold_text = True
+    releases_are_drafts = True
     forge: Forge
     repository: Any
     app: Any
@@ -192,6 +195,34 @@ class World(ABC):
             self.forge.state.install(self.app, self.repository)
         else:
             self.forge.state.add_member(self.repository, self.caller, "maintain")
+
+    def serves(
+        self,
+        name: str,
+        files: Mapping[str, str],
+        *,
+        private: bool = False,
+        people: Mapping[str, str] | None = None,
+    ) -> None:
+        """The bot serves another repository too, which holds some files; roles by login."""
+        state = self.forge.state
+        other = state.add_repository("acme", name, private=private)
+        for login, role in {**(people or {}), "owner": "admin"}.items():
+            state.add_member(other, login, role)
+        changes = [FileChange(path=p, content=text.encode()) for p, text in files.items()]
+        with state.lock:
+            state.commit_files(other, "main", changes, "Begin", actor=state.user("owner"))
+        if self.name == GITHUB:
+            state.install(self.app, other)
+        else:
+            state.add_member(other, self.caller, "maintain")
+
+    def forbids_creation(self, prefix: str) -> None:
+        """The owner sees to it that nobody makes branches whose names begin so."""
+        if isinstance(self.owner, GitLabPerson):
+            self.owner.protects(f"{prefix}*", level=0)
+        else:
+            self.forge.state.rules.add(self.repository, [f"{prefix}*"], creation=True)
 
     def forks(self, login: str = "outsider") -> str:
         """Somebody forks the repository; where to clone and push."""
