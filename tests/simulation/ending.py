@@ -117,7 +117,9 @@ class Ending:
                 yield "reasons", f"comment {comment.id} stands as {who} left it"
         if not summaries:
             yield "reasons", "no summary says what it waits for"
-        if not self._verdict(pull):
+        # GitLab leaves one open whose branch is gone: nothing of it can be merged any more.
+        there = pull.head_repo is not self._repo or self._repo.branch(pull.head_ref)
+        if there and not self._verdict(pull):
             yield "reasons", f"{PUBLISH} says nothing at its head"
         yield from self._unanswered(
             pull, Counter(number for c in ours for number in answered_by(c.body))
