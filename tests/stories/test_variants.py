@@ -250,7 +250,6 @@ def test_what_is_wrong_with_a_rule_is_said_on_its_line_before_it_is_merged(play:
     play.author.waits_for_check(pull, "porchbot/publish", "success")
 
 
-@pytest.mark.only_github("an installation")
 def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World) -> None:
     """The short-cut lets whoever may write rules anywhere open pull requests everywhere."""
     table = "variants: [variants/*.yaml]\nrepositories:\n  here: {repository: acme/blueprints}\n"
@@ -273,7 +272,6 @@ def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World
     assert "`acme/control:variants/shop.yaml`" in pull.body
 
 
-@pytest.mark.only_github("an installation")
 def test_rules_of_two_repositories_that_reach_each_other_come_to_rest(stage: World) -> None:
     """The short-cut lets each look at one ask for a look at the other, without end."""
     table = (
@@ -337,7 +335,6 @@ def test_what_cannot_be_read_of_upstreams_keeps_nothing_from_publishing(
     assert "net/base/v1" in play.author.tags()
 
 
-@pytest.mark.only_github("the text of a check")
 def test_a_package_made_of_itself_by_another_name_is_told_before_it_is_merged(play: World) -> None:
     """The short-cut compares names, and whoever merges the rule hears nothing of it any more."""
     named = f"{RULES}  live: {{repository: acme/blueprints}}\n"

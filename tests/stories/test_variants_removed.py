@@ -131,7 +131,6 @@ def test_rules_that_cannot_be_read_take_nothing_with_them(play: World) -> None:
     assert opened(play) == [f"{SHOP}-1"]
 
 
-@pytest.mark.only_github("a ruleset")
 def test_a_push_that_is_forbidden_waits_for_the_rules(play: World) -> None:
     """The short-cut pushes at each look, for ever; or fails the look at all other packages."""
     play.forbids_creation(SHOP)
