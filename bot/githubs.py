@@ -92,7 +92,9 @@ def configured(
     names = [word.strip() for word in environ.get(NAMES, "").split(",") if word.strip()]
     names += sorted({app.forge for app in listed} - {GITHUB, *names})
     found: list[GitHubInstance] = []
-    for name in (GITHUB, *dict.fromkeys(names)):
+    if GITHUB in names:
+        problems.append(f"{NAMES}: {unusable(GITHUB)}")
+    for name in dict.fromkeys((GITHUB, *names)):
         mine = [app for app in listed if app.forge == name]
         read = _Reading(environ, store, mine, name)
         if name != GITHUB and (problem := unusable(name, taken)):
