@@ -283,7 +283,8 @@ class Access(PackageAccess):
     """Who must approve a change of this file or of the ledger. Default: whoever approves packages,
     at least one person, and never an author."""
     register_: Keepers | None = Field(None, alias="register")
-    """Who may ask the bot to manage more of the repository. Default: `role:admin`."""
+    """Who may ask the bot to manage more of the repository. Default: `role:admin`. No command needs
+    it yet."""
     bulk: Keepers | None = None
     """Who may change many packages with one command. Default: `role:maintain`."""
     paths: Annotated[list[PathAccess], Field(max_length=200)] = Field(default=[])

@@ -21,8 +21,8 @@ from lifecycle.merges import Move
 from lifecycle.names import Sha
 
 KEPT_WAITING = 900.0
-"""Seconds that roles and teams are kept while too few people have said anything: nothing can be
-published by them then, and a sweep looks no more often (ADR 25)."""
+"""Seconds that roles and teams are kept while a proposal is held, or too few people have said
+anything: nothing can be published then, and a sweep looks no more often (ADR 25)."""
 
 MOST_WAITING = 1_000
 """Proposals of one repository of which that is kept; of others it is asked at each look."""
@@ -121,7 +121,7 @@ class People:
         slugs = [slug for slug in named if told is None or slug in told]
         written, found = await asyncio.gather(
             self._who_wrote(git, pull, p.times.head_mark, sorted(people)),
-            self._told(p, people, slugs, asking),
+            self._told(p, people, slugs, asking, held=bool(remembered.holds)),
         )
         opened = frozenset({p.people.author.id} if p.people.authors else ())
         authors = Authors(
@@ -147,11 +147,17 @@ class People:
         )
 
     async def _told(
-        self, p: Proposal, people: Mapping[str, int], slugs: Sequence[str], asking: Collection[str]
+        self,
+        p: Proposal,
+        people: Mapping[str, int],
+        slugs: Sequence[str],
+        asking: Collection[str],
+        *,
+        held: bool,
     ) -> _Told:
         """Roles and teams, asked for anew unless nothing can follow from them (ADR 23)."""
         about, number = (tuple(people.items()), tuple(slugs)), p.place.number
-        waits = not asking and needs.out_of_reach(p, len(people))
+        waits = not asking and (held or needs.out_of_reach(p, len(people)))
         known, now = self._waiting.get(number), self._clock.monotonic()
         if waits and known and known.about == about and now - known.at < KEPT_WAITING:
             return known

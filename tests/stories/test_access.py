@@ -200,6 +200,31 @@ def test_who_lost_the_right_since_is_seen_before_anything_is_published(staged: S
         assert "**approved**: 0 of 1" in play.author.summary(number)
 
 
+@pytest.mark.both_forges
+def test_what_is_held_asks_for_nobody_and_for_everybody_once_it_is_not(staged: Staging) -> None:
+    """The short-cut goes on by the teams of before when the hold ends."""
+    with staged(ruled('"team:network"')) as play:
+        organize(play)
+        joins(play, "network", "approver")
+        play.start_bot()
+        play.rests()
+        number = play.proposes(BRANCH, package("net/core"))
+        play.author.says(number, "/hold until noon")
+        play.rests()
+        play.approver.says(number, "/approve")
+        play.rests()
+        with pytest.raises(WaitedInVainError):
+            wait_for("two minutes", lambda: None, 2 * KEPT)
+        assert _look(play)[1] == 0
+
+        leaves(play, "network", "approver")
+        play.author.says(number, "/unhold")
+        play.rests()
+
+        assert not play.author.tags()
+        assert "**approved**: 0 of 1" in play.author.summary(number)
+
+
 TEAM = {"github": "/teams/", "gitlab": "/groups/"}
 TEAMS = ("one", "two", "three")
 
