@@ -4,7 +4,6 @@ from collections import Counter
 
 import pytest
 
-from lifecycle.identity import GITHUB
 from tests.stories.killing import killed_at_every_call
 from tests.stories.people import Person, wait_for
 from tests.stories.simulated import SimulatedWorld
@@ -53,14 +52,7 @@ def branch(name: str, number: int = 1) -> str:
 
 def two_repositories(stage: World) -> Person:
     """A second repository, which lets the first one's rules in; its author."""
-    live = stage.forge.state.add_repository("acme", "live")
-    for login, role in (("author", "write"), ("owner", "admin"), ("approver", "maintain")):
-        stage.forge.state.add_member(live, login, role)
-    if stage.name == GITHUB:
-        stage.forge.state.install(stage.app, live)
-    else:
-        stage.forge.state.add_member(live, stage.caller, "maintain")
-    there = stage.owner.at("acme/live")
+    there = stage.adds_repository("live")
     there.adds_file(".porchbot.yaml", f"{CONFIG}variants_from: [acme/blueprints]\n")
     return stage.author.at("acme/live")
 
