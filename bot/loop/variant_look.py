@@ -11,11 +11,14 @@ from bot.look.variant_rules import RuleBook
 from bot.look.variant_trails import trail
 from bot.loop import variant_facts
 from bot.loop.repository import ServedRepository
+from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_drafts import Task
 from bot.upstream.port import FetchedUpstream, Upstreams
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.graph import Package
+from lifecycle.upstreams.locations import locate
 from lifecycle.upstreams.references import LATEST, RevisionReference
 from lifecycle.variants import naming
 from lifecycle.variants.carrying import Around
@@ -57,6 +60,7 @@ class VariantPass:
         pulls: Its open pull requests, by head branch.
         begun: Pull requests that were opened.
         failed: What went wrong with packages, none of which keeps another back.
+        downstreams: What was made from which package.
         fetched: Upstreams that were fetched.
     """
 
@@ -65,6 +69,7 @@ class VariantPass:
     policy: Policy
     upstreams: Upstreams
     pulls: dict[str, ListedProposal]
+    downstreams: Downstreams
     begun: int = 0
     failed: list[Exception] = field(default_factory=list)
     fetched: dict[tuple[str, str, str], FetchedUpstream] = field(default_factory=dict)
@@ -140,6 +145,18 @@ class VariantLook:
             if variant_facts.revision(one) is not None:
                 found[one.commit] = one
         return found
+
+    async def with_circle(self, facts: VariantFacts, wanted: Wanted) -> VariantFacts:
+        """Facts with the circle that making it would go on with."""
+        spec, served = facts.variant.spec, self._served
+        here = locate(served.repository.clone_url)
+        name = "" if wanted.book is None else wanted.book.full_name(spec.upstream.repo)
+        if here is None or not name:
+            return facts
+        upstream = Package(f"{here.host}/{name.lower()}", spec.upstream.package)
+        downstream = Package(f"{here}", spec.downstream.package)
+        found = await self._pass.downstreams.circle(downstream, upstream)
+        return replace(facts, circle=tuple(map(str, found)))
 
     async def _fetch(self, source: str, package: str, ref: str) -> FetchedUpstream:
         """An upstream, fetched once in a look."""

@@ -21,7 +21,13 @@ from lifecycle.actions import Action, DeleteBranch, OpenProposal, PushDraft
 from lifecycle.facts.head import Facts
 from lifecycle.kinds import OF_PROPOSAL
 from lifecycle.names import Sha
-from lifecycle.variants.actions import CloseDraft, CreateDraft, RemovePackage, UpdateDraft
+from lifecycle.variants.actions import (
+    CloseDraft,
+    CreateDraft,
+    MergeIntoDraft,
+    RemovePackage,
+    UpdateDraft,
+)
 from lifecycle.variants.carrying import Around, Content, carried
 from lifecycle.variants.decision import Decision, decide
 from lifecycle.variants.facts import VariantFacts
@@ -85,8 +91,13 @@ class VariantReconciler:
         reading = VariantLook(self._pass)
         task, facts = await reading.read(self._wanted)
         decided = decide(facts)
+        if _follows(decided):
+            facts = await reading.with_circle(facts, self._wanted)
+            decided = decide(facts)
         if _begins(decided, facts):
             decided = decide(await reading.with_closed(facts))
+        if decided.why:
+            log.info("variant", package=task.package, state=decided.state, why=decided.why)
         maker = VariantMaker(self._served, self._pass.upstreams)
         contents = [await maker.content(each, task) for each in decided.actions]
         nothing = frozenset[int]()
@@ -145,6 +156,12 @@ class VariantReconciler:
     async def rest(self, _looked: LookedVariant) -> Rest:
         """Nothing is left: a push to the base branch, or to the upstream, changes that."""
         return Rest()
+
+
+def _follows(decided: Decision) -> bool:
+    """Tell whether something is made as the rule asks."""
+    made = (CreateDraft, UpdateDraft, MergeIntoDraft)
+    return any(isinstance(each, made) for each in decided.actions)
 
 
 def _begins(decided: Decision, facts: VariantFacts) -> bool:

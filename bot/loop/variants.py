@@ -20,6 +20,7 @@ from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.settle import Settling
 from bot.loop.timed import sooner
+from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_look import VariantPass, Wanted
 from bot.loop.variant_package import VariantReconciler
 from bot.loop.variant_telling import rules_of
@@ -31,6 +32,7 @@ from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.locations import locate
 from lifecycle.variants.values import Downstream, Variant
 
 log = structlog.get_logger()
@@ -104,6 +106,7 @@ class VariantsHandler:
             policy=policy,
             upstreams=upstreams,
             pulls={p.head_ref: p for p in opened if p.head_repository == served.id.number},
+            downstreams=Downstreams(self._store.upstreams, served.id.forge, _host(served)),
         )
         again: float | None = None
         for each in wanted:
@@ -205,6 +208,11 @@ class VariantsHandler:
             log.exception("variant failed", package=package, variant=variant)
             going.failed.append(error)
         return None
+
+
+def _host(served: ServedRepository) -> str:
+    location = locate(served.repository.clone_url)
+    return "" if location is None else location.host
 
 
 def _book(served: ServedRepository, tip: Sha, policy: Policy) -> RuleBook:

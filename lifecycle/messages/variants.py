@@ -161,6 +161,14 @@ def circle(downstreams: Sequence[str]) -> tuple[str, str]:
     )
 
 
+def circle_across(packages: Sequence[str]) -> str:
+    """Say that an upstream was made from the package that is to be made of it."""
+    return (
+        f"The upstream of this package was made from it: {_some(packages)}. Take one of these"
+        " variants away."
+    )
+
+
 _SHOWN = 5
 
 

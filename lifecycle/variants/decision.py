@@ -4,6 +4,7 @@ Rules
 - One draft for each downstream. While the bot alone has committed to it, it is made anew in place;
   what people committed to is merged into, and never closed by the bot.
 - Closed by a person, it is left alone until the upstream, the rule or what is injected changes.
+- What was made of itself, over however many repositories, is never followed.
 - After a rollback nothing is proposed until the hold is taken away.
 - A package that is there already is only touched by a rule that adopts.
 - A rule that is there no more takes its package with it, or leaves it, as it said: by a pull
@@ -54,6 +55,7 @@ class VariantState(StrEnum):
     WAITING = "waiting for its upstream"
     NOT_ALLOWED = "not allowed"
     NOT_OURS = "not adopted"
+    CIRCLE = "made of itself"
     REMOVED = "removed"
 
 
@@ -100,6 +102,8 @@ def _decided(facts: VariantFacts) -> Decision:
     if facts.held:
         closed = _closed(drafts, messages.HELD)
         return Decision(VariantState.HELD, facts.held, (*back, *closed))
+    if facts.circle:
+        return Decision(VariantState.CIRCLE, messages.circle_across(facts.circle), back)
     upstream = _upstream(facts)
     if isinstance(upstream, NoUpstream):
         return Decision(VariantState.WAITING, upstream.text, back)

@@ -163,6 +163,7 @@ class VariantFacts:
         workspaces: Those that it ever had, besides the drafts'.
         held: Why nothing newer may be proposed since a rollback; "" where it may.
         sources: What would be injected now, as a digest; "" for nothing.
+        circle: The packages over which its upstream was made from it; empty where it was not.
     """
 
     variant: Variant
@@ -175,3 +176,4 @@ class VariantFacts:
     workspaces: frozenset[str] = frozenset()
     held: str = ""
     sources: str = ""
+    circle: tuple[str, ...] = ()

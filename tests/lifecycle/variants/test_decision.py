@@ -292,6 +292,11 @@ RULES: dict[str, tuple[VariantFacts, S, list[type]]] = {
         S.NOT_ALLOWED,
         [],
     ),
+    "what was made of itself is not followed": (
+        replace(FACTS, published=BEHIND, circle=("acme/a//x", "acme/b//y")),
+        S.CIRCLE,
+        [],
+    ),
     # --- the rule is there no more ---
     "without its rule a package goes, by a pull request": (
         replace(GONE, published=PUBLISHED),
