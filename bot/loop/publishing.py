@@ -64,8 +64,10 @@ class Publishing:
         wait: float | None = None
         failed: dict[int, Exception] = {}
         since = served.clock.monotonic()
+        touched = await self._store.sweeps.packages(served.id)
         with served.publishes(key.branch):
-            for pull in await self._to_publish(served, key.branch, since, failed):
+            pulls = await self._to_publish(served, key.branch, since, failed)
+            for pull in pulls:
                 again = None
                 with _by_itself(pull.number, failed):
                     async with served.lock(head_of(served.key_of(pull))):
@@ -74,6 +76,10 @@ class Publishing:
                 since = served.clock.monotonic()
                 if again is not None:
                     wait = again if wait is None else min(wait, again)
+        if pulls:  # others may be made of it: what it is made of itself is known by then
+            await self._index(served, key.branch)
+            found = {each for pull in pulls for each in touched.get(pull.number, ())}
+            await variant_telling.tell_users(self._store, served, found)
         if key.branch == served.repository.default_branch:
             await variant_telling.tell(self._store.queue, served)
         if failed:
@@ -97,17 +103,19 @@ class Publishing:
         tip = await served.offload(branches.tip, served.mirror, branch)
         if tip is not None:
             await self._store.revisions.saw_tip(served.id, branch, tip)
-            await self._index(served, branch, tip)
+            await self._index(served, branch)
         if len(waiting) > 1:
             order = await served.offload(branches.first_parent_order, served.mirror, branch)
             waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))
         known = {p.number for p in waiting}
         return waiting + [p for p in named if p is not None and p.number not in known]
 
-    async def _index(self, served: ServedRepository, branch: str, tip: str) -> None:
+    async def _index(self, served: ServedRepository, branch: str) -> None:
         """Keep the index of upstreams; what cannot be read for it keeps nothing from publishing."""
+        tip = await served.offload(branches.tip, served.mirror, branch)
         try:
-            await locks.index(served, self._store.upstreams, branch, tip)
+            if tip is not None:
+                await locks.index(served, self._store.upstreams, branch, tip)
         except StoreError:
             raise
         except Exception:

@@ -1,15 +1,18 @@
 """Which rules for variants a repository has now, and who is told that they may have changed."""
 
+from collections.abc import Collection
+
 import structlog
 
 from bot import keys
 from bot.forges.port import ForgeBusyError
 from bot.look import variant_history
 from bot.loop.repository import ServedRepository
-from bot.store.port import Queue
+from bot.store.port import Queue, Store
 from lifecycle import names
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
+from lifecycle.upstreams.locations import locate
 
 log = structlog.get_logger()
 
@@ -33,6 +36,17 @@ async def tell(queue: Queue, served: ServedRepository) -> None:
         asked = await served.offload(_had_rules, served, tip)
     if asked:
         await queue.wake(keys.VariantsKey(served.id))
+
+
+async def tell_users(store: Store, served: ServedRepository, packages: Collection[str]) -> None:
+    """Ask for looks at variants of other repositories whose packages are made of some of ours."""
+    location = locate(served.repository.clone_url)
+    if location is None or not packages:
+        return
+    users = await store.upstreams.users(str(location))
+    made = {each.repository.id for each in users if each.use.directory in packages}
+    for each in sorted(made - {served.id}):
+        await store.queue.wake(keys.VariantsKey(each))
 
 
 async def rules_of(served: ServedRepository) -> tuple[Sha, Policy] | None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants import variant
-from tests.stories.world import CONFIG, World, package, resized, seconds_pass
+from tests.stories.world import CONFIG, ROLES, World, package, resized, seconds_pass
 
 TABLE = """variants: [variants/*.yaml]
 variants_from: [acme/live]
@@ -32,7 +32,6 @@ def test_packages_of_two_repositories_that_are_made_of_one_another_are_not_follo
 ) -> None:
     """The short-cut knows circles in one file alone: each publishes for ever, by itself."""
     play = stage
-    there = stage.adds_repository("live")
     rule = variant(annotations=ASAP)["variants/shop.yaml"]
     forth = rule.replace("downstream: {repo: here", "downstream: {repo: live")
     back = rule.replace(
@@ -40,8 +39,9 @@ def test_packages_of_two_repositories_that_are_made_of_one_another_are_not_follo
     )
     back = back.replace("package: apps/shop", "package: net/base").replace("X", "apps/shop")
     back = back.replace("name: shop", "name: back") + "  adoptionPolicy: adoptExisting\n"
-    there.adds_file(".porchbot.yaml", LIVE)
-    there.adds_file("variants/shop.yaml", forth)
+    files = {".porchbot.yaml": LIVE, "variants/shop.yaml": forth}
+    stage.serves("live", files, people=ROLES)
+    there = stage.owner.at("acme/live")
     play.start_bot()
     publishes(play, "net/base", package("net/base"), 1)
     by_rule = CONFIG.replace('maintain"]}', 'maintain"], automatic: {variants: true}}')

@@ -8,7 +8,7 @@ from tests.stories.killing import killed_at_every_call
 from tests.stories.people import Person, wait_for
 from tests.stories.simulated import SimulatedWorld
 from tests.stories.test_upstreams import publishes
-from tests.stories.world import CONFIG, World, package, resized, seconds_pass
+from tests.stories.world import CONFIG, ROLES, World, package, resized, seconds_pass
 
 NAMES = [f"p{number:02}" for number in range(10)]
 SET = """apiVersion: config.porch.kpt.dev/v1alpha2
@@ -52,8 +52,8 @@ def branch(name: str, number: int = 1) -> str:
 
 def two_repositories(stage: World) -> Person:
     """A second repository, which lets the first one's rules in; its author."""
-    there = stage.adds_repository("live")
-    there.adds_file(".porchbot.yaml", f"{CONFIG}variants_from: [acme/blueprints]\n")
+    rules = f"{CONFIG}variants_from: [acme/blueprints]\n"
+    stage.serves("live", {".porchbot.yaml": rules}, people=ROLES)
     return stage.author.at("acme/live")
 
 
