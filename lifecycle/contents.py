@@ -11,6 +11,7 @@ from lifecycle.facts.checks import Button, Conclusion, Status
 from lifecycle.facts.effects import RulesEffect
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import checks as texts
+from lifecycle.messages import effects
 from lifecycle.messages import findings as finding_texts
 from lifecycle.messages import gates as gate_texts
 from lifecycle.policy import BrokenPolicy, Policy
@@ -86,8 +87,8 @@ def configuration(found: Sequence[Finding], effect: RulesEffect | None) -> Check
     bad = tuple(f for f in found if f.place.path.startswith(RULES))
     if bad:
         return failed(texts.BREAKS_CONFIGURATION, finding_texts.findings(bad), bad)
-    title = texts.rules_effect_title(effect)
-    return passed(title, texts.rules_effect(effect))
+    title = effects.rules_effect_title(effect)
+    return passed(title, effects.rules_effect(effect))
 
 
 def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> CheckContent:

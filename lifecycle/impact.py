@@ -237,14 +237,18 @@ def _said(finding: Finding) -> tuple[object, ...]:
 
 def add(impact: Impact, one: PackageImpact) -> Impact:
     """Return an impact with one more package that was tried."""
-    impact = replace(impact, tried=impact.tried + 1)
     if one.same:
-        return impact
-    kind = _kind(one)
-    told = sum(_kind(each) == kind and _detailed(each) for each in impact.packages)
-    if told >= MOST_DETAILED:
+        return replace(impact, tried=impact.tried + 1)
+    kind, counts = _kind(one), [*impact.detailed]
+    if counts[kind] >= MOST_DETAILED:
         one = replace(one, changes=(), findings=(), conflicts=())
-    return replace(impact, packages=(*impact.packages, one))
+    counts[kind] += _detailed(one)
+    return replace(
+        impact,
+        tried=impact.tried + 1,
+        packages=(*impact.packages, one),
+        detailed=tuple(counts),
+    )
 
 
 def _detailed(one: PackageImpact) -> bool:

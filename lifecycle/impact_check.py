@@ -15,8 +15,19 @@ from lifecycle.policy import ImpactMode
 
 def decide(facts: Facts, impact: Impact, mode: ImpactMode) -> list[SetCheck]:
     """Return the check to write so that a head shows an impact; empty where it does."""
+    if not impact.ended and not shows_progress(mode, line_checks=facts.line_checks):
+        return []
     check = checks.send(facts, IMPACT, content(impact, mode), force=facts.rerun)
     return [wording.check(check, facts.terms)] if check else []
+
+
+def shows_progress(mode: ImpactMode, *, line_checks: bool) -> bool:
+    """Return whether it is shown how far a trial came.
+
+    Not by what only informs where checks are statuses: one that is not finished may keep people
+    from merging.
+    """
+    return not line_checks or mode is ImpactMode.BLOCK
 
 
 def content(impact: Impact, mode: ImpactMode) -> CheckContent:

@@ -10,10 +10,10 @@ Rules:
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
 
@@ -36,6 +36,7 @@ from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
 from bot.overtaken import unless_overtaken
 from bot.render.port import DraftSides, Renderer
 from bot.store.values import Adoption, ServedName, UpstreamUser
+from bot.tasks import end
 from lifecycle import impact, names
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.impact import Impact, PackageImpact
@@ -374,11 +375,10 @@ class ImpactReader:
         self._kept[key] = found
 
 
-async def _together(lanes: Sequence[Awaitable[None]]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for each in lanes:
-            group.create_task(_awaited(each))
-
-
-async def _awaited(lane: Awaitable[None]) -> None:
-    await lane
+async def _together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """All lanes to their end; where one breaks, the others end."""
+    tasks = [asyncio.create_task(lane) for lane in lanes]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        await end(tasks)

@@ -200,7 +200,7 @@ class ImpactReconciler:
         done = impact.is_done(runs.get(IMPACT))
         if done and (self._shown or not self._rerun):
             return Rest()
-        trial = await self._tried(pull.head, pull.base_ref)
+        trial = await self._tried(pull.head, pull.base_ref, mode)
         if isinstance(trial, Rest):
             return trial
         facts = Facts(
@@ -234,21 +234,23 @@ class ImpactReconciler:
 
         return await served.looker.extended.fetched(lambda: served.offload(read))
 
-    async def _tried(self, head: Sha, base_ref: str) -> Trial | Rest:
-        """The head, tried for one wave more."""
-        trial, reader, adoption = self._trial, self._reader, self._served.adoption
+    async def _tried(self, head: Sha, base_ref: str, mode: ImpactMode) -> Trial | Rest:
+        """The head, tried for one wave more; to the end where nobody is shown how far it came."""
+        served, trial, reader = self._served, self._trial, self._reader
         if trial is None or trial.plan.head != head:
             wait = reader.wait()
             if wait is not None:
                 return Rest(wait)
             if self._rerun:
                 reader.forget()
-            trial = await reader.begin(head, base_ref, adoption)
+            trial = await reader.begin(head, base_ref, served.adoption)
         self._trial = trial
         if trial is None:
             return Rest()
-        if not trial.impact.ended:
+        while not trial.impact.ended:
             await reader.wave(trial)
+            if impact_check.shows_progress(mode, line_checks=not served.forge.checks_hold_text):
+                break
         return trial
 
     def decide(self, looked: LookedImpact) -> Sequence[Action]:

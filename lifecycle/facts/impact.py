@@ -1,6 +1,6 @@
 """What a change would do to packages that it does not touch: tried out ahead, and told."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cadlib.diff.changes import Change
 from cadlib.findings import Finding
@@ -64,6 +64,7 @@ class Impact:
         tried: How many were.
         packages: Those that would not be the same, in the order in which they are told; only the
             first have their changes, findings and conflicts with them.
+        detailed: How many have them, by what matters about them (`lifecycle.impact`).
         not_run: Images of guardrails that were not run: the rules that hold do not allow them.
         allows: It would allow functions in packages that were not run either.
         unseen: How many packages more, in repositories that not everybody here can read.
@@ -77,7 +78,8 @@ class Impact:
     upstreams: tuple[str, ...] = ()
     total: int = 0
     tried: int = 0
-    packages: tuple[PackageImpact, ...] = field(default=())
+    packages: tuple[PackageImpact, ...] = ()
+    detailed: tuple[int, ...] = (0, 0, 0, 0, 0)
     not_run: tuple[str, ...] = ()
     allows: bool = False
     unseen: int = 0

@@ -224,6 +224,22 @@ def test_nothing_is_concluded_before_all_was_tried() -> None:
     assert (shown.status, shown.title) == (Status.IN_PROGRESS, "Tried 200 of 1000 packages")
 
 
+@pytest.mark.parametrize(
+    ("line", "mode", "wanted"),
+    [
+        (False, ImpactMode.INFORM, 1),
+        (True, ImpactMode.INFORM, 0),
+        (True, ImpactMode.BLOCK, 1),
+    ],
+)
+def test_what_only_informs_holds_up_no_pipeline(line: bool, mode: ImpactMode, wanted: int) -> None:
+    """Short-cut: on GitLab a status that runs keeps people from merging, for two minutes."""
+    begun = Impact(base_ref="main", base=BASE, rules=True, total=1000, tried=200)
+    head = facts(PROPOSAL, line_checks=line)
+    assert len(impact_check.decide(head, begun, mode)) == wanted
+    assert len(impact_check.decide(head, impact.ended(begun), mode)) == 1
+
+
 def test_what_cannot_be_tried_and_who_is_not_named_is_said() -> None:
     """The short-cut says that nothing changes where nobody looked."""
     hostile = "`x` @acme <b>"

@@ -10,6 +10,7 @@ from tests.stories.calls import CHECK, CHECKS, PROPOSALS
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.seen import Check
+from tests.stories.simulated import SimulatedWorld
 from tests.stories.test_dryrun import Command
 from tests.stories.world import CONFIG, Staging, World, package, resized
 
@@ -233,6 +234,31 @@ def test_it_is_shown_once_whichever_call_fails(stage: World, purpose: str, done:
     play.sweep()
     play.rests()
     assert runs_of(play, head) == 1
+
+
+def test_it_tells_how_far_it_came_and_merges_do_not_wait(staged: Staging) -> None:
+    """Short-cuts refused: nothing is shown for minutes; a second run for each wave; one look."""
+    with staged(BLOCKING) as play:
+        assert isinstance(play, SimulatedWorld)
+        play.start_bot()
+        play.rests()
+        for count in range(4):
+            play.owner.pushes("main", package(f"many/p{count}"))
+        ready = play.proposes("drafts/net/core/w", package("net/core"))
+        play.rests()
+        play.renders_slowly(9)
+        changed = STRICTER + "impact: block\n"
+        number = proposes(play, "guardrails", {".porchbot.yaml": changed})
+
+        begun = play.author.waits_for_check(number, IMPACT, None)
+        assert begun.title.startswith("Tried ")
+        assert begun.title.endswith(" of 5 packages")
+        play.approver.says(ready, "/approve")
+        play.author.waits_for_tag("net/core/v1")
+        assert play.author.checks(play.author.pull(number).head)[IMPACT].conclusion is None
+
+        title, _ = says(play, number)
+        assert title == "5 of 5 packages would change"
 
 
 @pytest.mark.only_github("buttons of checks")

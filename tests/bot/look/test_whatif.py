@@ -19,7 +19,7 @@ from bot.look.whatif import HOUR, KEPT, MOST_AN_HOUR, MOST_JUDGED, SECONDS, What
 from lifecycle.effects import running
 from lifecycle.facts.effects import FunctionsEffect, RulesEffect
 from lifecycle.facts.head import Facts
-from lifecycle.messages import checks
+from lifecycle.messages import effects
 from lifecycle.names import Sha
 from lifecycle.policy import AccessRule, BrokenPolicy, GuardrailFunction, Policy
 from tests.ids import on_github
@@ -212,7 +212,7 @@ async def test_functions_that_were_not_tried_are_told() -> None:
     assert found is not None
     both = ("evil/slow", "set-namespace:v0.4")
     assert found.functions == FunctionsEffect(both, ("set-namespace:v0.4",), allowed=True)
-    said = checks.rules_effect(found)
+    said = effects.rules_effect(found)
     assert "It would also run `evil/slow`, `set-namespace:v0.4`, no longer run" in said
     assert "allow other functions in packages" in said
 
@@ -245,4 +245,6 @@ async def test_a_proposal_that_cannot_be_read_stops_no_change_of_the_rules(
 
     assert found is not None
     assert (there.judged, found.looked, found.left, found.unread) == ([4, 2], 2, 0, 1)
-    assert "- 1 open proposal could not be read, and was not checked." in checks.rules_effect(found)
+    assert "- 1 open proposal could not be read, and was not checked." in effects.rules_effect(
+        found
+    )
