@@ -9,8 +9,9 @@ from tests.memory.pipeline import PipelineMaker
 from tests.stories.calls import CHECK, CHECKS, PROPOSALS
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
+from tests.stories.rendering import Rendering
 from tests.stories.seen import Check
-from tests.stories.simulated import SimulatedWorld
+from tests.stories.simulated import simulated
 from tests.stories.test_dryrun import Command
 from tests.stories.world import CONFIG, Staging, World, package, resized
 
@@ -236,10 +237,9 @@ def test_it_is_shown_once_whichever_call_fails(stage: World, purpose: str, done:
     assert runs_of(play, head) == 1
 
 
-def test_it_tells_how_far_it_came_and_merges_do_not_wait(staged: Staging) -> None:
+def test_it_tells_how_far_it_came_and_merges_do_not_wait(rendering: Rendering) -> None:
     """Short-cuts refused: nothing is shown for minutes; a second run for each wave; one look."""
-    with staged(BLOCKING) as play:
-        assert isinstance(play, SimulatedWorld)
+    with simulated(rendering, BLOCKING) as play:
         play.start_bot()
         play.rests()
         for count in range(4):
