@@ -1,17 +1,31 @@
 """Commands on the dashboard issue: what is about the repository is said where it is shown.
 
 They are answered as under a pull request; what is about one is refused, with what means something.
+A box that is ticked is a command of whoever ticked it. What became of all of them stands in one
+comment, which is edited in place.
 """
 
-from lifecycle import memory
-from lifecycle.actions import Action, Keep
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from lifecycle import memory, replay
+from lifecycle.actions import Action, Keep, Reply, Restore
 from lifecycle.assess import keep_freezes
 from lifecycle.commands import answers
-from lifecycle.events import Answered
+from lifecycle.events import Answered, Event
+from lifecycle.facts.conversation import Comment
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
+from lifecycle.messages import boxes as texts
 from lifecycle.observing import observed
+from lifecycle.records import JSON
 from lifecycle.wording import words
+
+RECORD = "boxes"
+"""The kind of the record in the comment that tells what became of boxes."""
+
+MOST_TOLD = 100
+"""Boxes that it tells of, and answers whose events its record keeps; the newest."""
 
 
 def decide(facts: Facts) -> list[Action]:
@@ -36,10 +50,68 @@ def _pass_over(issue: Proposal) -> list[Action]:
 
 
 def _decide(facts: Facts, issue: Proposal) -> list[Action]:
+    nobody = [each for each in issue.talk.pressed if not each.author.id]
+    known = tuple(each for each in issue.talk.pressed if each.author.id)
+    issue = replace(issue, talk=replace(issue.talk, pressed=known))
     answered = answers.answer(facts, issue, memory.read(issue))
-    lacking = answered.memory.log - issue.talk.kept
+    log = answered.memory.log | {Answered(comment=each.id) for each in nobody}
+    lacking = log - issue.talk.kept
+    boxes = {each.id: each for each in (*known, *nobody)}
+    replies = [each for each in answered.actions if _box_of(each, boxes) is not None]
     return [
         *keep_freezes(facts, answered.memory),
-        *answered.actions,
+        *(each for each in answered.actions if each not in replies),
+        *_progress(facts, issue, replies, nobody, boxes),
         *([Keep(issue.place.number, lacking)] if lacking else []),
     ]
+
+
+def _box_of(action: Action, boxes: Mapping[int, Comment]) -> Comment | None:
+    """The box that an action answers."""
+    if not isinstance(action, Reply):
+        return None
+    numbers = {_number(each) for each in memory.events_of(action.record)} & boxes.keys()
+    return boxes[min(numbers)] if numbers else None
+
+
+def _number(event: Event) -> int:
+    return event.comment if isinstance(event, Answered) else 0
+
+
+def _progress(
+    facts: Facts,
+    issue: Proposal,
+    replies: Sequence[Action],
+    nobody: Sequence[Comment],
+    boxes: Mapping[int, Comment],
+) -> list[Action]:
+    """What became of boxes, in one comment that is edited in place; the newest first."""
+    told = {each.id: texts.of_nobody(each.body) for each in nobody}
+    for reply in replies:
+        if isinstance(reply, Reply) and (box := _box_of(reply, boxes)) is not None:
+            told[box.id] = texts.answered(box.body, box.author.login, reply.body)
+    if not told:
+        return []
+    there = next((each for each in reversed(issue.talk.answers) if _is_progress(each)), None)
+    known = memory.events_of(_progress_record(there)) if there else frozenset()
+    events = {*known, *(Answered(comment=number) for number in told)}
+    record = {
+        "kind": RECORD,
+        "repository": facts.repository_id.spelled,
+        "number": issue.place.number,
+        **replay.pack(sorted(events, key=_number)[:MOST_TOLD]),
+    }
+    before = texts.lines(there.body) if there else ()
+    body = texts.progress([*told.values(), *before][:MOST_TOLD])
+    if there is None:
+        return [Reply(issue.place.number, body, record)]
+    return [Restore(issue.place.number, there.id, body, record)]
+
+
+def _is_progress(comment: Comment) -> bool:
+    return bool(_progress_record(comment))
+
+
+def _progress_record(comment: Comment) -> Mapping[str, JSON]:
+    found = (record for record in comment.records if record.get("kind") == RECORD)
+    return next(found, {})

@@ -3,16 +3,20 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 from bot.dashboard import Dashboard
 from bot.forges.port import Issue
 from bot.git.port import Scope
 from bot.look.asking import told
 from bot.look.assemble import Looked, Looker
+from bot.store.hints import Press
 from bot.store.values import Adoption
 from lifecycle import records
 from lifecycle.access import Person
+from lifecycle.events import Answered, Log
 from lifecycle.facts.conversation import Comment, Discussion
+from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
@@ -32,25 +36,34 @@ class DashboardLooker:
         self._looker = looker
         self._dashboard = dashboard
 
-    async def look(self, adoption: Adoption, since: float) -> Looked | None:
+    async def look(
+        self, adoption: Adoption, since: float, ticked: Sequence[Press] = ()
+    ) -> Looked | None:
         """Read what was said there; None where nobody but the bot said anything, or no issue is.
 
         Args:
             adoption: What the repository was when the bot first saw it.
             since: By the monotonic clock; git as it was fetched after that will do.
+            ticked: Boxes that were ticked. As many are shown to the decision as drafts are made at
+                a time: the others follow, so that nothing else waits for them.
         """
         issue = await self._dashboard.find()
         if issue is None:
             return None
         comments = await self._looker.forge.issue_comments(issue.number)
-        if all(comment.ours for comment in comments):
+        if all(comment.ours for comment in comments) and not ticked:
             return None
         return await self._looker.extended.fetched(
-            lambda: self._look(issue, comments, adoption, since)
+            lambda: self._look(issue, comments, adoption, since, ticked)
         )
 
     async def _look(
-        self, issue: Issue, comments: Sequence[Comment], adoption: Adoption, since: float
+        self,
+        issue: Issue,
+        comments: Sequence[Comment],
+        adoption: Adoption,
+        since: float,
+        ticked: Sequence[Press],
     ) -> Looked:
         looker = self._looker
         me, default, read = looker.repository, looker.repository.default_branch, since
@@ -61,7 +74,10 @@ class DashboardLooker:
         )
         credentials = await looker.forge.git_credentials()
         said, answers = await looker.offload(self._read, comments, issue.number)
-        talk = Discussion(comments=said, answers=answers, kept=kept, written=written)
+        pressed = self._pressed(ticked, kept)
+        talk = Discussion(
+            comments=said, answers=answers, kept=kept, written=written, pressed=pressed
+        )
         with await looker.offload(looker.mirror.open, credentials, since) as git:
             reader = looker.reader(git, adoption)
             whole = await looker.offload(reader.whole)
@@ -113,6 +129,22 @@ class DashboardLooker:
         terms = self._looker.forge.terms
         said = tuple(told(comment, terms) for comment in comments if not comment.ours)
         return said, tuple(self._recorded(c, number) for c in comments if c.ours)
+
+    def _pressed(self, ticked: Sequence[Press], kept: Log) -> tuple[Comment, ...]:
+        """The first boxes without an answer, as commands that nobody wrote."""
+        done = {each.comment for each in kept if isinstance(each, Answered)}
+        at = self._looker.repository.installed_at  # when does not matter: none of them approves
+        found = (
+            Comment(
+                id=each.number,
+                author=Person(each.person, each.login if each.person else "", bot=False),
+                body=f"/{each.button}",
+                at=at,
+                button=True,
+            )
+            for each in ticked
+        )
+        return tuple(islice((each for each in found if each.id not in done), MOST_DRAFTS))
 
     def _recorded(self, comment: Comment, number: int) -> Comment:
         """One of our comments, with its records."""

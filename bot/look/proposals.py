@@ -4,7 +4,6 @@ What one look goes by stands here as well: `OneLook`.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -339,7 +338,7 @@ class ProposalReader:
             return ()
         return tuple(
             Comment(
-                id=-int(hashlib.sha256(str(each).encode()).hexdigest()[:12], 16),
+                id=each.number,
                 author=Person(each.person, each.login, bot=False),
                 body=f"/{each.button}",
                 at=self._repository.installed_at,  # when does not matter: none of them approves

@@ -250,9 +250,9 @@ class Controller:
                 try:
                     answered = await self._dashboard_commands.handle(key, hint)
                 except Exception:  # what is frozen is written there all the same
-                    await self._dashboards.handle(key)
+                    await self._dashboards.handle(key, hint)
                     raise
-                return sooner(answered, await self._dashboards.handle(key))
+                return sooner(answered, await self._dashboards.handle(key, hint))
             case keys.PullKey():
                 await self._named.pull(key, hint)
             case keys.CommitKey():

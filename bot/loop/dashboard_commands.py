@@ -12,7 +12,7 @@ from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
 from bot.loop.settle import Rest, Settling
 from bot.outcomes import ActionOutcome, Report
-from bot.store.hints import NOTHING, Hint
+from bot.store.hints import NOTHING, Hint, Press
 from lifecycle import dashboard
 from lifecycle.actions import Action
 from lifecycle.kinds import OF_PROPOSAL
@@ -67,7 +67,8 @@ class DashboardReconciler:
 
     async def look(self, since: float) -> Looked | Rest:
         """Read what was said."""
-        looked = await self._served.talk.look(self._served.adoption, since)
+        ticked = tuple(sorted(map(Press.of, self.hint.pressed)))
+        looked = await self._served.talk.look(self._served.adoption, since, ticked)
         if looked is None:
             return Rest(self.echoes.wait(self.waiting) if self.hint.comments else None)
         return looked

@@ -22,6 +22,7 @@ from bot.loop import branches, discovering
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
+from bot.store.hints import NOTHING, Hint
 from bot.store.port import Queue, Store
 from bot.store.values import Waiting
 from lifecycle import names, timing
@@ -64,17 +65,22 @@ class DashboardHandler:
         self._serving = serving
         self._store = store
         self._looked: Recent[RepositoryId, tuple[float, Log]] = Recent(MOST_PACED)
+        self._freed: Recent[RepositoryId, frozenset[str]] = Recent(MOST_PACED)
 
-    async def handle(self, key: keys.DashboardKey) -> float | None:
+    async def handle(self, key: keys.DashboardKey, hint: Hint = NOTHING) -> float | None:
         """Write a dashboard, or say how long to put that off."""
         served = await self._serving.of(key.repository)
         if not served.repository.has_issues:
             return None
         now, last = served.clock.monotonic(), self._looked.get(key.repository)
         frozen, _ = await self._store.proposals.remembered(key.repository, REPOSITORY)
-        # What was frozen is written at once: whoever stops a repository wants to be sure of it.
-        if last is not None and now < last[0] + PACE and frozen == last[1]:
+        # What was frozen is written at once: whoever stops a repository wants to be sure of it. So
+        # is a box that was ticked: it is free again.
+        waits = last is not None and now < last[0] + PACE and frozen == last[1]
+        freed = self._freed.get(key.repository) or frozenset()
+        if last is not None and waits and hint.pressed <= freed:
             return last[0] + PACE - now
+        self._freed.put(key.repository, hint.pressed)
         self._looked.put(key.repository, (now, frozen))
         if self._serving.observes or await served.offload(
             branches.observes, served.mirror, served.repository.default_branch

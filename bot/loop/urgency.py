@@ -7,6 +7,8 @@ from lifecycle.kinds import Urgency
 
 def urgency_of(key: keys.Key, hint: Hint) -> Urgency:
     """Return who waits for a look: publishing and whoever wrote something go first, sweeps last."""
+    if isinstance(key, keys.DashboardKey) and hint.pressed and not hint.comments:
+        return Urgency.LATER  # what one person ticks delays nobody's answer, and no merge
     woken = hint.comments or hint.reviews or hint.rerun or hint.pressed
     if isinstance(key, keys.BaseKey | keys.GroupKey) or woken:
         return Urgency.FIRST

@@ -1,5 +1,6 @@
 """Hints: what the events that woke a key said exists, and the JSON that rows of work keep of it."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -11,6 +12,9 @@ K = TypeVar("K")
 MOST_TRACES = 16
 """Spans that a row names, from which on it takes no more: a flood of webhooks would make it long.
 The tables' statement counts as well (`bot.store.statements`)."""
+
+NOBODY = "-"
+"""In place of a login, where nobody can tell who pressed something."""
 
 SWEEP, PUBLISHING, RUNNER, NEIGHBOUR = "sweep", "publishing", "runner", "neighbour"
 OPERATOR = "operator"
@@ -53,13 +57,13 @@ class Rerun:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Press:
-    """Somebody pressed a button of a check. One text, as of `Rerun`.
+    """Somebody pressed a button of a check, or ticked a box. One text, as of `Rerun`.
 
     Attributes:
         delivery: The delivery that told it.
-        person: Number of who did.
+        person: Number of who did; 0 where nobody can tell.
         login: Theirs.
-        button: The button's identifier.
+        button: The button's identifier; of a box its command, in which there may be blanks.
     """
 
     delivery: str
@@ -70,6 +74,11 @@ class Press:
     def __str__(self) -> str:
         return f"{self.delivery} {self.person} {self.login} {self.button}"
 
+    @property
+    def number(self) -> int:
+        """Its number among comments: negative, and no forge gives it."""
+        return -int(hashlib.sha256(str(self).encode()).hexdigest()[:12], 16)
+
     @classmethod
     def of(cls, text: str) -> "Press":
         """Read it back.
@@ -77,7 +86,7 @@ class Press:
         Raises:
             ValueError: It is none.
         """
-        delivery, person, login, button = text.split(" ")
+        delivery, person, login, button = text.split(" ", 3)
         return cls(delivery, int(person), login, button)
 
 

@@ -51,7 +51,26 @@ def refusal(
         return f"{refused} {texts.WHILE_BROKEN}" if unread else refused
     if isinstance(found, Unsure) and row.action is not AccessAction.APPROVE:
         return texts.access_unsure(row.word, found)
+    if p.place.issue and request.comment.button:
+        return _in_bulk(request, response, row, command)
     return ""  # an approval nobody can judge yet is kept, and counts once somebody can
+
+
+def _in_bulk(
+    request: CommandRequest,
+    response: CommandResponse,
+    row: CommandSpec[Any],
+    command: object,
+) -> str:
+    """Why somebody may not give a command by a box of the dashboard; "" where they may."""
+    p = response.proposal
+    known = _rules(p, row)
+    policy = known if isinstance(known, Policy) else UNREAD
+    places = row.folders(request, response, command) if row.folders is not None else ()
+    found = _authorise(request, response, row, Target(places), policy, AccessAction.BULK)
+    if isinstance(found, Refused):
+        return texts.bulk_refused(row.word, found)
+    return texts.access_unsure(row.word, found) if isinstance(found, Unsure) else ""
 
 
 def from_upstream(

@@ -27,8 +27,8 @@ class Comment:
         ours: Written by our App; `body` then is the visible text alone.
         records: The hidden records in it that carry our MAC; empty in the comments of others.
         summary: It is our summary comment.
-        button: Nobody wrote it: a button of a check was pressed, which gives a command. Its number
-            is negative, and no forge knows it.
+        button: Nobody wrote it: a button of a check was pressed, or a box of the dashboard ticked,
+            which gives a command. Its number is negative, and no forge knows it.
         review: What the native review says whose text it is; None for a comment. Its number is one
             of `in_review`, and no comment of the forge.
     """

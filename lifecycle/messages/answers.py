@@ -247,6 +247,15 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
     )
 
 
+def bulk_refused(command: str, refused: Refused) -> str:
+    """Somebody who may give a command, but not by a box."""
+    return (
+        f"{typed(command)} refused: a box takes the right of `access.bulk`,"
+        f" {rights.needed(refused)}, and you have {rights.actual(refused)}. Comment the command"
+        " instead."
+    )
+
+
 def access_unsure(command: str, found: Unsure) -> str:
     """Nobody can tell whether somebody has the right: nothing was done."""
     return (

@@ -8,7 +8,7 @@ no trace in them.
 
 from collections.abc import Iterable, Sequence
 
-from lifecycle import limits
+from lifecycle import boxes, limits
 from lifecycle.events import Frozen
 from lifecycle.facts.overview import (
     ListedBehind,
@@ -29,7 +29,7 @@ INTRODUCTION = (
     "porchbot keeps this issue up to date: every package with its latest revision, and what each"
     " proposal is waiting for. Manual edits are overwritten. Close the issue to stop the updates;"
     " reopen it to resume them. Comment `/freeze <reason>` here to stop publishing at once, and"
-    " `/thaw` to resume; `/help` lists all commands."
+    " `/thaw` to resume; `/help` lists all commands. Tick a box to give the command beside it."
 )
 NOTHING_PROPOSED = "There are no open proposals."
 
@@ -132,10 +132,12 @@ def _late(behind: ListedBehind) -> tuple[int, str, str]:
 def _behind(behind: ListedBehind) -> str:
     on = f" on {code(behind.branch)}" if behind.branch else ""
     newest = f"v{behind.newer[-1]}"
-    return (
+    told = (
         f"{name(behind.package)}{on} is made from {code(f'{behind.upstream}@v{behind.revision}')};"
         f" {newest} is {number(len(behind.newer), 'revision')} ahead"
     )
+    command = f"upgrade {behind.package or '.'} {newest}"
+    return f"[ ] {typed(command)}: {told}" if boxes.fits(command) else told
 
 
 def _upstream(upstream: ListedUpstream) -> str:

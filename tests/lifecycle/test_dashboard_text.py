@@ -138,9 +138,9 @@ def test_what_is_behind_and_what_can_be_cloned() -> None:
 
     told = (
         "### Behind their upstream (2)\n\n"
-        "- `b` on `release-1` is made from `acme/blueprints//net/core@v1`;"
+        "- [ ] `/upgrade b v4`: `b` on `release-1` is made from `acme/blueprints//net/core@v1`;"
         " v4 is 3 revisions ahead\n"
-        "- `a` is made from `net/core@v3`; v4 is 1 revision ahead\n\n"
+        "- [ ] `/upgrade a v4`: `a` is made from `net/core@v3`; v4 is 1 revision ahead\n\n"
     )
     assert told in said
     assert said.endswith("### Can be cloned (1)\n\n- `acme/blueprints//net/core@v4`")

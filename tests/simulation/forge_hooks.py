@@ -87,6 +87,12 @@ def _comment(_: ForgeState, happening: Happening) -> Json:
     return {"issue": issue, "comment": {"id": comment.id}}
 
 
+def _issue(_: ForgeState, happening: Happening) -> Json:
+    issue = happening.extra["issue"]
+    told: Json = {"issue": {"number": issue.number, "body": issue.body}}
+    return told | {"changes": happening.extra.get("changes", {})}
+
+
 def _run(state: ForgeState, happening: Happening) -> Json:
     suite = happening.extra["run"].suite
     about = {"head_sha": suite.head_sha, "pull_requests": _pulls(state, suite)}
@@ -123,6 +129,7 @@ BUILDERS: Mapping[str, Callable[[ForgeState, Happening], Json]] = {
     "pull_request": _pull,
     "pull_request_review": _review,
     "issue_comment": _comment,
+    "issues": _issue,
     "check_run": _run,
     "check_suite": _suite,
     "status": _status,

@@ -55,7 +55,8 @@ def test_the_dashboard_tells_what_is_behind(play: Any) -> None:
     shows(
         play,
         "### Behind their upstream (1)\n\n"
-        "- `net/mine` is made from `net/core@v1`; v2 is 1 revision ahead",
+        "- [ ] `/upgrade net/mine v2`: `net/mine` is made from `net/core@v1`;"
+        " v2 is 1 revision ahead",
     )
 
 

@@ -11,7 +11,7 @@ which Re-run or a button of ours was pressed, and by whom). Nothing is decided h
 | the same of a tag | the repository |
 | pull request, review, thread | its head branch; merged: the base branch and all that is open |
 | comment on a pull request | the pull request by its number: the event has no head |
-| comment on an issue of ours | the dashboard |
+| comment on an issue of ours, and a box that is ticked in it | the dashboard |
 | check or status of others ended, Re-run, a button of ours | the proposals at that commit |
 | merge group | the group; destroyed: the base branch too |
 | repository renamed …, rule or member changed | the repository |
@@ -38,8 +38,8 @@ from bot.keys import (
     Sweep,
     SweepKey,
 )
-from bot.store.hints import NOTHING, Hint, Press, Rerun
-from lifecycle import names, records
+from bot.store.hints import NOBODY, NOTHING, Hint, Press, Rerun
+from lifecycle import boxes, names, records
 from lifecycle.facts.checks import Button
 from lifecycle.identity import GITHUB, RepositoryId
 
@@ -162,6 +162,24 @@ def _comment(payload: JSONObject) -> Wakes:
     yield PullKey(repository_id(payload), issue["number"]), Hint(comments=frozenset(there))
 
 
+def _issue(guid: str, payload: JSONObject) -> Wakes:
+    """Somebody ticked boxes of a dashboard: the only edit of an issue that means anything."""
+    issue = payload["issue"]
+    before = ((payload.get("changes") or {}).get("body") or {}).get("from")
+    after = issue.get("body") or ""
+    if payload["action"] != "edited" or before is None or not records.holds_one(after):
+        return []
+    commands = boxes.newly_ticked(before or "", after)
+    who = payload.get("sender") or {}
+    known = who.get("type") == "User" and who.get("id")
+    pressed = (
+        Press(guid, who["id"] if known else 0, who["login"] if known else NOBODY, each)
+        for each in commands
+    )
+    hint = Hint(pressed=frozenset(map(str, pressed)))
+    return [(DashboardKey(repository_id(payload)), hint)] if commands else []
+
+
 def _check(event: str, guid: str, payload: JSONObject) -> Wakes:
     """A check of others ended, or somebody pressed Re-run or a button on one of ours."""
     if payload["action"] not in {RERUN, PRESSED, "completed"}:
@@ -255,6 +273,7 @@ _READERS: Mapping[str, Callable[[JSONObject], Wakes]] = {
 
 _COUNTED: Mapping[str, Callable[[str, JSONObject], Wakes]] = {
     "check_run": partial(_check, "check_run"),
+    "issues": _issue,
     "check_suite": partial(_check, "check_suite"),
     "repository": _repository,
     "branch_protection_rule": _rights,
@@ -272,7 +291,7 @@ def is_heard(event: str) -> bool:
 
 _NOTHING_TO_DO: Mapping[str, str] = {
     "ping": "It says that the webhook works, and nothing else.",
-    "issues": "Packages are proposed in pull requests; an issue changes none of them.",
+    "issues": "Of issues only boxes of the dashboard count, when somebody ticks them.",
     "issue_comment": "It is on an issue that is not the dashboard, or a comment there was deleted.",
     "label": "Labels show the stage of a pull request; nothing follows from them.",
     "membership": "It names no repository. Teams are read when somebody approves.",

@@ -43,6 +43,7 @@ EVENTS = (
     "pull_request",
     "pull_request_review",
     "issue_comment",
+    "issues",
     "check_run",
     "check_suite",
     "status",

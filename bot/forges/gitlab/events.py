@@ -10,7 +10,7 @@ and of the instance: then it wakes the same keys three times, which is harmless.
 | the same of a tag | the repository |
 | merge request, an approval of one | its head branch; merged: the base branch and all that is open |
 | note on a merge request | the merge request by its number: its branch may be gone |
-| note on an issue of ours | the dashboard |
+| note on an issue of ours, and a box that is ticked in it | the dashboard |
 | pipeline or job of others ended | the proposals at that commit |
 | project renamed, moved, changed | the repository, rediscovery |
 | member of a project added, changed, removed | the repository |
@@ -42,8 +42,8 @@ from bot.keys import (
     Sweep,
     SweepKey,
 )
-from bot.store.hints import NOTHING, Hint
-from lifecycle import names, records
+from bot.store.hints import NOBODY, NOTHING, Hint, Press
+from lifecycle import boxes, names, records
 from lifecycle.identity import RepositoryId
 
 JSONObject = Mapping[str, Any]
@@ -221,6 +221,23 @@ def _note(event: Event) -> Iterator[tuple[Key, Hint]]:
             yield DashboardKey(event.here), hint
 
 
+def _issue(event: Event) -> Wakes:
+    """Somebody ticked boxes of a dashboard: the only edit of an issue that means anything."""
+    change = (event.payload.get("changes") or {}).get("description") or {}
+    after = event.of.get("description") or ""
+    if event.action != "update" or not change or not records.holds_one(after):
+        return []
+    commands = boxes.newly_ticked(change.get("previous") or "", after)
+    person, login = event.sender
+    known = bool(person and login)
+    pressed = (
+        Press(event.guid, person if known else 0, login if known else NOBODY, each)
+        for each in commands
+    )
+    hint = Hint(pressed=frozenset(map(str, pressed)))
+    return [(DashboardKey(event.here), hint)] if commands else []
+
+
 def _pipeline(event: Event) -> Iterator[tuple[Key, Hint]]:
     if event.of["status"] not in ENDED or event.of.get("tag"):
         return
@@ -260,6 +277,7 @@ _READERS: Mapping[str, Callable[[Event], Wakes]] = {
     "tag_push": _push,
     "repository_update": _many,
     "merge_request": _merge_request,
+    "issue": _issue,
     "note": _note,
     "pipeline": _pipeline,
     "build": _job,
@@ -280,7 +298,7 @@ _READERS: Mapping[str, Callable[[Event], Wakes]] = {
 }
 
 _NOTHING_TO_DO: Mapping[str, str] = {
-    "issue": "Packages are proposed in merge requests; an issue changes none of them.",
+    "issue": "Of issues only boxes of the dashboard count, when somebody ticks them.",
     "note": "It is internal, or on an issue that is not the dashboard, or on a commit, or GitLab"
     " wrote it.",
     "emoji": "Nothing follows from reactions.",

@@ -1,0 +1,38 @@
+"""What became of the boxes of the dashboard issue that were ticked."""
+
+from collections.abc import Sequence
+
+from lifecycle import limits
+from lifecycle.messages.markdown import person, typed
+from lifecycle.terms import kept
+
+TITLE = "What became of the boxes that were ticked above, the newest first:"
+
+
+def answered(command: str, login: str, answer: str) -> str:
+    """The line of one box, with what its command came to."""
+    said = " ".join(answer.removeprefix(f"@{login} ").split())
+    return f"- {typed(command.removeprefix('/'))}, ticked by {person(login)}: {said}"
+
+
+def of_nobody(command: str) -> str:
+    """The line of a box of which nobody can tell who ticked it."""
+    return (
+        f"- {typed(command.removeprefix('/'))}: nothing was done, because the forge does not tell"
+        " which person ticked the box. Tick it again, or comment the command."
+    )
+
+
+def lines(body: str) -> tuple[str, ...]:
+    """Return the lines of the comment as it is, which are in the forge's words already."""
+    return tuple(kept(each) for each in body.split("\n") if each.startswith("- "))
+
+
+def progress(found: Sequence[str]) -> str:
+    """Return the text of the comment; the oldest lines are left out where there are too many."""
+    text = TITLE + "\n"
+    for each in found:
+        if len(text) + len(each) + 1 > limits.TEXT:
+            break
+        text += f"\n{each}"
+    return text

@@ -1,0 +1,78 @@
+"""Boxes of the dashboard issue: whoever ticks one gives the command beside it."""
+
+import pytest
+
+from tests.stories.people import Person, wait_for
+from tests.stories.test_dashboard import shows
+from tests.stories.test_withdrawal import UPSTREAM, publishes
+from tests.stories.world import World, minutes_pass, package
+
+MADE = UPSTREAM + UPSTREAM.replace("upstream:", "upstreamLock:").replace("v1}", "v1, commit: SHA}")
+
+
+def board(play: World) -> tuple[int, str]:
+    """Number and text of the dashboard issue."""
+    (found,) = play.owner.issues()
+    return found.number, found.body
+
+
+def ticks(play: World, person: Person, *packages: str) -> None:
+    """Tick the boxes of some packages, as the web page does: with the whole text."""
+    number, text = board(play)
+    lines = [
+        line.replace("[ ]", "[x]", 1) if any(f"upgrade {p} v" in line for p in packages) else line
+        for line in text.split("\n")
+    ]
+    assert "\n".join(lines) != text
+    person.rewrites_issue(number, body="\n".join(lines))
+
+
+def told(play: World, words: str) -> str:
+    """Wait for the bot to say something on the issue; its only comment there."""
+
+    def ready() -> str | None:
+        said = [c.body for c in play.owner.comments_on_issue(board(play)[0])]
+        return said[0].partition("<!--")[0] if len(said) == 1 and words in said[0] else None
+
+    return wait_for(f"the dashboard to hear {words!r}", ready, 90)
+
+
+@pytest.mark.both_forges
+def test_who_ticks_a_box_gives_its_command(stage: World) -> None:
+    """Short-cuts refused: the bot's own rights; a comment for each box; a box that stays ticked."""
+    play = stage
+    play.repository.has_issues = True
+    play.start_bot()
+    play.rests()
+    publishes(play)
+    made = MADE.replace("REPO", play.owner.clone_url)
+    made = made.replace("SHA", play.owner.tags()["net/core/v1"])
+    files = {}
+    for each in ("net/a", "net/b"):
+        files |= {**package(each), f"{each}/Kptfile": package(each)[f"{each}/Kptfile"] + made}
+    play.owner.pushes("main", files)
+    play.rests()
+    publishes(play, 2)
+    minutes_pass(play, 10)
+    play.sweep()
+    shows(play, "upgrade net/b v2`:")
+    play.rests()
+
+    ticks(play, play.author, "net/a")
+    refused = told(play, "access.bulk")
+    assert "upgrade net/a v2`, ticked by `author`: " in refused
+    play.rests()
+    assert [p for p in play.author.pulls() if "net/a" in p.title] == []
+    assert "[x]" not in board(play)[1]
+
+    ticks(play, play.approver, "net/a", "net/b")
+    said = told(play, "Upgrade net/b to v2")
+    assert "Upgrade net/a to v2" in said
+    assert "access.bulk" in said
+    play.rests()
+    play.sweep()
+    play.rests()
+    for each in ("net/a", "net/b"):
+        assert play.author.pull_of(f"drafts/{each}/upgrade").title.endswith(f"{each} to v2")
+    assert len(play.author.pulls()) == 2
+    assert "[x]" not in board(play)[1]
