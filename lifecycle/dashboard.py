@@ -50,7 +50,8 @@ def _pass_over(issue: Proposal) -> list[Action]:
 
 
 def _decide(facts: Facts, issue: Proposal) -> list[Action]:
-    nobody = [each for each in issue.talk.pressed if not each.author.id]
+    done = memory.read(issue).answered
+    nobody = [e for e in issue.talk.pressed if not e.author.id and e.id not in done]
     known = tuple(each for each in issue.talk.pressed if each.author.id)
     issue = replace(issue, talk=replace(issue.talk, pressed=known))
     answered = answers.answer(facts, issue, memory.read(issue))

@@ -75,14 +75,15 @@ class DashboardLooker:
         credentials = await looker.forge.git_credentials()
         said, answers = await looker.offload(self._read, comments, issue.number)
         pressed = self._pressed(ticked, kept)
-        talk = Discussion(
-            comments=said, answers=answers, kept=kept, written=written, pressed=pressed
-        )
+        known = tuple(each for each in pressed if each.author.id)
+        talk = Discussion(comments=said, answers=answers, kept=kept, written=written, pressed=known)
         with await looker.offload(looker.mirror.open, credentials, since) as git:
             reader = looker.reader(git, adoption)
             whole = await looker.offload(reader.whole)
             found = await looker.people.asking(self._issue(issue, talk, whole))
             found = await looker.proposals.drafted(reader, found, "", since)
+        # Of whom nobody knows there is nothing to ask: it is only said.
+        found = replace(found, talk=replace(found.talk, pressed=pressed))
         facts = Facts(
             repository=me.full_name,
             repository_id=me.id,

@@ -47,7 +47,7 @@ def test_who_ticks_a_box_gives_its_command(stage: World) -> None:
     publishes(play)
     made = MADE.replace("REPO", play.owner.clone_url)
     made = made.replace("SHA", play.owner.tags()["net/core/v1"])
-    files = {}
+    files: dict[str, str] = {}
     for each in ("net/a", "net/b"):
         files |= {**package(each), f"{each}/Kptfile": package(each)[f"{each}/Kptfile"] + made}
     play.owner.pushes("main", files)

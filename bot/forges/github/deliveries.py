@@ -15,7 +15,8 @@ from bot.forges.github.fields import is_us
 from bot.forges.github.signature import WebhookSignature
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import Delivery, content_type, json_object, read_with, short_header
-from bot.keys import at_forge
+from bot.keys import DashboardKey, Key, at_forge
+from bot.store.hints import NOBODY, Hint, Press
 from lifecycle.identity import GITHUB, RepositoryId
 
 KEPT_HEADERS = frozenset(
@@ -82,7 +83,7 @@ def read_verified(
         me: Who we are; None while it is not known.
         presses: Whether our checks have buttons and Re-run. Statuses have none, and the secret of
             a repository's own webhook is known to whoever administers the repository: what is
-            pressed there is made up.
+            pressed there is made up, and who ticked a box is not known.
         forge: Name of the GitHub that it is of.
 
     Raises:
@@ -96,12 +97,17 @@ def read_verified(
         delivery = _at(forge, _delivery(guid, event, payload, headers, me))
         if presses:
             return delivery
-        heard = delivery.wakes.items()
-        nobody = frozenset[str]()
-        wakes = {key: replace(hint, pressed=nobody, rerun=nobody) for key, hint in heard}
+        wakes = {key: _by_nobody(key, hint) for key, hint in delivery.wakes.items()}
         return replace(delivery, wakes=wakes)
 
     return read_with(event, made)
+
+
+def _by_nobody(key: Key, hint: Hint) -> Hint:
+    """What is left where anybody may have written who pressed: a box says that nobody can tell."""
+    boxes = map(Press.of, hint.pressed) if isinstance(key, DashboardKey) else ()
+    pressed = frozenset(str(replace(each, person=0, login=NOBODY)) for each in boxes)
+    return replace(hint, pressed=pressed, rerun=frozenset())
 
 
 def _at(forge: str, delivery: Delivery) -> Delivery:

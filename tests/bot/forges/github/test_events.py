@@ -22,6 +22,7 @@ from bot.forges.webhooks import Delivery, WebhookError
 from bot.keys import (
     BaseKey,
     CommitKey,
+    DashboardKey,
     GroupKey,
     Key,
     ProposalKey,
@@ -101,9 +102,22 @@ def pull(action: str, pull_request: Payload = PULL, **more: object) -> Payload:
     return {"action": action, "pull_request": {**pull_request, **more}}
 
 
+RECORD = f"<!-- porchbot:record {{}} {'0' * 64} -->"
+
+
 def comment(action: str = "created", **issue: object) -> Payload:
     about = {"number": 7, "pull_request": {"url": "…"}, **issue}
     return {"action": action, "issue": about, "comment": {"id": 31, "body": "/approve"}}
+
+
+def ticked(before: str, kind: str, record: str = RECORD) -> Payload:
+    after = "- [ ] `/upgrade a v2`\n- [x] `/upgrade b v2`"
+    return {
+        "action": "edited",
+        "issue": {"number": 7, "body": after + record},
+        "changes": {"body": {"from": before + record}},
+        "sender": {"id": 12, "login": "bob", "type": kind},
+    }
 
 
 AT_HEAD: Wakes = {DRAFT: Hint(heads=frozenset({SHA}), numbers=frozenset({7}))}
@@ -205,6 +219,26 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
         {PullKey(on_github(1), 7): NOTHING},
     ),
     "a comment on an issue concerns nobody": ("issue_comment", comment(pull_request=None), {}),
+    "a box of the dashboard, ticked by a person": (
+        "issues",
+        ticked("- [ ] `/upgrade a v2`\n- [ ] `/upgrade b v2`", "User"),
+        {DashboardKey(on_github(1)): Hint(pressed=frozenset({f"{GUID} 12 bob upgrade b v2"}))},
+    ),
+    "a box that a machine ticks is nobody's": (
+        "issues",
+        ticked("- [x] `/upgrade a v2`", "Bot"),
+        {DashboardKey(on_github(1)): Hint(pressed=frozenset({f"{GUID} 0 - upgrade b v2"}))},
+    ),
+    "an edit that ticks nothing concerns nobody": (
+        "issues",
+        ticked("- [x] `/upgrade a v2`\n- [x] `/upgrade b v2`", "User"),
+        {},
+    ),
+    "a box in an issue that is no dashboard concerns nobody": (
+        "issues",
+        ticked("- [ ] `/upgrade b v2`", "User", record=""),
+        {},
+    ),
     "Re-run on one check": (
         "check_run",
         {"action": "rerequested", "check_run": RUN},
@@ -520,4 +554,6 @@ def test_nobody_presses_what_a_machine_user_shows(name: str) -> None:
     found = GitHubWebhooks([SECRET], presses=False).read_verified(given, body, None)
 
     assert found.wakes.keys() == GitHubWebhooks([SECRET]).read_verified(given, body).wakes.keys()
-    assert not any(hint.pressed or hint.rerun for hint in found.wakes.values())
+    assert not any(hint.rerun for hint in found.wakes.values())
+    pressed = [each for hint in found.wakes.values() for each in hint.pressed]
+    assert [each for each in pressed if each.split()[1:3] != ["0", "-"]] == []

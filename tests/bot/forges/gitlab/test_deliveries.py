@@ -1,4 +1,7 @@
-"""GitLab's deliveries: who may send one, what each wakes, and what is left alone."""
+"""GitLab's deliveries: who may send one, what each wakes, and what is left alone.
+
+Longer than 400 lines: one table of events.
+"""
 
 import base64
 import hashlib
@@ -229,6 +232,18 @@ NOTHING = Hint()
 EVERYTHING = Hint(everything=frozenset({"k-1"}))
 SWEEP = {"gitlab:app:sweep:changes": NOTHING}
 
+BOX: dict[str, object] = {
+    "object_kind": "issue",
+    "project": PROJECT,
+    "user": USER,
+    "object_attributes": {
+        "action": "update",
+        "iid": 3,
+        "description": f"- [x] `@porchbot upgrade a v2`\n{RECORD}",
+    },
+    "changes": {"description": {"previous": f"- [ ] `@porchbot upgrade a v2`\n{RECORD}"}},
+}
+
 WAKES: dict[str, tuple[dict[str, object], dict[str, Hint]]] = {
     "a push to a draft": (
         push("refs/heads/drafts/core/one"),
@@ -246,6 +261,15 @@ WAKES: dict[str, tuple[dict[str, object], dict[str, Hint]]] = {
             "gitlab:7:repository": NOTHING,
         },
     ),
+    "a box of the dashboard, ticked by the hook's user": (
+        BOX,
+        {"gitlab:7:dashboard": Hint(pressed=frozenset({"k-1 3 ann upgrade a v2"}))},
+    ),
+    "a box of which the hook names no user": (
+        {**BOX, "user": {}},
+        {"gitlab:7:dashboard": Hint(pressed=frozenset({"k-1 0 - upgrade a v2"}))},
+    ),
+    "another change of an issue": ({**BOX, "changes": {"title": {}}}, {}),
     "a tag": (
         push("refs/tags/core/v1", object_kind="tag_push"),
         {"gitlab:7:repository": NOTHING},
