@@ -15,6 +15,8 @@ from click.testing import CliRunner
 
 from bot import apps
 from bot.cli.root import main
+from bot.forges.github import manifest
+from bot.forges.github.registration import path
 from bot.sandbox.serve import SandboxForge
 from bot.settings import Settings
 from bot.vault import open_vault
@@ -185,6 +187,33 @@ def test_one_app_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "Setup was not completed within 0 minutes, so nothing was registered." in alone.output
     assert "The bot is already registered, as https://ghes.corp/apps/porchbot." in refused.output
     assert "Setup was not completed within 0 minutes" in replacing.output
+
+
+def test_a_second_github_has_a_name_and_an_address_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts replace the first one's App, or serve one GitHub under two names."""
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
+    apps.keep(open_vault({}, tmp_path, make=True), APP)
+    command = ["setup", "--url", "https://bot.example", "--listen", f"127.0.0.1:{free_port()}"]
+    command += ["--minutes", "0"]
+
+    def told(*options: str) -> str:
+        return CliRunner().invoke(main, [*command, *options]).output
+
+    unnamed = told()
+    named = told("--as", "dotcom")
+    twice = told("--as", "corp", "--github", "https://ghes.corp")
+    taken = told("--as", "gitlab")
+
+    assert "To serve this GitHub as well, give it a name of its own with --as." in unnamed
+    assert "Setup was not completed within 0 minutes" in named
+    assert "This GitHub is known as 'github' already. Run this with --as github" in twice
+    assert "A further GitHub cannot be named 'gitlab'." in taken
+    assert manifest.filled("", "https://bot.example", "x", path("dotcom"))["hook_attributes"] == {
+        "url": "https://bot.example/webhooks/github/dotcom",
+        "active": True,
+    }
 
 
 def test_an_app_that_is_gone_can_be_forgotten(
