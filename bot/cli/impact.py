@@ -8,19 +8,20 @@ from typing import Any
 import click
 
 from bot import config
-from bot.cli import progress, terminal
+from bot.cli import impact_upgrades, progress, terminal
 from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure, DropIn
 from bot.cli.fn import options
 from bot.cli.fn.runner import Functions
-from bot.cli.judging import judged_package
+from bot.cli.judging import judged_package, readable
 from bot.cli.references import is_reference
 from bot.look import impact_plan, rules
+from cadlib.package.files import KPTFILE
 from lifecycle import impact as judging
 from lifecycle.facts.impact import Impact, PackageImpact
 from lifecycle.messages import impact as texts
 from lifecycle.messages.markdown import plain
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import BrokenPolicy
 from lifecycle.terms import AS_WRITTEN, Terms
 
 MOST_RULES = 1024**2
@@ -41,6 +42,9 @@ class Undetermined(CommandFailure):
 
     # Try other rules, compared with those of another branch.
     $ porchbot impact stricter.yaml --base origin/release
+
+    # Try upgrades of what was made from a package to what it is in the working tree.
+    $ porchbot impact net/core/Kptfile
 
     # Try a pull request: its rules, and upgrades to the packages that it changes.
     $ GITHUB_TOKEN=$TOKEN porchbot impact acme/blueprints#12
@@ -66,6 +70,8 @@ def impact(
     Given a file, it is tried in place of .porchbot.yaml: every package of the base branch is
     rendered and validated by the rules that hold and by the file, on this machine, and nothing is
     changed. A file in .porchbot/ of the working tree is tried with the .porchbot.yaml beside it.
+    Given a Kptfile, the packages of the base branch that were made from its package are upgraded on
+    trial to what the working tree has.
 
     Given the number or address of a pull request (or merge request), its rules are tried likewise,
     and packages that were made from those that it changes are upgraded on trial, as the check
@@ -106,13 +112,21 @@ def _of_file(file: Path, wanted: str, runner: Any) -> Impact | None:
             f"{file}: no such file. Name a file with rules, or a pull request such as 12"
         )
     with WorkingTree(folder) as tree, Functions(runner) as functions:
-        return _tried(tree, tree.base(wanted), file, functions)
+        base = tree.base(wanted)
+        if file.name == KPTFILE:
+            return impact_upgrades.tried(tree, base, _package_of(tree, file), functions)
+        return _tried(tree, base, file, functions)
+
+
+def _package_of(tree: WorkingTree, kptfile: Path) -> str:
+    path = kptfile.resolve().parent.relative_to(tree.top.resolve()).as_posix()
+    return "" if path == "." else path
 
 
 def _tried(tree: WorkingTree, base: Base, file: Path, functions: Functions) -> Impact | None:
     held = rules.of_base(tree.blob, base.commit, base.branch, base.default)
     tried = rules.of_base(_with(tree, file), tree.tree(), base.branch, base.default)
-    both = _readable(held.policy, base.shown), _readable(tried.policy, file)
+    both = readable(held.policy, base.shown), readable(tried.policy, file)
     trees = {p: t for p, (_, t) in tree.difference("", base.commit).packages.items() if t}
     trials = [*impact_plan.rules_trials(trees, tree.tags(), base.branch, base.default_branch, both)]
     if not trials:
@@ -130,13 +144,6 @@ def _tried(tree: WorkingTree, base: Base, file: Path, functions: Functions) -> I
             one = judging.by_rules(before, after, each.merges)
         found = judging.add(found, one)
     return judging.ended(found)
-
-
-def _readable(policy: Policy | BrokenPolicy, where: Path | str) -> Policy:
-    if isinstance(policy, BrokenPolicy):
-        problems = "; ".join(str(each).removesuffix(".") for each in policy.problems)
-        raise CommandFailure(terminal.line(f"rules of {where}: {problems}. Mend that first"))
-    return policy
 
 
 def _with(tree: WorkingTree, file: Path) -> rules.Blob:

@@ -1,9 +1,11 @@
 """Renders and validates packages on this machine, as the bot would."""
 
 from dataclasses import replace
+from pathlib import Path
 
-from bot.cli import progress
+from bot.cli import progress, terminal
 from bot.cli.disk.worktree import WorkingTree
+from bot.cli.dropin import CommandFailure
 from bot.cli.fn.runner import Functions
 from bot.render import verdicts
 from bot.render.verdicts import Before
@@ -21,7 +23,7 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from lifecycle.facts.verdicts import Verdict
-from lifecycle.policy import Policy
+from lifecycle.policy import BrokenPolicy, Policy
 
 
 def judged_package(
@@ -105,3 +107,19 @@ def _secrets(outcome: CallOutcome) -> frozenset[str]:
     if outcome.items is None:
         return secrets.values(outcome.resources or b"", STREAM)
     return secrets.values(encode(outcome.items, None), STREAM)
+
+
+def readable(policy: Policy | BrokenPolicy, where: Path | str) -> Policy:
+    """Return rules that can be read.
+
+    Args:
+        policy: The rules.
+        where: Where they stand, for people.
+
+    Raises:
+        CommandFailure: They cannot be.
+    """
+    if isinstance(policy, BrokenPolicy):
+        problems = "; ".join(str(each).removesuffix(".") for each in policy.problems)
+        raise CommandFailure(terminal.line(f"rules of {where}: {problems}. Mend that first"))
+    return policy

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bot.clock import Offload
 from bot.git.port import History
-from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
+from bot.look.impact_plan import Plan, RulesTrial, States, UpgradeTrial
 from bot.store.values import UpstreamUser
 from cadlib.errors import PackageError
 from cadlib.errors import Place as FilePlace
@@ -91,19 +91,35 @@ def fetching(
 
     What else a package was made from stays as it is: it is not what is tried.
     """
-    use = trial.user.use
-    states = {use.commit: trial.before, head: trial.after}
 
     async def fetch(wanted: Fetch) -> Fetched:
-        location, directory = locate(wanted.repo), wanted.directory.strip("/")
-        directory = "" if directory == "." else directory.removeprefix("./")
-        if str(location) != use.place or wanted.ref not in states:
-            raise PackageError(FilePlace(), *texts.elsewhere(wanted.repo))
-        tree = states[wanted.ref]
-        if directory != use.directory:
-            tree = await offload(git.tree, wanted.ref, directory)
-        if not tree:
-            raise PackageError(FilePlace(), *texts.elsewhere(wanted.repo))
+        tree = await offload(state_of, git, trial, head, wanted)
         return Fetched(await offload(git.files, tree, DEFAULT), wanted.ref, wanted.ref)
 
     return fetch
+
+
+def state_of(git: States, trial: UpgradeTrial, head: str, wanted: Fetch) -> str:
+    """Return the tree that an upgrade on trial is given.
+
+    Args:
+        git: Where the upstream is.
+        trial: The upgrade.
+        head: The commit or tree that has the new state.
+        wanted: What it asks for.
+
+    Raises:
+        PackageError: It is neither of the two states of the upstream.
+    """
+    use = trial.user.use
+    states = {use.commit: trial.before, head: trial.after}
+    location, directory = locate(wanted.repo), wanted.directory.strip("/")
+    directory = "" if directory == "." else directory.removeprefix("./")
+    if str(location) != use.place or wanted.ref not in states:
+        raise PackageError(FilePlace(), *texts.elsewhere(wanted.repo))
+    tree = states[wanted.ref]
+    if directory != use.directory:
+        tree = git.tree(wanted.ref, directory)
+    if not tree:
+        raise PackageError(FilePlace(), *texts.elsewhere(wanted.repo))
+    return tree

@@ -5,7 +5,7 @@ Everything here works on one opened mirror and asks nobody else; it may run in a
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from bot.git.port import History
 from bot.look.reader import MirrorReader
@@ -162,8 +162,18 @@ class UpgradeTrial:
         return self.user.use.ref or self.user.use.commit[:10]
 
 
+class States(Protocol):
+    """Where the states of an upstream are; `History` is one."""
+
+    def has(self, sha: str) -> bool:
+        """Whether a commit is there."""
+
+    def tree(self, commit: str, path: str) -> str:
+        """Id of the tree at a path of a commit; "" when there is no folder."""
+
+
 def upgrades(
-    git: History, plan: Plan, users: Sequence[UpstreamUser]
+    git: States, plan: Plan, users: Sequence[UpstreamUser]
 ) -> tuple[list[UpgradeTrial], tuple[str, ...]]:
     """Return what an upgrade is tried on, and the changed packages that those were made from.
 
@@ -195,7 +205,7 @@ def _touches(directory: str, package: str) -> bool:
     return not directory or not package or inner.startswith(outer) or outer.startswith(inner)
 
 
-def _tree(git: History, known: dict[tuple[str, str], str], commit: str, path: str) -> str:
+def _tree(git: States, known: dict[tuple[str, str], str], commit: str, path: str) -> str:
     if (commit, path) not in known:
         known[commit, path] = git.tree(commit, path) if commit and git.has(commit) else ""
     return known[commit, path]

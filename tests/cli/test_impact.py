@@ -78,6 +78,40 @@ def test_the_rules_of_the_working_tree_are_tried_with_their_files(top: Path) -> 
         assert "nothing is good" in found["changed"][0]["findings"][0]["text"]
 
 
+LOCK = """upstream:
+  type: git
+  git: {repo: https://forge.example/acme/x, directory: /net/core, ref: main}
+upstreamLock:
+  type: git
+  git: {repo: https://forge.example/acme/x, directory: /net/core, ref: main, commit: COMMIT}
+"""
+
+
+def test_what_was_made_from_a_package_is_upgraded_on_trial(top: Path) -> None:
+    """Short-cuts refused: users are named and not tried; what is not committed is not seen."""
+    missing = impact(top / "net/core/Kptfile")
+    assert "no remote origin" in missing.stderr
+    git(top, "remote", "add", "origin", "git@forge.example:acme/x.git")
+    kptfile = LABELS + LOCK.replace("COMMIT", git(top, "rev-parse", "HEAD"))
+    same = {"apps/same/Kptfile": kptfile, "apps/same/a.yaml": THING}
+    ours = {"apps/ours/Kptfile": kptfile, "apps/ours/a.yaml": f"{THING}data: {{size: '4'}}\n"}
+    write(top, {**same, **ours})
+    git(top, "add", "--all")
+    git(top, "commit", "--quiet", "--message", "made from it")
+    assert "Nothing to try" in impact(top / "net/core/Kptfile").stdout
+    write(top, {"net/core/a.yaml": f"{THING}data: {{size: '9'}}\n"})
+
+    result = impact(top / "net/core/Kptfile")
+
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == "2 of 2 packages would change; 1 would conflict"
+    assert lines[1].startswith("An upgrade to net/core as changed here was tried on 2 packages")
+    assert "apps/ours (made from main)" in lines
+    assert "apps/same (made from main)" in lines
+    assert "size: '4'" in (top / "apps/ours/a.yaml").read_text()
+
+
 @pytest.mark.parametrize(
     ("text", "args", "said", "status"),
     [

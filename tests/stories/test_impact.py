@@ -203,11 +203,13 @@ def runs_of(play: World, head: str) -> int:
 
 
 def test_what_was_worked_out_is_not_made_again(play: World) -> None:
-    """Short-cuts refused: one check for each look, and for each start; none without a database."""
+    """Short-cuts refused: one check for each look, for each start, for each push to the base."""
     number = proposes(play, "guardrails", {".porchbot.yaml": STRICTER})
     says(play, number)
     head = play.author.pull(number).head
     play.author.says(number, "Nice.")
+    play.owner.pushes("main", package("net/more"))
+    play.rests()
     play.stop_bot()
     play.loses_database()
     play.start_bot()

@@ -155,6 +155,15 @@ class WorkingTree:
             )
         return found
 
+    @property
+    def trees(self) -> RepositoryTrees:
+        """What is in the repository, and what `tree` has made beside it."""
+        return self._objects
+
+    def address(self) -> str:
+        """Return where the repository was cloned from; "" where it was not."""
+        return self._says("remote", "get-url", "origin")
+
     def current(self) -> str:
         """Return the name of the current branch; "" for none."""
         return self._says("symbolic-ref", "--quiet", "--short", "HEAD")
