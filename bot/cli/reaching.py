@@ -61,7 +61,7 @@ async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Pl
     stored = secrets_file(environ, state_folder(environ)).exists()
     given = ("PORCHBOT_GITHUB_APP_ID", "PORCHBOT_GITHUB_TOKEN", "PORCHBOT_GITHUB_TOKEN_FILE")
     if stored or any(environ.get(name) for name in given):
-        settings, name = _github_of(wanted, reaching_gitlab.settings_of(environ))
+        settings, name = github_of(wanted, reaching_gitlab.settings_of(environ))
         _same_forge(wanted, settings.github_api_url)
         look = _of_user if settings.github_token else _of_app
         return await look(settings, wanted, stack, mirrors, name)
@@ -92,12 +92,15 @@ async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Pl
     )
 
 
-def _github_of(wanted: Reference, settings: Settings) -> tuple[Settings, str]:
+def github_of(wanted: Reference, settings: Settings) -> tuple[Settings, str]:
     """The settings and the name of the GitHub that a pull request is at; the first for none."""
+    there = _api_of(wanted.origin).netloc if wanted.origin else ""
     for each in settings.further_githubs:
-        there = _api_of(wanted.origin).hostname if wanted.origin else None
-        if there == urlsplit(each.github_api_url).hostname or not settings.github:
+        if there == urlsplit(each.github_api_url).netloc:
             return settings.at(each), each.name
+    if not settings.github and settings.further_githubs:
+        first = settings.further_githubs[0]
+        return settings.at(first), first.name
     return settings, GITHUB
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from bot import apps
+from bot.cli.reaching import github_of
+from bot.cli.references import Reference
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.port import BotIdentity
 from bot.githubs import unusable
@@ -159,3 +161,20 @@ def test_an_account_that_an_app_replaces_is_known_by_its_number() -> None:
     assert me.is_us(0, "porchbot[bot]", app=True)
     assert me.earlier == ["robot"]
     assert unusable("corp", ["other"]) == ""
+
+
+def test_a_pull_request_is_looked_at_where_its_address_says() -> None:
+    """The short-cut refuses an address of a further GitHub, or asks the first one for it."""
+    settings = Settings.from_env(CORP)
+    alone = {name: text for name, text in CORP.items() if name not in LEAST}
+    served = Settings.from_env({**alone, "XDG_STATE_HOME": "/var/state"})
+
+    def name(origin: str, where: Settings = settings) -> str:
+        return github_of(Reference(7, "acme/net", origin), where)[1]
+
+    assert name("https://github.corp") == "corp"
+    assert name("https://github.com") == "github"
+    assert name("https://github.corp:8443") == "github"  # which then says that it is elsewhere
+    assert (name(""), name("", served)) == ("github", "corp")
+    found, _ = github_of(Reference(7, "acme/net", "https://github.corp"), settings)
+    assert found.github_app_id == "9"
