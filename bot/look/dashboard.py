@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 
 from bot.dashboard import Dashboard
 from bot.forges.port import Issue
@@ -16,7 +15,6 @@ from lifecycle import records
 from lifecycle.access import Person
 from lifecycle.events import Answered, Log
 from lifecycle.facts.conversation import Comment, Discussion
-from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
@@ -44,8 +42,7 @@ class DashboardLooker:
         Args:
             adoption: What the repository was when the bot first saw it.
             since: By the monotonic clock; git as it was fetched after that will do.
-            ticked: Boxes that were ticked. As many are shown to the decision as drafts are made at
-                a time: the others follow, so that nothing else waits for them.
+            ticked: Boxes that were ticked.
         """
         issue = await self._dashboard.find()
         if issue is None:
@@ -56,6 +53,19 @@ class DashboardLooker:
         return await self._looker.extended.fetched(
             lambda: self._look(issue, comments, adoption, since, ticked)
         )
+
+    async def waiting(self, ticked: Sequence[Press]) -> tuple[Press, ...]:
+        """Return the boxes that have no answer yet, in the same order.
+
+        Args:
+            ticked: Boxes that were ticked.
+        """
+        issue = await self._dashboard.find() if ticked else None
+        if issue is None:
+            return ()
+        looker = self._looker
+        kept, _ = await looker.store.proposals.remembered(looker.repository.id, issue.number)
+        return _unanswered(ticked, kept)
 
     async def _look(
         self,
@@ -132,10 +142,9 @@ class DashboardLooker:
         return said, tuple(self._recorded(c, number) for c in comments if c.ours)
 
     def _pressed(self, ticked: Sequence[Press], kept: Log) -> tuple[Comment, ...]:
-        """The first boxes without an answer, as commands that nobody wrote."""
-        done = {each.comment for each in kept if isinstance(each, Answered)}
+        """The boxes without an answer, as commands that nobody wrote."""
         at = self._looker.repository.installed_at  # when does not matter: none of them approves
-        found = (
+        return tuple(
             Comment(
                 id=each.number,
                 author=Person(each.person, each.login if each.person else "", bot=False),
@@ -143,9 +152,8 @@ class DashboardLooker:
                 at=at,
                 button=True,
             )
-            for each in ticked
+            for each in _unanswered(ticked, kept)
         )
-        return tuple(islice((each for each in found if each.id not in done), MOST_DRAFTS))
 
     def _recorded(self, comment: Comment, number: int) -> Comment:
         """One of our comments, with its records."""
@@ -153,3 +161,8 @@ class DashboardLooker:
             comment.body, self._looker.keys, self._looker.repository.id, number
         )
         return replace(comment, records=found, body=records.visible(comment.body))
+
+
+def _unanswered(ticked: Sequence[Press], kept: Log) -> tuple[Press, ...]:
+    done = {each.comment for each in kept if isinstance(each, Answered)}
+    return tuple(each for each in ticked if each.number not in done)

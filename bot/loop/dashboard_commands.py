@@ -15,9 +15,13 @@ from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NOTHING, Hint, Press
 from lifecycle import dashboard
 from lifecycle.actions import Action
+from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.kinds import OF_PROPOSAL
 
 log = structlog.get_logger()
+
+NEXT_BATCH = 2.0
+"""Seconds until the next boxes are answered, where more were ticked than are answered at once."""
 
 
 class DashboardCommands:
@@ -41,7 +45,11 @@ class DashboardCommands:
         served = await self._serving.of(key.repository)
         if not served.repository.has_issues:
             return None
-        return await self._settling.settle(DashboardReconciler(served, key, hint))
+        waiting = await served.talk.waiting(tuple(sorted(map(Press.of, hint.pressed))))
+        batch = waiting[:MOST_DRAFTS]
+        after = await self._settling.settle(DashboardReconciler(served, key, hint, batch))
+        # What else was ticked comes later, so that no other key waits for all of it.
+        return NEXT_BATCH if after is None and len(waiting) > len(batch) else after
 
 
 class DashboardReconciler:
@@ -51,12 +59,20 @@ class DashboardReconciler:
         served: Its repository.
         key: Its key.
         hint: What woke it.
+        ticked: Boxes that were ticked and are answered now.
     """
 
     looks = OF_PROPOSAL
 
-    def __init__(self, served: ServedRepository, key: keys.DashboardKey, hint: Hint) -> None:
+    def __init__(
+        self,
+        served: ServedRepository,
+        key: keys.DashboardKey,
+        hint: Hint,
+        ticked: Sequence[Press] = (),
+    ) -> None:
         self._served = served
+        self._ticked = ticked
         self.hint = hint
         self.key = self.waiting = str(key)
 
@@ -67,8 +83,7 @@ class DashboardReconciler:
 
     async def look(self, since: float) -> Looked | Rest:
         """Read what was said."""
-        ticked = tuple(sorted(map(Press.of, self.hint.pressed)))
-        looked = await self._served.talk.look(self._served.adoption, since, ticked)
+        looked = await self._served.talk.look(self._served.adoption, since, self._ticked)
         if looked is None:
             return Rest(self.echoes.wait(self.waiting) if self.hint.comments else None)
         return looked

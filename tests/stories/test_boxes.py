@@ -37,10 +37,8 @@ def told(play: World, words: str) -> str:
     return wait_for(f"the dashboard to hear {words!r}", ready, 90)
 
 
-@pytest.mark.both_forges
-def test_who_ticks_a_box_gives_its_command(stage: World) -> None:
-    """Short-cuts refused: the bot's own rights; a comment for each box; a box that stays ticked."""
-    play = stage
+def offers(play: World, *packages: str) -> None:
+    """Packages that are behind net/core@v2, with their boxes."""
     play.repository.has_issues = True
     play.start_bot()
     play.rests()
@@ -48,15 +46,22 @@ def test_who_ticks_a_box_gives_its_command(stage: World) -> None:
     made = MADE.replace("REPO", play.owner.clone_url)
     made = made.replace("SHA", play.owner.tags()["net/core/v1"])
     files: dict[str, str] = {}
-    for each in ("net/a", "net/b"):
+    for each in packages:
         files |= {**package(each), f"{each}/Kptfile": package(each)[f"{each}/Kptfile"] + made}
     play.owner.pushes("main", files)
     play.rests()
     publishes(play, 2)
     minutes_pass(play, 10)
     play.sweep()
-    shows(play, "upgrade net/b v2`:")
+    shows(play, f"upgrade {packages[-1]} v2`:")
     play.rests()
+
+
+@pytest.mark.both_forges
+def test_who_ticks_a_box_gives_its_command(stage: World) -> None:
+    """Short-cuts refused: the bot's own rights; a comment for each box; a box that stays ticked."""
+    play = stage
+    offers(play, "net/a", "net/b")
 
     ticks(play, play.author, "net/a")
     refused = told(play, "access.bulk")
@@ -76,3 +81,23 @@ def test_who_ticks_a_box_gives_its_command(stage: World) -> None:
         assert play.author.pull_of(f"drafts/{each}/upgrade").title.endswith(f"{each} to v2")
     assert len(play.author.pulls()) == 2
     assert "[x]" not in board(play)[1]
+
+
+def test_many_boxes_are_answered_a_few_at_a_time_and_once(stage: World) -> None:
+    """Short-cuts refused: what one look has no room for is refused; a bot that ends forgets it."""
+    play = stage
+    packages = [f"net/p{n}" for n in range(7)]
+    offers(play, *packages)
+    ticks(play, play.approver, *packages)
+    play.stop_bot()
+    play.start_bot()
+    told(play, "Upgrade net/p6 to v2")
+    minutes_pass(play, 10)
+    play.sweep()
+    play.rests()
+
+    pulls = [pull.title.removeprefix("Draft: ") for pull in play.author.pulls(every=True)]
+    assert sorted(t for t in pulls if "Upgrade" in t) == [f"Upgrade {p} to v2" for p in packages]
+    said = told(play, "Upgrade net/p0 to v2")
+    assert "refused" not in said
+    assert said.count("ticked by") == 7
