@@ -43,6 +43,12 @@ class RepositoryOfVariants(Strict):
     repository: RepositoryName | None = None
     """Its full name, such as `acme/live`. Default: this repository."""
 
+    branch: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """Branch that its packages are published from. Default: its default branch."""
+
+    directory: Annotated[str, AfterValidator(_folder), Field(max_length=500)] | None = None
+    """Folder that paths of packages begin in. Default: the whole repository."""
+
     labels: Annotated[dict[str, str], Field(max_length=100)] = Field(default={})
     """Labels that a `repositorySelector` can match."""
 
@@ -68,7 +74,9 @@ def use(
         files=tuple(files),
         sources=tuple(sources),
         repositories={
-            name: NamedRepository(each.repository or "", each.labels)
+            name: NamedRepository(
+                each.repository or "", each.labels, each.branch or "", each.directory or ""
+            )
             for name, each in repositories.items()
         },
         objects=tuple((each.directory, each.namespace) for each in objects),

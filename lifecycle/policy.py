@@ -263,10 +263,14 @@ class NamedRepository:
     Attributes:
         repository: Its full name; "" for the repository where the rules stand.
         labels: What selectors choose it by.
+        branch: Where its packages are published; "" for its default branch.
+        directory: The folder that their paths begin in; "" for all of it.
     """
 
     repository: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    branch: str = ""
+    directory: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,24 @@ class _State:
     ids: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FormerVariant:
+    """A rule that wanted a package.
+
+    Attributes:
+        variant: The rule.
+        file: Where it stood, for people.
+        branch: The branch that the package is published from; "" for the default branch.
+    """
+
+    variant: Variant
+    file: str
+    branch: str
+
+
 def wanted_before(
     git: History, tip: Sha, after: str, repository: str
-) -> dict[Downstream, tuple[Variant, str]]:
+) -> dict[Downstream, FormerVariant]:
     """Return what rules wanted at earlier commits, by place; of several the newest.
 
     Args:
@@ -40,9 +55,9 @@ def wanted_before(
         repository: Its full name.
 
     Returns:
-        Place, with the full name of the repository in small letters, to the rule and its file.
+        Place, with the full name of the repository in small letters, to the rule.
     """
-    found: dict[Downstream, tuple[Variant, str]] = {}
+    found: dict[Downstream, FormerVariant] = {}
     newer, looked = _state(git, tip), 0
     for commit in reversed(git.first_parents(tip, after, MOST_WALKED)):
         if not commit.parents or looked >= MOST_LOOKED:
@@ -53,7 +68,8 @@ def wanted_before(
             book = variant_rules.read(git, commit.parents[0], repository, older.use)
             for each in book.variants:
                 place = book.place(each)
-                found.setdefault(place, (each, f"{repository}:{each.origin.path}"))
+                file = f"{repository}:{each.origin.path}"
+                found.setdefault(place, FormerVariant(each, file, book.branch(each)))
         newer = older
     return found
 

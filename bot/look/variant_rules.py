@@ -30,7 +30,7 @@ class RuleBook:
     Attributes:
         repository: Its full name.
         use: How it is configured.
-        variants: One for each downstream, wherever that is.
+        variants: One for each downstream, wherever that is, with paths as in its repository.
         objects: What can be injected.
         problems: Why others are not among them.
         complete: Nothing else is wanted.
@@ -47,6 +47,11 @@ class RuleBook:
         """The full name of a repository that the rules call so; "" for none that they know."""
         found = self.use.repositories.get(name)
         return "" if found is None else found.repository or self.repository
+
+    def branch(self, variant: Variant) -> str:
+        """The branch that a variant's package is published from; "" for the default branch."""
+        found = self.use.repositories.get(variant.spec.downstream.repo)
+        return "" if found is None else found.branch
 
     def place(self, variant: Variant) -> Downstream:
         """Where a variant's package is: full name of the repository in small letters, and path."""
@@ -92,12 +97,13 @@ def read(git: History, tip: Sha, repository: str, use: VariantUse) -> RuleBook:
         places={
             name: (each.repository or repository).lower() for name, each in use.repositories.items()
         },
+        directories={name: each.directory for name, each in use.repositories.items()},
     )
     resolved = resolution.resolve([*files, *broken], around)
     return RuleBook(
         repository=repository,
         use=use,
-        variants=resolved.variants,
+        variants=tuple(map(around.placed, resolved.variants)),
         objects=Objects(found),
         problems=resolved.problems,
         complete=resolved.complete,

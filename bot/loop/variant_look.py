@@ -6,6 +6,7 @@ from typing import Final
 
 import structlog
 
+from bot.config import CONFIG
 from bot.forges.port import ListedProposal
 from bot.look.variant_rules import RuleBook
 from bot.look.variant_trails import trail
@@ -14,8 +15,11 @@ from bot.loop.repository import ServedRepository
 from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_drafts import Task
 from bot.upstream.port import FetchedUpstream, Upstreams
+from cadlib.errors import PackageError, Place
+from lifecycle import names
+from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
-from lifecycle.policy import Policy
+from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.graph import Package
 from lifecycle.upstreams.locations import locate
@@ -40,11 +44,13 @@ class Wanted:
     Attributes:
         variant: The rule.
         file: Where that stands, for people.
+        branch: The branch that the package is published from; "" for the default branch.
         book: The rules that it is one of; None where it is there no more.
     """
 
     variant: Variant
     file: str
+    branch: str
     book: RuleBook | None
 
 
@@ -94,13 +100,14 @@ class VariantLook:
         """
         variant, served = wanted.variant, self._served
         path = variant.spec.downstream.package
-        here = await served.offload(_here, served, self._pass.tip, path)
+        base_ref, tip, policy = await self._base(wanted.branch)
+        here = await served.offload(_here, served, tip, path)
         objects = Objects(()) if wanted.book is None else wanted.book.objects
         fetched: dict[str, FetchedUpstream] = {}
         if wanted.book is not None:
             fetched = await self._upstream(variant, wanted.book)
         one_of = next(iter(fetched.values()), None)
-        drafts, numbers = await self._drafts(path, adopts=variant.spec.adopts)
+        drafts, numbers = await self._drafts(path, tip, adopts=variant.spec.adopts)
         published = await served.offload(
             variant_facts.published, here, variant, objects, one_of, here.locked or 0
         )
@@ -122,14 +129,28 @@ class VariantLook:
         around = Around(
             variant=variant,
             file=wanted.file,
-            base_ref=served.repository.default_branch,
+            base_ref=base_ref,
             tip=here.tip,
             numbers=numbers,
         )
-        policy = self._pass.policy
         return Task(
             around=around, objects=objects, here=here, policy=policy, fetched=fetched
         ), facts
+
+    async def _base(self, branch: str) -> tuple[str, Sha, Policy]:
+        """The branch that a package is published from, where it is, and its rules.
+
+        Raises:
+            PackageError: Nothing is published from there, or its rules cannot be read.
+        """
+        served, policy = self._served, self._pass.policy
+        default = served.repository.default_branch
+        if branch in ("", default):
+            return default, self._pass.tip, policy
+        tip, rules = await served.offload(_rules, served, branch)
+        if branch not in policy.branches or tip is None or not isinstance(rules, Policy):
+            raise PackageError(Place(CONFIG), *texts.not_published_from(branch))
+        return branch, tip, rules
 
     async def _upstream(self, variant: Variant, book: RuleBook) -> dict[str, FetchedUpstream]:
         """The revisions of its upstream that a rule may mean, by commit."""
@@ -172,11 +193,11 @@ class VariantLook:
         return known
 
     async def _drafts(
-        self, path: str, *, adopts: bool
+        self, path: str, base: Sha, *, adopts: bool
     ) -> tuple[tuple[DraftFacts, ...], Mapping[str, int]]:
         """The drafts of a package whose branches are there, and their open pull requests."""
         served, found, numbers = self._served, list[DraftFacts](), dict[str, int]()
-        trails = await served.offload(_trails, served, self._pass.tip, path, adopts)
+        trails = await served.offload(_trails, served, base, path, adopts)
         for branch, (tip, said) in trails.items():
             pull = self._pass.pulls.get(branch)
             if pull is None:
@@ -238,6 +259,16 @@ async def last_number(known: int, newest: Callable[[int], Awaitable[ListedPropos
 def _here(served: ServedRepository, tip: Sha, path: str) -> variant_facts.Here:
     with served.mirror.open() as git:
         return variant_facts.package(served.looker.reader(git, served.adoption), tip, path)
+
+
+def _rules(
+    served: ServedRepository, branch: str
+) -> tuple[Sha | None, Policy | BrokenPolicy | None]:
+    with served.mirror.open() as git:
+        tip = git.ref(names.branch_ref(branch))
+        if tip is None:
+            return None, None
+        return tip, served.looker.reader(git, served.adoption).rules(tip, branch).policy
 
 
 def _trails(

@@ -14,6 +14,7 @@ from bot import keys
 from bot.forges.port import ForgeBusyError, ForgeMissingError
 from bot.git.port import BRANCHES, GitBusyError, Scope
 from bot.look import variant_history, variant_rules
+from bot.look.variant_history import FormerVariant
 from bot.look.variant_rules import RuleBook
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
@@ -33,7 +34,7 @@ from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import locate
-from lifecycle.variants.values import Downstream, Variant
+from lifecycle.variants.values import Downstream
 
 log = structlog.get_logger()
 
@@ -49,8 +50,8 @@ MOST_REMEMBERED: Final = 1_000
 _UNKNOWN: Final = (ForgeBusyError, ForgeMissingError, GitBusyError, NotServedError)
 
 
-Former = dict[Downstream, tuple[Variant, str]]
-"""Places to the rules that wanted packages there before, and where they stood."""
+Former = dict[Downstream, FormerVariant]
+"""Places to the rules that wanted packages there before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +126,19 @@ class VariantsHandler:
         for problem in (*books[0].problems, *problems):
             log.warning("variant", repository=here, problem=str(problem))
         wanted = [
-            Wanted(variant=each, file=f"{book.repository}:{each.origin.path}", book=book)
+            Wanted(
+                variant=each,
+                file=f"{book.repository}:{each.origin.path}",
+                branch=book.branch(each),
+                book=book,
+            )
             for book, each in found
         ]
         still = {each.place(variant) for each in books for variant in each.variants}
         return wanted + [
-            Wanted(variant=variant, file=file, book=None)
+            Wanted(variant=was.variant, file=was.file, branch=was.branch, book=None)
             for each in rules
-            for place, (variant, file) in sorted(each.former.items())
+            for place, was in sorted(each.former.items(), key=lambda each: each[0])
             if place.repo == here.lower() and place not in still
         ]
 

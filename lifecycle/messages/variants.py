@@ -63,6 +63,14 @@ def bad_package(path: str, problem: str) -> tuple[str, str]:
     return f"no package can be at {path!r}: {problem}", "Write the path of its folder"
 
 
+def not_published_from(branch: str) -> tuple[str, str]:
+    """Say that no package is published from a branch."""
+    return (
+        f"no packages are published from the branch {branch!r}",
+        "Add it to `packages`, or name another branch in the rules' `repositories`",
+    )
+
+
 def names_itself(repo: str, package: str) -> tuple[str, str]:
     """Say that a variant would be made from itself."""
     return (

@@ -9,7 +9,7 @@ Rules
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
@@ -37,12 +37,15 @@ class Surroundings:
         revision: Gives the revision that an upstream means, as expressions see it; None where
             there is none.
         places: Which repository a name means; of a name that is not here, itself.
+        directories: In which folder of it the paths of packages begin; of a name that is not here,
+            in none.
     """
 
     repositories: Mapping[str, KubeObject]
     objects: Objects
     revision: Callable[[Upstream], KubeObject | None]
     places: Mapping[str, str] = field(default_factory=dict)
+    directories: Mapping[str, str] = field(default_factory=dict)
 
     def downstream(self, variant: Variant) -> Downstream:
         """Where a variant's package is, by whatever name its repository is called."""
@@ -53,7 +56,21 @@ class Surroundings:
         return self._at(variant.spec.upstream.repo, variant.spec.upstream.package)
 
     def _at(self, repo: str, package: str) -> Downstream:
-        return Downstream(self.places.get(repo, repo), package)
+        return Downstream(self.places.get(repo, repo), self.path(repo, package))
+
+    def path(self, repo: str, package: str) -> str:
+        """Where a package is in the repository that a name means."""
+        return "/".join(filter(None, (self.directories.get(repo, ""), package)))
+
+    def placed(self, variant: Variant) -> Variant:
+        """Return a variant whose paths are those in the repositories."""
+        spec = variant.spec
+        up, down = spec.upstream, spec.downstream
+        upstream = replace(up, package=self.path(up.repo, up.package))
+        downstream = replace(down, package=self.path(down.repo, down.package))
+        if (upstream, downstream) == (up, down):
+            return variant
+        return replace(variant, spec=replace(spec, upstream=upstream, downstream=downstream))
 
 
 @dataclass(frozen=True, slots=True)

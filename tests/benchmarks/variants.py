@@ -1,0 +1,149 @@
+"""Many downstreams of one upstream: from the rule, and from a tag, to the last pull request.
+
+The forge, its HTTP and git are real and in this process; nobody waits for the pace at which pull
+requests are opened, and packages are not rendered. `variants=N` has N
+downstreams. Aims: 12 calls for each, one of them creating a pull request, 60 s of our own for
+1,000, and memory that does not grow with their number. A forge lets 500 be created in an hour: that
+is its own floor.
+"""
+
+import asyncio
+import resource
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.clock import SYSTEM, in_thread
+from bot.forges.github.app import AppClients
+from bot.forges.github.forges import GitHubForges
+from bot.git.mirror import DiskMirrors
+from bot.keys import Sweep, SweepKey, VariantsKey, parse
+from bot.loop.controller import Controller
+from bot.loop.work import Failed, LookAgain, PutOff, Settled, WorkItem
+from bot.sandbox.rules.context import FileChange
+from bot.sandbox.serve import SandboxForge
+from bot.store.hints import NOTHING
+from lifecycle.identity import RepositoryId
+from tests.app_key import keys
+from tests.benchmarks.stage import table
+from tests.memory import upstreams
+from tests.memory.renderer import MemoryRenderer
+from tests.memory.store import MemoryStore
+from tests.stories.world import package, resized
+
+SET = """apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {name: edges, annotations: {porchbot.dev/follow: latest}}
+spec:
+  upstream: {repo: here, package: net/base, revision: 1}
+  targets:
+  - repositories:
+    - {name: here, packageNames: [NAMES]}
+"""
+CONFIG = "variants: [variants/*.yaml]\nrepositories:\n  here: {}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What one round cost."""
+
+    opened: int
+    making: int
+    calls: int
+    creating: int
+    seconds: float
+    grown: float
+
+
+def run(wanted: str = "1000") -> None:
+    """Measure a quarter and all of them, and print a table."""
+    most = int(wanted)
+    rows = []
+    for number in (most // 4, most):
+        with tempfile.TemporaryDirectory(prefix="porchbot-bench-") as folder:
+            for what, each in asyncio.run(_measure(Path(folder), number)).items():
+                rows.append(
+                    [
+                        f"{number}: {what}",
+                        *(f"{each.opened}", f"{each.making / number:.1f}"),
+                        *(f"{each.calls / number:.1f}", f"{each.creating}"),
+                        *(f"{each.seconds:.1f}", f"{each.grown:.0f}"),
+                    ]
+                )
+    head = ["downstreams", "pull requests", "calls for each", "with its checks", "creating"]
+    head += ["processor s, the forge's too", "MiB more"]
+    table(head, rows)
+
+
+async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
+    private, public = keys()
+    with SandboxForge(folder / "forge") as forge:
+        state = forge.state
+        state.add_user("owner")
+        repo, owner = state.add_repository("owner", "catalog"), state.user("owner")
+        app = state.register_app("porchbot", public, owner="owner")
+        state.install(app, repo)
+        clients = AppClients(forge.api_url, str(app.id), private)
+        forges, mirrors = GitHubForges(clients), DiskMirrors(folder / "mirrors")
+        store = MemoryStore(SYSTEM)
+        controller = Controller(
+            forges,
+            mirrors,
+            MemoryRenderer(),
+            store,
+            [b"k" * 32],
+            "porchbot",
+            upstreams=upstreams.served(forges, mirrors, store, SYSTEM, in_thread),
+        )
+
+        def commit(files: dict[str, str], tag: str = "") -> None:
+            changes = [FileChange(path=p, content=t.encode()) for p, t in files.items()]
+            with state.lock:
+                made = state.commit_files(repo, "main", changes, "Change", actor=owner)
+                if tag:
+                    state.update_ref(repo, f"refs/tags/{tag}", made.sha, owner)
+
+        async def told() -> _Measured:
+            before, calls = _memory(), len(forge.faults.calls())
+            began, pulls = time.process_time(), len(repo.pulls)
+            key = VariantsKey(RepositoryId("github", repo.id))
+            while await controller.handle(key, NOTHING) is not None:
+                pass
+            making = len(forge.faults.calls()) - calls
+            await _looks(controller, store)
+            found = forge.faults.calls()[calls:]
+            creating = sum(c.method == "POST" and c.template.endswith("/pulls") for c in found)
+            seconds = time.process_time() - began
+            opened, grown = len(repo.pulls) - pulls, _memory() - before
+            return _Measured(opened, making, len(found), creating, seconds, grown)
+
+        names = ", ".join(f"edge/p{n:04}" for n in range(number))
+        commit({".porchbot.yaml": CONFIG, **package("net/base")}, "net/base/v1")
+        await store.queue.wake(SweepKey(Sweep.CHANGES, "github"))
+        await _looks(controller, store)
+        commit({"variants/edges.yaml": SET.replace("NAMES", names)})
+        first = await told()
+        commit(resized("net/base", 9), "net/base/v2")
+        again = await told()
+        quiet = await told()
+        clients.close()
+    return {"a new set": first, "a new revision": again, "nothing new": quiet}
+
+
+async def _looks(controller: Controller, store: MemoryStore) -> None:
+    """Look at everything that is due: checks and labels of what was opened."""
+    while (taken := await store.queue.take("bench")) is not None:
+        match await controller.work(WorkItem(parse(taken.key), taken.hint, taken.tries)):
+            case Settled(after):
+                await store.queue.done(taken, after=after)
+            case LookAgain(after):
+                await store.queue.again(taken, max(after, 1.0))
+            case Failed(reason) | PutOff(reason, _):
+                print(taken.key, reason)
+                await store.queue.failed(taken, reason, 60)
+
+
+def _memory() -> float:
+    """The most that this process has held, in MiB: the forge's share is in it."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
