@@ -305,3 +305,23 @@ def test_all_rules_together_choose_no_more_than_may_be(monkeypatch: pytest.Monke
 
     assert [each.set for each in found.variants] == ["a", "a"]
     assert [each.path for each in found.problems] == ["b.yaml"]
+
+
+def test_two_names_of_one_folder_are_one_place() -> None:
+    """Short-cut refused: paths are compared as rules have them, and two rules write to one."""
+    whole = replace(VARIANT, name="whole", spec=replace(SPEC, downstream=Downstream("base", "a/b")))
+    part = replace(VARIANT, name="part", spec=replace(SPEC, downstream=Downstream("live", "b")))
+    table = repositories()
+    around = Surroundings(
+        repositories=table,
+        objects=Objects(table.values()),
+        revision=lambda _: UP,
+        places={"base": "acme/live", "live": "acme/live"},
+        directories={"live": "a"},
+    )
+
+    found = resolve([VariantFile(variants=(whole, part))], around)
+
+    assert found.variants == ()
+    assert around.placed(part).spec.downstream == Downstream("live", "a/b")
+    assert around.placed(whole) is whole
