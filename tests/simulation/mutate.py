@@ -61,9 +61,11 @@ class Taken(Mutation):
 
     Attributes:
         beside: Further texts that occur once, each with what stands there then.
+        forge: Where it is looked for.
     """
 
     beside: tuple[tuple[str, str], ...] = ()
+    forge: str = "github"
 
     def applied(self, root: Path) -> str:
         """The text of the file without the defence.
@@ -89,16 +91,16 @@ def read() -> list[Taken]:
     return made
 
 
-def attempt(free: "queue.Queue[Path]", mutation: Mutation, most: int, seconds: float) -> Found:
+def attempt(free: "queue.Queue[Path]", mutation: Taken, most: int, seconds: float) -> Found:
     """Make one mutation, and simulate until it is found."""
     root = free.get()
     try:
-        path = root / mutation.file
+        path, at = root / mutation.file, ("--forge", mutation.forge)
         changed, original = mutation.applied(root), path.read_bytes()
         path.write_text(changed)
         try:
             run = subprocess.run(
-                [*PLAY, str(most), "--until-found", "--each", str(seconds)],
+                [*PLAY, str(most), "--until-found", "--each", str(seconds), *at],
                 cwd=root,
                 env=environment(root),
                 capture_output=True,
