@@ -5,6 +5,7 @@ A file that cannot be read tells nothing: its package is chosen by what is left.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from bot.look import locks
@@ -89,7 +90,12 @@ def _file(trees: Trees, commit: str, package: str, name: str) -> bytes:
 
 
 def _kptfile(trees: Trees, commit: str, package: str) -> Kptfile:
-    data = _file(trees, commit, package, KPTFILE)
+    return _read(_file(trees, commit, package, KPTFILE))
+
+
+@lru_cache(maxsize=10_000)
+def _read(data: bytes) -> Kptfile:
+    """Read a Kptfile; who looks again and again finds most of them as they were."""
     try:
         return reader.read(data, path=KPTFILE) if data else Kptfile()
     except PackageError:

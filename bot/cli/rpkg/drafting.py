@@ -58,7 +58,9 @@ class _Drafts:
         every = await session.look(dashboard=True)
         own = graph_with([each.source for each in every], {})
         others = await session.upstreams(every, own)
-        graph = graph_with([each.source for each in every], others)
+        home = {each.source.place for each in every}
+        beyond = graph_with([], {at: each for at, each in others.items() if at not in home})
+        graph = Graph({**beyond.upstreams, **own.upstreams})
         items, asks, named, left = list[BulkItem](), dict[str, Ask](), dict[str, str](), []
         for seen in every:
             for package in selecting.chosen([seen.source], self._selector):

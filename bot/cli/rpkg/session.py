@@ -177,8 +177,9 @@ async def opened(repositories: Sequence[str]) -> AsyncIterator[Session]:
 
 def graph_with(sources_: Sequence[Source], others: Mapping[str, Source | str]) -> Graph:
     """Return the graph of repositories, and of those that their packages were made from."""
-    every = [*sources_, *(each for each in others.values() if isinstance(each, Source))]
-    return sources.graph_of({each.place: each for each in every}.values())
+    own = {each.place for each in sources_}
+    more = [each for at, each in others.items() if isinstance(each, Source) and at not in own]
+    return sources.graph_of([*sources_, *more])
 
 
 def package_of(seen: Seen, path: str) -> Package:

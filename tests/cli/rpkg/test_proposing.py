@@ -1,0 +1,181 @@
+"""Which pull requests `porchbot rpkg propose` and `approve` choose, and what they make of answers."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bot.cli.rpkg.proposing import Approvals, Proposals
+from bot.cli.rpkg.session import Seen
+from bot.forges.port import ListedProposal
+from bot.git.port import Difference
+from lifecycle import records
+from lifecycle.access import Person
+from lifecycle.bulk import BulkState
+from lifecycle.names import Sha
+from lifecycle.selectors.grammar import parse
+from lifecycle.selectors.marks import PackageMarks
+from lifecycle.terms import AS_WRITTEN
+from tests.cli.rpkg.test_bulk import FakeForge, heard
+
+HEAD = "a" * 40
+NOW = datetime.now(UTC)
+
+
+def pull(number: int, *, draft: bool = False, head: str = HEAD) -> ListedProposal:
+    return ListedProposal(
+        number=number,
+        title="t",
+        author=Person(1, "author", bot=False),
+        draft=draft,
+        open=True,
+        head=Sha(head),
+        head_ref="x",
+        head_repository=1,
+        base_ref="main",
+        merge_commit=None,
+        merged_at=None,
+        updated_at=NOW,
+    )
+
+
+@dataclass
+class FakeGit:
+    """Implements what is asked of `History`: number of a pull request's head to what it touches."""
+
+    touched: dict[str, tuple[str, ...]]
+
+    def has(self, sha: str) -> bool:
+        return sha in self.touched
+
+    def ref(self, name: str) -> str:
+        del name
+        return "base"
+
+    def merge_base(self, one: str, other: str) -> str:
+        del other
+        return one
+
+    def difference(self, before: str, after: str) -> Difference:
+        del before
+        return Difference(packages=dict.fromkeys(self.touched[after], ("x", "y")))
+
+
+class FakeTrees:
+    """Implements what is asked of `TreeReader`: nothing was made from anything."""
+
+    def difference(self, before: str, after: str) -> Difference:
+        del before, after
+        return Difference()
+
+
+@dataclass
+class FakeSource:
+    name: str = "acme/x"
+    place: str = "github.com/acme/x"
+    packages: tuple[PackageMarks, ...] = ()
+    commit: str = "c"
+    trees: FakeTrees = field(default_factory=FakeTrees)
+
+    def marks(self) -> tuple[PackageMarks, ...]:
+        return self.packages
+
+
+@dataclass
+class FakeSession:
+    """Implements what is asked of `Session`."""
+
+    seen: Seen
+    terms: Any = field(default=AS_WRITTEN)
+
+    async def look(self, *, dashboard: bool) -> tuple[Seen, ...]:
+        assert not dashboard
+        return (self.seen,)
+
+    async def head(self, seen: Seen, found: ListedProposal) -> bool:
+        return seen.git.has(found.head)
+
+    def forge(self, seen: Seen) -> "FakeSession":
+        del seen
+        return self
+
+
+def found(job: Any, *pulls: ListedProposal, forge: FakeForge | None = None, **touched: str) -> Any:
+    """What a command finds; `touched` is "_12" to the packages of pull request 12."""
+    marks = tuple(
+        PackageMarks(repository="acme/x", path=path, labels={"team": team})
+        for path, team in (("net/a", "net"), ("net/b", "net"), ("web/c", "web"))
+    )
+    by_head = {p.head: tuple(touched.get(f"_{p.number}", "net/a").split()) for p in pulls}
+    source: Any = FakeSource(packages=marks)
+    git: Any = FakeGit(by_head)
+    seen = Seen(source, pulls, 1, git, forge or FakeForge(), 0, ())
+    session: Any = FakeSession(seen)
+    return asyncio.run(job.find(session))
+
+
+def test_a_pull_request_is_chosen_where_all_that_it_touches_is() -> None:
+    """Short-cuts refused: one package of it is enough; a package that labels itself."""
+    pulls = [pull(1, head="1"), pull(2, head="2"), pull(3, head="3"), pull(4, head="4")]
+    done = found(
+        Approvals(parse("team=net"), ()),
+        *pulls,
+        pull(5, head="5", draft=True),
+        _2="net/a net/b",
+        _3="net/a web/c net/new",
+        _4="web/c",
+    )
+
+    assert [(done.names[i.key], i.change) for i in done.items] == [
+        ("#1 at 1", "net/a"),
+        ("#2 at 2", "net/a, net/b"),
+    ]
+    assert done.left == (("#3 at 3", "it also touches net/new, web/c, not chosen"),)
+    assert [done.asks[i.key].text for i in done.items] == ["/approve 1", "/approve 2"]
+
+
+def test_drafts_are_proposed_and_numbers_choose_too() -> None:
+    draft = pull(5, draft=True)
+    done = found(Proposals(None, (5,)), draft, pull(6, head="6", draft=True), _5="web/c")
+    assert [(done.names[i.key], done.asks[i.key].text) for i in done.items] == [
+        ("#5 at aaaaaaaaaa", "/propose")
+    ]
+
+
+def test_what_was_approved_at_this_head_is_done_and_at_another_it_is_not() -> None:
+    """The short-cut asks for a comment of the caller's, whatever it approved."""
+    for words, answer, state in (
+        (f"/approve {HEAD}", "approved", BulkState.DONE),
+        (f"/approve {HEAD}", "`/approve` refused: no.", BulkState.READY),
+        (f"/approve {HEAD}", "", BulkState.ASKED),
+        ("/approve " + "b" * 40, "approved", BulkState.READY),
+        ("/approve", "approved", BulkState.READY),
+    ):
+        forge = FakeForge()
+        forge.comments.append(heard(3, "author", words))
+        if answer:
+            text = f"@author {answer}\n\n{records.sign({'answered': [3]}, b'key')}"
+            forge.comments.append(heard(4, "bot", text, ours=True))
+        (item,) = found(Approvals(parse(""), ()), pull(1), forge=forge).items
+        assert item.state is state, words
+
+
+def test_a_head_that_moves_after_it_was_shown_is_not_approved() -> None:
+    """The short-cut approves what stands there by then."""
+    job = Approvals(parse(""), ())
+    (shown,) = found(job, pull(1)).items
+    (moved,) = found(job, pull(1, head="b" * 40)).items
+    assert (shown.state, moved.state) == (BulkState.READY, BulkState.FAILED)
+    assert moved.reason == "its head moved after it was shown"
+
+
+def test_a_proposal_that_was_turned_back_is_proposed_anew() -> None:
+    """What is accepted gets no answer: the short-cut waits for it for ever."""
+    for age, state in (
+        (timedelta(minutes=1), BulkState.ASKED),
+        (timedelta(hours=1), BulkState.READY),
+    ):
+        forge = FakeForge()
+        forge.comments.append(replace(heard(3, "author", "/propose"), at=NOW - age))
+        (item,) = found(Proposals(parse(""), ()), pull(1, draft=True), forge=forge).items
+        assert item.state is state
