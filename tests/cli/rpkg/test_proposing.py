@@ -1,6 +1,7 @@
-"""Which pull requests `porchbot rpkg propose` and `approve` choose, and what they make of answers."""
+"""Which pull requests `porchbot rpkg propose` and `approve` choose, and how far each is."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -43,7 +44,7 @@ def pull(number: int, *, draft: bool = False, head: str = HEAD) -> ListedProposa
 class FakeGit:
     """Implements what is asked of `History`: number of a pull request's head to what it touches."""
 
-    touched: dict[str, tuple[str, ...]]
+    touched: Mapping[str, tuple[str, ...]]
 
     def has(self, sha: str) -> bool:
         return sha in self.touched
@@ -106,7 +107,7 @@ def found(job: Any, *pulls: ListedProposal, forge: FakeForge | None = None, **to
         PackageMarks(repository="acme/x", path=path, labels={"team": team})
         for path, team in (("net/a", "net"), ("net/b", "net"), ("web/c", "web"))
     )
-    by_head = {p.head: tuple(touched.get(f"_{p.number}", "net/a").split()) for p in pulls}
+    by_head = {str(p.head): tuple(touched.get(f"_{p.number}", "net/a").split()) for p in pulls}
     source: Any = FakeSource(packages=marks)
     git: Any = FakeGit(by_head)
     seen = Seen(source, pulls, 1, git, forge or FakeForge(), 0, ())
