@@ -65,6 +65,7 @@ from lifecycle.actions import (
     SetCheck,
     SetDraft,
     SetLabels,
+    SetTitle,
     Suggest,
     Tag,
 )
@@ -239,6 +240,7 @@ class Performer:
                 | Suggest()
                 | SetDraft()
                 | CloseProposal()
+                | SetTitle()
                 | SetLabels()
                 | OpenProposal()
                 | MakeRelease()
@@ -299,6 +301,7 @@ class Performer:
         | Suggest
         | SetDraft
         | CloseProposal
+        | SetTitle
         | SetLabels
         | OpenProposal
         | MakeRelease
@@ -316,6 +319,8 @@ class Performer:
                 await self._forge.set_draft(number, draft=draft)
             case CloseProposal(number):
                 await self._forge.close_proposal(number)
+            case SetTitle(number, title):
+                await self._forge.set_title(number, title)
             case SetLabels(number, add, remove):
                 return await self._label(number, add, remove)
             case OpenProposal():

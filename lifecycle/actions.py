@@ -199,6 +199,32 @@ class CloseProposal:
 
 
 @dataclass(frozen=True, slots=True)
+class SetTitle:
+    """Give a pull request of ours another title; whether it is a draft stays.
+
+    Attributes:
+        number: The pull request.
+        title: One line of plain text.
+    """
+
+    KIND: ClassVar[Kind] = Kind(
+        name="SetTitle",
+        repeat=Repeat.HARMLESS,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.ONE_BY_ONE,
+        urgency=Urgency.LATER,
+    )
+
+    number: int
+    title: str
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("title", self.number), (self.title,))
+
+
+@dataclass(frozen=True, slots=True)
 class SetLabels:
     """Make the labels of a pull request mirror its stage.
 
@@ -763,6 +789,7 @@ Action = (
     | OpenProposal
     | SetDraft
     | CloseProposal
+    | SetTitle
     | SetLabels
     | SetCheck
     | Say

@@ -33,6 +33,7 @@ from lifecycle.actions import (
     SetCheck,
     SetDraft,
     SetLabels,
+    SetTitle,
     Suggest,
     Tag,
 )
@@ -54,6 +55,8 @@ def _said(action: Action, terms: Terms) -> Action:
             return replace(action, body=terms.said(body))
         case OpenProposal(title=title, body=body) | MakeRelease(title=title, body=body):
             return replace(action, title=terms.said(title), body=terms.said(body))
+        case SetTitle(title=title):
+            return replace(action, title=terms.said(title))
         case DeleteTag(note=note) | MarkRelease(note=note):
             return replace(action, note=terms.said(note))
         case Merge(title=title, message=message):

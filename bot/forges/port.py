@@ -608,6 +608,9 @@ class Forge(Protocol):
     async def close_proposal(self, number: int) -> None:
         """Close a pull request without a merge; one that is closed already stays so."""
 
+    async def set_title(self, number: int, title: str) -> None:
+        """Give a pull request another title; whether it is a draft stays."""
+
     async def set_labels(
         self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:

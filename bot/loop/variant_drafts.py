@@ -78,7 +78,9 @@ class VariantMaker:
             case a.RemovePackage():
                 gone = {f"{task.package}/{path}": None for path in task.here.files}
                 return Content(files=gone, title=texts.removal_title(task.package))
-            case a.OpenDraft() | a.ProposeDraft() | a.CloseDraft() | a.EndDraft():
+            case (
+                a.OpenDraft() | a.ProposeDraft() | a.RetitleDraft() | a.CloseDraft() | a.EndDraft()
+            ):
                 return Content()
             case _:
                 assert_never(action)

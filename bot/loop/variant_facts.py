@@ -192,6 +192,7 @@ def draft(
         recipe=found.recipe,
         number=0 if pull is None else pull.number,
         title=found.title,
+        shown="" if pull is None else pull.title,
         people=found.people,
         empty=found.empty,
         ended=found.ended and not gone,

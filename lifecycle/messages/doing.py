@@ -28,6 +28,7 @@ from lifecycle.actions import (
     SetCheck,
     SetDraft,
     SetLabels,
+    SetTitle,
     Suggest,
     Tag,
 )
@@ -58,18 +59,28 @@ def _phrase(action: Action) -> str:
             return "update what the bot remembers"
         case KeepFreezes():
             return "remember what was frozen or thawed for the whole repository"
-        case SetDraft(draft=draft):
-            return "turn the pull request into a draft" if draft else "mark it ready for review"
-        case CloseProposal(number=which):
-            return f"close #{which}"
-        case SetLabels(add=add, remove=remove):
-            parts = [f"add {', '.join(add)}"] * bool(add)
-            parts += [f"remove {', '.join(remove)}"] * bool(remove)
-            return f"labels: {'; '.join(parts)}"
+        case SetDraft() | CloseProposal() | SetTitle() | SetLabels():
+            return _on_proposal(action)
         case AskPublish() | Merge() | Dequeue() | Tag() | DeleteTag():
             return _publishing(action)
         case MakeRelease() | MarkRelease():
             return _releasing(action)
+        case _:
+            assert_never(action)
+
+
+def _on_proposal(action: SetDraft | CloseProposal | SetTitle | SetLabels) -> str:
+    match action:
+        case SetDraft(draft=draft):
+            return "turn the pull request into a draft" if draft else "mark it ready for review"
+        case CloseProposal(number=which):
+            return f"close #{which}"
+        case SetTitle(number=which, title=title):
+            return f"give #{which} the title: {kept(title)}"
+        case SetLabels(add=add, remove=remove):
+            parts = [f"add {', '.join(add)}"] * bool(add)
+            parts += [f"remove {', '.join(remove)}"] * bool(remove)
+            return f"labels: {'; '.join(parts)}"
         case _:
             assert_never(action)
 

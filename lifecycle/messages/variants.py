@@ -334,6 +334,11 @@ def title(package: str, upstream: str, *, new: bool) -> str:
     )
 
 
+def is_title(package: str, text: str) -> bool:
+    """Tell whether a text is a title that `title` gives for a package."""
+    return text.startswith((f"Create {package} from ", f"Update {package} "))
+
+
 def removal_title(package: str) -> str:
     """The title of a pull request that removes a package."""
     return f"Remove {package}"

@@ -90,6 +90,16 @@ class ProposeDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class RetitleDraft:
+    """Let the title of a draft's pull request say what the draft is made of by now."""
+
+    branch: str
+    head: str
+    number: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class CloseDraft:
     """Say in a last commit on `head` why a draft is closed; `EndDraft` follows on that."""
 
@@ -114,6 +124,7 @@ Action: TypeAlias = (
     | RemovePackage
     | OpenDraft
     | ProposeDraft
+    | RetitleDraft
     | CloseDraft
     | EndDraft
 )

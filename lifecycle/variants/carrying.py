@@ -12,6 +12,7 @@ from lifecycle.actions import (
     OpenProposal,
     PushDraft,
     SetDraft,
+    SetTitle,
 )
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
@@ -89,6 +90,8 @@ def carried(action: a.Action, around: Around, content: Content) -> list[Action]:
             return [_opened(around, Content(title=title), branch, propose=propose)]
         case a.ProposeDraft(_, _, number):
             return [SetDraft(number, draft=False)]
+        case a.RetitleDraft(_, _, number, title):
+            return [SetTitle(number, title)]
         case a.CloseDraft(branch, head, why):
             said = trailer.line(around.variant, Recipe("", ""), [trailer.CLOSED])
             return [_commit(branch, head, Sha(head), {}, f"{why}\n\n{said}")]

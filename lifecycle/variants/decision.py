@@ -29,6 +29,7 @@ from lifecycle.variants.actions import (
     OpenDraft,
     ProposeDraft,
     RemovePackage,
+    RetitleDraft,
     UpdateDraft,
 )
 from lifecycle.variants.facts import (
@@ -227,6 +228,9 @@ def _kept_in_step(
         return _begun(facts, source, wanted)
     newest, *others = drafts
     decided = _continued(facts, newest, source, wanted)
+    if not decided.actions and _is_mistitled(facts, newest):
+        made = RetitleDraft(newest.branch, newest.head, newest.number, newest.title)
+        decided = replace(decided, actions=(made,))
     superseded = _closed(others, messages.SUPERSEDED)
     return replace(decided, actions=(*decided.actions, *superseded))
 
@@ -287,6 +291,12 @@ def _continued(
     back = draft.by_person and not propose
     made = UpdateDraft(draft.branch, draft.head, source, wanted, propose, new, back)
     return Decision(VariantState.PROPOSED if propose else VariantState.DRAFTED, "", (made,))
+
+
+def _is_mistitled(facts: VariantFacts, draft: DraftFacts) -> bool:
+    """Tell whether a title of ours tells of what the draft was made of before."""
+    ours = messages.is_title(facts.variant.spec.downstream.package, draft.shown)
+    return ours and bool(draft.number and draft.title) and draft.shown != draft.title
 
 
 def _as_it_is(draft: DraftFacts, *, asap: bool) -> Decision:

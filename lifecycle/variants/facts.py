@@ -90,6 +90,7 @@ class DraftFacts:
         recipe: What the bot made it of last; None where the bot made nothing there.
         number: Its newest pull request; 0 for none.
         title: First line of what the bot committed there last.
+        shown: Title of its pull request; "" for none.
         people: Somebody else has committed to it.
         empty: Nothing was committed to it yet.
         ended: The bot is about to close it: its last commit says so, and the branch is there still.
@@ -104,6 +105,7 @@ class DraftFacts:
     recipe: Recipe | None = None
     number: int = 0
     title: str = ""
+    shown: str = ""
     people: bool = False
     empty: bool = False
     ended: bool = False

@@ -305,6 +305,7 @@ def _calls(issue: int) -> dict[str, Callable[[Forge], Awaitable[object]]]:
         "open_proposal": lambda f: f.open_proposal(OPEN),
         "set_draft": lambda f: f.set_draft(1, draft=True),
         "close_proposal": lambda f: f.close_proposal(1),
+        "set_title": lambda f: f.set_title(1, "T"),
         "set_labels": lambda f: f.set_labels(1, add=["porchbot: draft"]),
         "set_check": lambda f: f.set_check(CHECK),
         "comment": lambda f: f.comment(1, "text"),
@@ -390,6 +391,7 @@ MISSING = (
         "commits",
         "set_draft",
         "close_proposal",
+        "set_title",
         "comment",
         "edit_comment",
         "react",
@@ -611,6 +613,19 @@ async def test_a_proposal_is_opened_once(place: Place) -> None:
     for draft in (False, False, True, True):
         await place.forge.set_draft(number, draft=draft)
         assert (await place.forge.proposal(number)).draft is draft
+
+
+@pytest.mark.parametrize("draft", [True, False])
+async def test_another_title_leaves_a_draft_a_draft(place: Place, draft: bool) -> None:
+    """Short-cut refused: where the title says that it is a draft, it is proposed with the next."""
+    place.commit("a")
+    wanted = OpenProposal(head_ref="a", base_ref="main", title="T", body="B", draft=draft)
+    number = await place.forge.open_proposal(wanted)
+
+    await place.forge.set_title(number, "Another")
+
+    made = await place.forge.proposal(number)
+    assert (made.title, made.draft) == ("Another", draft)
 
 
 async def test_a_proposal_is_closed_and_stays_so(place: Place) -> None:

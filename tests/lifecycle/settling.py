@@ -164,7 +164,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
         case a.Forget(number=number) | a.Dequeue(number=number):
             outside = {"in_queue": False, "enqueued": False}
             return _each(facts, number, lambda p: changed(p, wait=None, **outside))
-        case a.React() | a.PushDraft() | a.CloseProposal():
+        case a.React() | a.PushDraft() | a.CloseProposal() | a.SetTitle():
             return facts
 
 

@@ -32,6 +32,7 @@ from lifecycle.actions import (
     SetCheck,
     SetDraft,
     SetLabels,
+    SetTitle,
     Suggest,
     Tag,
 )
@@ -90,6 +91,7 @@ PHRASES: list[tuple[Action, str]] = [
     (SetDraft(7, draft=True), "turn the pull request into a draft"),
     (SetDraft(7, draft=False), "mark it ready for review"),
     (CloseProposal(7), "close #7"),
+    (SetTitle(7, "Update a"), "give #7 the title: Update a"),
     (SetLabels(7, ("new",), ("old", "older")), "labels: add new; remove old, older"),
     (CHECK, "show the check porchbot/render (failure): net/core is not rendered"),
     (Say(7, None, "", {}), "write the summary comment"),

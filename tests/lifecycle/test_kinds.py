@@ -103,6 +103,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
         "OpenProposal",
         "SetDraft",
         "CloseProposal",
+        "SetTitle",
         "SetLabels",
         "SetCheck",
         "Say",

@@ -159,6 +159,12 @@ class Proposals(Asking):
 
         await self._put("close_proposal", f"PATCH {PULL}", change, number)
 
+    async def set_title(self, number: int, title: str) -> None:
+        def change(caller: Caller) -> None:
+            self._state.pulls.edit(self._pull(number), refs.acting(caller), title=title)
+
+        await self._put("set_title", f"PATCH {PULL}", change, number)
+
     async def set_labels(
         self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:

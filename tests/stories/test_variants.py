@@ -99,6 +99,19 @@ def test_a_named_revision_is_obeyed_and_latest_is_followed_with_what_people_chan
     assert play.author.reads("apps/shop/Kptfile", f"{SHOP}-2").count("ref: net/base/v2") == 2
 
 
+def test_a_title_says_what_the_draft_is_made_of_by_now(play: World) -> None:
+    """The short-cut keeps the first one: people approve a revision that it does not hold."""
+    begins(play, annotations="porchbot.dev/follow: latest")
+    pull = play.author.pull_of(f"{SHOP}-1").number
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    play.sweep()
+    play.rests()
+
+    shown = play.author.pull(pull).title.removeprefix("Draft: ")
+    assert shown == "Create apps/shop from net/base@v2"
+    assert play.author.pull(pull).draft
+
+
 def test_a_draft_is_made_anew_in_place_until_somebody_commits_to_it(play: World) -> None:
     """Short-cuts refused: a second pull request for a changed rule; people's commits lost."""
     begins(play)

@@ -187,6 +187,10 @@ class PullRequests(Calls):
         wanted = "close a pull request"
         await self._send(wanted, "PATCH", f"/pulls/{number}", {"state": "closed"})
 
+    async def set_title(self, number: int, title: str) -> None:
+        """Change it; where the plan has no drafts, the title says that as well, and goes on to."""
+        await self._retitle(number, f"{DRAFT if number in self._titles else ''}{title}")
+
     async def _retitle(self, number: int, title: str) -> None:
         wanted = "change the draft state"
         await self._send(wanted, "PATCH", f"/pulls/{number}", {"title": title})

@@ -197,6 +197,11 @@ class MergeRequests(Calls):
             body = {"state_event": "close"}
             await self._send("close a merge request", "PUT", f"/merge_requests/{number}", body)
 
+    async def set_title(self, number: int, title: str) -> None:
+        """Change it, but for the *Draft:* in front of it."""
+        body = {"title": f"{DRAFT}{title}" if (await self._one(number))["draft"] else title}
+        await self._send("change the title", "PUT", f"/merge_requests/{number}", body)
+
     async def set_labels(
         self, number: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:

@@ -38,6 +38,8 @@ def done(facts: VariantFacts, action: a.Action) -> VariantFacts:
             return drafts(branch, lambda each: replace(each, number=9, stage=stage))
         case a.ProposeDraft(branch):
             return drafts(branch, lambda each: replace(each, stage=Stage.PROPOSED))
+        case a.RetitleDraft(branch, _, _, title):
+            return drafts(branch, lambda each: replace(each, shown=title))
         case a.CloseDraft(branch):
             return drafts(branch, lambda each: replace(each, ended=True, recipe=Recipe("", "")))
         case a.EndDraft(branch):

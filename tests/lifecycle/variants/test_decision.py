@@ -391,6 +391,25 @@ RULES: dict[str, tuple[VariantFacts, S, list[type]]] = {
         S.DRAFTED,
         [a.OpenDraft],
     ),
+    "a title of ours says what it is made of by now": (
+        replace(
+            FACTS,
+            drafts=(
+                replace(
+                    DRAFT,
+                    title="Create edge/core from net/core@v2",
+                    shown="Create edge/core from net/core@v1",
+                ),
+            ),
+        ),
+        S.DRAFTED,
+        [a.RetitleDraft],
+    ),
+    "a title of somebody's stays": (
+        replace(FACTS, drafts=(replace(DRAFT, title="Create edge/core", shown="Mine"),)),
+        S.DRAFTED,
+        [],
+    ),
     "a branch that holds nothing yet is gone on with": (
         replace(FACTS, drafts=(DraftFacts(branch=BRANCH, head=HEAD, empty=True),)),
         S.DRAFTED,
