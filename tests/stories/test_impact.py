@@ -376,7 +376,8 @@ def test_the_command_line_says_what_the_check_says(
 
     assert found is not None
     assert texts.title(found) == title
-    assert texts.summary(found, most=10) == text
+    if play.checks_hold_text:  # elsewhere it stands within the summary
+        assert texts.summary(found, most=10) == text
     asked = play.forge.faults.calls(play.caller)[before:]
-    reads = ("access_tokens", "upload-pack")
+    reads = ("access_tokens", "upload-pack", "graphql")
     assert not [c for c in asked if c.method != "GET" and not c.path.endswith(reads)]
