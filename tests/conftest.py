@@ -67,7 +67,6 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.set_threshold(100_000, 20, 100)  # a tenth of the usual number of collections, or less
         gc.enable()

@@ -50,12 +50,10 @@ TOLD = (
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Info]:
-    """A playground of two forges and two bots: what its file says."""
+    """A playground of two forges and one bot: what its file says."""
     file = tmp_path / "info.json"
     command = [sys.executable, "-m", "bot.cli", "playground", "--forge", "both"]
-    process = subprocess.Popen(
-        [*command, "--replicas", "2", "--info", str(file)], stdout=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([*command, "--info", str(file)], stdout=subprocess.DEVNULL)
     try:
         wait_for("the playground", lambda: file.exists() or process.poll(), 120)
         assert process.poll() is None
@@ -118,7 +116,7 @@ def at_gitlab(forge: Info) -> None:
 def test_one_bot_serves_both_and_the_demo_is_told_in_gitlabs_words(started: Info) -> None:
     """Fails when one forge takes the other's place, or its story says pull request or `/approve`.
 
-    Both bots are killed in the middle of it: what was asked meanwhile is done by those that follow.
+    The bot is killed in the middle of it: what was asked meanwhile is done by the next.
     """
     here = "{web_url}/acme/blueprints".format(**started["forges"]["gitlab"])
     threads: list[str] = []

@@ -21,7 +21,7 @@ def nothing_logged() -> Iterator[None]:
     structlog.configure(**before)
 
 
-@pytest.mark.parametrize("seed", ["2", "3", "6"])
+@pytest.mark.parametrize("seed", ["3", "6"])
 def test_nothing_is_violated_and_a_seed_replays(seed: str) -> None:
     """Fails where anything but the seed is drawn from: a clock, an id, the order of a set."""
     first, again = play(seed), play(seed)
