@@ -90,7 +90,8 @@ def _comment(_: ForgeState, happening: Happening) -> Json:
 def _issue(_: ForgeState, happening: Happening) -> Json:
     issue = happening.extra["issue"]
     told: Json = {"issue": {"number": issue.number, "body": issue.body}}
-    return told | {"changes": happening.extra.get("changes", {})}
+    changes = happening.extra.get("changes")
+    return told | ({"changes": changes} if changes else {})
 
 
 def _run(state: ForgeState, happening: Happening) -> Json:

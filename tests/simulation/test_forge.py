@@ -271,6 +271,9 @@ async def test_a_webhook_says_what_the_sandbox_says(stage: Stage) -> None:
     with forge.change():
         forge.state.rules.add(author.repo, merge_queue=QueueRule())
         forge.state.queues.enqueue(queued, forge.state.user("author"))
+        author.repo.has_issues = True
+        boxes = forge.state.issues.open(author.repo, forge.state.user("author"), "B", "- [ ] a")
+        forge.state.issues.edit(boxes, forge.state.user("author"), body="- [x] a")
         forge.state.admin.rename(author.repo, "plans")
         installation = next(iter(forge.state.data.installations.values()))
         forge.state.admin.rename_account(forge.state.user("acme"), "umbrella")

@@ -28,6 +28,7 @@ STARTED: Mapping[str, str] = {
     "serve": "is the bot, which asks `authorise`",
     "setup": "waits for an owner to confirm an App, as `tests/cli/test_setup.py` does",
     "setup gitlab": "asks another forge, as in `tests/cli/test_setup_gitlab.py`",
+    "setup machine-user": "makes webhooks alone, as in `tests/cli/test_setup_user.py`",
     "worker": "is the bot, which asks `authorise`",
 }
 """Commands that are not run here, each with where it is, or why it needs no lock."""
@@ -48,6 +49,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "fn sink": ("out",),
     "fn source": ("net/core",),
     "help": (),
+    "impact": ("acme/blueprints#NUMBER",),
     "live": (),
     "pkg cat": ("net/core",),
     "pkg diff": ("net/core",),

@@ -141,6 +141,7 @@ def _happens(stage: World, number: int) -> None:
     author.pushes(BRANCH, unlabelled("net/core"))
     stage.rests()
     stage.wake(f"{stage.name}:{stage.repository.id}:commit:{author.pull(number).head}")
+    stage.wake(f"{stage.name}:{stage.repository.id}:impact:{BRANCH}")
     author.pushes("drafts/net/other/w", package("net/other"))
     owner.deletes("tags/net/edge/v1")
     tip = stage.repository.branch("main")

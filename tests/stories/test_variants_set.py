@@ -1,6 +1,9 @@
 """A set of variants over twenty repositories-and-packages, from its first day on."""
 
+import gc
+import warnings
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -77,6 +80,15 @@ def rolls_back(play: World, name: str) -> None:
     play.approver.says(pull, "/approve")
     wait_for("the merge", lambda: play.author.pull(pull).merged or None)
     play.rests()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_was_killed_goes() -> Iterator[None]:
+    """Coroutines of bots that were killed are not left for the tests of other modules."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
 
 
 @pytest.mark.long
