@@ -18,6 +18,7 @@ AT_THE_FORGE = {
     "bot/cli/reaching.py": "reaches it for that look",
     "bot/cli/reaching_gitlab.py": "likewise",
     "bot/cli/setup.py": "registers an App, whose owner confirms it at the forge",
+    "bot/cli/setup_user.py": "makes webhooks, by the machine user's own token",
     "bot/cli/setup_gitlab.py": "makes account, webhooks and rules, by a token of the owner's own",
 }
 """Modules that speak with a forge. None of them carries out what `access` is about: that is asked
