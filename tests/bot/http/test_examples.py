@@ -55,7 +55,7 @@ IGNORED: dict[str, str] = {
     "check_suite/requested": "A suite counts when it has ended",
     "deployment": "Deployments are not followed.",
     "issue_comment/": "not the dashboard",  # all of those recorded are on issues
-    "issues/": "an issue changes none of them",
+    "issues/": "only boxes of the dashboard count",
     "label/": "Labels show the stage",
     "ping/": "the webhook works",
     "pull_request/assigned": "changes nothing that is decided",
@@ -144,7 +144,7 @@ IGNORED_AT_GITLAB: dict[str, str] = {
     "emoji": "Nothing follows from reactions.",
     "group_create": "Events of this kind are not used.",
     "issue_comment": "not the dashboard",
-    "issue": "an issue changes none of them",
+    "issue": "only boxes of the dashboard count",
     "merge_request-event-update-milestone": "changes nothing that is decided",
     "note_commit": "on a commit",
     "note_issue": "not the dashboard",
