@@ -1,5 +1,6 @@
 """Many drafts by one command: packages upgraded, or rolled back."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -37,7 +38,7 @@ class _Wanted:
     revision: int = 0
 
 
-class _Drafts:
+class _Drafts(ABC):
     """What upgrades and rollbacks have in common."""
 
     verb = ""
@@ -47,11 +48,11 @@ class _Drafts:
         self._selector = selector
         self.asked: set[str] = set()
 
+    @abstractmethod
     def wanted(
         self, seen: Seen, package: PackageMarks, graph: Graph, others: Mapping[str, Source | str]
     ) -> _Wanted | str:
         """What is to be done to a package, or why nothing can be; "" where nothing is to be."""
-        raise NotImplementedError
 
     async def find(self, session: Session) -> Found:
         """As `Job` has it."""

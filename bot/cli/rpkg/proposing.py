@@ -5,6 +5,7 @@ it says of itself counts for nothing. Of a package that is new in it the path al
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
@@ -24,7 +25,7 @@ _WAITS = timedelta(minutes=10)
 """How long the bot may take to obey a command that gets no answer."""
 
 
-class _Pulls:
+class _Pulls(ABC):
     """What proposing and approving have in common."""
 
     verb = ""
@@ -37,13 +38,13 @@ class _Pulls:
         self._known: dict[str, BulkState] = {}
         self.asked: set[str] = set()
 
+    @abstractmethod
     def meant(self, pull: ListedProposal) -> bool:
         """Whether a pull request is of those that the command is about at all."""
-        raise NotImplementedError
 
+    @abstractmethod
     def text(self, pull: ListedProposal) -> str:
         """The command for one."""
-        raise NotImplementedError
 
     async def find(self, session: Session) -> Found:
         """As `Job` has it."""
