@@ -6,6 +6,7 @@ What one look goes by stands here as well: `OneLook`.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bot import metrics
 from bot.clock import Clock, Offload
@@ -195,7 +196,8 @@ class ProposalReader:
         proposal, verdicts, found = await asyncio.gather(
             self._people.add(reader, pull, proposal, state.conversation.changes or (), look.told),
             rendering.soon(
-                rendering.verdicts(
+                partial(
+                    rendering.verdicts,
                     self._renderer,
                     reader.git,
                     read.content.touched,

@@ -1,7 +1,7 @@
 """Renders and validates what a proposal touches, and compares what its base never published."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -100,14 +100,16 @@ async def verdicts(
     return await unless_overtaken(render(), head)
 
 
-async def soon(rendering: Coroutine[Any, Any, Verdicts], begun: Begun | None) -> Verdicts | None:
+async def soon(
+    render: Callable[[], Coroutine[Any, Any, Verdicts]], begun: Begun | None
+) -> Verdicts | None:
     """Return what a rendering comes to; None where that takes longer, and `begun` goes on with it.
 
     Args:
-        rendering: What `verdicts` does.
+        render: Calls `verdicts`. A look that is cancelled before it comes to this calls nothing.
         begun: None to wait to the end.
     """
-    return await rendering if begun is None else await begun.wait(rendering)
+    return await render() if begun is None else await begun.wait(render())
 
 
 async def _changed(

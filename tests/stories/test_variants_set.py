@@ -1,9 +1,6 @@
 """A set of variants over twenty repositories-and-packages, from its first day on."""
 
-import gc
-import warnings
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -82,18 +79,7 @@ def rolls_back(play: World, name: str) -> None:
     play.rests()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _what_was_killed_goes() -> Iterator[None]:
-    """Coroutines of bots that were killed are not left for the tests of other modules."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()
-
-
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:.*was never awaited")  # of bots that were killed
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_set_over_twenty_packages_opens_nothing_twice_whatever_is_killed(stage: World) -> None:
     """Short-cuts refused: what was begun is remembered by the process; a new revision opens a
     second pull request; what people did is undone.
