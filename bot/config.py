@@ -420,8 +420,9 @@ class Configuration(Strict):
     variants: Annotated[list[FilesOfVariants], Field(max_length=50)] = Field(default=[])
     """Files with PackageVariants and PackageVariantSets, such as `variants/*.yaml`, read from the
     default branch. The bot creates the packages that they ask for, and keeps them up to date by
-    pull requests. If a rule is removed, its package stays as it is: `deletionPolicy` is not
-    implemented yet."""
+    pull requests. If a rule is removed, its `deletionPolicy` decides: by `delete`, the default, a
+    pull request removes the package; by `orphan` it stays. Everything in these folders counts as
+    configuration: a change of it needs the approvals of `access.configure`."""
 
     variants_from: Annotated[list[RepositoryName], Field(max_length=50)] = Field(default=[])
     """Other repositories whose variants may open pull requests here, such as `acme/control`."""

@@ -294,7 +294,9 @@ def _buttons(proposal: Proposal, judgement: Judgement) -> tuple[Button, ...]:
     return (Button.PROPOSE, Button.WHY) if proposal.stage is Stage.DRAFT else (Button.WHY,)
 
 
-def send(facts: Facts, name: str, shown: CheckContent, *, force: bool) -> SetCheck | None:
+def send(
+    facts: Facts, name: str, shown: CheckContent, *, force: bool, made_for: str = ""
+) -> SetCheck | None:
     """Return what brings a check at the head to what it is to show; None where it shows that.
 
     Args:
@@ -302,11 +304,12 @@ def send(facts: Facts, name: str, shown: CheckContent, *, force: bool) -> SetChe
         name: Of the check.
         shown: What it is to show.
         force: Write it anew in any case: somebody asked to.
+        made_for: Kept with it behind a dot; "" for what the forge told of changes of the head.
     """
     if name in facts.unshown and not force:
         return None  # the summary says so; a sweep, Re-run or a new head has it tried again
     # What the forge told of changes of the head goes with it: see `approvals.judged_before`.
-    external = f"{shown.digest}.{facts.head_mark}"
+    external = f"{shown.digest}.{made_for or facts.head_mark}"
     run = facts.checks.get(name)
     if run is None or not run.ours:
         return _action(str(facts.head), name, shown, run, external)

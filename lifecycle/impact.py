@@ -10,6 +10,7 @@ Rules:
    Re-run.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -64,6 +65,17 @@ def changed_packages(p: Proposal) -> tuple[str, ...]:
 def is_done(run: CheckRun | None) -> bool:
     """Whether a head shows what was worked out for it."""
     return run is not None and run.ours and run.status is Status.COMPLETED and not run.only_observed
+
+
+def worked_out_for(base_ref: str, mode: ImpactMode) -> str:
+    """What a check keeps of where its impact was worked out: it says nothing of another base."""
+    return hashlib.sha256(f"{mode}\n{base_ref}".encode()).hexdigest()[:16]
+
+
+def is_done_for(run: CheckRun | None, base_ref: str, mode: ImpactMode) -> bool:
+    """Whether a head shows what was worked out for it on this base, by a configuration's mode."""
+    made_for = worked_out_for(base_ref, mode)
+    return run is not None and is_done(run) and run.digest.endswith(f".{made_for}")
 
 
 # --- what is tried ---
@@ -284,9 +296,9 @@ def gates(facts: Facts, proposal: Proposal) -> list[Gate]:
     run = facts.checks.get(IMPACT)
     if not facts.same_repository:
         return [_gate(GateState.BLOCKED, texts.FORK, texts.FORK_WANTED, texts.WHO)]
-    if run is None or not is_done(run):
+    if run is None or not is_done_for(run, proposal.place.base_ref, policy.impact):
         return [_gate(GateState.WAITS, texts.NOT_TRIED, texts.NOT_TRIED_WANTED, texts.NOBODY)]
-    if run.conclusion is Conclusion.FAILURE:
+    if run.conclusion is not Conclusion.SUCCESS:
         return [_gate(GateState.BLOCKED, texts.BREAKS, texts.BREAKS_WANTED, texts.WHO)]
     return [Gate(name="impact", state=GateState.HOLDS, actual=texts.HARMLESS)]
 

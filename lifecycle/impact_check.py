@@ -8,7 +8,7 @@ from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import IMPACT, Conclusion, Status
 from lifecycle.facts.head import Facts
 from lifecycle.facts.impact import Impact
-from lifecycle.impact import MOST_DETAILED
+from lifecycle.impact import MOST_DETAILED, worked_out_for
 from lifecycle.messages import impact as texts
 from lifecycle.policy import ImpactMode
 
@@ -17,7 +17,9 @@ def decide(facts: Facts, impact: Impact, mode: ImpactMode) -> list[SetCheck]:
     """Return the check to write so that a head shows an impact; empty where it does."""
     if not impact.ended and not shows_progress(mode, line_checks=facts.line_checks):
         return []
-    check = checks.send(facts, IMPACT, content(impact, mode), force=facts.rerun)
+    made_for = worked_out_for(impact.base_ref, mode)
+    shown = content(impact, mode)
+    check = checks.send(facts, IMPACT, shown, force=facts.rerun, made_for=made_for)
     return [wording.check(check, facts.terms)] if check else []
 
 
@@ -37,7 +39,7 @@ def content(impact: Impact, mode: ImpactMode) -> CheckContent:
         return CheckContent(
             status=Status.IN_PROGRESS, conclusion=None, title=title, summary=texts.TRYING
         )
-    if impact.breaks and mode is ImpactMode.BLOCK:
+    if mode is ImpactMode.BLOCK and (impact.breaks or impact.unsure):
         return contents.failed(title, f"{text}\n\n{texts.BLOCKS}")
     passed = contents.passed(title, text)
     return replace(passed, conclusion=Conclusion.NEUTRAL) if impact.breaks else passed

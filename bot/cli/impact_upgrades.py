@@ -70,6 +70,7 @@ def tried(tree: WorkingTree, base: Base, package: str, functions: Functions) -> 
         base_ref=base.shown,
         base=Sha(base.commit),
         held=policy,
+        now=policy,
         changed=(package,),
     )
     users = [

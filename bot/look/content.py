@@ -28,7 +28,7 @@ from lifecycle.messages import naming
 from lifecycle.names import Sha
 from lifecycle.needs import approved
 from lifecycle.owners import Owned
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import BrokenPolicy, Policy, VariantUse
 from lifecycle.windows import within
 
 MOST_SOURCES = 100
@@ -434,8 +434,12 @@ class _Comparison:
 
     @cached_property
     def _judging(self) -> tuple[str, ...]:
-        """Paths of what judges proposals here."""
-        return (*CONFIGURATION, *(places.PLACES if owners.named(self.rules.policy) else ()))
+        """Paths of what judges proposals here, and of what the bot makes drafts of by itself."""
+        policy = self.rules.policy
+        variants = policy.variants if isinstance(policy, Policy) else VariantUse()
+        makes = (each.rpartition("/")[0] for each in variants.files)
+        injects = (folder for folder, _ in variants.objects)
+        return (*CONFIGURATION, *(places.PLACES if owners.named(policy) else ()), *makes, *injects)
 
     def _differs(self, paths: Iterable[str]) -> bool:
         """Whether the head changes what stands at one of these paths."""

@@ -158,17 +158,24 @@ class ImpactReader:
         """Drop what is kept: somebody pressed Re-run."""
         self._kept.clear()
 
-    async def begin(self, head: Sha, base_ref: str, adoption: Adoption) -> Trial | None:
+    async def begin(
+        self, head: Sha, base_ref: str, adoption: Adoption, *, waited_for: bool = False
+    ) -> Trial | None:
         """Find out what a head is to be tried on; None where there is nothing.
 
         Args:
             head: The commit; git has it.
             base_ref: The branch that it is to be merged into.
             adoption: What the repository was when the bot first saw it.
+            waited_for: Something waits for it: that there is nothing to try is shown as well.
         """
-        return await self._looker.extended.fetched(lambda: self._begin(head, base_ref, adoption))
+        return await self._looker.extended.fetched(
+            lambda: self._begin(head, base_ref, adoption, waited_for)
+        )
 
-    async def _begin(self, head: Sha, base_ref: str, adoption: Adoption) -> Trial | None:
+    async def _begin(
+        self, head: Sha, base_ref: str, adoption: Adoption, waited_for: bool
+    ) -> Trial | None:
         location = locate(self._repository.clone_url)
         with await self._offload(self._mirror.open) as git:
             reader = self._looker.reader(git, adoption)
@@ -181,7 +188,7 @@ class ImpactReader:
             trials, sources = await self._offload(
                 plans.upgrades, git, plan, places.locked(users, self._repository.id, plan)
             )
-        if not plan.rules and not trials:
+        if not plan.rules and not trials and not waited_for:
             return None
         here = self._repository.id
         mine = [each for each in trials if each.user.repository.id == here]
@@ -203,6 +210,7 @@ class ImpactReader:
                 allows=plan.allows,
                 unseen=unseen,
                 more=more,
+                ended=not waiting,
             ),
             until=self._clock.monotonic() + SECONDS,
             waiting=deque(waiting[: plans.MOST_TRIED]),
@@ -230,7 +238,7 @@ class ImpactReader:
         until = min(self._clock.monotonic() + WAVE, trial.until)
         plan = trial.plan
         with await self._offload(self._mirror.open) as git:
-            here = Place(git, plan.base, plan.held, "")
+            here = Place(git, plan.base, plan.now, "")
             known: dict[tuple[str, str], Place | str] = {}
             async with Opened() as opened:
 

@@ -41,7 +41,8 @@ class Plan:
         head: The commit.
         base_ref: The branch that it is to be merged into.
         base: Where that is.
-        held: The rules that hold.
+        held: The rules that the head began with.
+        now: Those of the base branch as it is: what may run, and what judges an upgrade.
         tried: The rules to try; None where they judge all packages alike.
         not_run: As in `Impact`.
         allows: As in `Impact`.
@@ -53,6 +54,7 @@ class Plan:
     base_ref: str
     base: Sha
     held: Policy
+    now: Policy
     tried: Policy | None = None
     not_run: tuple[str, ...] = ()
     allows: bool = False
@@ -76,14 +78,12 @@ def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
     if base is None or not git.has(head):
         return None
     origin = reader.origin(head, base)
-    held, tried = (
-        reader.rules(at, base_ref).policy if at else None for at in (origin or base, head)
-    )
-    if not isinstance(held, Policy) or not isinstance(tried, Policy):
+    held, now, tried = (reader.rules(at, base_ref).policy for at in (origin or base, base, head))
+    if not (isinstance(held, Policy) and isinstance(now, Policy) and isinstance(tried, Policy)):
         return None
     changed = tuple(sorted(p for p, t in git.difference(origin, head).packages.items() if all(t)))
     judged = impact.judged_otherwise(held, tried)
-    runs, not_run = impact.trial(held, tried)
+    runs, not_run = impact.trial(now, tried)  # who pushes chooses where a branch begins
     trees = _packages(git, base) if held != tried else {}
     tags = _tags(git, trees)
     trials = tuple(rules_trials(trees, tags, base_ref, reader.default_branch, (held, tried)))
@@ -92,9 +92,10 @@ def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
         base_ref=base_ref,
         base=base,
         held=held,
+        now=now,
         tried=runs if judged else None,
         not_run=not_run if judged else (),
-        allows=judged and impact.allows_more(held, tried),
+        allows=judged and impact.allows_more(now, tried),
         rules=trials,
         changed=changed,
     )

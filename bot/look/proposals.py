@@ -6,7 +6,6 @@ What one look goes by stands here as well: `OneLook`.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from bot import metrics
 from bot.clock import Clock, Offload
@@ -196,8 +195,7 @@ class ProposalReader:
         proposal, verdicts, found = await asyncio.gather(
             self._people.add(reader, pull, proposal, state.conversation.changes or (), look.told),
             rendering.soon(
-                partial(
-                    rendering.verdicts,
+                lambda: rendering.verdicts(
                     self._renderer,
                     reader.git,
                     read.content.touched,

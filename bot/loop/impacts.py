@@ -33,7 +33,7 @@ from lifecycle.facts.head import Facts
 from lifecycle.identity import RepositoryId
 from lifecycle.kinds import OF_PROPOSAL
 from lifecycle.names import Sha
-from lifecycle.policy import BrokenPolicy, ImpactMode
+from lifecycle.policy import BrokenPolicy, ImpactMode, Policy
 from lifecycle.upstreams.locations import locate
 
 MOST_READERS: Final = 200
@@ -92,9 +92,12 @@ class Impacts:
         proposal = impact.concerns(facts)
         if proposal is None or facts.head is None:
             return
-        if impact.is_done(facts.checks.get(IMPACT)) and not hint.rerun:
+        policy = proposal.rules.policy
+        mode = policy.impact if isinstance(policy, Policy) else ImpactMode.SKIP
+        done = impact.is_done_for(facts.checks.get(IMPACT), proposal.place.base_ref, mode)
+        if done and not hint.rerun:
             return
-        asked = served.id, f"{facts.head} {proposal.place.base_ref}"
+        asked = served.id, f"{facts.head} {proposal.place.base_ref} {mode}"
         known, until = self._asked.get(asked) or (False, 0.0)
         if not known and served.clock.monotonic() >= until:
             used = proposal.content.configures or await self._store.upstreams.used(
@@ -187,17 +190,25 @@ class ImpactReconciler:
         head = HeadBranch(served.id.number, self._branch)
         pulls = of_head(await served.forge.open_proposals_of(self._branch), head)
         default = served.repository.default_branch
-        pulls = tuple(sorted(pulls, key=lambda p: (p.base_ref != default, p.number)))
         if not pulls:
             return Rest()
-        pull = pulls[0]
-        scope = Scope(frozenset({self._branch, pull.base_ref, default}))
+        scope = Scope(frozenset({self._branch, default, *(pull.base_ref for pull in pulls)}))
         await served.looker.fetcher.fetch(scope, since)
-        mode = await self._mode(pull.base_ref)
+        modes = {pull.base_ref: await self._mode(pull.base_ref) for pull in pulls}
+        # A commit has one such check: of several bases, the one whose rules wait for it.
+        pull = min(
+            pulls,
+            key=lambda p: (
+                modes[p.base_ref] is not ImpactMode.BLOCK,
+                p.base_ref != default,
+                p.number,
+            ),
+        )
+        mode = modes[pull.base_ref]
         if mode is ImpactMode.SKIP:
             return Rest()
         runs = {run.name: run for run in await served.forge.checks(pull.head)}
-        done = impact.is_done(runs.get(IMPACT))
+        done = impact.is_done_for(runs.get(IMPACT), pull.base_ref, mode)
         if done and (self._shown or not self._rerun):
             return Rest()
         trial = await self._tried(pull.head, pull.base_ref, mode)
@@ -243,7 +254,8 @@ class ImpactReconciler:
                 return Rest(wait)
             if self._rerun:
                 reader.forget()
-            trial = await reader.begin(head, base_ref, served.adoption)
+            blocks = mode is ImpactMode.BLOCK
+            trial = await reader.begin(head, base_ref, served.adoption, waited_for=blocks)
         self._trial = trial
         if trial is None:
             return Rest()

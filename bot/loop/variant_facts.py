@@ -78,7 +78,13 @@ def package(reader: MirrorReader, tip: Sha, path: str) -> Here:
 
 
 def published(
-    here: Here, variant: Variant, objects: Objects, upstream: FetchedUpstream | None, number: int
+    here: Here,
+    variant: Variant,
+    objects: Objects,
+    upstream: FetchedUpstream | None,
+    number: int,
+    *,
+    removed: bool = False,
 ) -> PublishedFacts | None:
     """What is to be known of the package; None where there is none.
 
@@ -88,6 +94,7 @@ def published(
         objects: What can be injected.
         upstream: The upstream, where it could be had.
         number: Of its newest revision; 0 for none.
+        removed: Its rule is gone, and what it never adopted it does not take along.
     """
     if here.kptfile is None:
         return None
@@ -97,7 +104,7 @@ def published(
         same = lock.directory.strip("/") == upstream.ref.directory.strip("/")
         ours = same and lock.repo.removesuffix(".git") == upstream.ref.repo.removesuffix(".git")
     owners = _owners(here.kptfile)
-    if variant.spec.adopts:
+    if variant.spec.adopts and not removed:
         owners = {*owners, variant.name}
     try:
         as_wanted = shaped(here.files, variant, objects).files == here.files

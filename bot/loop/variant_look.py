@@ -109,7 +109,9 @@ class VariantLook:
         one_of = next(iter(fetched.values()), None)
         drafts, numbers = await self._drafts(path, tip, adopts=variant.spec.adopts)
         published = await served.offload(
-            variant_facts.published, here, variant, objects, one_of, here.locked or 0
+            lambda: variant_facts.published(
+                here, variant, objects, one_of, here.locked or 0, removed=wanted.book is None
+            )
         )
         found = (variant_facts.revision(each) for each in fetched.values())
         revisions = [each for each in found if each is not None]

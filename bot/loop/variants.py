@@ -96,8 +96,8 @@ class VariantsHandler:
         tip, policy = found
         own = await self._rules(served, tip, policy)
         await self._wake_others(served, own, tip)
-        rules = [own, *await self._others(served, policy.variants.sources)]
-        wanted = self._wanted(served, rules)
+        others, all_read = await self._others(served, policy.variants.sources)
+        wanted = self._wanted(served, [own, *others], all_read=all_read)
         if not wanted:
             return None
         opened = await served.forge.open_proposals()
@@ -118,8 +118,14 @@ class VariantsHandler:
             raise error
         return again
 
-    def _wanted(self, served: ServedRepository, rules: Sequence[_Rules]) -> list[Wanted]:
-        """The packages of a repository that rules want, then those that they want no more."""
+    def _wanted(
+        self, served: ServedRepository, rules: Sequence[_Rules], *, all_read: bool
+    ) -> list[Wanted]:
+        """The packages of a repository that rules want, then those that they want no more.
+
+        Those only while all rules are known that may want a package: it may have moved from one's
+        to another's.
+        """
         here = served.repository.full_name
         books = [each.book for each in rules]
         found, problems = variant_rules.together(books, here)
@@ -134,6 +140,8 @@ class VariantsHandler:
             )
             for book, each in found
         ]
+        if not all_read or not all(each.complete for each in books):
+            return wanted
         still = {each.place(variant) for each in books for variant in each.variants}
         return wanted + [
             Wanted(variant=was.variant, file=was.file, branch=was.branch, book=None)
@@ -157,10 +165,14 @@ class VariantsHandler:
         self._former.put(served.id, (tip, former))
         return _Rules(book, former)
 
-    async def _others(self, served: ServedRepository, named: Sequence[str]) -> list[_Rules]:
-        """The rules of other repositories that may want packages here."""
-        rules = []
-        for each in await self._store.repositories.named(served.id.forge, named):
+    async def _others(
+        self, served: ServedRepository, named: Sequence[str]
+    ) -> tuple[list[_Rules], bool]:
+        """The rules of other repositories that may want packages here, and whether that is all."""
+        rules = list[_Rules]()
+        there = await self._store.repositories.named(served.id.forge, named)
+        all_read = {name.lower() for name in named} <= {each.full_name.lower() for each in there}
+        for each in there:
             if each.id == served.id:
                 continue
             try:
@@ -171,10 +183,13 @@ class VariantsHandler:
                 found = await rules_of(other)
             except _UNKNOWN as error:
                 log.info("rules not read", repository=each.full_name, reason=str(error))
+                all_read = False
                 continue
-            if found is not None:
+            if found is None:
+                all_read = False
+            else:
                 rules.append(await self._rules(other, *found))
-        return rules
+        return rules, all_read
 
     async def _wake_others(self, served: ServedRepository, own: _Rules, tip: Sha) -> None:
         """Ask for looks at the other repositories that our rules want packages in, once a tip.

@@ -97,3 +97,9 @@ class Impact:
         return any(
             (each.fails or each.conflicting) and not each.repository for each in self.packages
         )
+
+    @property
+    def unsure(self) -> bool:
+        """Something of this repository was not tried, so that nobody can say that it passes."""
+        untried = any(each.problem and not each.repository for each in self.packages)
+        return untried or self.left > 0 or bool(self.not_run) or self.allows

@@ -24,14 +24,17 @@ TRYING = (
 
 BLOCKS = (
     "`impact: block` is set in the configuration of the base branch: mend what would fail, or"
-    " change this pull request."
+    " change this pull request. Where something could not be tried, try again with Re-run or"
+    " `/check`."
 )
 
 NOT_TRIED = "what it does to other packages is being worked out"
 NOT_TRIED_WANTED = "wait for `porchbot/impact`"
 NOBODY = "nobody: it comes by itself"
-BREAKS = "other packages would fail, or conflict with their upstream"
-BREAKS_WANTED = "mend them first, or change this pull request; `porchbot/impact` names them"
+BREAKS = "other packages would fail, conflict with their upstream, or could not be tried"
+BREAKS_WANTED = (
+    "mend what `porchbot/impact` names, or change this pull request; `/check` tries again"
+)
 WHO = "whoever can push"
 HARMLESS = "no other package would fail"
 FORK = "what it does to other packages is not worked out for branches of forks"
@@ -62,6 +65,8 @@ def title(impact: Impact) -> str:
         *([f"{untried} not tried"] if untried else []),
     ]
     tried = number(impact.total + impact.more, "package")
+    if not impact.total + impact.more:
+        return "No other package is affected"
     said = f"{changed} of {tried} would change" if changed else f"None of {tried} would change"
     return "; ".join([said, *parts])
 

@@ -259,8 +259,13 @@ def test_what_cannot_be_tried_and_who_is_not_named_is_said() -> None:
     assert "\\`x\\` @<!-- -->acme \\<b\\>" in shown.summary
 
 
-DONE = {"status": Status.COMPLETED, "conclusion": Conclusion.SUCCESS}
-FAILED = {"status": Status.COMPLETED, "conclusion": Conclusion.FAILURE}
+def of(base_ref: str, mode: ImpactMode = ImpactMode.BLOCK) -> dict[str, str]:
+    """What a check keeps of where its impact was worked out."""
+    return {"digest": f"d.{impact.worked_out_for(base_ref, mode)}"}
+
+
+DONE = {"status": Status.COMPLETED, "conclusion": Conclusion.SUCCESS, **of("main")}
+FAILED = {**DONE, "conclusion": Conclusion.FAILURE}
 
 
 @pytest.mark.parametrize(
@@ -276,18 +281,52 @@ FAILED = {"status": Status.COMPLETED, "conclusion": Conclusion.FAILURE}
         pytest.param(
             BLOCKED, True, {**DONE, "digest": "observed.x"}, {}, "waits", id="only observed"
         ),
+        pytest.param(BLOCKED, True, {**DONE, **of("next")}, {}, "waits", id="on another base"),
+        pytest.param(
+            BLOCKED, True, {**DONE, **of("main", ImpactMode.INFORM)}, {}, "waits", id="to inform"
+        ),
+        pytest.param(
+            BLOCKED, True, {**DONE, "conclusion": Conclusion.NEUTRAL}, {}, "blocked", id="neutral"
+        ),
         pytest.param(BLOCKED, True, DONE, {"same_repository": False}, "blocked", id="of a fork"),
     ],
 )
 def test_the_gate(
     policy: Policy, has: bool, run: dict[str, Any] | None, more: dict[str, Any], wanted: str | None
 ) -> None:
-    """Short-cuts refused: a gate for everybody; anybody's green check of that name opens it."""
+    """Short-cuts refused: a gate for everybody; anybody's green check of that name opens it; one
+    that was worked out on another branch, or by a configuration for which nothing waits.
+    """
     proposal = replace(changed(PROPOSAL, policy=policy), has_impact=has)
     runs = {IMPACT: check(IMPACT, **run)} if run else {}
     head = facts(proposal, checks=runs, **more)
     found = [g for g in gates.judge(head, proposal, read(proposal)).gates if g.name == "impact"]
     assert [str(gate.state) for gate in found] == ([wanted] if wanted else [])
+
+
+@pytest.mark.parametrize(
+    ("packages", "more"),
+    [
+        pytest.param((PackageImpact(package="net/core", problem="slow"),), {}, id="one"),
+        pytest.param((), {"more": 97}, id="too many"),
+        pytest.param((), {"not_run": ("acme/x:v1",)}, id="a guardrail that may not run yet"),
+    ],
+)
+def test_what_was_not_tried_does_not_pass(
+    packages: tuple[PackageImpact, ...], more: dict[str, Any]
+) -> None:
+    """The short-cut counts what fails, and calls the rest harmless."""
+    found = tried(*packages, **more)
+    assert impact_check.content(found, ImpactMode.BLOCK).conclusion is Conclusion.FAILURE
+    assert impact_check.content(found, ImpactMode.INFORM).conclusion is Conclusion.SUCCESS
+
+
+def test_that_there_is_nothing_to_try_is_said() -> None:
+    """The short-cut writes nothing, and what waits for it waits for ever."""
+    nothing = Impact(base_ref="main", base=BASE, ended=True)
+    shown = impact_check.content(nothing, ImpactMode.BLOCK)
+    assert shown.title == "No other package is affected"
+    assert shown.conclusion is Conclusion.SUCCESS
 
 
 def test_who_cannot_push_has_nothing_tried() -> None:

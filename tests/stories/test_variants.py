@@ -260,6 +260,11 @@ def test_what_is_wrong_with_a_rule_is_said_on_its_line_before_it_is_merged(play:
     assert "variants/shop.yaml:8" in said
 
     play.author.pushes("drafts/rules", variant())
+    play.rests()
+    check = play.author.checks(play.author.pull(pull).head, pull)["porchbot/publish"]
+    assert "deletionPolicy" not in told(play, pull, check)
+    assert check.conclusion != "success"  # the bot makes drafts of it by itself: that is approved
+    play.approver.says(pull, "/approve")
     play.author.waits_for_check(pull, "porchbot/publish", "success")
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.stories.people import wait_for
-from tests.stories.test_variants import SHOP, begins, opened, publishes_first, variant
-from tests.stories.world import World, seconds_pass
+from tests.stories.test_upstreams import publishes
+from tests.stories.test_variants import RULES, SHOP, begins, opened, publishes_first, variant
+from tests.stories.world import World, package, seconds_pass
 
 GONE = {"variants/shop.yaml": None}
 
@@ -127,6 +128,35 @@ def test_rules_that_cannot_be_read_take_nothing_with_them(play: World) -> None:
     play.rests()
     play.sweep()
     play.rests()
+
+    assert opened(play) == [f"{SHOP}-1"]
+
+
+def test_what_a_rule_never_adopted_stays_when_the_rule_goes(play: World) -> None:
+    """The short-cut takes a rule that wanted to adopt a package for one that made it."""
+    play.owner.pushes("main", {".porchbot.yaml": RULES})
+    publishes(play, "net/base", package("net/base"), 1)
+    publishes(play, "apps/shop", package("apps/shop"), 1)
+    play.owner.pushes("main", variant(more="  adoptionPolicy: adoptExisting\n"))
+    play.rests()
+
+    removes_rule(play)
+
+    assert not [p for p in play.author.pulls() if p.title == "Remove apps/shop"]
+
+
+def test_while_rules_elsewhere_cannot_be_read_nothing_goes(play: World) -> None:
+    """The short-cut: another repository wants the package by now, and its rules have an error."""
+    begins(play)
+    publishes_first(play)
+    table = "variants: [variants/*.yaml]\nrepositories:\n  here: {repository: acme/blueprints}\n"
+    play.serves("control", {".porchbot.yaml": table, "variants/shop.yaml": "kind: ["})
+    play.sweep()
+    config = play.author.reads(".porchbot.yaml")
+    play.owner.pushes("main", {".porchbot.yaml": f"{config}variants_from: [acme/control]\n"})
+    play.rests()
+
+    removes_rule(play)
 
     assert opened(play) == [f"{SHOP}-1"]
 

@@ -70,7 +70,10 @@ def reader(renders: Renders, clock: ManualClock) -> ImpactReader:
 
 def plan(count: int) -> Plan:
     rules = tuple(RulesTrial(package=f"n{i}", tree=f"t{i}", merges=()) for i in range(count))
-    return Plan(head=HEAD, base_ref="main", base=BASE, held=Policy(), tried=TRIED, rules=rules)
+    held = Policy()
+    return Plan(
+        head=HEAD, base_ref="main", base=BASE, held=held, now=held, tried=TRIED, rules=rules
+    )
 
 
 def trial(count: int, clock: ManualClock) -> Trial:
@@ -185,7 +188,8 @@ def test_who_is_upgraded_on_trial(
     directory: str, trees: dict[tuple[str, str], str], wanted: str | None
 ) -> None:
     """Short-cuts refused: paths are compared as texts; who has it already is upgraded again."""
-    made = Plan(head=HEAD, base_ref="main", base=BASE, held=Policy(), changed=("net/core",))
+    held, changed = Policy(), ("net/core",)
+    made = Plan(head=HEAD, base_ref="main", base=BASE, held=held, now=held, changed=changed)
     there = {(commit * 40, path): tree for (commit, path), tree in trees.items()}
     found, sources = upgrades(cast("Any", Trees(there)), made, [user(directory)])
     assert [each.before for each in found] == ([] if wanted is None else [wanted])
