@@ -16,8 +16,8 @@ install = { [ -x $(BIN)/uv ] || $(PIP_INSTALL) uv; } && $(BIN)/uv pip install --
   { $(PIP_INSTALL) --upgrade pip && $(PIP_INSTALL) $(1); }
 # Nothing of an editable installation is compiled: commands start twice as fast.
 COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
-# Half of what the tests do is waiting for other processes.
-WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 2)')
+# Half of what the tests do is waiting for other processes, and one more keeps the cores busy.
+WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 2 + 1)')
 CASES ?=
 N ?= 1000
 SEED ?=
