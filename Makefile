@@ -38,7 +38,7 @@ test stories stories-real $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
 # The lines of cadlib and lifecycle that the tests run are held against a floor, which says nothing while it holds.
 test: $(TESTS_READY) tools
 	$(BIN)/python -m slipcover --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
-	  -m pytest -n $(WORKERS) --dist worksteal
+	  -m pytest -p tests.distribution -n $(WORKERS) --dist loadscope
 	@$(BIN)/python -m tests.floor $(VENV)/coverage.json
 
 # All stories with HTTP, PostgreSQL, git and processes; `make test` tells most of them in simulated time (ADR 30).

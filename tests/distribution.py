@@ -1,0 +1,81 @@
+"""How `make test` spreads tests over processes; given to pytest by `-p tests.distribution`.
+
+Coverage of `cadlib` and `lifecycle` is measured in two processes: one has the tests about them, one
+the stories in simulated time. Instrumented code takes up to a quarter longer, so the other
+processes go without. They get whole modules, so that what a module sets up is set up once.
+"""
+
+import os
+from collections.abc import Generator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+ABOUT = (
+    "tests/cadlib/",
+    "tests/cases/",
+    "tests/lifecycle/",
+    "tests/bot/look/",
+    "tests/bot/test_config.py",
+    "tests/bot/upstream/",
+)
+"""Beginnings of the paths of tests about `cadlib` and `lifecycle`, and about what feeds them."""
+
+MEASURED = ("tests about them", "simulated stories")
+"""Units of work whose coverage counts."""
+
+MEASURING = {f"gw{number}": name for number, name in enumerate(MEASURED)}
+"""Names of the processes that get them."""
+
+if os.environ.get("PYTEST_XDIST_WORKER", "gw0") not in MEASURING:
+    os.environ.pop("SLIPCOVER_ENABLED", None)  # before its plugin looks: this one is imported first
+
+
+@cache
+def unit(path: str) -> str:
+    """Name the unit of work that a module of tests belongs to.
+
+    Args:
+        path: Of the module, from the root.
+
+    Returns:
+        One of `MEASURED`, or the path.
+    """
+    if path.startswith(ABOUT):
+        return MEASURED[0]
+    if path.startswith("tests/stories/") and "real_parts" not in Path(path).read_text("utf-8"):
+        return MEASURED[1]
+    return path
+
+
+class WholeModules(LoadScopeScheduling):  # type: ignore[misc]  # xdist tells no types
+    """Each module is a unit of work, and what is measured together is one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit(nodeid.partition("::")[0])
+
+    def _assign_work_unit(self, node: Any) -> None:
+        """Give the next unit to a process; what is measured, to the one that measures it."""
+        own = MEASURING.get(node.gateway.id)
+        for name in MEASURED:
+            if name in self.workqueue:
+                self.workqueue.move_to_end(name, last=name != own)
+        super()._assign_work_unit(node)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """Give xdist ours, whose units are begun in the order of the tests."""
+    config.option.loadscopereorder = False
+    return WholeModules(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """Modules with a long test first, then stories, then all others: the end is not one's alone."""
+    yield
+    units = {item: unit(item.nodeid.partition("::")[0]) for item in items}
+    long = {units[item] for item in items if item.get_closest_marker("long") is not None}
+    items.sort(key=lambda i: (units[i] not in long, not units[i].startswith("tests/stories/")))
