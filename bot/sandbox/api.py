@@ -173,12 +173,15 @@ class Api(Generic[EnteredT]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request below `/api/`."""
         began = time.monotonic()
+        raw = await read_body(receive)
+        if raw is None:
+            return  # half a request asks for nothing, and nobody is there to be told
         asked = Asked(
             method=scope["method"].replace("HEAD", "GET"),
             path=self._dialect.below(raw_path(scope)),
             pairs=_pairs(scope.get("query_string", b"")),
             headers=headers_of(scope),
-            raw=await read_body(receive),
+            raw=raw,
         )
         entered, plan = self._enter(asked)
         if plan.delay:

@@ -23,11 +23,13 @@ def raw_path(scope: Scope) -> str:
     return raw.partition(b"?")[0].decode("latin-1")
 
 
-async def read_body(receive: Receive) -> bytes:
-    """The whole body."""
+async def read_body(receive: Receive) -> bytes | None:
+    """The whole body; None where the connection ended before all of it was there."""
     parts = []
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         parts.append(message.get("body", b""))
         if not message.get("more_body"):
             return b"".join(parts)
