@@ -53,10 +53,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _policy_engines_end() -> Iterator[None]:
-    """A policy engine may be dropped by the thread that made it alone; a collection is in any."""
+def _policy_engines_end(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A policy engine may be dropped by the thread that made it alone; a collection is in any.
+
+    So modules that make some collect them: those of functions, and the first that loads the engine.
+    """
+    loaded = "regorus" in sys.modules
     yield
-    if "regorus" in sys.modules:
+    makes = request.node.nodeid.startswith(("tests/fnrunner/", "tests/cadlib/test_hostile"))
+    if "regorus" in sys.modules and (makes or not loaded):
         gc.collect()
 
 

@@ -20,7 +20,7 @@ from lifecycle.terms import AS_WRITTEN
 from tests.cli.rpkg.test_bulk import FakeForge, heard
 
 HEAD = "a" * 40
-NOW = datetime.now(UTC)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def pull(number: int, *, draft: bool = False, head: str = HEAD) -> ListedProposal:
@@ -177,6 +177,6 @@ def test_a_proposal_that_was_turned_back_is_proposed_anew() -> None:
         (timedelta(hours=1), BulkState.READY),
     ):
         forge = FakeForge()
-        forge.comments.append(replace(heard(3, "author", "/propose"), at=NOW - age))
+        forge.comments.append(replace(heard(3, "author", "/propose"), at=datetime.now(UTC) - age))
         (item,) = found(Proposals(parse(""), ()), pull(1, draft=True), forge=forge).items
         assert item.state is state
