@@ -224,6 +224,10 @@ class PackageAccess(Strict):
     """Who must approve a deletion. Default: as `approve`, but at least one person."""
     deprecate: Approval | None = None
     """Who must approve a deprecation. Default: as `approve`, but at least one person."""
+    register_: Approval | None = Field(None, alias="register")
+    """Who must approve the first revision of a package, in addition to `approve`. This covers new
+    packages and packages that exist in the repository but were never published by this bot.
+    Default: nobody in addition."""
 
     def given(self) -> Mapping[AccessAction, Given | None]:
         """Return the form of each action; None where the file tells none."""
@@ -239,6 +243,7 @@ class PackageAccess(Strict):
             AccessAction.OVERRIDE: self.override,
             AccessAction.DELETE: self.delete,
             AccessAction.DEPRECATE: self.deprecate,
+            AccessAction.REGISTER: self.register_,
         }
 
 
@@ -282,9 +287,6 @@ class Access(PackageAccess):
     configure: Approval | None = None
     """Who must approve a change of this file or of the ledger. Default: whoever approves packages,
     at least one person, and never an author."""
-    register_: Keepers | None = Field(None, alias="register")
-    """Who may ask the bot to manage more of the repository. Default: `role:admin`. No command needs
-    it yet."""
     bulk: Keepers | None = None
     """Who may change many packages with one command. Default: `role:maintain`."""
     paths: Annotated[list[PathAccess], Field(max_length=200)] = Field(default=[])
@@ -297,7 +299,6 @@ class Access(PackageAccess):
         return {
             **super().given(),
             AccessAction.CONFIGURE: self.configure,
-            AccessAction.REGISTER: self.register_,
             AccessAction.BULK: self.bulk,
         }
 

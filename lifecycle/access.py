@@ -77,6 +77,7 @@ APPROVING = frozenset(
         AccessAction.DELETE,
         AccessAction.DEPRECATE,
         AccessAction.OVERRIDE,
+        AccessAction.REGISTER,
         AccessAction.ROLLBACK,
     }
 )

@@ -18,11 +18,10 @@ def leaves(standing: Approvals) -> tuple[Leaf, ...]:
 
 def _rule(need: Need) -> Leaf:
     state = GateState.WAITS if need.missing else GateState.HOLDS
-    asked = texts.asked(need.packages, need.owned, need.rule, need.needed, len(need.counted))
     if need.automatic:
         return Leaf(state, texts.by_itself(need.packages, need.rule, need.automatic))
     below = (_person(login, verdict) for login, verdict in need.verdicts.items())
-    return Leaf(state, asked, tuple(below))
+    return Leaf(state, texts.asked(need), tuple(below))
 
 
 def _person(login: str, verdict: Verdict) -> Leaf:

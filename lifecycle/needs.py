@@ -43,7 +43,7 @@ class Need:
         rule: Who counts.
         owned: The files that it is about, where it takes their owners; None for all.
         needed: How many people must approve.
-        action: What is approved: a change, or a removal.
+        action: What is approved: a change, a removal, or that a package is managed from now on.
         automatic: As what a rule approves it by itself, so that nobody need; None where none does.
         verdicts: Login to what the rule says of each who approved, by login.
     """
@@ -113,8 +113,9 @@ def approved(
     """Return what is to be approved: folders, what approving means there, and in which package.
 
     Each package is held to its own rule and to those of the folders in it that it reaches into
-    (`Touched.places`). A removal has its own rule, and so have the withdrawal of a revision and its
-    deprecation, which reach into all of the package.
+    (`Touched.places`); and one that is new to the repository to the rule of `register` as well,
+    where one is written down. A removal has its own rule, and so have the withdrawal of a revision
+    and its deprecation, which reach into all of the package.
 
     Args:
         content: What a proposal changes.
@@ -122,6 +123,13 @@ def approved(
     """
     folders = policy.folders if isinstance(policy, Policy) else frozenset()
     found = [(place, _approving(t), t.package) for t in content.touched for place in t.places]
+    found += [
+        (t.package, AccessAction.REGISTER, t.package)
+        for t in content.touched
+        if t.registers
+        and isinstance(policy, Policy)
+        and policy.writes(AccessAction.REGISTER, t.package)
+    ]
     for change in content.ledger:
         inside = sorted(f for f in folders if within(f, change.package))
         places = (change.package, *inside)

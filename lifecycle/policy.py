@@ -178,7 +178,6 @@ _MAINTAINERS = AccessRule(sources=(RoleSource(Role.MAINTAIN),))
 _AUTHOR_OR_WRITERS = AccessRule(sources=(AuthorSource(), RoleSource(Role.WRITE)))
 
 DEFAULTS: Mapping[AccessAction, AccessRule] = {
-    AccessAction.REGISTER: AccessRule(sources=(RoleSource(Role.ADMIN),)),
     AccessAction.DRAFT: _WRITERS,
     AccessAction.PROPOSE: _AUTHOR_OR_WRITERS,
     AccessAction.REJECT: _AUTHOR_OR_WRITERS,

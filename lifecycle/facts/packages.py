@@ -90,6 +90,16 @@ class Touched:
         return (self.package, *sorted({*self.inside, *more}))
 
     @property
+    def registers(self) -> bool:
+        """It brings a package under the bot's management (ADR 69).
+
+        It is a new folder with a Kptfile, or one that stands in the base branch without a revision
+        of ours; a tag that somebody made by hand changes nothing of that.
+        """
+        there = self.unpublished is not None and self.unpublished.revision == 0
+        return not self.removed and (self.origin == "" or there)
+
+    @property
     def revision(self) -> int:
         """The number it would be, or was, published under; 0 when it is removed."""
         return self.tagging.revision

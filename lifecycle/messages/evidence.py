@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lifecycle.access import AppSource, Source
+from lifecycle.access import AccessAction, AppSource, Source
 from lifecycle.automatic import ByItself
 from lifecycle.messages import gates as texts
 from lifecycle.needs import Need
@@ -39,7 +39,8 @@ def wanted(name: str, needs: Sequence[Need]) -> str:
 
 
 def _places(need: Need) -> str:
-    return ", ".join(place or "." for place in need.packages)
+    first = " (first revision)" if need.action is AccessAction.REGISTER else ""
+    return ", ".join(place or "." for place in need.packages) + first
 
 
 def _need(need: Need) -> str:

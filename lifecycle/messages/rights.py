@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lifecycle.access import AccessAction, AppSource, Role, Source, Unreadable
 from lifecycle.automatic import ByItself
 from lifecycle.messages.markdown import code, names, number, people, person, some
+from lifecycle.needs import Need
 from lifecycle.owners import Owned
 from lifecycle.policy import DEFAULTS, AccessRule
 from lifecycle.rights import Reason, Refused, Unsure
@@ -80,15 +81,16 @@ def somebody(rule: AccessRule, owned: Owned | None, authors: Sequence[str]) -> s
     return text
 
 
-def asked(
-    packages: Sequence[str], owned: Owned | None, rule: AccessRule, needed: int, given: int
-) -> str:
+def asked(need: Need) -> str:
     """What a rule asks for, of what, and how many approvals it has."""
-    of = names(packages) if packages else "the rules"
+    of = names(need.packages) if need.packages else "the rules"
+    if need.action is AccessAction.REGISTER:
+        of += " (first revision)"
+    owned = need.owned
     if owned is not None:
         more = f" and {number(owned.count - 1, 'more file')}" if owned.count > 1 else ""
         of += f", {code(owned.files[0])}{more} ({_owners(owned)})"
-    return f"{of}: {given} of {needed}, from {named(rule.sources)}"
+    return f"{of}: {len(need.counted)} of {need.needed}, from {named(need.rule.sources)}"
 
 
 def by_itself(packages: Sequence[str], rule: AccessRule, how: ByItself) -> str:

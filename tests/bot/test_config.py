@@ -199,7 +199,9 @@ access:
   paths:
     - directory: packages/prod/
       approve: {require: 2, from: ["role:maintain"], automatic: {by: ["app:renovate"]}}
-    - {directory: packages/prod/edge, rollback: {from: ["role:read"]}}
+    - directory: packages/prod/edge
+      rollback: {from: ["role:read"]}
+      register: {require: 2, from: ["role:admin"]}
   upstreams:
     - {upstream: "github.com/acme/*", clone: {from: ["role:triage"]}}
 """
@@ -216,6 +218,8 @@ access:
     assert rule(AccessAction.DELETE, "packages/prod/db").sources == (RoleSource(Role.ADMIN),)
     assert rule(AccessAction.PROPOSE).sources == (AuthorSource(), RoleSource(Role.TRIAGE))
     assert rule(AccessAction.REGISTER).sources == (UserSource("Ann"),)
+    assert rule(AccessAction.REGISTER, "packages/prod/edge").require == 2
+    assert Policy().rule(AccessAction.REGISTER) == Policy().approve
     assert rule(AccessAction.ROLLBACK, "packages/prod/edge").sources == (RoleSource(Role.READ),)
     assert rule(AccessAction.ROLLBACK, "packages/prod").sources == (RoleSource(Role.WRITE),)
     clone = AccessAction.CLONE
@@ -380,14 +384,12 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     ),
     "code owners of no file": (
         "access:\n  freeze: {from: [codeowners]}\n  bulk: {from: [codeowners]}\n"
-        "  register: {from: ['role:admin', codeowners]}\n"
         "  paths: [{directory: net, freeze: {from: [codeowners]}}]\n",
         [
             f".porchbot.yaml:{line}, access.{key}: 'codeowners' names the owners of changed files,"
             " and this action changes none. Name a role, a team or users."
             for line, key in [
-                (2, "freeze.from[0]"), (3, "bulk.from[0]"), (4, "register.from[1]"),
-                (5, "paths[0].freeze.from[0]"),
+                (2, "freeze.from[0]"), (3, "bulk.from[0]"), (4, "paths[0].freeze.from[0]"),
             ]
         ],
     ),

@@ -10,6 +10,7 @@ and what is not read can let nobody in, which `test_rights_are_asked_in_one_plac
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from lifecycle.facts.conversation import Review, ReviewState
 from lifecycle.facts.proposal import Proposal
 from lifecycle.policy import DEFAULTS, AccessRule, Policy
 from tests.lifecycle.commands.test_table import NEEDED, RECORDED
-from tests.lifecycle.samples import HEAD, PROPOSAL, changed, facts, said
+from tests.lifecycle.samples import CORE, HEAD, PROPOSAL, changed, facts, said
 from tests.lifecycle.settling import settled
 from tests.lifecycle.test_rights import EXPECTED, LETTERS
 
@@ -103,6 +104,42 @@ def test_a_review_counts_for_those_whose_command_counts(role: Role, author: bool
         counted = approvals_of(rested, policy, memory.read(rested)).counted
 
         assert bool(counted) is carried_out("comment", "approve", made)
+
+
+def test_a_new_package_is_registered_by_whoever_may_by_each_door() -> None:
+    """Short-cut refused: one of the doors asks who may approve, and not who may register."""
+    new = (replace(CORE, origin="", base=""),)
+    wrong = []
+    for rule, role in product((ONLY_ANN, OTHERS), Role):
+        policy = Policy(access={AccessAction.REGISTER: rule})
+        made = changed(standing(role, policy, author=False), touched=new)
+        review = Review(
+            id=3,
+            author=ANN,
+            state=ReviewState.APPROVED,
+            head=HEAD,
+            trees=made.content.head_trees,
+            at=said(ANN, "", minutes=2).at,
+            head_at=made.times.head_at,
+        )
+        asked = said(ANN, "/approve", minutes=2)
+        doors = {
+            "review": changed(made, reviews=(review,)),
+            "comment": changed(made, comments=(asked,)),
+            "button": changed(made, pressed=(replace(asked, button=True),)),
+        }
+        for door, given in doors.items():
+            rested = settled(facts(given)).proposals[0]
+            needs = approvals_of(rested, policy, memory.read(rested)).needs
+            counted = {need.action: need.counted for need in needs}
+            may = {
+                AccessAction.APPROVE: role >= Role.WRITE,
+                AccessAction.REGISTER: rule is ONLY_ANN and role >= Role.READ,
+            }
+            found = {action: "ann" in counted[action] for action in may}
+            if found != may:
+                wrong.append((door, str(role), rule is ONLY_ANN, found))
+    assert wrong == []
 
 
 def test_every_action_has_its_rule() -> None:

@@ -27,6 +27,7 @@ from lifecycle.gates import judge
 from lifecycle.messages import evidence, summary
 from lifecycle.owners import Owned
 from lifecycle.policy import AccessRule, PathAccess, Policy, UpstreamAccess
+from lifecycle.tags import Tagging
 from tests.lifecycle.samples import CORE, FACTS, PROPOSAL, approved_by, changed, said
 
 EDGE = replace(CORE, package="net/edge")
@@ -298,3 +299,63 @@ def test_of_several_rules_one_that_is_out_of_reach_is_enough() -> None:
 
     assert needs.out_of_reach(changed(made, policy=policy), 2)
     assert not needs.out_of_reach(changed(made, policy=policy), 3)
+
+
+ADMINS = Policy(access={AccessAction.REGISTER: AccessRule(sources=(RoleSource(Role.ADMIN),))})
+STRAY = Unpublished(revision=0, published="", base="b")
+ENTERING: dict[str, tuple[Touched, Policy, bool]] = {
+    "a new folder": (replace(CORE, origin="", base=""), ADMINS, True),
+    "one whose number somebody used up by a tag": (
+        replace(CORE, origin="", base="", tagging=Tagging(2)),
+        ADMINS,
+        True,
+    ),
+    "one that is there and has no revision": (replace(CORE, unpublished=STRAY), ADMINS, True),
+    "one of before the bot came": (
+        replace(CORE, unpublished=replace(STRAY, adopted=True)),
+        ADMINS,
+        True,
+    ),
+    "one with a revision": (CORE, ADMINS, False),
+    "one with a revision, changed past the gates": (
+        replace(CORE, unpublished=replace(STRAY, revision=4)),
+        ADMINS,
+        False,
+    ),
+    "a removal": (replace(CORE, tree="", head_tree="", origin=""), ADMINS, False),
+    "a new one without a rule": (replace(CORE, origin="", base=""), Policy(), False),
+    "a new one beside the folder of the rule": (
+        replace(CORE, origin="", base=""),
+        Policy(paths=(PathAccess("prod", ADMINS.access),)),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ENTERING)
+def test_registering_is_approved_by_a_rule_of_its_own(what: str) -> None:
+    """Short-cut refused: who may approve a change may bring in a package; numbers tell it."""
+    touched, policy, asked = ENTERING[what]
+    found = needs.approved(changed(PROPOSAL, touched=(touched,)).content, policy)
+
+    assert (("net/core", AccessAction.REGISTER, "net/core") in found) is asked
+
+
+def test_one_who_may_approve_and_not_register_is_not_enough() -> None:
+    """Short-cut refused: the rule stands in the file and is asked by nothing."""
+    new = replace(CORE, origin="", base="")
+    roles = {**PROPOSAL.people.roles, "boss": Role.ADMIN}
+    made = changed(PROPOSAL, touched=(new,), policy=ADMINS, roles=roles)
+
+    assert missing(approved_by(made, "approver")) == 1
+    assert listed(approved_by(made, "approver")) == [
+        "  - ⏳ `net/core` (first revision): 0 of 1, from admin access.",
+        "    - ❌ `approver` does not count: has maintain access, and is not listed.",
+        "  - ✅ `net/core`: 1 of 1, from write access.",
+        "    - ✅ `approver` counts: write access.",
+    ]
+    assert missing(approved_by(made, "boss")) == 0
+    found = needs.needs_of(made, ADMINS, rules=False)
+    assert evidence.wanted("approved", found) == (
+        "net/core: 1 from role:write; net/core (first revision): 1 from role:admin"
+    )

@@ -301,3 +301,21 @@ def test_missing_reviews_are_counted(staged: Staging) -> None:
         play.approver.reviews(number)
 
         play.author.waits_for_summary(number, "1 of 2 approving reviews")
+
+
+def test_a_new_package_waits_for_who_may_register_it(staged: Staging) -> None:
+    """Fails when whoever may approve a change may bring in a package too, or is asked for ever."""
+    with staged(CONFIG + '  register: {from: ["role:admin"]}\n') as play:
+        play.start_bot()
+        number = play.proposes(BRANCH, package("net/core"))
+        play.approver.says(number, "/approve")
+        text = play.author.waits_for_summary(number, "1 of 2 rules met")
+        assert "`net/core` (first revision): 0 of 1, from admin access" in text
+        play.rests()
+        assert not play.author.tags()
+        play.owner.says(number, "/approve")
+        play.author.waits_for_tag("net/core/v1")
+
+        number = play.proposes("drafts/net/core/w2", resized("net/core", 5))
+        play.approver.says(number, "/approve")
+        play.author.waits_for_tag("net/core/v2")
