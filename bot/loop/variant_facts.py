@@ -160,11 +160,17 @@ def _name(value: Mapping[str, object]) -> object:
     return metadata.get("name") if isinstance(metadata, Mapping) else None
 
 
-def revision(fetched: FetchedUpstream) -> UpstreamRevision | None:
-    """An upstream as a revision; None where its ref is no release."""
+def revision(fetched: FetchedUpstream, workspace: str = "") -> UpstreamRevision | None:
+    """An upstream as a revision, made from a draft where one is named; None for no release."""
     if fetched.revision is None:
         return None
-    return UpstreamRevision(number=fetched.revision, ref=fetched.ref.ref, commit=fetched.commit)
+    return UpstreamRevision(
+        number=fetched.revision,
+        ref=fetched.ref.ref,
+        commit=fetched.commit,
+        workspace=workspace,
+        state=fetched.state,
+    )
 
 
 # --- drafts ---------------------------------------------------------------------------------------

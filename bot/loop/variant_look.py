@@ -17,10 +17,11 @@ from bot.loop.variant_drafts import Task
 from bot.upstream.port import FetchedUpstream, Upstreams
 from cadlib.errors import PackageError, Place
 from lifecycle import names
+from lifecycle.messages import upstreams as upstream_texts
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
-from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.graph import Package
 from lifecycle.upstreams.locations import locate
 from lifecycle.upstreams.references import LATEST, RevisionReference
@@ -29,7 +30,8 @@ from lifecycle.variants.carrying import Around
 from lifecycle.variants.facts import DraftFacts, VariantFacts
 from lifecycle.variants.objects import Objects
 from lifecycle.variants.trailer import Trail
-from lifecycle.variants.values import Variant
+from lifecycle.variants.upstreams import UpstreamRevision, means_draft
+from lifecycle.variants.values import Upstream, Variant
 
 log = structlog.get_logger()
 
@@ -68,6 +70,8 @@ class VariantPass:
         failed: What went wrong with packages, none of which keeps another back.
         downstreams: What was made from which package.
         fetched: Upstreams that were fetched.
+        published: The numbers of what was published from drafts that rules name, None for nothing:
+            by repository, package and draft.
     """
 
     served: ServedRepository
@@ -79,6 +83,22 @@ class VariantPass:
     begun: int = 0
     failed: list[Exception] = field(default_factory=list)
     fetched: dict[tuple[str, str, str], FetchedUpstream] = field(default_factory=dict)
+    published: dict[tuple[str, str, str], int | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Upstream:
+    """What came of an upstream.
+
+    Attributes:
+        fetched: Its revisions that a rule may mean, by commit.
+        revisions: The same, as they are decided on.
+        missing: Why there are no more; "" for nothing.
+    """
+
+    fetched: dict[str, FetchedUpstream] = field(default_factory=dict)
+    revisions: list[UpstreamRevision] = field(default_factory=list)
+    missing: str = ""
 
 
 class VariantLook:
@@ -103,18 +123,17 @@ class VariantLook:
         base_ref, tip, policy = await self._base(wanted.branch)
         here = await served.offload(_here, served, tip, path)
         objects = Objects(()) if wanted.book is None else wanted.book.objects
-        fetched: dict[str, FetchedUpstream] = {}
+        came = _Upstream()
         if wanted.book is not None:
-            fetched = await self._upstream(variant, wanted.book)
-        one_of = next(iter(fetched.values()), None)
+            came = await self._upstream(variant, wanted.book)
+        one_of = next(iter(came.fetched.values()), None)
         drafts, numbers = await self._drafts(path, tip, adopts=variant.spec.adopts)
         published = await served.offload(
             lambda: variant_facts.published(
                 here, variant, objects, one_of, here.locked or 0, removed=wanted.book is None
             )
         )
-        found = (variant_facts.revision(each) for each in fetched.values())
-        revisions = [each for each in found if each is not None]
+        revisions = list(came.revisions)
         locked = variant_facts.locked(here, published)
         if revisions and locked and locked.number not in {each.number for each in revisions}:
             revisions.append(locked)
@@ -122,6 +141,7 @@ class VariantLook:
             variant=variant,
             removed=wanted.book is None,
             revisions=tuple(revisions),
+            missing=came.missing,
             published=published,
             present=here.present,
             drafts=drafts,
@@ -136,7 +156,7 @@ class VariantLook:
             numbers=numbers,
         )
         return Task(
-            around=around, objects=objects, here=here, policy=policy, fetched=fetched
+            around=around, objects=objects, here=here, policy=policy, fetched=came.fetched
         ), facts
 
     async def _base(self, branch: str) -> tuple[str, Sha, Policy]:
@@ -154,20 +174,45 @@ class VariantLook:
             raise PackageError(Place(CONFIG), *texts.not_published_from(branch))
         return branch, tip, rules
 
-    async def _upstream(self, variant: Variant, book: RuleBook) -> dict[str, FetchedUpstream]:
-        """The revisions of its upstream that a rule may mean, by commit."""
-        spec = variant.spec.upstream
-        named = f"v{spec.revision}" if spec.revision > 0 else LATEST
-        found: dict[str, FetchedUpstream] = {}
-        for ref in dict.fromkeys([named, LATEST] if variant.follow else [named]):
-            try:
-                one = await self._fetch(book.full_name(spec.repo), spec.package, ref)
-            except UpstreamError as error:
-                log.info("upstream of a variant", variant=variant.name, reason=str(error))
-                continue
-            if variant_facts.revision(one) is not None:
-                found[one.commit] = one
-        return found
+    async def _upstream(self, variant: Variant, book: RuleBook) -> _Upstream:
+        """The revisions of its upstream that a rule may mean, or why there are none."""
+        spec, came = variant.spec.upstream, _Upstream()
+        source = book.full_name(spec.repo)
+        try:
+            named = await self._named(spec, source)
+            for ref in dict.fromkeys([named, LATEST] if variant.follow else [named]):
+                one = await self._fetch(source, spec.package, ref)
+                workspace = spec.workspace if ref == named and means_draft(spec) else ""
+                revision = variant_facts.revision(one, workspace)
+                if revision is not None and one.commit not in came.fetched:
+                    came.fetched[one.commit] = one
+                    came.revisions.append(revision)
+        except UpstreamError as error:
+            came.missing = str(error)
+        return came
+
+    async def _named(self, spec: Upstream, source: str) -> str:
+        """The ref of the revision that a rule names; that of the newest where it names none.
+
+        Raises:
+            UpstreamError: Nothing was published from the draft that it names.
+        """
+        if spec.revision > 0:
+            return f"v{spec.revision}"
+        if not means_draft(spec):
+            return LATEST
+        key = source, spec.package, spec.workspace
+        if key not in self._pass.published:
+            self._pass.published[key] = await self._pass.upstreams.published_from(
+                RevisionReference(*key), into=self._served.repository, policy=self._pass.policy
+            )
+        number = self._pass.published[key]
+        if number is None:
+            raise UpstreamError(
+                UpstreamFault.MISSING,
+                *upstream_texts.no_draft(spec.workspace, f"{source}//{spec.package}"),
+            )
+        return f"v{number}"
 
     async def with_circle(self, facts: VariantFacts, wanted: Wanted) -> VariantFacts:
         """Facts with the circle that making it would go on with."""

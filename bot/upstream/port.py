@@ -9,7 +9,8 @@ from cadlib.package.files import Files
 from lifecycle.access import Person
 from lifecycle.identity import RepositoryId
 from lifecycle.policy import Policy
-from lifecycle.upstreams.references import Reference
+from lifecycle.upstreams.references import Reference, RevisionReference
+from lifecycle.variants.upstreams import UpstreamState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class FetchedUpstream:
         tree: Id of the tree of its folder.
         revision: The number of the release that the ref is; None for any other ref.
         served: The repository it is in, where the bot serves that; None for one elsewhere.
+        state: What the ledger of that repository says of the release; nothing is good.
     """
 
     files: Files = field(repr=False)
@@ -31,6 +33,7 @@ class FetchedUpstream:
     tree: str
     revision: int | None = None
     served: RepositoryId | None = None
+    state: UpstreamState = UpstreamState.GOOD
 
     @property
     def lock(self) -> GitRef:
@@ -65,4 +68,19 @@ class Upstreams(Protocol):
             UpstreamError: It cannot be had, in words.
             ForgeBusyError: The forge could not be asked; trying again may help.
             ForgeRefusedError: An operator must change a setting first.
+        """
+
+    async def published_from(
+        self, reference: RevisionReference, *, into: Repository, policy: Policy
+    ) -> int | None:
+        """Return the newest release of a package that was made from a draft; None for none.
+
+        Args:
+            reference: The package, and as its ref the last part of the name of the draft.
+            into: As for `fetch`; nobody asks for it.
+            policy: As for `fetch`.
+
+        Raises:
+            UpstreamError: There is no such repository, or it may not be used or read.
+            ForgeBusyError: As for `fetch`.
         """

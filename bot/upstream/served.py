@@ -17,6 +17,7 @@ from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
 from bot.git.port import History, Mirror, Mirrors, ObjectTooLargeError, Scope
 from bot.store.port import Repositories
 from bot.store.values import ServedName
+from bot.upstream import releases
 from bot.upstream.port import FetchedUpstream
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
@@ -24,11 +25,13 @@ from lifecycle import names
 from lifecycle.access import Person, Role
 from lifecycle.ledger import LedgerEntry
 from lifecycle.messages import upstreams as texts
+from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
 from lifecycle.upstreams import use
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.locations import Location, locate
 from lifecycle.upstreams.references import LATEST, as_git, candidates, is_commit
+from lifecycle.variants.upstreams import UpstreamState
 
 MOST_TIPS = 100
 """Branches and releases that are asked whether they hold a commit; each starts git once."""
@@ -195,14 +198,7 @@ class ServedUpstreams:
             with mirror.open() as git:
                 tip = git.ref(names.branch_ref(branch))
                 return {
-                    package: tuple(
-                        _usable(
-                            git,
-                            tip,
-                            package,
-                            git.refs(names.tag_ref(package) if package else names.TAGS),
-                        )
-                    )
+                    package: tuple(releases.usable(git, tip, package, releases.of(git, package)))
                     for package in packages
                 }
 
@@ -225,6 +221,23 @@ class ServedUpstreams:
         name, commit = found
         return await self._offload(self._read, mirror, place, name, commit, ref)
 
+    async def published_from(self, place: Place, workspace: str) -> int | None:
+        """Return the newest release of a package that was made from a draft; None for none.
+
+        Raises:
+            GitBusyError: The forge could not be reached.
+        """
+        mirror, package = self._mirror(place.repository), place.package
+        credentials = await self._forge(place.repository).git_credentials()
+
+        def read() -> int | None:
+            scope = Scope(packages=frozenset({package}))
+            mirror.fetch(credentials, self._clock.monotonic(), scope)
+            with mirror.open() as git:
+                return releases.published_from(git, package, workspace)
+
+        return await self._offload(read)
+
     def _known(self, mirror: Mirror, place: Place, ref: str) -> tuple[str, str] | None:
         """The name and commit of what never moves, where the mirror has it."""
         with mirror.open() as git:
@@ -233,7 +246,7 @@ class ServedUpstreams:
             tag = names.tag_ref(names.tag_name(_scoped(place.package, ref)))
             if names.parse_tag(tag) is None:
                 return None
-            known = git.refs(names.tag_ref(place.package) if place.package else names.TAGS)
+            known = releases.of(git, place.package)
             found = known.get(tag)
             return (tag, found[1]) if found and git.has(found[1]) else None
 
@@ -249,9 +262,9 @@ class ServedUpstreams:
         with mirror.open() as git:
             if whole:
                 return (ref, ref) if _holds(git, place, ref) else None
-            tags = git.refs(names.tag_ref(package) if package else names.TAGS)
+            tags = releases.of(git, package)
             if ref == LATEST:
-                tag = _newest(git, git.ref(names.branch_ref(branch)), package, tags)
+                tag = releases.newest(git, git.ref(names.branch_ref(branch)), package, tags)
                 if tag is None:
                     raise UpstreamError(_MISSING, *texts.no_revision(str(place)))
                 return tag, tags[tag][1]
@@ -293,14 +306,20 @@ class ServedUpstreams:
                 raise UpstreamError(
                     UpstreamFault.TOO_LARGE, *texts.too_large(str(place), said)
                 ) from error
-        release = names.parse_tag(name)
+            release = names.parse_tag(name)
+            number = release[1] if release and release[0] == place.package else None
+            state = UpstreamState.GOOD
+            if number is not None:
+                tip = git.ref(names.branch_ref(place.repository.default_branch))
+                state = releases.state(git, tip, place.package, number, Sha(commit))
         plain = names.branch_name(names.tag_name(name))
         return FetchedUpstream(
             files=files,
             ref=as_git(place.repository.clone_url, place.package, plain),
             commit=commit,
             tree=tree,
-            revision=release[1] if release and release[0] == place.package else None,
+            revision=number,
+            state=state,
             served=place.repository.id,
         )
 
@@ -332,26 +351,6 @@ def _scoped(package: str, ref: str) -> str:
     if names.is_tag(ref) or (package and ref.startswith(f"{package}/")):
         return names.tag_ref(names.tag_name(ref))
     return names.tag_ref(f"{package}/{ref}".lstrip("/"))
-
-
-def _newest(git: History, tip: str | None, package: str, tags: Collection[str]) -> str | None:
-    """The newest release that the ledger says nothing against; None for none."""
-    found = _usable(git, tip, package, tags)
-    return names.tag(package, found[-1]) if found else None
-
-
-def _usable(git: History, tip: str | None, package: str, tags: Collection[str]) -> list[int]:
-    """The releases that the ledger says nothing against, rising."""
-
-    def ledger(path: str) -> bytes | None:
-        return config.fetch(git.blob, tip, path) if tip and path else None
-
-    whole, own = ledger(config.LEDGER), ledger(config.package_ledger(package))
-    return [
-        number
-        for number in names.revisions(package, tags)
-        if config.ledger_entry(whole, own, package, number) is None
-    ]
 
 
 def _tagged(mirror: Mirror, name: str) -> str | None:

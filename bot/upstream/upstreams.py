@@ -89,6 +89,17 @@ class AllUpstreams:
         except GitBusyError as error:
             raise ForgeBusyError(f"fetch {place}", str(error)) from error
 
+    async def published_from(
+        self, reference: RevisionReference, *, into: Repository, policy: Policy
+    ) -> int | None:
+        """Return the newest release of a package that was made from a draft."""
+        place = await self._place(reference, into, None, policy)
+        self._judge(place.repository, place.package, into, policy)
+        try:
+            return await self._served.published_from(place, reference.ref)
+        except GitBusyError as error:
+            raise ForgeBusyError(f"fetch {place}", str(error)) from error
+
     async def _place(
         self, reference: RevisionReference, into: Repository, caller: Person | None, policy: Policy
     ) -> Place:

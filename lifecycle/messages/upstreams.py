@@ -157,6 +157,14 @@ def no_commit(commit: str, place: str) -> Problem:
     )
 
 
+def no_draft(workspace: str, package: str) -> Problem:
+    """A draft that nothing was published from."""
+    return (
+        f"no revision of {package} was published from the draft {workspace!r}",
+        "Name another draft as `workspaceName`, or a revision",
+    )
+
+
 def no_revision(place: str) -> Problem:
     """A package without a release that may be used."""
     return (

@@ -107,7 +107,8 @@ def _decided(facts: VariantFacts) -> Decision:
         return Decision(VariantState.CIRCLE, messages.circle_across(facts.circle), back)
     upstream = _upstream(facts)
     if isinstance(upstream, NoUpstream):
-        return Decision(VariantState.WAITING, upstream.text, back)
+        why = upstream.text if facts.revisions else facts.missing or upstream.text
+        return Decision(VariantState.WAITING, why, back)
     decided = _kept_in_step(facts, drafts, upstream)
     return replace(decided, actions=(*back, *decided.actions))
 

@@ -159,6 +159,7 @@ class VariantFacts:
         allowed: The downstream's repository lets the rule's repository write to it, and the
             upstream may be read there.
         revisions: What its upstream has published.
+        missing: Why nothing of that could be had; "" where it could, or is not there.
         published: The package as it is published; None where it is not.
         present: A folder of that path is there, published or not.
         drafts: Its drafts, closed ones too.
@@ -172,6 +173,7 @@ class VariantFacts:
     removed: bool = False
     allowed: bool = True
     revisions: tuple[UpstreamRevision, ...] = ()
+    missing: str = ""
     published: PublishedFacts | None = None
     present: bool = False
     drafts: tuple[DraftFacts, ...] = ()

@@ -3,7 +3,8 @@
 Rules
 - A number is obeyed: that revision and no other, unless it was withdrawn.
 - A workspace means the revision that was published from that draft. "main" means the newest one.
-- -1, and nothing at all, mean the newest one at the time the package is made. Then that one stays.
+- -1 without such a workspace, and nothing at all, mean the newest one at the time the package is
+  made. Then that one stays.
 - `follow: latest` goes on to newer ones, past withdrawn, deprecated and held ones, and never back;
   a number is where it begins.
 - Only what is published is ever used.
@@ -105,10 +106,15 @@ def _named(
     """Return the revision that a rule names, None where it names none."""
     if upstream.revision > 0:
         return by_number(upstream, revisions, upstream.revision)
-    if upstream.revision < 0 or upstream.workspace in ("", MAIN):
+    if not means_draft(upstream):
         return None if revisions else _missing(upstream)
     found = [each for each in revisions if each.workspace == upstream.workspace]
     return max(found, key=lambda each: each.number) if found else _missing(upstream)
+
+
+def means_draft(upstream: Upstream) -> bool:
+    """Tell whether a rule means what was published from a draft, which it names."""
+    return upstream.revision <= 0 and upstream.workspace not in ("", MAIN)
 
 
 def _missing(upstream: Upstream) -> NoUpstream:

@@ -99,6 +99,22 @@ def test_a_named_revision_is_obeyed_and_latest_is_followed_with_what_people_chan
     assert play.author.reads("apps/shop/Kptfile", f"{SHOP}-2").count("ref: net/base/v2") == 2
 
 
+def test_a_draft_that_is_named_means_what_was_published_from_it(play: World) -> None:
+    """Short-cuts refused: the newest revision; another draft's once that is newer; a reason that
+    says only that there is nothing.
+    """
+    publishes(play, "net/base", package("net/base"), 1)
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    text = variant()["variants/shop.yaml"]
+    rule = text.replace("revision: 1", "workspaceName: w1")
+    play.owner.pushes("main", {".porchbot.yaml": RULES, "variants/shop.yaml": rule})
+    play.rests()
+
+    kptfile = play.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
+    assert "ref: net/base/v1" in kptfile
+    assert opened(play) == [f"{SHOP}-1"]
+
+
 def test_a_title_says_what_the_draft_is_made_of_by_now(play: World) -> None:
     """The short-cut keeps the first one: people approve a revision that it does not hold."""
     begins(play, annotations="porchbot.dev/follow: latest")

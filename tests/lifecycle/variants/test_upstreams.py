@@ -34,6 +34,8 @@ CHOICES: dict[str, Row] = {
     "a number that is deprecated": (_of(3), (V1, state(V3, DEPRECATED)), False, None, 3),
     "a workspace": (_of(0, "w2"), ALL, False, None, 2),
     "a workspace that nothing was published from": (_of(0, "x"), ALL, False, None, MISSING),
+    "a workspace, and -1, which Porch forgets": (_of(-1, "w2"), ALL, False, None, 2),
+    "main, and -1: the newest": (_of(-1, "main"), ALL, False, None, 3),
     "-1: the newest": (_of(-1), ALL, False, None, 3),
     "main: the newest": (_of(0, "main"), ALL, False, None, 3),
     "nothing: the newest": (_of(), ALL, False, None, 3),
