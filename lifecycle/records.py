@@ -193,10 +193,17 @@ def is_summary(body: str, instance: str | None = None) -> bool:
 _MARK = re.compile(
     r"^(?:Porchbot-Asked-By: ([^\n\r]+)\n)?Porchbot-Render: ([0-9a-f]{64})[ \t\r]*$", re.MULTILINE
 )
+_TOLD = re.compile(r"^Porchbot-(?!Render: |Asked-By: )[A-Za-z-]+: [^\n\r]*", re.MULTILINE)
+"""Our other lines: what a commit of ours says of itself, which its mark covers."""
 
 
 def render_mark(
-    key: bytes, parent: str, tree: str, repository_id: RepositoryId, asker: str = ""
+    key: bytes,
+    parent: str,
+    tree: str,
+    repository_id: RepositoryId,
+    asker: str = "",
+    told: Sequence[str] = (),
 ) -> str:
     """Return the signed line of a render commit of ours: it fits one parent, tree and repository.
 
@@ -206,8 +213,9 @@ def render_mark(
         tree: The tree of the rendering.
         repository_id: Which repository.
         asker: Whoever asked for it, in a line of its own; "" when nobody did.
+        told: The other lines that it says something with.
     """
-    mac = _mac(key, "render", _rendering(parent, tree, repository_id, asker))
+    mac = _mac(key, "render", _rendering(parent, tree, repository_id, asker, told))
     return (f"Porchbot-Asked-By: {asker}\n" if asker else "") + f"Porchbot-Render: {mac}"
 
 
@@ -219,7 +227,7 @@ def mark_message(
     head, trailers = text, ""
     while (last := head.rpartition("\n"))[2].startswith("kpt:"):
         head, trailers = last[0], f"{last[2]}\n{trailers}"
-    mark = render_mark(key, parent, tree, repository_id, asker)
+    mark = render_mark(key, parent, tree, repository_id, asker, _TOLD.findall(text))
     return f"{head.rstrip()}\n\n{mark}\n\n{trailers}".rstrip("\n") + "\n"
 
 
@@ -235,14 +243,41 @@ def render_asker(
         tree: The commit's tree.
         repository_id: Which repository.
     """
+    told = _TOLD.findall(message)[:_MOST_RECORDS]
     for asker, mac in _MARK.findall(message)[:_MOST_RECORDS]:
-        if _valid(keys, "render", _rendering(parent, tree, repository_id, asker), mac):
-            return str(asker)
+        # Versions before this one left out what else is said.
+        for lines in (told, ()):
+            if _valid(keys, "render", _rendering(parent, tree, repository_id, asker, lines), mac):
+                return str(asker)
     return None
 
 
-def _rendering(parent: str, tree: str, repository_id: RepositoryId, asker: str) -> str:
-    return _canonical([repository_id.spelled, parent, tree, *([asker] if asker else [])])
+def is_sealed(
+    message: str, keys: Sequence[bytes], *, parent: str, tree: str, repository_id: RepositoryId
+) -> bool:
+    """Tell whether the mark of a commit of ours covers all that its message says in our lines.
+
+    That of a version before this one did not: somebody may have put them in.
+
+    Args:
+        message: As for `render_asker`.
+        keys: As there.
+        parent: As there.
+        tree: As there.
+        repository_id: As there.
+    """
+    told = _TOLD.findall(message)[:_MOST_RECORDS]
+    return any(
+        _valid(keys, "render", _rendering(parent, tree, repository_id, asker, told), mac)
+        for asker, mac in _MARK.findall(message)[:_MOST_RECORDS]
+    )
+
+
+def _rendering(
+    parent: str, tree: str, repository_id: RepositoryId, asker: str, told: Sequence[str]
+) -> str:
+    more: list[JSON] = [asker] if asker else []
+    return _canonical([repository_id.spelled, parent, tree, *more, *([list(told)] if told else [])])
 
 
 # --- marks on tags --------------------------------------------------------------------------------

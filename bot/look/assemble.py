@@ -26,6 +26,7 @@ from bot.look.reader import MirrorReader
 from bot.look.sharing import Overlaps
 from bot.look.states import HeadBranch
 from bot.look.tags import Tags
+from bot.look.variant_wishes import VariantWishes
 from bot.look.whatif import WhatIf
 from bot.render.port import Renderer
 from bot.store.hints import Press
@@ -92,6 +93,7 @@ class Looker:
         tried: What stands in for `.porchbot.yaml`; None for what the branches have.
         users: Tells who uses packages in other repositories; None where nobody can.
         said: What checks say that show one line; None where nobody keeps it.
+        wishes: Tells what rules for variants want; None where nobody can.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class Looker:
         upstreams: Upstreams | None = None,
         users: UpstreamUsers | None = None,
         said: impact_texts.Texts | None = None,
+        wishes: VariantWishes | None = None,
     ) -> None:
         me = repository.id
         self.repository = repository
@@ -148,6 +151,7 @@ class Looker:
             offload=offload,
             upstreams=upstreams,
             users=users,
+            wishes=wishes,
         )
         self.extended = ExtendedFiles(repository.owner, forge, clock)
         self._what_if = WhatIf(repository, forge, clock, offload)

@@ -209,7 +209,7 @@ class _Comparison:
         alone = variant_trails.made_alone(
             self.reader, self.head, self.origin, self.head_ref, package
         )
-        return package if alone else ""
+        return "" if alone is None else package
 
     def _touched(self) -> tuple[Touched, ...]:
         """The packages whose trees differ, sorted by path."""

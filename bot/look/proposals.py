@@ -10,7 +10,16 @@ from dataclasses import dataclass, replace
 from bot import metrics
 from bot.clock import Clock, Offload
 from bot.forges.port import Forge, ListedProposal, Repository
-from bot.look import content, elsewhere, releasing, rendering, revisions, updating, variant_trails
+from bot.look import (
+    content,
+    elsewhere,
+    releasing,
+    rendering,
+    revisions,
+    updating,
+    variant_trails,
+    variant_wishes,
+)
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.drafts import Drafts
@@ -22,6 +31,7 @@ from bot.look.revisions import Revisions
 from bot.look.states import HeadBranch, HeadState, PullState
 from bot.look.timed_rules import timed_now
 from bot.look.upgrades import UpgradeReader
+from bot.look.variant_wishes import VariantWishes
 from bot.render.port import Renderer
 from bot.store.hints import Press
 from bot.store.port import Index
@@ -90,6 +100,8 @@ class ProposalReader:
         offload: Where git is read.
         upstreams: Where packages come from; None where drafts are made from none.
         users: Tells who uses packages in other repositories; None where nobody can.
+        wishes: Tells what rules for variants want; None where nothing of theirs is approved by a
+            rule.
     """
 
     def __init__(
@@ -107,6 +119,7 @@ class ProposalReader:
         offload: Offload,
         upstreams: Upstreams | None = None,
         users: UpstreamUsers | None = None,
+        wishes: VariantWishes | None = None,
     ) -> None:
         self._repository = repository
         self._forge = forge
@@ -118,6 +131,7 @@ class ProposalReader:
         self._clock = clock
         self._offload = offload
         self._users = users
+        self._wishes = wishes
         me = repository.id
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._gains = Gains(renderer, offload)
@@ -241,6 +255,9 @@ class ProposalReader:
         proposal = await self._upgrades.read(reader, proposal)
         proposal = replace(
             proposal, has_impact=await elsewhere.has_impact(self._users, self._repository, proposal)
+        )
+        proposal = await variant_wishes.asked(
+            self._wishes, self._repository, reader, pull, basis, proposal, self._offload
         )
         same = pull.head_repository == self._repository.id.number
         proposal = await self.drafted(reader, proposal, pull.head_ref, look.since, same=same)

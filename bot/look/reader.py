@@ -101,6 +101,17 @@ class MirrorReader:
             repository_id=self.repository_id,
         )
 
+    def is_sealed(self, sha: str) -> bool:
+        """Whether what a commit of ours says of itself is what we wrote."""
+        commit = self.git.commit(sha)
+        return records.is_sealed(
+            commit.message,
+            self.keys,
+            parent=" ".join(commit.parents),
+            tree=commit.tree,
+            repository_id=self.repository_id,
+        )
+
     def updates(self, commits: Iterable[Sha], base_ref: str) -> dict[Sha, Sha]:
         """Clean merges of the base's own line among some commits, each to its first parent.
 

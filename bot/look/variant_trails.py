@@ -15,7 +15,7 @@ def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
     """Read the commits of a draft down to where it left the base branch."""
     git = reader.git
     below = git.merge_base(tip, base) or ""
-    found, people, ended, asked = Trail(), False, False, False
+    found, people, ended, asked, sealed = Trail(), False, False, False, False
     commits = git.first_parents(tip, below, MOST_COMMITS + 1)
     for commit in reversed(commits):
         if not reader.made_by_us(commit.sha):
@@ -24,9 +24,10 @@ def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
         asked = asked or bool(reader.render_asker(commit.sha))
         if found.recipe is None:
             found = trailer.read(commit.message) or found
+            sealed = found.recipe is not None and reader.is_sealed(commit.sha)
             ended = trailer.CLOSED in found.words and not people
     people = people or len(commits) > MOST_COMMITS
-    return replace(found, people=people, empty=not commits, ended=ended, asked=asked)
+    return replace(found, people=people, empty=not commits, ended=ended, asked=asked, sealed=sealed)
 
 
 def of_variant(reader: MirrorReader, head: Sha, base: Sha, head_ref: str) -> bool:
@@ -37,8 +38,12 @@ def of_variant(reader: MirrorReader, head: Sha, base: Sha, head_ref: str) -> boo
     return found.recipe is not None and not found.people
 
 
-def made_alone(reader: MirrorReader, head: Sha, base: Sha, head_ref: str, package: str) -> bool:
-    """Whether the bot alone made a head for a variant of a package, without a conflict.
+def made_alone(
+    reader: MirrorReader, head: Sha, base: Sha, head_ref: str, package: str
+) -> Trail | None:
+    """What a head says of itself that the bot alone made for a variant, without a conflict.
+
+    None for any other one, and where it cannot be told whether that is what the bot wrote.
 
     Args:
         reader: Reads git.
@@ -48,8 +53,8 @@ def made_alone(reader: MirrorReader, head: Sha, base: Sha, head_ref: str, packag
         package: The package.
     """
     if not head_ref.startswith(naming.draft_branch(package, naming.WORKSPACE)):
-        return False
+        return None
     found = trail(reader, head, base)
-    made = found.recipe is not None and not found.recipe.removes
+    made = found.sealed and found.recipe is not None and not found.recipe.removes
     others = found.people or found.asked or found.ended
-    return made and not others and trailer.CONFLICTS not in found.words
+    return found if made and not others and trailer.CONFLICTS not in found.words else None

@@ -40,6 +40,8 @@ from bot.loop.timed import sooner
 from bot.loop.trouble import TRIES, SomeFailedError, Trouble, incident_of
 from bot.loop.unjudged import Unjudged
 from bot.loop.urgency import urgency_of
+from bot.loop.variant_books import VariantBooks
+from bot.loop.variant_wanted import WantedNow
 from bot.loop.variants import VariantsHandler
 from bot.loop.work import Failed, LookAgain, PutOff, Result, Settled, WorkItem
 from bot.overtaken import OvertakenError
@@ -131,7 +133,9 @@ class Controller:
         )
         self._groups = GroupHandler(self._serving, settling)
         self._publishing = Publishing(self._serving, settling, store)
-        self._variants = VariantsHandler(self._serving, settling, store)
+        books = VariantBooks(self._serving, store)
+        self._serving.wishes = WantedNow(self._serving, store, books)
+        self._variants = VariantsHandler(self._serving, settling, store, books)
 
     async def work(self, work: WorkItem) -> Result:
         """Bring one key to rest, and sort what went wrong by who must act."""

@@ -16,6 +16,7 @@ from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
 from bot.look.assemble import Looker
 from bot.look.dashboard import DashboardLooker
 from bot.look.groups import GroupLooker
+from bot.look.variant_wishes import VariantWishes
 from bot.loop import branches
 from bot.loop.merged import MergedList
 from bot.loop.recent import Recent
@@ -60,6 +61,9 @@ class Serving:
         upstreams: Where packages come from; None where drafts are not made from any.
         clock: For all that is done in them.
         offload: Where their mirrors are read.
+
+    Attributes:
+        wishes: Tells what rules for variants want, of all that are served; set before any is.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Serving:
         self.observes = observes
         self._signs = signs
         self.upstreams = upstreams
+        self.wishes: VariantWishes | None = None
         self.around = ServedUpstreams(
             {forges.name: forges}, mirrors, store.repositories, clock, offload
         )
@@ -195,6 +200,7 @@ class Serving:
                 offload=self._offload,
                 users=self._users,
                 said=self._store.renderings,
+                wishes=self.wishes,
             )
             served = ServedRepository(
                 repository,

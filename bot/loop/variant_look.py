@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Self
 
 import structlog
 
@@ -54,6 +54,12 @@ class Wanted:
     file: str
     branch: str
     book: RuleBook | None
+
+    @classmethod
+    def of(cls, book: RuleBook, variant: Variant) -> Self:
+        """A package that one of the rules of a repository wants."""
+        file = f"{book.repository}:{variant.origin.path}"
+        return cls(variant=variant, file=file, branch=book.branch(variant), book=book)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,16 +11,17 @@ from typing import Final
 import structlog
 
 from bot import keys
-from bot.forges.port import ForgeBusyError, ForgeMissingError
-from bot.git.port import BRANCHES, GitBusyError, Scope
+from bot.forges.port import ForgeBusyError
+from bot.git.port import BRANCHES
 from bot.look import variant_history, variant_rules
 from bot.look.variant_history import FormerVariant
 from bot.look.variant_rules import RuleBook
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
-from bot.loop.serving import NotServedError, Serving
+from bot.loop.serving import Serving
 from bot.loop.settle import Settling
 from bot.loop.timed import sooner
+from bot.loop.variant_books import Ruling, VariantBooks
 from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_look import VariantPass, Wanted
 from bot.loop.variant_package import VariantReconciler
@@ -31,7 +32,6 @@ from bot.store.values import StoreError
 from cadlib.errors import PackageError
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
-from lifecycle.policy import Policy
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import locate
 from lifecycle.variants.values import Downstream
@@ -46,9 +46,6 @@ PACE: Final = 60.0
 
 MOST_REMEMBERED: Final = 1_000
 """Repositories of which it is remembered what their rules wanted before."""
-
-_UNKNOWN: Final = (ForgeBusyError, ForgeMissingError, GitBusyError, NotServedError)
-
 
 Former = dict[Downstream, FormerVariant]
 """Places to the rules that wanted packages there before."""
@@ -69,12 +66,16 @@ class VariantsHandler:
         serving: Finds repositories.
         settling: Brings packages to rest.
         store: The database.
+        books: Reads the rules.
     """
 
-    def __init__(self, serving: Serving, settling: Settling, store: Store) -> None:
+    def __init__(
+        self, serving: Serving, settling: Settling, store: Store, books: VariantBooks
+    ) -> None:
         self._serving = serving
         self._settling = settling
         self._store = store
+        self._books = books
         self._told: Recent[RepositoryId, Sha] = Recent(MOST_REMEMBERED)
         self._former: Recent[RepositoryId, tuple[Sha, Former]] = Recent(MOST_REMEMBERED)
 
@@ -94,10 +95,11 @@ class VariantsHandler:
         if found is None or upstreams is None or self._serving.observes:
             return None
         tip, policy = found
-        own = await self._rules(served, tip, policy)
+        own = await self._rules(Ruling(served, tip, policy))
         await self._wake_others(served, own, tip)
-        others, all_read = await self._others(served, policy.variants.sources)
-        wanted = self._wanted(served, [own, *others], all_read=all_read)
+        others = await self._books.others(served, policy.variants.sources)
+        rules = [own, *[await self._rules(each) for each in others.there]]
+        wanted = self._wanted(served, rules, all_read=others.complete)
         if not wanted:
             return None
         opened = await served.forge.open_proposals()
@@ -131,15 +133,7 @@ class VariantsHandler:
         found, problems = variant_rules.together(books, here)
         for problem in (*books[0].problems, *problems):
             log.warning("variant", repository=here, problem=str(problem))
-        wanted = [
-            Wanted(
-                variant=each,
-                file=f"{book.repository}:{each.origin.path}",
-                branch=book.branch(each),
-                book=book,
-            )
-            for book, each in found
-        ]
+        wanted = [Wanted.of(book, each) for book, each in found]
         if not all_read or not all(each.complete for each in books):
             return wanted
         still = {each.place(variant) for each in books for variant in each.variants}
@@ -150,9 +144,10 @@ class VariantsHandler:
             if place.repo == here.lower() and place not in still
         ]
 
-    async def _rules(self, served: ServedRepository, tip: Sha, policy: Policy) -> _Rules:
+    async def _rules(self, ruling: Ruling) -> _Rules:
         """The rules of a repository, and what they wanted before."""
-        book = await served.offload(_book, served, tip, policy)
+        served, tip = ruling.served, ruling.tip
+        book = await self._books.book(ruling)
         if not book.complete:  # what is not told may be wanted still
             return _Rules(book)
         known = self._former.get(served.id)
@@ -164,32 +159,6 @@ class VariantsHandler:
         former = {place: each for place, each in former.items() if place not in still}
         self._former.put(served.id, (tip, former))
         return _Rules(book, former)
-
-    async def _others(
-        self, served: ServedRepository, named: Sequence[str]
-    ) -> tuple[list[_Rules], bool]:
-        """The rules of other repositories that may want packages here, and whether that is all."""
-        rules = list[_Rules]()
-        there = await self._store.repositories.named(served.id.forge, named)
-        all_read = {name.lower() for name in named} <= {each.full_name.lower() for each in there}
-        for each in there:
-            if each.id == served.id:
-                continue
-            try:
-                other = await self._serving.of(each.id)
-                branch = other.repository.default_branch
-                scope = Scope(frozenset({branch}))
-                await other.looker.fetcher.fetch(scope, served.clock.monotonic())
-                found = await rules_of(other)
-            except _UNKNOWN as error:
-                log.info("rules not read", repository=each.full_name, reason=str(error))
-                all_read = False
-                continue
-            if found is None:
-                all_read = False
-            else:
-                rules.append(await self._rules(other, *found))
-        return rules, all_read
 
     async def _wake_others(self, served: ServedRepository, own: _Rules, tip: Sha) -> None:
         """Ask for looks at the other repositories that our rules want packages in, once a tip.
@@ -234,11 +203,6 @@ class VariantsHandler:
 def _host(served: ServedRepository) -> str:
     location = locate(served.repository.clone_url)
     return "" if location is None else location.host
-
-
-def _book(served: ServedRepository, tip: Sha, policy: Policy) -> RuleBook:
-    with served.mirror.open() as git:
-        return variant_rules.read(git, tip, served.repository.full_name, policy.variants)
 
 
 def _before(served: ServedRepository, tip: Sha, after: str) -> Former:

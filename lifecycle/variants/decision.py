@@ -113,6 +113,26 @@ def _decided(facts: VariantFacts) -> Decision:
     return replace(decided, actions=(*back, *decided.actions))
 
 
+def wants(facts: VariantFacts, owner: str, recipe: Recipe) -> bool:
+    """Tell whether a rule wants now just what a draft was made of.
+
+    Args:
+        facts: About the draft's package, as it is before the draft is merged.
+        owner: Name of the variant that made the draft.
+        recipe: What it was made of.
+    """
+    given_up = facts.removed or not facts.allowed or _foreign(facts)
+    if given_up or facts.held or facts.circle or owner != facts.variant.name:
+        return False
+    upstream = _upstream(facts)
+    return isinstance(upstream, UpstreamRevision) and recipe == _recipe(facts, upstream)
+
+
+def _recipe(facts: VariantFacts, upstream: UpstreamRevision) -> Recipe:
+    base = "" if facts.published is None else facts.published.commit
+    return Recipe(upstream.commit, facts.variant.digest, base, facts.sources)
+
+
 # --- whose it is ----------------------------------------------------------------------------------
 
 
@@ -219,8 +239,7 @@ def _kept_in_step(
     facts: VariantFacts, drafts: Sequence[DraftFacts], upstream: UpstreamRevision
 ) -> Decision:
     published = facts.published
-    base = "" if published is None else published.commit
-    wanted = Recipe(upstream.commit, facts.variant.digest, base, facts.sources)
+    wanted = _recipe(facts, upstream)
     behind = published is None or _behind(published, upstream)
     if published is not None and not behind and published.shaped:
         return Decision(VariantState.IN_STEP, "", _closed(drafts, messages.NOTHING_LEFT))

@@ -46,6 +46,7 @@ class Trail:
         ended: Its last commit is ours and says that it is closed.
         asked: Somebody asked the bot for some of it.
         written: Names of variants that its package says it is kept by.
+        sealed: What it was made of is what the bot wrote; versions before did not say.
     """
 
     owner: str = ""
@@ -57,6 +58,7 @@ class Trail:
     ended: bool = False
     asked: bool = False
     written: frozenset[str] = frozenset()
+    sealed: bool = False
 
 
 def line(variant: Variant, recipe: Recipe, words: Sequence[str] = ()) -> str:

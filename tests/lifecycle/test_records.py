@@ -200,6 +200,28 @@ def test_a_mark_proves_one_commit_and_no_other() -> None:
     assert not has_mark(marked, keys=[STRANGER])
 
 
+def test_a_mark_covers_what_else_a_commit_of_ours_says() -> None:
+    """The short-cut seals parent and tree alone: somebody writes another variant into a message."""
+    facts = {"parent": PARENT, "tree": TREE, "repository_id": on_github(42)}
+    line = "Porchbot-Variant: shop 1 2 3 4"
+    marked = records.mark_message(f"Make it\n\n{line}", KEY, PARENT, TREE, on_github(42), "eve")
+    old = records.mark_message("Make it", KEY, PARENT, TREE, on_github(42))
+    added = old.replace("Make it", f"Make it\n\n{line}")
+
+    def sealed(message: str) -> bool:
+        return records.is_sealed(message, [KEY], **facts)  # type: ignore[arg-type]  # a shorthand
+
+    assert sealed(marked)
+    assert records.render_asker(marked, [KEY], **facts) == "eve"  # type: ignore[arg-type]  # as above
+    for changed in (marked.replace("shop", "edge"), marked.replace(f"{line}\n", "")):
+        assert not sealed(changed)
+        assert not has_mark(changed)
+    assert not sealed(marked + line + "\n")
+    assert sealed(old)
+    assert has_mark(added)  # as those of versions before are
+    assert not sealed(added)
+
+
 def test_a_marked_message_still_ends_in_its_trailers() -> None:
     marked = records.mark_message(MESSAGE + "\nkpt:{}\n", KEY, PARENT, TREE, on_github(42))
     mark = records.render_mark(KEY, PARENT, TREE, on_github(42))

@@ -13,6 +13,13 @@ BY_RULE = RULES.replace(
 )
 
 
+NO_MORE: dict[str, dict[str, str | None]] = {
+    "rule removed": {"variants/shop.yaml": None},
+    "rule changed": {**variant(more="  labels: {tier: edge}\n")},
+    "another upstream": {**variant(revision=2)},
+}
+
+
 def approved_by_rule(play: World) -> None:
     """A rule that approves what variants ask for, and one that asks."""
     publishes(play, "net/base", package("net/base"), 1)
@@ -88,3 +95,27 @@ def test_a_variants_pull_request_has_its_label_and_its_place(stage: World) -> No
 
     text = wait_for("the dashboard", listed, 900)
     assert f"#{pull}" in text.partition("Drafts of variants (1)")[2]
+
+
+@pytest.mark.parametrize("why", NO_MORE)
+def test_what_no_rule_wants_now_takes_an_approval(play: World, why: str) -> None:
+    """The short-cut asks who made it: what was closed is opened again, and publishes itself."""
+    publishes(play, "net/base", package("net/base"), 1)
+    play.owner.pushes("main", {".porchbot.yaml": BY_RULE, **variant()})
+    pull = play.author.pull_of(f"{SHOP}-1").number
+    play.rests()
+    play.author.closes(pull)
+    play.rests()
+    seconds_pass(play.forge, 1)
+    play.owner.pushes("main", NO_MORE[why])
+    play.rests()
+
+    play.author.reopens(pull)
+    play.author.makes_ready(pull)
+    play.author.waits_for_summary(pull, "0 of 1")
+    play.rests()
+    play.sweep()
+    play.rests()
+
+    assert not play.author.pull(pull).merged
+    assert "apps/shop/v1" not in play.author.tags()

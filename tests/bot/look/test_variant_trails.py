@@ -15,7 +15,7 @@ BRANCH = "drafts/edge/core/packagevariant-1"
 OURS = trailer.line(VARIANT, Recipe("a" * 40, "rule"))
 
 
-def reader(*commits: str, asker: str = "") -> Any:
+def reader(*commits: str, asker: str = "", sealed: bool = True) -> Any:
     """Reads a branch with these commits, the oldest first; "" is one of somebody's."""
     line = [SimpleNamespace(sha=f"{n}", message=text) for n, text in enumerate(commits)]
     git = SimpleNamespace(merge_base=lambda *_: "base", first_parents=lambda *_: tuple(line))
@@ -23,6 +23,7 @@ def reader(*commits: str, asker: str = "") -> Any:
         git=git,
         made_by_us=lambda sha: bool(commits[int(sha)]),
         render_asker=lambda _: asker,
+        is_sealed=lambda _: sealed,
     )
 
 
@@ -39,15 +40,18 @@ def reader(*commits: str, asker: str = "") -> Any:
         (reader(f"{OURS} {trailer.CLOSED}"), BRANCH, False),
         (reader(trailer.line(VARIANT, Recipe("", REMOVED))), BRANCH, False),
         (reader(OURS, asker="ann"), BRANCH, False),
+        (reader(OURS, sealed=False), BRANCH, False),
         (reader(OURS), "drafts/edge/core/mine", False),
         (reader(OURS), "drafts/edge/other/packagevariant-1", False),
     ],
     ids=[
         *("one commit", "with its rendering", "somebody's after it", "somebody's before it"),
         *("of no variant", "nothing", "a conflict", "closed", "a removal", "asked for"),
-        *("another name", "another package"),
+        *("a line of somebody's", "another name", "another package"),
     ],
 )
 def test_only_what_the_bot_alone_made_is_made_alone(there: Any, branch: str, alone: bool) -> None:
     """The short-cut goes by the line in the newest commit."""
-    assert made_alone(there, Sha("head"), Sha("base"), branch, "edge/core") is alone
+    found = made_alone(there, Sha("head"), Sha("base"), branch, "edge/core")
+
+    assert (found is not None) is alone

@@ -1,0 +1,84 @@
+"""What rules for variants want now, asked right before something of theirs is published."""
+
+from bot.look import variant_rules
+from bot.look.variant_wishes import MadeForVariant
+from bot.loop.serving import Serving
+from bot.loop.variant_books import Others, Ruling, VariantBooks
+from bot.loop.variant_circles import Downstreams
+from bot.loop.variant_look import VariantLook, VariantPass, Wanted
+from bot.loop.variant_telling import rules_of
+from bot.store.port import Store
+from cadlib.errors import PackageError
+from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.locations import locate
+from lifecycle.variants.decision import wants
+
+
+class WantedNow:
+    """Asks the rules of all repositories that may want a package.
+
+    Args:
+        serving: Finds repositories.
+        store: The database.
+        books: Reads the rules.
+    """
+
+    def __init__(self, serving: Serving, store: Store, books: VariantBooks) -> None:
+        self._serving = serving
+        self._store = store
+        self._books = books
+
+    async def want(self, made: MadeForVariant) -> bool:
+        """See `VariantWishes`."""
+        served = await self._serving.of(made.repository.id)
+        upstreams, recipe = self._serving.upstreams, made.trail.recipe
+        found = await rules_of(served)
+        if found is None or upstreams is None or recipe is None:
+            return False
+        tip, policy = found
+        default = served.repository.default_branch
+        if made.pull.merged and made.pull.base_ref == default:
+            tip = made.base  # what it changed itself says nothing against it
+        others = await self._books.others(served, policy.variants.sources)
+        wanted = await self._wanted(made, [Ruling(served, tip, policy), *others.there])
+        if wanted is None:
+            return _unless_busy(others)
+        location = locate(served.repository.clone_url)
+        host = "" if location is None else location.host
+        looking = VariantLook(
+            VariantPass(
+                served=served,
+                tip=tip,
+                policy=policy,
+                upstreams=upstreams,
+                pulls={made.pull.head_ref: made.pull},
+                downstreams=Downstreams(self._store.upstreams, served.id.forge, host),
+            )
+        )
+        try:
+            _, facts = await looking.read(wanted)
+        except (PackageError, UpstreamError):
+            return False
+        return wants(facts, made.trail.owner, recipe)
+
+    async def _wanted(self, made: MadeForVariant, rulings: list[Ruling]) -> Wanted | None:
+        """The rule for a package; None where none wants it, or several do."""
+        books = [await self._books.book(each) for each in rulings]
+        found, _ = variant_rules.together(books, made.repository.full_name)
+        for book, variant in found:
+            wanted = Wanted.of(book, variant)
+            base_ref = wanted.branch or made.repository.default_branch
+            if variant.spec.downstream.package == made.package and base_ref == made.pull.base_ref:
+                return wanted
+        return None
+
+
+def _unless_busy(others: Others) -> bool:
+    """No rule that could be read wants it; one that could not be read may.
+
+    Raises:
+        ForgeBusyError, GitBusyError: That is so.
+    """
+    for error in others.busy:
+        raise error
+    return False
