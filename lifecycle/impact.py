@@ -39,11 +39,8 @@ MOST_CHANGES, MOST_FINDINGS, MOST_CONFLICTS = 10, 5, 5
 
 
 def concerns(facts: Facts) -> Proposal | None:
-    """Return the open proposal of a head that may have an impact; None for none.
-
-    Whoever cannot push to the repository has nothing tried: it takes much, and runs functions.
-    """
-    if not facts.same_repository or facts.head is None or facts.pending or facts.watched:
+    """Return the open proposal of a head that may have an impact; None for none."""
+    if not facts.may_be_tried or facts.head is None or facts.pending or facts.watched:
         return None
     found = [p for p in facts.open if _may(p)]
     default = [p for p in found if p.place.base_ref == facts.default_ref]
@@ -294,7 +291,7 @@ def gates(facts: Facts, proposal: Proposal) -> list[Gate]:
     if not proposal.has_impact or proposal.place.merged:
         return []
     run = facts.checks.get(IMPACT)
-    if not facts.same_repository:
+    if not facts.may_be_tried:
         return [_gate(GateState.BLOCKED, texts.FORK, texts.FORK_WANTED, texts.WHO)]
     if run is None or not is_done_for(run, proposal.place.base_ref, policy.impact):
         return [_gate(GateState.WAITS, texts.NOT_TRIED, texts.NOT_TRIED_WANTED, texts.NOBODY)]

@@ -254,8 +254,7 @@ class Looker:
             head, state, look_alone, publishing=publishing
         )
         proposals, more = await self._sharing.same_packages(looked.facts.proposals)
-        # It takes many requests: whoever may not push here does not ask for them.
-        if not publishing and looked.facts.same_repository:
+        if not publishing and looked.facts.may_be_tried:
             proposals = await self._with_effects(proposals, adoption, began)
         if not publishing:
             proposals = await impact_texts.told(self._said, proposals, looked.facts)

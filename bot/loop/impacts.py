@@ -111,7 +111,7 @@ class Impacts:
 
     async def again(self, served: ServedRepository, facts: Facts) -> None:
         """Have a head tried again that was tried: somebody asked to look again."""
-        if facts.same_repository and impact.is_done(facts.checks.get(IMPACT)):
+        if facts.may_be_tried and impact.is_done(facts.checks.get(IMPACT)):
             await self._wake(served, facts.head_ref, Hint(rerun=frozenset({str(facts.head)})))
 
     async def _wake(self, served: ServedRepository, branch: str, hint: Hint) -> None:

@@ -120,6 +120,14 @@ class Facts:
         return frozenset({self.default_ref}).union(*rules)
 
     @property
+    def may_be_tried(self) -> bool:
+        """Whether its changes are tried on what others have: not for whoever cannot push here.
+
+        It takes many requests, and runs functions.
+        """
+        return self.same_repository
+
+    @property
     def may_push(self) -> bool:
         """The bot may push to it where somebody asks: it changes a base through proposals only."""
         return self.same_repository and self.head_ref not in self.published_from

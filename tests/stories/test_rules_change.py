@@ -212,8 +212,7 @@ def test_the_check_of_the_rules_fails_at_the_line(play: World) -> None:
     assert "require: many" in broken.splitlines()[note.line - 1]
 
 
-@pytest.mark.real_parts
-def test_the_rules_of_a_stranger_judge_nobody_elses_proposal(play: RealWorld) -> None:
+def test_the_rules_of_a_stranger_judge_nobody_elses_proposal(play: World) -> None:
     """Short-cut: every change of the rules is tried out, so a stranger's guardrails run on others.
 
     His file could name any function, with no list of those that are allowed.
@@ -226,4 +225,4 @@ def test_the_rules_of_a_stranger_judge_nobody_elses_proposal(play: RealWorld) ->
 
     run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
 
-    assert "judged" not in f"{run.title}{run.text}"
+    assert (run.title, run.text) == ("The configuration is valid", "The configuration can be read.")
