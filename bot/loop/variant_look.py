@@ -75,9 +75,9 @@ class VariantPass:
         begun: Pull requests that were opened.
         failed: What went wrong with packages, none of which keeps another back.
         downstreams: What was made from which package.
-        fetched: Upstreams that were fetched.
+        fetched: Upstreams that were fetched, by the branch whose rules allow them.
         published: The numbers of what was published from drafts that rules name, None for nothing:
-            by repository, package and draft.
+            likewise.
     """
 
     served: ServedRepository
@@ -88,8 +88,8 @@ class VariantPass:
     downstreams: Downstreams
     begun: int = 0
     failed: list[Exception] = field(default_factory=list)
-    fetched: dict[tuple[str, str, str], FetchedUpstream] = field(default_factory=dict)
-    published: dict[tuple[str, str, str], int | None] = field(default_factory=dict)
+    fetched: dict[tuple[str, RevisionReference], FetchedUpstream] = field(default_factory=dict)
+    published: dict[tuple[str, RevisionReference], int | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class VariantLook:
         objects = Objects(()) if wanted.book is None else wanted.book.objects
         came = _Upstream()
         if wanted.book is not None:
-            came = await self._upstream(variant, wanted.book)
+            came = await self._upstream(variant, wanted.book, base_ref, policy)
         one_of = next(iter(came.fetched.values()), None)
         drafts, numbers = await self._drafts(path, tip, adopts=variant.spec.adopts)
         published = await served.offload(
@@ -180,14 +180,17 @@ class VariantLook:
             raise PackageError(Place(CONFIG), *texts.not_published_from(branch))
         return branch, tip, rules
 
-    async def _upstream(self, variant: Variant, book: RuleBook) -> _Upstream:
+    async def _upstream(
+        self, variant: Variant, book: RuleBook, base_ref: str, policy: Policy
+    ) -> _Upstream:
         """The revisions of its upstream that a rule may mean, or why there are none."""
         spec, came = variant.spec.upstream, _Upstream()
         source = book.full_name(spec.repo)
         try:
-            named = await self._named(spec, source)
+            named = await self._named(spec, source, base_ref, policy)
             for ref in dict.fromkeys([named, LATEST] if variant.follow else [named]):
-                one = await self._fetch(source, spec.package, ref)
+                wanted = RevisionReference(source, spec.package, ref)
+                one = await self._fetch(wanted, base_ref, policy)
                 workspace = spec.workspace if ref == named and means_draft(spec) else ""
                 revision = variant_facts.revision(one, workspace)
                 if revision is not None and one.commit not in came.fetched:
@@ -197,7 +200,7 @@ class VariantLook:
             came.missing = str(error)
         return came
 
-    async def _named(self, spec: Upstream, source: str) -> str:
+    async def _named(self, spec: Upstream, source: str, base_ref: str, policy: Policy) -> str:
         """The ref of the revision that a rule names; that of the newest where it names none.
 
         Raises:
@@ -207,10 +210,11 @@ class VariantLook:
             return f"v{spec.revision}"
         if not means_draft(spec):
             return LATEST
-        key = source, spec.package, spec.workspace
+        wanted = RevisionReference(source, spec.package, spec.workspace)
+        key = base_ref, wanted
         if key not in self._pass.published:
             self._pass.published[key] = await self._pass.upstreams.published_from(
-                RevisionReference(*key), into=self._served.repository, policy=self._pass.policy
+                wanted, into=self._served.repository, policy=policy
             )
         number = self._pass.published[key]
         if number is None:
@@ -232,17 +236,16 @@ class VariantLook:
         found = await self._pass.downstreams.circle(downstream, upstream)
         return replace(facts, circle=tuple(map(str, found)))
 
-    async def _fetch(self, source: str, package: str, ref: str) -> FetchedUpstream:
-        """An upstream, fetched once in a look."""
-        known = self._pass.fetched.get((source, package, ref))
+    async def _fetch(
+        self, wanted: RevisionReference, base_ref: str, policy: Policy
+    ) -> FetchedUpstream:
+        """An upstream as the rules of a branch allow it, fetched once in a look."""
+        known = self._pass.fetched.get((base_ref, wanted))
         if known is None:
             known = await self._pass.upstreams.fetch(
-                RevisionReference(source, package, ref),
-                into=self._served.repository,
-                caller=None,
-                policy=self._pass.policy,
+                wanted, into=self._served.repository, caller=None, policy=policy
             )
-            self._pass.fetched[source, package, ref] = known
+            self._pass.fetched[base_ref, wanted] = known
         return known
 
     async def _drafts(

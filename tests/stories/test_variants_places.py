@@ -46,3 +46,32 @@ def test_a_package_is_published_from_the_branch_of_the_table(two_bases: World) -
     play.sweep()
     play.rests()
     assert opened(play) == ["drafts/apps/shop/packagevariant-1"]
+
+
+def test_the_branch_that_is_published_from_says_which_upstreams_may_be_used(
+    two_bases: World,
+) -> None:
+    """Short-cuts refused: the default branch alone is asked; what was fetched for it counts."""
+    play = two_bases
+    play.serves("catalog", package("net/base"))
+    catalog = play.owner.at("acme/catalog")
+    play.sweep()
+    play.rests()
+    catalog.makes_ref("tags/net/base/v1", catalog.branches()["main"])
+    closed = "upstreams: {allow: [git.example/acme]}\n"
+    config = play.author.reads(".porchbot.yaml")
+    play.owner.pushes("release", {".porchbot.yaml": config + closed})
+    rule = variant()["variants/shop.yaml"].replace("upstream: {repo: here", "upstream: {repo: all")
+    other = rule.replace("name: shop", "name: other").replace(
+        "here, package: apps/shop", "live, package: apps/other"
+    )
+    table = (
+        "variants: [variants/*.yaml]\nrepositories:\n"
+        "  here: {}\n  live: {branch: release}\n  all: {repository: acme/catalog}\n"
+    )
+    rules = {"variants/shop.yaml": rule, "variants/other.yaml": other}
+    play.owner.pushes("main", {".porchbot.yaml": config + table, **rules})
+    play.rests()
+
+    assert opened(play) == ["drafts/apps/shop/packagevariant-1"]
+    assert "drafts/apps/other/packagevariant-1" not in play.author.branches()
