@@ -124,18 +124,28 @@ RECURSION = "expression recursion limit exceeded"
 TOO_DEEP = "Exceeded max recursion depth"
 """What the library says for `RECURSION`, among other things."""
 
+NO_SELECTION = "invalid argument to has() macro"
+NO_IDENTIFIER = "argument is not an identifier"
+NO_NAME = "argument must be a simple name"
+BAD_BYTES = "invalid UTF-8 in bytes, cannot convert to string"
 INDEX = r"index out of bounds: \1"
+NO_CONVERSION = r"type conversion error from 'string' to '\1'"
 NO_TEXT = {
     "BOOL": "type conversion error from bool to 'string'",
-    "DOUBLE": "unsupported type conversion from 'double' to string",
+    "BYTES": "type conversion error from Bytes to 'string'",
+    "DOUBLE": "type conversion error from Double to 'string'",
+    "DURATION": "type conversion error from 'Duration' to 'string'",
     "INT": "unsupported type conversion from 'int' to string",
+    "NULL": "type conversion error from 'null_type' to 'string'",
+    "TIMESTAMP": "type conversion error from 'Timestamp' to 'string'",
+    "TYPE": "type conversion not supported for 'type'",
     "UINT": "unsupported type conversion from 'uint' to string",
 }
 
 
 def no_text(kind: str) -> str:
-    """An expression gives something that is no text."""
-    return f"type conversion error from {kind} to 'string'"
+    """An expression gives something that is no text: of a list, a mapping, or anything else."""
+    return NO_TEXT.get(kind.upper(), f"type conversion error from {kind} to 'string'")
 
 
 def long_expression(most: int) -> str:

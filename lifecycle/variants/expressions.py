@@ -60,13 +60,36 @@ _IN_WORDS_OF_CEL_GO: Final = (
     (re.compile(r"Index error: index=(-?\d+) .*", re.DOTALL), texts.INDEX),
     (re.compile(r"No matching overloads found.*", re.DOTALL), "no such overload"),
     (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
+    (re.compile(r"Invalid container type: .*", re.DOTALL), "no such overload"),
     (re.compile(r'No value with name "(.*)" found.*', re.DOTALL), r"no such attribute(s): \1"),
     (re.compile(r"divide by zero"), "division by zero"),
+    (re.compile(r"(?:double|uint64) out of int64 range"), "integer overflow"),
+    (re.compile(r"(?:double|int64) out of uint64 range"), "unsigned integer overflow"),
+    (re.compile(r"cannot convert string to (int|uint|double)"), texts.NO_CONVERSION),
+    (re.compile(r"Type conversion error from 'string' to '(bool)'"), texts.NO_CONVERSION),
+    (
+        re.compile(r"String to (Timestamp|Duration) conversion failed"),
+        texts.NO_CONVERSION.replace(r"\1", r"google.protobuf.\1"),
+    ),
+    (re.compile(r"malformed UTF-8 bytes"), texts.BAD_BYTES),
     (re.compile(r"invalid regular expression: (.*)", re.DOTALL), r"error parsing regexp: \1"),
     (
         re.compile(r".*(?:Iteration budget exceeded|recursion limit exceeded).*", re.DOTALL),
         texts.COST,
     ),
+)
+_CHECKED: Final = (
+    ("has() argument must be a field selection", texts.NO_SELECTION),
+    ("map() variable name must be a simple identifier", texts.NO_IDENTIFIER),
+    ("filter() variable name must be a simple identifier", texts.NO_IDENTIFIER),
+    ("all() variable name must be a simple identifier", texts.NO_NAME),
+    ("exists() variable name must be a simple identifier", texts.NO_NAME),
+    ("exists_one() variable name must be a simple identifier", texts.NO_NAME),
+)
+_DIVIDED: Final = re.compile(r"\n(?=ERROR: <input>:-?\d+:-?\d+: )")
+_UNDECLARED: Final = re.compile(
+    r"ERROR: <input>:(\d+):(\d+): undeclared reference to '(\w+)(?:\.\w+)+' (\(.*\))"
+    r"\n \| (.*)\n \| .*"
 )
 
 
@@ -91,10 +114,12 @@ class Expression:
     Attributes:
         text: As people wrote it.
         program: What the library made of it.
+        kind: The type of what it gives, as far as that is known before it is evaluated.
     """
 
     text: str
     program: Any
+    kind: str
 
     def evaluate(self, inputs: Inputs) -> str:
         """Return the text that it gives.
@@ -125,7 +150,7 @@ def compiled(text: str) -> Expression:
     """Check an expression.
 
     Raises:
-        ExpressionError: It is none, uses what is not there, or can never give a text.
+        ExpressionError: It is none, or uses what is not there.
     """
     if len(text) > MOST_CHARACTERS:
         raise ExpressionError(texts.long_expression(MOST_CHARACTERS))
@@ -133,10 +158,18 @@ def compiled(text: str) -> Expression:
         program = _environment().compile(text)
     except (RuntimeError, ValueError, TypeError) as error:
         raise _said(str(error)) from error
-    kind = program.return_type().name()
+    return Expression(text, program, program.return_type().name())
+
+
+def check(text: str) -> None:
+    """Check an expression of a file: it can be used, and may give a text.
+
+    Raises:
+        ExpressionError: As for `compiled`; or it can never give a text.
+    """
+    kind = compiled(text).kind
     if kind not in ("STRING", "DYN"):
         raise ExpressionError(_no_text(kind))
-    return Expression(text, program)
 
 
 @lru_cache(maxsize=1)
@@ -146,8 +179,7 @@ def _environment() -> Any:
 
 
 def _no_text(kind: str) -> str:
-    name = kind.partition("<")[0].lower()
-    return texts.NO_TEXT.get(kind, texts.no_text(name))
+    return texts.no_text(kind.partition("<")[0].lower())
 
 
 def _said(text: str) -> ExpressionError:
@@ -158,10 +190,34 @@ def _said(text: str) -> ExpressionError:
             return ExpressionError(pattern.sub(words, text))
     if texts.TOO_DEEP in text:
         return ExpressionError(texts.RECURSION)
+    text = "\n".join(sorted(map(_rooted, _DIVIDED.split(text)), key=_placed))
+    for theirs, words in _CHECKED:
+        text = text.replace(theirs, words)
     place = _PLACE.search(text)
     if place is None or int(place[1]) < 1:
         return ExpressionError(text)
     return ExpressionError(text, int(place[1]), int(place[2]))
+
+
+def _placed(error: str) -> tuple[int, int]:
+    """Where one of several errors is: cel-go tells them in this order."""
+    place = _PLACE.search(error)
+    return (int(place[1]), int(place[2])) if place else (0, 0)
+
+
+def _rooted(error: str) -> str:
+    """Return an error about "a.b.c" as cel-go says it: that there is no "a", where that stands."""
+    found = _UNDECLARED.fullmatch(error)
+    if found is None:
+        return error
+    line, column, root, container, source = found.groups()
+    starts = [each.start() for each in re.finditer(rf"(?<![\w.]){root}\b", source)]
+    start = max((each for each in starts if each < int(column)), default=None)
+    if start is None:
+        return error
+    told = f"undeclared reference to '{root}' {container}"
+    marked = f" | {source}\n | {'.' * start}^"
+    return f"ERROR: <input>:{line}:{start + 1}: {told}\n{marked}"
 
 
 # --- how much it could take -----------------------------------------------------------------------

@@ -179,7 +179,7 @@ class _Reader:
         if not text:
             return
         try:
-            expressions.compiled(text)
+            expressions.check(text)
         except ExpressionError as error:
             found = self.problem(at, f"{field_text(at)}: {error.text}")
             line, column = self._inside(text, at, error) or (found.line, found.column)

@@ -21,7 +21,6 @@ from lifecycle.policy import Policy, UpstreamUse
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.locations import locate
 from lifecycle.upstreams.references import GitReference, RevisionReference, parse
-from lifecycle.variants.upstreams import UpstreamState
 from tests.memory.clock import ManualClock
 from tests.memory.git import MemoryMirrors, MemoryRemote
 from tests.memory.store import MemoryStore
@@ -238,35 +237,6 @@ async def test_the_newest_is_none_that_the_ledger_is_against(stage: Stage) -> No
 
     assert (await stage.get("acme/blueprints/net/core@latest")).revision == 1
     assert (await stage.get("acme/blueprints/net/core@v2")).revision == 2
-
-
-@pytest.mark.parametrize("known", [False, True], ids=["before", "of the rollback itself"])
-async def test_the_newest_is_none_that_was_rolled_back_from(stage: Stage, known: bool) -> None:
-    """Short-cuts refused: whatever has the highest number; no use of what was rolled back to."""
-    stage.publish(BLUEPRINTS, "net/core", 2)
-    ledger = b"version: 1\nrevisions: {v1: {state: held, reason: too slow}}\n"
-    stage.commit(BLUEPRINTS, {".porchbot/ledger/net/core.yaml": ledger})
-    if known:
-        stage.publish(BLUEPRINTS, "net/core", 3)
-
-    assert (await stage.get("acme/blueprints/net/core@latest")).revision == (3 if known else 1)
-    assert (await stage.get("acme/blueprints/net/core@v2")).state is UpstreamState.HELD
-
-
-async def test_the_revision_that_a_draft_became(stage: Stage) -> None:
-    """Short-cuts refused: the number that is newest; a name that a revision has by its number."""
-    said = 'Approving\n\nkpt:{"package":"net/core","workspaceName":"fix","revision":"2"}\n'
-    stage.publish(BLUEPRINTS, "net/core", 2, said)
-    stage.publish(BLUEPRINTS, "net/core", 3)
-
-    async def number(workspace: str, policy: Policy | None = None) -> int | None:
-        return await stage.upstreams.published_from(
-            RevisionReference("acme/blueprints", "net/core", workspace),
-            into=BLUEPRINTS,
-            policy=policy or Policy(),
-        )
-
-    assert [await number(each) for each in ("fix", "v3", "v2", "main")] == [2, 3, None, None]
 
 
 async def test_a_branch_is_what_it_is_now(stage: Stage) -> None:

@@ -9,6 +9,7 @@ from lifecycle.variants.expressions import (
     MOST_RESULT,
     ExpressionError,
     Input,
+    check,
     compiled,
 )
 
@@ -56,6 +57,20 @@ def test_what_expressions_give(text: str, expected: str) -> None:
         "target.name.more": "no such overload",
         "target.labels": "type conversion error from map to 'string'",
         "dyn(true)": "type conversion error from bool to 'string'",
+        "1.5": "type conversion error from Double to 'string'",
+        "b'a'": "type conversion error from Bytes to 'string'",
+        "null": "type conversion error from 'null_type' to 'string'",
+        "type('a')": "type conversion not supported for 'type'",
+        "duration('1s')": "type conversion error from 'Duration' to 'string'",
+        "timestamp('2026-11-01T00:00:00Z')": "type conversion error from 'Timestamp' to 'string'",
+        "target.name + 1": "no such overload",
+        "int('x') == 1 ? 'a' : 'b'": "type conversion error from 'string' to 'int'",
+        "bool('x') ? 'a' : 'b'": "type conversion error from 'string' to 'bool'",
+        "string(duration('x'))": (
+            "type conversion error from 'string' to 'google.protobuf.Duration'"
+        ),
+        "uint(-1) == 1u ? 'a' : 'b'": "unsigned integer overflow",
+        "string(b'\\xff')": "invalid UTF-8 in bytes, cannot convert to string",
         "'a'.matches('[') ? 'a' : 'b'": "error parsing regexp: missing ]: [",
     }.items(),
 )
@@ -74,6 +89,12 @@ def test_errors_while_evaluating_are_said_in_words_of_cel_go(text: str, expected
         ("repoDefault +", 1, 14, "Syntax error"),
         ("repoDefault +\n  1", 1, 13, "found no matching overload for '_+_' applied to"),
         ("repoDefault\n  + nope", 2, 5, "undeclared reference to 'nope'"),
+        ("no.such.thing", 1, 1, "undeclared reference to 'no'"),
+        ("target.labels[ no.more ]", 1, 16, "undeclared reference to 'no'"),
+        ("has(target)", 1, 5, "invalid argument to has() macro"),
+        ("['a'].map(1, 'x')[0]", 1, 11, "argument is not an identifier"),
+        ("['a'].all(1, true) ? 'a' : 'b'", 1, 11, "argument must be a simple name"),
+        ("no(nope)", 1, 3, "undeclared reference to 'no'"),
         ("'a'.lowerAscii()", 1, 15, "undeclared reference to 'lowerAscii'"),
         ("1 + 1", 0, 0, "unsupported type conversion from 'int' to string"),
         ("true", 0, 0, "type conversion error from bool to 'string'"),
@@ -86,7 +107,7 @@ def test_errors_of_compiling_have_their_place(
 ) -> None:
     """The short-cut finds out when the first package is made."""
     with pytest.raises(ExpressionError) as caught:
-        compiled(text)
+        check(text)
 
     assert expected in caught.value.text
     assert (caught.value.line, caught.value.column) == (line, column)
