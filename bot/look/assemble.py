@@ -19,9 +19,10 @@ from bot.look.asking import Asker, MergeLook
 from bot.look.base import NotLogged
 from bot.look.defaults import ExtendedFiles
 from bot.look.fetching import Fetcher
+from bot.look.one_look import OneLook
 from bot.look.patience import Patience
 from bot.look.people import People
-from bot.look.proposals import OneLook, ProposalReader
+from bot.look.proposals import ProposalReader
 from bot.look.reader import MirrorReader
 from bot.look.sharing import Overlaps
 from bot.look.states import HeadBranch

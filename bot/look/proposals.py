@@ -1,11 +1,8 @@
-"""Reads one proposal for a look at its head branch: content, people, what its merge waits for.
-
-What one look goes by stands here as well: `OneLook`.
-"""
+"""Reads one proposal for a look at its head branch: content, people, what its merge waits for."""
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bot import metrics
 from bot.clock import Clock, Offload
@@ -25,15 +22,15 @@ from bot.look.base import Bases, NotLogged
 from bot.look.drafts import Drafts
 from bot.look.fetching import Fetcher
 from bot.look.gains import Gains
+from bot.look.one_look import OneLook
 from bot.look.people import People
 from bot.look.reader import Basis, MirrorReader
 from bot.look.revisions import Revisions
-from bot.look.states import HeadBranch, HeadState, PullState
+from bot.look.states import PullState
 from bot.look.timed_rules import timed_now
 from bot.look.upgrades import UpgradeReader
 from bot.look.variant_wishes import VariantWishes
 from bot.render.port import Renderer
-from bot.store.hints import Press
 from bot.store.port import Index
 from bot.store.values import Adoption
 from bot.upstream.port import Upstreams
@@ -48,37 +45,6 @@ from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rule
 from lifecycle.facts.verdicts import Verdict, rules_digest
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
-
-
-@dataclass(frozen=True, slots=True)
-class OneLook:
-    """What one look goes by.
-
-    Attributes:
-        head: The branch.
-        state: What the forge told of it.
-        adoption: What the repository was when the bot first saw it.
-        reader: Reads git.
-        since: By the monotonic clock; git as it was fetched after that will do.
-        read: By the same, when it began.
-        begun: Goes on with renderings that are not done soon; None to wait for them.
-        pressed: Buttons that were pressed.
-        rules: A commit whose rules judge it; None for those that hold. They are tried out: no
-            function runs by them.
-        told: Teams whose members may be told where rules are tried out.
-    """
-
-    head: HeadBranch
-    state: HeadState
-    adoption: Adoption
-    reader: MirrorReader
-    since: float
-    read: float
-    begun: rendering.Begun | None = None
-    pressed: Sequence[Press] = ()
-    rules: Sha | None = None
-    told: frozenset[str] | None = None
-
 
 MOST_COMPARED = 5
 """Revisions that one look compares with; whoever can read may ask."""
