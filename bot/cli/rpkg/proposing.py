@@ -1,28 +1,48 @@
 """Many pull requests by one command: proposed, or approved at the heads that were shown.
 
 A pull request is chosen where every package that it touches is, as the base branch has them: what
-it says of itself counts for nothing. Of a package that is new in it the path alone is known.
+it says of itself counts for nothing. Of a package that is new in it the path alone is known. What
+changes files beside its packages is for whoever names it: they may be rules.
 """
 
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bot.cli.rpkg import jobs
 from bot.cli.rpkg.jobs import Ask, Found
 from bot.cli.rpkg.session import Seen, Session, graph_with, package_of
 from bot.cli.rpkg.spoken import answer_to, said_before
+from bot.config import package_ledger
 from bot.forges.port import ListedProposal
 from lifecycle import names
 from lifecycle.bulk import BulkItem, BulkState
 from lifecycle.selectors.marks import PackageMarks, PackageSelector
 
 _SHOWN = 3
-"""Packages of a pull request that are named."""
+"""Packages of a pull request, and files beside them, that are named."""
 
 _WAITS = timedelta(minutes=10)
 """How long the bot may take to obey a command that gets no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """What a pull request changes.
+
+    Attributes:
+        packages: Paths of packages, sorted.
+        beside: Paths of files in none of these, sorted; entries of their own ledgers left out.
+    """
+
+    packages: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        shown = _some(each or "." for each in self.packages)
+        return f"{shown}; beside: {_some(self.beside)}" if self.beside else shown
 
 
 class _Pulls(ABC):
@@ -68,34 +88,33 @@ class _Pulls(ABC):
         graph = graph_with([each.source for each in every], {})
         return Found(items=tuple(items), asks=asks, names=named, left=tuple(left), graph=graph)
 
-    def _left(
-        self, seen: Seen, touched: Collection[str], marks: Mapping[str, PackageMarks]
-    ) -> str | None:
+    def _left(self, seen: Seen, touched: _Touched, marks: Mapping[str, PackageMarks]) -> str | None:
         """Why a pull request is left out, "" where it is about something else; None if it is not.
 
         One that is named is taken whatever it touches, as long as the selector chooses it too.
         """
-        if not touched:
+        if not touched.packages:
             return "" if not self._numbers else "it touches no package that can be read"
         selector = self._selector or PackageSelector()
-        new = (PackageMarks(repository=seen.source.name, path=path) for path in touched)
+        new = (PackageMarks(repository=seen.source.name, path=path) for path in touched.packages)
         known = [marks.get(each.path, each) for each in new]
         others = [each.path or "." for each in known if not selector.matches(each)]
-        if not others:
-            return None
-        if len(others) == len(touched):
+        if len(others) == len(touched.packages):
             return ""
-        return f"it also touches {_some(others)}, not chosen"
+        if others:
+            return f"it also touches {_some(others)}, not chosen"
+        if touched.beside and not self._numbers:
+            return f"it also changes {_some(touched.beside)}, in no package; name its number"
+        return None
 
-    def _item(self, seen: Seen, pull: ListedProposal, touched: Collection[str]) -> BulkItem:
+    def _item(self, seen: Seen, pull: ListedProposal, touched: _Touched) -> BulkItem:
         key = f"{seen.source.place}#{pull.number}"
         shown = self._heads.setdefault(key, pull.head)
         state, reason = BulkState.FAILED, "its head moved after it was shown"
         if shown == pull.head:
             state, reason = self._state(seen, pull, key), ""
-        change = _some(each or "." for each in touched)
-        package = package_of(seen, min(touched))
-        return BulkItem(key=key, package=package, change=change, state=state, reason=reason)
+        package = package_of(seen, touched.packages[0])
+        return BulkItem(key=key, package=package, change=f"{touched}", state=state, reason=reason)
 
     def _state(self, seen: Seen, pull: ListedProposal, key: str) -> BulkState:
         """How far one is; what nobody was asked for since is not read again."""
@@ -136,16 +155,32 @@ def _some(paths: Iterable[str]) -> str:
     return ", ".join(every[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-async def _touched(session: Session, seen: Seen, pull: ListedProposal) -> tuple[str, ...]:
-    """The packages that a pull request changes, sorted; none where that cannot be told."""
+async def _touched(session: Session, seen: Seen, pull: ListedProposal) -> _Touched:
+    """What a pull request changes; nothing where that cannot be told."""
     if not await session.head(seen, pull):
-        return ()
+        return _Touched()
     base = seen.git.ref(names.branch_ref(pull.base_ref))
     origin = seen.git.merge_base(base, pull.head) if base else None
     if origin is None:
-        return ()
-    packages = seen.git.difference(origin, pull.head).packages
-    return tuple(sorted(path for path, (before, after) in packages.items() if before != after))
+        return _Touched()
+    differs = seen.git.difference(origin, pull.head)
+    there = differs.packages.items()
+    packages = {path: after for path, (before, after) in there if before != after}
+    ledgers = {package_ledger(path) for path in packages}
+    beside = (
+        path
+        for path, state in differs.files.items()
+        if path not in ledgers and not _is_inside(path, state, packages)
+    )
+    return _Touched(tuple(sorted(packages)), tuple(sorted(beside)))
+
+
+def _is_inside(path: str, state: str, packages: Mapping[str, str]) -> bool:
+    """Whether a changed file is one of some packages: of one that is gone, only what went along."""
+    return any(
+        (not package or path.startswith(f"{package}/")) and (after or not state)
+        for package, after in packages.items()
+    )
 
 
 class Proposals(_Pulls):

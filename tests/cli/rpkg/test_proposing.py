@@ -6,8 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from bot.cli.rpkg.proposing import Approvals, Proposals
 from bot.cli.rpkg.session import Seen
+from bot.config import package_ledger
 from bot.forges.port import ListedProposal
 from bot.git.port import Difference
 from lifecycle import records
@@ -59,7 +62,13 @@ class FakeGit:
 
     def difference(self, before: str, after: str) -> Difference:
         del before
-        return Difference(packages=dict.fromkeys(self.touched[after], ("x", "y")))
+        packages = [each for each in self.touched[after] if not each.startswith("+")]
+        files = [each.removeprefix("+") for each in self.touched[after] if each not in packages]
+        inside = [f"{each}/Kptfile" for each in packages]
+        return Difference(
+            files=dict.fromkeys([*files, *inside], "100644 x"),
+            packages=dict.fromkeys(packages, ("x", "y")),
+        )
 
 
 class FakeTrees:
@@ -102,7 +111,7 @@ class FakeSession:
 
 
 def found(job: Any, *pulls: ListedProposal, forge: FakeForge | None = None, **touched: str) -> Any:
-    """What a command finds; `touched` is "_12" to the packages of pull request 12."""
+    """What a command finds; `touched` is "_12" to what number 12 changes, files with a "+"."""
     marks = tuple(
         PackageMarks(repository="acme/x", path=path, labels={"team": team})
         for path, team in (("net/a", "net"), ("net/b", "net"), ("web/c", "web"))
@@ -133,6 +142,28 @@ def test_a_pull_request_is_chosen_where_all_that_it_touches_is() -> None:
     ]
     assert done.left == (("#3 at 3", "it also touches net/new, web/c, not chosen"),)
     assert [done.asks[i.key].text for i in done.items] == ["/approve 1", "/approve 2"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "left"),
+    [
+        ("+.porchbot.yaml +variants/x.yaml", ".porchbot.yaml, variants/x.yaml"),
+        ("+CODEOWNERS", "CODEOWNERS"),
+        ("+.porchbot/ledger/web/c.yaml", ".porchbot/ledger/web/c.yaml"),
+        ("+net/ax/notes", "net/ax/notes"),
+    ],
+)
+def test_what_also_changes_rules_is_for_whoever_names_it(beside: str, left: str) -> None:
+    """The short-cut looks at packages alone: a change of the rules is approved unseen."""
+    one, other = pull(1, head="1"), pull(2, head="2")
+    ours = f"net/a +{package_ledger('net/a')}"
+
+    chosen = found(Approvals(parse("team=net"), ()), one, other, _1=f"net/a {beside}", _2=ours)
+    named = found(Approvals(None, (1,)), one, other, _1=f"net/a {beside}", _2=ours)
+
+    assert chosen.left == (("#1 at 1", f"it also changes {left}, in no package; name its number"),)
+    assert [item.change for item in chosen.items] == ["net/a"]
+    assert [item.change for item in named.items] == [f"net/a; beside: {left}"]
 
 
 def test_drafts_are_proposed_and_numbers_choose_too() -> None:
