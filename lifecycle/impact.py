@@ -6,8 +6,8 @@ Rules:
 2. It informs. Only where the rules of the base branch say so does it keep from publishing what
    would make a package of this repository fail, and never what other repositories have.
 3. Rules that nobody approved run no function that the rules that hold would not let a package run.
-4. What was worked out for a head stays: a completed check is not made again unless somebody presses
-   Re-run.
+4. What was worked out for a head stays there until its base moves or somebody presses Re-run; what
+   comes out the same is not written again.
 """
 
 import hashlib
@@ -34,6 +34,9 @@ MOST_DETAILED = 10
 
 MOST_CHANGES, MOST_FINDINGS, MOST_CONFLICTS = 10, 5, 5
 """Of one package."""
+
+_BASE = 12
+"""Digits of a commit that are kept with a check."""
 
 # --- whether there is anything to try ---
 
@@ -69,10 +72,34 @@ def worked_out_for(base_ref: str, mode: ImpactMode) -> str:
     return hashlib.sha256(f"{mode}\n{base_ref}".encode()).hexdigest()[:16]
 
 
+def worked_out_at(base_ref: str, mode: ImpactMode, base: str) -> str:
+    """The same, and at which commit the base was."""
+    return f"{worked_out_for(base_ref, mode)}-{base[:_BASE]}"
+
+
 def is_done_for(run: CheckRun | None, base_ref: str, mode: ImpactMode) -> bool:
-    """Whether a head shows what was worked out for it on this base, by a configuration's mode."""
+    """Whether a head shows what was worked out for it on this base, by a configuration's mode.
+
+    Where the base was then is not asked: what was worked out counts until it is worked out anew, or
+    else nothing was ever published where others merge all the time.
+    """
     made_for = worked_out_for(base_ref, mode)
-    return run is not None and is_done(run) and run.digest.endswith(f".{made_for}")
+    return run is not None and is_done(run) and _made_for(run).partition("-")[0] == made_for
+
+
+def is_done_at(run: CheckRun | None, base_ref: str, mode: ImpactMode, base: str) -> bool:
+    """Whether it was worked out with the base where it is now."""
+    made_at = worked_out_at(base_ref, mode, base)
+    return run is not None and is_done(run) and _made_for(run) == made_at
+
+
+def worked_out_on(run: CheckRun) -> str:
+    """Return the first digits of the commit at which the base was; "" where that is not kept."""
+    return _made_for(run).partition("-")[2]
+
+
+def _made_for(run: CheckRun) -> str:
+    return run.digest.rpartition(".")[2]
 
 
 # --- what is tried ---

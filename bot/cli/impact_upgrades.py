@@ -8,6 +8,7 @@ from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure
 from bot.cli.fn.runner import Functions
 from bot.cli.judging import judged, readable
+from bot.cli.rpkg import dry
 from bot.look import impact_places, impact_plan, locks, rules
 from bot.look.impact_plan import Plan, UpgradeTrial
 from bot.store.values import ServedName, UpstreamUser
@@ -15,8 +16,6 @@ from cadlib.errors import PackageError
 from cadlib.package.files import Entry, Files
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle import impact
-from lifecycle.drafting.make import DraftInputs, make
-from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.impact import Impact, PackageImpact
 from lifecycle.facts.update import MergedPackage
 from lifecycle.identity import GITHUB, RepositoryId
@@ -123,20 +122,9 @@ def _upgraded(
     tree: WorkingTree, states: _States, trial: UpgradeTrial, now: str, here: Files
 ) -> MergedPackage:
     """The package as an upgrade would leave it."""
-    request = DraftRequest(kind=DraftKind.UPGRADE, package=trial.user.use.package)
-    steps = make(request, DraftInputs(here=here, ref=now))
-    try:
-        step = next(steps)
-        while True:
-            if not isinstance(step, Fetch):
-                raise TypeError("an upgrade runs no function")
-            try:
-                there = impact_places.state_of(states, trial, now, step)
-                came = Fetched(tree.files(there), step.ref, step.ref)
-            except PackageError as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(came)
-    except StopIteration as ended:
-        made: MergedPackage = ended.value
-        return made
+
+    def fetch(wanted: Fetch) -> Fetched:
+        there = impact_places.state_of(states, trial, now, wanted)
+        return Fetched(tree.files(there), wanted.ref, wanted.ref)
+
+    return dry.upgraded(trial.user.use.package, here, now, fetch)

@@ -650,10 +650,16 @@ class Forge(Protocol):
     async def edit_issue(self, number: int, body: str) -> None:
         """Replace the text of an issue."""
 
-    async def issue_comments(self, number: int) -> tuple[Comment, ...]:
+    async def issue_comments(
+        self, number: int, since: datetime | None = None
+    ) -> tuple[Comment, ...]:
         """What was said on an issue, oldest first; bodies as written, records not yet read.
 
         The forge does not tell here who edited a comment: `altered` is never set.
+
+        Args:
+            number: Of the issue.
+            since: What was written or edited last before that is left out; None for everything.
         """
 
     async def suggest(self, suggest: Suggest) -> None:

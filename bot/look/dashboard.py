@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from bot.dashboard import Dashboard
 from bot.forges.port import Issue
@@ -21,9 +22,42 @@ from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rule
 from lifecycle.facts.whole import Whole
 from lifecycle.names import Sha
 
+LATE = timedelta(minutes=10)
+"""How much later than others a forge may show a comment: so far back it is read again."""
+
+MOST_OURS = 300
+"""Comments of ours that are kept of an issue, those that were written last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTalk:
+    """What was said on an issue, as far as it was read.
+
+    Attributes:
+        number: Of the issue.
+        comments: What was read, oldest first; of what had its answer before, ours alone.
+    """
+
+    number: int
+    comments: tuple[Comment, ...]
+
+    @property
+    def since(self) -> datetime | None:
+        """What was written before that need not be read again; None where all has to be."""
+        written = [comment.edited_at or comment.at for comment in self.comments]
+        return max(written) - LATE if written else None
+
+    @property
+    def ours(self) -> dict[int, Comment]:
+        """Those of ours that were written last, by number: answers, and what became of boxes."""
+        ours = sorted((c for c in self.comments if c.ours), key=lambda c: c.edited_at or c.at)
+        return {comment.id: comment for comment in ours[-MOST_OURS:]}
+
 
 class DashboardLooker:
     """Looks at the dashboard issue of one repository.
+
+    Once everything on it has its answer, only what is written or edited after that is read.
 
     Args:
         looker: Looks at its proposals.
@@ -33,6 +67,16 @@ class DashboardLooker:
     def __init__(self, looker: Looker, dashboard: Dashboard) -> None:
         self._looker = looker
         self._dashboard = dashboard
+        self._read_last: ReadTalk | None = None
+        self._answered: ReadTalk | None = None
+
+    def rested(self) -> None:
+        """Everything that was read last has its answer."""
+        self._answered = self._read_last
+
+    def forget(self) -> None:
+        """Read everything again: what was read is not there any more."""
+        self._answered = None
 
     async def look(
         self, adoption: Adoption, since: float, ticked: Sequence[Press] = ()
@@ -47,12 +91,23 @@ class DashboardLooker:
         issue = await self._dashboard.find()
         if issue is None:
             return None
-        comments = await self._looker.forge.issue_comments(issue.number)
+        comments = await self._said(issue.number)
         if all(comment.ours for comment in comments) and not ticked:
+            self.rested()
             return None
         return await self._looker.extended.fetched(
             lambda: self._look(issue, comments, adoption, since, ticked)
         )
+
+    async def _said(self, number: int) -> tuple[Comment, ...]:
+        before = self._answered if self._answered and self._answered.number == number else None
+        since = before.since if before else None
+        read = await self._looker.forge.issue_comments(number, since)
+        found = {comment.id: comment for comment in read}
+        known = before.ours if before else {}
+        comments = tuple(each for _, each in sorted((known | found).items()))
+        self._read_last = ReadTalk(number, comments)
+        return comments
 
     async def waiting(self, ticked: Sequence[Press]) -> tuple[Press, ...]:
         """Return the boxes that have no answer yet, in the same order.

@@ -61,6 +61,9 @@ MOST_AN_HOUR: Final = 30
 """Heads of one repository that are tried in an hour, whoever pushes how often: at most an hour of
 the two workers, and mostly what is kept answers."""
 
+MOST_AGAIN: Final = 20
+"""Of these, where it is only the base that moved: new heads have the others."""
+
 HOUR: Final = 3600.0
 
 MOST_KEPT: Final = 10_000
@@ -147,12 +150,17 @@ class ImpactReader:
         self._begun: deque[float] = deque()
         self._kept: dict[tuple[object, ...], PackageImpact] = {}
 
-    def wait(self) -> float | None:
-        """Seconds until another head may be tried; None for now."""
+    def wait(self, *, again: bool = False) -> float | None:
+        """Seconds until another head may be tried; None for now.
+
+        Args:
+            again: It was tried, and its base moved since.
+        """
         now = self._clock.monotonic()
         while self._begun and self._begun[0] <= now - HOUR:
             self._begun.popleft()
-        return None if len(self._begun) < MOST_AN_HOUR else self._begun[0] + HOUR - now
+        more = len(self._begun) - (MOST_AGAIN if again else MOST_AN_HOUR)
+        return None if more < 0 else self._begun[more] + HOUR - now
 
     def forget(self) -> None:
         """Drop what is kept: somebody pressed Re-run."""

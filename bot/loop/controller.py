@@ -266,7 +266,9 @@ class Controller:
             case keys.GroupKey():
                 return await self._groups.handle(key, hint)
             case keys.BaseKey():
-                return await self._publishing.handle(key, hint)
+                after = await self._publishing.handle(key, hint)
+                await self._impacts.moved(key.repository, key.branch)
+                return after
             case keys.VariantsKey():
                 return await self._variants.handle(key, hint)
             case keys.ImpactKey():

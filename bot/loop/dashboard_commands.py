@@ -102,7 +102,8 @@ class DashboardReconciler:
         for action in actions:
             try:
                 came = await self._served.performer.perform([action], looked, report, NOTHING)
-            except ForgeMissingError:  # a fresh token sees nothing for a moment
+            except ForgeMissingError:  # a fresh token sees nothing for a moment, or it is deleted
+                self._served.talk.forget()
                 raise
             except ForgeRefusedError as error:
                 log.warning("not answered on the dashboard", key=self.key, error=str(error))
@@ -115,5 +116,6 @@ class DashboardReconciler:
         """Wait for the comments that events told of."""
         if max(self.hint.comments, default=0) <= max(looked.seen_comments, default=0):
             self.echoes.news(self.waiting)
+            self._served.talk.rested()
             return Rest(None)
         return Rest(self.echoes.wait(self.waiting))

@@ -14,7 +14,7 @@ from bot.forges.port import ForgeMissingError, Repository
 from bot.git.port import Scope
 from bot.look import impact_texts
 from bot.look.assemble import Looked
-from bot.look.impact import ImpactReader, Other, Trial
+from bot.look.impact import MOST_AGAIN, ImpactReader, Other, Trial
 from bot.look.states import HeadBranch, of_head
 from bot.loop.echoes import Echoes
 from bot.loop.recent import Recent
@@ -41,6 +41,9 @@ MOST_READERS: Final = 200
 
 MOST_ASKED: Final = 2_000
 """Heads of which is remembered whether there is anything to try."""
+
+MOVING: Final = 60.0
+"""Seconds after a base moved until heads are tried again: merges often come several at once."""
 
 ASKED_AGAIN: Final = 600.0
 """Seconds until it is asked again whether something uses a package: the index may be behind."""
@@ -83,6 +86,9 @@ class Impacts:
             MOST_READERS
         )
         self._asked: Recent[tuple[RepositoryId, str], tuple[bool, float]] = Recent(MOST_ASKED)
+        self._shown: Recent[tuple[RepositoryId, str], str] = Recent(MOST_ASKED)
+        self._tried: Recent[tuple[RepositoryId, str], str] = Recent(MOST_ASKED)
+        self._bases: Recent[tuple[RepositoryId, str], str] = Recent(MOST_ASKED)
 
     async def tell(self, served: ServedRepository, facts: Facts, hint: Hint) -> None:
         """Ask for what a head would do, where that is not shown and there may be something.
@@ -94,9 +100,15 @@ class Impacts:
             return
         policy = proposal.rules.policy
         mode = policy.impact if isinstance(policy, Policy) else ImpactMode.SKIP
-        done = impact.is_done_for(facts.checks.get(IMPACT), proposal.place.base_ref, mode)
-        if done and not hint.rerun:
-            return
+        place, run = proposal.place, facts.checks.get(IMPACT)
+        if impact.is_done_for(run, place.base_ref, mode):
+            self._shown.put((served.id, facts.head_ref), place.base_ref)
+            at = self._tried.get((served.id, str(facts.head)))
+            moved = not impact.is_done_at(run, place.base_ref, mode, place.base)
+            if moved and at != place.base and not hint.rerun:
+                await self._wake(served, facts.head_ref, hint)
+            if not hint.rerun:
+                return
         asked = served.id, f"{facts.head} {proposal.place.base_ref} {mode}"
         known, until = self._asked.get(asked) or (False, 0.0)
         if not known and served.clock.monotonic() >= until:
@@ -108,6 +120,23 @@ class Impacts:
             self._asked.put(asked, (used, served.clock.monotonic() + ASKED_AGAIN))
         elif hint.rerun and known:
             await self._wake(served, facts.head_ref, hint)
+
+    async def moved(self, repository: RepositoryId, base_ref: str) -> None:
+        """A base branch may have moved: heads that were tried on it are tried again before long.
+
+        The newest of them, as many as are tried in an hour; the others at their next look.
+        """
+        known = self._shown.keys()
+        found = [each for each in known if each[0] == repository]
+        found = [each for each in found if self._shown.get(each) == base_ref]
+        if not found:
+            return
+        tip = await _tip(await self._serving.of(repository), base_ref)
+        if self._bases.get((repository, base_ref)) != tip:
+            self._bases.put((repository, base_ref), tip)
+            last = found[-MOST_AGAIN:]
+            wakes: dict[keys.Key, Hint] = {keys.ImpactKey(*each): NOTHING for each in last}
+            await self._store.queue.wake_all(wakes, after=MOVING)
 
     async def again(self, served: ServedRepository, facts: Facts) -> None:
         """Have a head tried again that was tried: somebody asked to look again."""
@@ -131,7 +160,7 @@ class Impacts:
             others = partial(self._other, served.repository)
             known = served, ImpactReader(served.looker, self._store.upstreams, others)
             self._readers.put(served.id, known)
-        reconciler = ImpactReconciler(served, self._store, known[1], key, hint)
+        reconciler = ImpactReconciler(served, self._store, known[1], key, hint, self._tried)
         after = await self._settling.settle(reconciler)
         return None if after is None else LookAgain(after, reconciler.spent)
 
@@ -155,6 +184,7 @@ class ImpactReconciler:
         reader: Tries it.
         key: The branch.
         hint: What woke it.
+        tried: Head to where its base was when it was tried last.
     """
 
     looks = OF_PROPOSAL
@@ -166,7 +196,9 @@ class ImpactReconciler:
         reader: ImpactReader,
         key: keys.ImpactKey,
         hint: Hint,
+        tried: "Recent[tuple[RepositoryId, str], str]",
     ) -> None:
+        self._tried_at = tried
         self._served = served
         self._store = store
         self._reader = reader
@@ -208,10 +240,13 @@ class ImpactReconciler:
         if mode is ImpactMode.SKIP:
             return Rest()
         runs = {run.name: run for run in await served.forge.checks(pull.head)}
-        done = impact.is_done_for(runs.get(IMPACT), pull.base_ref, mode)
-        if done and (self._shown or not self._rerun):
+        base, run = await _tip(served, pull.base_ref), runs.get(IMPACT)
+        done = impact.is_done_for(run, pull.base_ref, mode)
+        known = self._tried_at.get((served.id, str(pull.head))) == base
+        current = known or impact.is_done_at(run, pull.base_ref, mode, base)
+        if done and (self._shown or (current and not self._rerun)):
             return Rest()
-        trial = await self._tried(pull.head, pull.base_ref, mode)
+        trial = await self._tried(pull.head, pull.base_ref, mode, again=done)
         if isinstance(trial, Rest):
             return trial
         facts = Facts(
@@ -245,11 +280,13 @@ class ImpactReconciler:
 
         return await served.looker.extended.fetched(lambda: served.offload(read))
 
-    async def _tried(self, head: Sha, base_ref: str, mode: ImpactMode) -> Trial | Rest:
+    async def _tried(
+        self, head: Sha, base_ref: str, mode: ImpactMode, *, again: bool
+    ) -> Trial | Rest:
         """The head, tried for one wave more; to the end where nobody is shown how far it came."""
         served, trial, reader = self._served, self._trial, self._reader
         if trial is None or trial.plan.head != head:
-            wait = reader.wait()
+            wait = reader.wait(again=again and not self._rerun)
             if wait is not None:
                 return Rest(wait)
             if self._rerun:
@@ -258,6 +295,8 @@ class ImpactReconciler:
             trial = await reader.begin(head, base_ref, served.adoption, waited_for=blocks)
         self._trial = trial
         if trial is None:
+            if again:
+                self._tried_at.put((served.id, str(head)), await _tip(served, base_ref))
             return Rest()
         while not trial.impact.ended:
             await reader.wave(trial)
@@ -292,5 +331,18 @@ class ImpactReconciler:
 
     async def rest(self, looked: LookedImpact) -> Rest:
         """Go on while something is left to try."""
+        if looked.trial.impact.ended:
+            tried = looked.trial.impact.base
+            self._tried_at.put((self._served.id, str(looked.trial.plan.head)), tried)
         self.spent = replace(NOTHING, rerun=self.hint.rerun) if self._shown else NOTHING
         return Rest(None if looked.trial.impact.ended else 0.0)
+
+
+async def _tip(served: ServedRepository, branch: str) -> str:
+    """Where a branch is, as git has it; "" where it is gone."""
+
+    def read() -> str:
+        with served.mirror.open() as git:
+            return git.ref(names.branch_ref(branch)) or ""
+
+    return await served.offload(read)

@@ -3,6 +3,9 @@
 Each is where it is and what is wrong, and what to do, neither with a full stop.
 """
 
+from lifecycle.facts.update import MergedPackage
+from lifecycle.messages.markdown import number
+
 Problem = tuple[str, str]
 
 _FORM = "Write <owner>/<repository>/<path>@v<N>, or <git URL>//<path>@<tag, branch or commit>"
@@ -202,3 +205,20 @@ def not_allowed(place: str) -> Problem:
         f"`upstreams` in .porchbot.yaml of the base branch does not allow {place}",
         "Add it to `upstreams.allow`, or take the package from one that is allowed",
     )
+
+
+def not_read(place: str) -> Problem:
+    """A repository that a command was not told to read."""
+    return f"{place} is not among the repositories that are read", "Name it with --repository"
+
+
+DRY_UNKNOWN = "not known"
+"""What an upgrade would come to that nobody worked out."""
+
+
+def dry(made: MergedPackage) -> str:
+    """What an upgrade would come to, in a few words."""
+    if made.problem:
+        return DRY_UNKNOWN
+    count = len(made.conflicts) + made.more
+    return number(count, "conflict") if count else "none"

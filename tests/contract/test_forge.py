@@ -467,6 +467,24 @@ async def test_what_is_said_on_an_issue_is_read_to_its_end(place: Place) -> None
     assert {(c.author.login, c.ours, c.edited) for c in others} == {("author", False, False)}
 
 
+async def test_an_issue_is_read_from_a_moment_on(place: Place) -> None:
+    """Short-cuts refused: the moment is passed over; what was edited since is left out."""
+    made = await place.forge.open_issue("Dashboard", "text")
+    ours = await place.forge.comment(made, "ours")
+    place.say_on_issue(made, "long ago")
+    place.passes(200)
+    place.say_on_issue(made, "now")
+    newest = (await place.forge.issue_comments(made))[-1]
+    since = newest.at - timedelta(seconds=100)
+
+    later = await place.forge.issue_comments(made, since)
+    await place.forge.edit_comment(made, ours, "ours, edited")
+    edited = await place.forge.issue_comments(made, since)
+
+    assert [c.body for c in later] == ["now"]
+    assert [c.body for c in edited] == ["ours, edited", "now"]
+
+
 async def test_a_repository_without_issues_says_so(place: Place) -> None:
     """The short-cut takes it for an empty list: an issue is opened again and again."""
     made = await place.forge.open_issue("Dashboard", "text")

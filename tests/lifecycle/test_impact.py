@@ -240,6 +240,25 @@ def test_what_only_informs_holds_up_no_pipeline(line: bool, mode: ImpactMode, wa
     assert len(impact_check.decide(head, impact.ended(begun), mode)) == 1
 
 
+def test_what_comes_out_the_same_on_another_base_is_not_written_again() -> None:
+    """Short-cuts refused: a check for each merge; what was shown is taken back meanwhile."""
+    mode, moved = ImpactMode.INFORM, "e" * 40
+    ended = impact.ended(Impact(base_ref="main", base=BASE, rules=True, total=2, tried=2))
+    (written,) = impact_check.decide(facts(PROPOSAL), ended, mode)
+    run = check(IMPACT, conclusion=written.conclusion, digest=written.digest)
+    shown = facts(PROPOSAL, checks={IMPACT: run})
+
+    assert impact.is_done_at(run, "main", mode, BASE)
+    assert not impact.is_done_at(run, "main", mode, moved)
+    assert impact.is_done_for(run, "main", mode)
+    for again, wanted in (
+        (replace(ended, base=moved), 0),
+        (replace(ended, base=moved, tried=1, ended=False), 0),
+        (replace(ended, base=moved, unseen=3), 1),
+    ):
+        assert len(impact_check.decide(shown, again, mode)) == wanted
+
+
 def test_what_cannot_be_tried_and_who_is_not_named_is_said() -> None:
     """The short-cut says that nothing changes where nobody looked."""
     hostile = "`x` @acme <b>"

@@ -1,5 +1,7 @@
 """Issues of the simulated forge, as the bot has them; answers are always of now."""
 
+from datetime import datetime
+
 from bot.forges.port import ForgeMissingError, ForgeRefusedError, Issue
 from bot.sandbox.errors import not_found
 from bot.sandbox.records.repository import Issue as Made
@@ -53,7 +55,9 @@ class Issues(Asking):
 
         await self._put("edit_issue", f"PATCH {_ISSUE}", write, number)
 
-    async def issue_comments(self, number: int) -> tuple[Comment, ...]:
+    async def issue_comments(
+        self, number: int, since: datetime | None = None
+    ) -> tuple[Comment, ...]:
         def read(_: Caller) -> tuple[Comment, ...]:
             return tuple(
                 Comment(
@@ -66,6 +70,7 @@ class Issues(Asking):
                     ours=said.user is self._forge.us,
                 )
                 for said in self._thread(number).comments
+                if since is None or said.updated_at >= since
             )
 
         return await self._get("issue_comments", f"GET {_ISSUE}/comments", read, number)

@@ -7,13 +7,14 @@ from bot.cli.fn.options import Wanted
 from lifecycle.messages import impact as texts
 from tests.memory.pipeline import PipelineMaker
 from tests.stories.calls import CHECK, CHECKS, PROPOSALS
+from tests.stories.killing import killed_at_one_call_more
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
 from tests.stories.rendering import Rendering
 from tests.stories.seen import Check
-from tests.stories.simulated import simulated
+from tests.stories.simulated import SimulatedWorld, simulated
 from tests.stories.test_dryrun import Command
-from tests.stories.world import CONFIG, Staging, World, package, resized
+from tests.stories.world import CONFIG, Staging, World, minutes_pass, package, resized
 
 IMPACT = "porchbot/impact"
 BREAKS = ("neutral", "success")
@@ -209,7 +210,8 @@ def test_what_was_worked_out_is_not_made_again(play: World) -> None:
     says(play, number)
     head = play.author.pull(number).head
     play.author.says(number, "Nice.")
-    play.owner.pushes("main", package("net/more"))
+    play.owner.pushes("main", {"README.md": "more"})
+    minutes_pass(play, 2)
     play.rests()
     play.stop_bot()
     play.loses_database()
@@ -219,6 +221,51 @@ def test_what_was_worked_out_is_not_made_again(play: World) -> None:
     play.wake(f"{play.name}:{play.repository.id}:impact:guardrails")
     play.rests()
     assert runs_of(play, head) == 1
+
+
+@pytest.mark.both_forges
+def test_a_base_that_moves_has_it_tried_again(play: World, is_real: bool) -> None:
+    """Short-cuts refused: the first result for ever; what was shown is taken back meanwhile."""
+    if is_real:
+        pytest.skip("waits for a minute")
+    number = proposes(play, "guardrails", {".porchbot.yaml": denying(CONFIG)})
+    harmless, _ = says(play, number, *BREAKS)
+    play.owner.pushes("main", {**package("net/more"), **resized("net/more", 7)})
+    play.rests()
+    minutes_pass(play, 2)
+    play.rests()
+
+    assert "net/more" not in harmless
+    title, text = says(play, number, *BREAKS)
+    assert title != harmless
+    assert "net/more" in text
+
+
+@pytest.mark.both_forges
+def test_it_is_shown_once_though_the_bot_is_killed_at_every_call(stage: World) -> None:
+    """Short-cuts refused: a run that was begun counts as made; a check for each bot that began."""
+    play = stage
+    if not isinstance(play, SimulatedWorld):
+        pytest.skip("kills bots at calls")
+    play.start_bot()
+    play.rests()
+    with killed_at_one_call_more(play) as killing:
+        number = proposes(play, "guardrails", {".porchbot.yaml": STRICTER})
+        head = play.author.pull(number).head
+
+        def shown() -> bool:
+            run = play.author.checks(head, number).get(IMPACT)
+            return run is not None and run.conclusion is not None
+
+        wait_for("the impact", shown, 7200)
+    title, _ = says(play, number)
+    play.sweep()
+    play.rests()
+
+    assert title == "1 of 1 package would change"
+    assert runs_of(play, head) == 1
+    assert killing.killed.total() > 12
+    assert play.failing() == []
 
 
 CALLED = [(PROPOSALS, False), (CHECKS, False), (CHECK, False), (CHECK, True)]
@@ -261,7 +308,7 @@ def test_it_tells_how_far_it_came_and_merges_do_not_wait(rendering: Rendering) -
         assert play.author.checks(play.author.pull(number).head)[IMPACT].conclusion is None
 
         title, _ = says(play, number)
-        assert title == "5 of 5 packages would change"
+        assert title == "6 of 6 packages would change"  # the base moved meanwhile
 
 
 @pytest.mark.only_github("buttons of checks")

@@ -1,13 +1,13 @@
 """`porchbot rpkg upgrade --discover`: which packages are behind, in porchctl's columns."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bot.cli.dropin import CommandFailure, StrictCommand
-from bot.cli.rpkg import asking, bulk, selecting, sources
+from bot.cli.rpkg import asking, bulk, dry, selecting, sources
 from bot.cli.rpkg.drafting import Together, Upgrades
 from bot.cli.rpkg.sources import Source
 from bot.cli.rpkg.tables import table
@@ -17,8 +17,8 @@ from lifecycle.spelling import shown
 from lifecycle.upstreams import graph as graphs
 from lifecycle.upstreams.graph import Package, Update
 
-_UPSTREAM = ("PACKAGE REVISION", "UPSTREAM REPOSITORY", "UPSTREAM UPDATES")
-_DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE")
+_UPSTREAM = ("PACKAGE REVISION", "UPSTREAM REPOSITORY", "UPSTREAM UPDATES", "CONFLICTS")
+_DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE", "CONFLICTS")
 
 
 @click.command(
@@ -74,7 +74,8 @@ def command(
     """Have a package upgraded, or all that a selector chooses, or list what is behind.
 
     Revisions are told by the tags of the repositories that are named: an upstream in another one
-    has no update that is known.
+    has no update that is known. CONFLICTS says what an upgrade to the newest one would come to;
+    porchctl has no such column.
     """
     said = {"strategy": strategy, "propose": propose, "together": together}
     given = asking.written_options(said)
@@ -126,24 +127,28 @@ def _updates(found: Sequence[Source]) -> tuple[Update, ...]:
     return graphs.updates(graph, releases)
 
 
-def _upstream(found: Sequence[Source], updates: Iterable[Update]) -> Iterator[str]:
+def _upstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[str]:
+    conflicts = dry.conflicts(found, updates)
     rows = [
         (
             _revision(found, each.package),
             _repository(found, each.upstream.package),
             ", ".join(f"v{n}" for n in each.newer) or "No update available",
+            conflicts.get(each, "-"),
         )
         for each in updates
     ]
     yield from table(_UPSTREAM, rows)
 
 
-def _downstream(found: Sequence[Source], updates: Iterable[Update]) -> Iterator[str]:
+def _downstream(found: Sequence[Source], updates: Sequence[Update]) -> Iterator[str]:
+    conflicts = dry.conflicts(found, updates)
     rows = [
         (
             _revision(found, each.upstream.package),
             _revision(found, each.package),
             f"v{each.upstream.revision}->v{each.newer[-1]}",
+            conflicts[each],
         )
         for each in updates
         if each.newer

@@ -1,6 +1,7 @@
 """Issues on GitHub: the bot's own, and what is said on them."""
 
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import is_us, person, time
@@ -60,11 +61,14 @@ class Issues(Calls):
         """Replace the text, of which nobody is notified."""
         await self._send("edit an issue", "PATCH", f"/issues/{number}", {"body": body})
 
-    async def issue_comments(self, number: int) -> tuple[Comment, ...]:
-        """What was said on an issue, oldest first."""
+    async def issue_comments(
+        self, number: int, since: datetime | None = None
+    ) -> tuple[Comment, ...]:
+        """What was said on an issue since then, oldest first."""
         me = await self._app.identity()
         path = f"{self._path}/issues/{number}/comments"
-        listed = pages(self._pool, "read the comments of an issue", path)
+        query = {"since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"} if since else {}
+        listed = pages(self._pool, "read the comments of an issue", path, **query)
         found = [_comment(data, me) async for data in listed]
         return tuple(sorted(found, key=lambda comment: comment.id))
 

@@ -3,9 +3,13 @@
 GitLab counts issues apart from merge requests: theirs are the forge's own numbers below zero.
 """
 
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+
 from bot.forges.gitlab import notes, speech, talk
 from bot.forges.gitlab.calls import Calls, place
-from bot.forges.gitlab.fields import is_us
+from bot.forges.gitlab.fields import is_us, time
 from bot.forges.gitlab.http import ASK_OPERATOR, JSONObject
 from bot.forges.port import BotIdentity, ForgeMissingError, ForgeRefusedError, Issue
 from lifecycle.facts.conversation import Comment
@@ -46,12 +50,28 @@ class Issues(Calls):
         _check(wanted, number)
         await self._send(wanted, "PUT", place(number), {"description": body})
 
-    async def issue_comments(self, number: int) -> tuple[Comment, ...]:
-        """What was said on an issue, oldest first."""
+    async def issue_comments(
+        self, number: int, since: datetime | None = None
+    ) -> tuple[Comment, ...]:
+        """What was said on an issue since then, oldest first.
+
+        GitLab takes no such time here: the list is asked for by what changed last, and not read on.
+        """
         wanted, me = "read the comments of an issue", await self._access.identity()
         _check(wanted, number)
-        listed = self._list(wanted, f"{place(number)}/notes", {"sort": "asc"})
+        order = {"order_by": "updated_at"} if since else {"sort": "asc"}
+        listed = self._list(wanted, f"{place(number)}/notes", order)
+        if since:
+            listed = _changed(listed, since)
         return talk.comments(await notes.read(wanted, listed), me, self._access.seals)
+
+
+async def _changed(listed: AsyncIterator[Any], since: datetime) -> AsyncIterator[Any]:
+    """Notes of a list that begins with what changed last, up to those that did before."""
+    async for note in listed:
+        if time(note["updated_at"]) < since:
+            return
+        yield note
 
 
 def _check(wanted: str, number: int) -> None:

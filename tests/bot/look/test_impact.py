@@ -10,7 +10,16 @@ import pytest
 from bot.clock import in_thread
 from bot.look import impact_places, impact_plan
 from bot.look.assemble import Looker
-from bot.look.impact import HOUR, MOST_AN_HOUR, SECONDS, WAVE, ImpactReader, Other, Trial
+from bot.look.impact import (
+    HOUR,
+    MOST_AGAIN,
+    MOST_AN_HOUR,
+    SECONDS,
+    WAVE,
+    ImpactReader,
+    Other,
+    Trial,
+)
 from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial, upgrades
 from bot.store.values import Adoption, ServedName, UpstreamUse, UpstreamUser
 from cadlib.errors import PackageError
@@ -139,6 +148,19 @@ async def test_so_many_heads_are_tried_in_an_hour(monkeypatch: pytest.MonkeyPatc
     assert reading_.wait() == HOUR
     await clock.sleep(HOUR)
     assert reading_.wait() is None
+
+
+async def test_bases_that_move_leave_room_for_new_heads() -> None:
+    """The short-cut counts them alike: merges keep a new head waiting for an hour."""
+    clock = ManualClock()
+    reading_ = reader(Renders(clock), clock)
+    now = clock.monotonic()
+    reading_._begun.extend([now] * MOST_AGAIN)
+
+    assert reading_.wait() is None
+    assert reading_.wait(again=True) == HOUR
+    reading_._begun.extend([now + 10] * (MOST_AN_HOUR - MOST_AGAIN))
+    assert reading_.wait() == HOUR
 
 
 def user(directory: str = "net/core", commit: str = "c" * 40) -> UpstreamUser:

@@ -36,12 +36,17 @@ class Clone:
         )
         return done.stdout.strip()
 
-    def publish(self, package: str, number: int, upstream: str = "", size: int = 1) -> None:
+    def publish(
+        self, package: str, number: int, upstream: str = "", size: int = 1, *, lock: str = ""
+    ) -> None:
         """A revision, made from another repository's package as "place//path@ref"."""
         place, _, rest = upstream.partition("//")
         directory, _, ref = rest.partition("@")
         git = f"{{repo: 'https://{place}', directory: /{directory}, ref: {ref}}}"
         said = f"upstream:\n  type: git\n  git: {git}\n"
+        if lock:
+            locked = git.replace("}", f", commit: {lock}}}")
+            said += f"upstreamLock:\n  type: git\n  git: {locked}\n"
         folder = self.folder / package
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "Kptfile").write_text(HEAD + (said if upstream else ""))
@@ -60,7 +65,8 @@ def two(tmp_path: Path) -> tuple[Clone, Clone]:
         blueprints.publish("net/core", number, size=number)
     blueprints.publish("net/mine", 1, f"{BLUEPRINTS}//net/core@net/core/v3")
     clusters = Clone(tmp_path / "clusters", CLUSTERS)
-    clusters.publish("edge", 4, f"{BLUEPRINTS}//net/core@net/core/v1", size=9)
+    lock = blueprints.git("rev-parse", "net/core/v1^{commit}")
+    clusters.publish("edge", 4, f"{BLUEPRINTS}//net/core@net/core/v1", size=9, lock=lock)
     return blueprints, clusters
 
 
@@ -114,9 +120,9 @@ def test_packages_that_are_behind(two: tuple[Clone, Clone]) -> None:
     """Short-cut refused: the newest only, or what the ledger is against as well."""
     done = ran("upgrade", "--discover=upstream", clones=(two[1], two[0]))
     assert done.output == (
-        "PACKAGE REVISION               UPSTREAM REPOSITORY   UPSTREAM UPDATES\n"
-        "acme/blueprints//net/mine@v1   acme/blueprints       No update available\n"
-        "edge@v4                        acme/blueprints       v2, v3\n"
+        "PACKAGE REVISION               UPSTREAM REPOSITORY   UPSTREAM UPDATES      CONFLICTS\n"
+        "acme/blueprints//net/mine@v1   acme/blueprints       No update available   -\n"
+        "edge@v4                        acme/blueprints       v2, v3                1 conflict\n"
     )
 
     ledger = two[0].folder / ".porchbot/ledger/net"
@@ -125,14 +131,32 @@ def test_packages_that_are_behind(two: tuple[Clone, Clone]) -> None:
     two[0].git("add", ".")
     two[0].git("commit", "--quiet", "-m", "x")
     listed = ran("upgrade", "--discover=upstream", clones=(two[1], two[0])).output
-    assert "acme/blueprints       v2\n" in listed
+    assert "acme/blueprints       v2                    1 conflict\n" in listed
+
+
+def test_what_an_upgrade_would_come_to(two: tuple[Clone, Clone]) -> None:
+    """Short-cuts refused: what is behind conflicts; what nobody can tell is told as harmless."""
+    lock = two[0].git("rev-parse", "net/core/v1^{commit}")
+    for name, size, at in (("same", 1, lock), ("there", 3, lock), ("gone", 1, "1" * 40)):
+        two[1].publish(name, 1, f"{BLUEPRINTS}//net/core@net/core/v1", size=size, lock=at)
+
+    lines = ran("upgrade", "--discover=downstream", clones=two).output.splitlines()
+
+    assert [line.split("   ")[-1].strip() for line in lines[1:]] == [
+        "1 conflict",
+        "not known",
+        "none",
+        "none",
+    ]
+    alone = ran("upgrade", "--discover=upstream", clones=two[1:]).output
+    assert "1 conflict" not in alone
 
 
 def test_packages_made_from_others_that_are_behind(two: tuple[Clone, Clone]) -> None:
     done = ran("upgrade", "--discover=downstream", clones=two)
     assert done.output == (
-        "PACKAGE REVISION   DOWNSTREAM PACKAGE       DOWNSTREAM UPDATE\n"
-        "net/core@v3        acme/clusters//edge@v4   v1->v3\n"
+        "PACKAGE REVISION   DOWNSTREAM PACKAGE       DOWNSTREAM UPDATE   CONFLICTS\n"
+        "net/core@v3        acme/clusters//edge@v4   v1->v3              1 conflict\n"
     )
 
     two[1].publish("edge", 5, f"{BLUEPRINTS}//net/core@net/core/v3")
