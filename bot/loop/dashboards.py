@@ -19,6 +19,7 @@ from bot.forges.port import ForgeRefusedError, ListedProposal, Repository
 from bot.git.port import History
 from bot.look import rules
 from bot.loop import branches, discovering
+from bot.loop.dry_merges import DryMerges
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
@@ -65,6 +66,7 @@ class DashboardHandler:
         self._serving = serving
         self._store = store
         self._looked: Recent[RepositoryId, tuple[float, Log]] = Recent(MOST_PACED)
+        self._merges = DryMerges(serving.around)
         self._freed: Recent[RepositoryId, frozenset[str]] = Recent(MOST_PACED)
 
     async def handle(self, key: keys.DashboardKey, hint: Hint = NOTHING) -> float | None:
@@ -87,26 +89,31 @@ class DashboardHandler:
         ):
             return None
         try:
-            await self._write(served)
+            left = await self._write(served)
         except ForgeRefusedError as error:
             # Nobody waits for it; `porchbot doctor` names the permission.
             log.warning("dashboard not written", repository=str(key.repository), error=str(error))
-        return None
+            return None
+        return PACE if left else None
 
-    async def _write(self, served: ServedRepository) -> None:
+    async def _write(self, served: ServedRepository) -> bool:
+        """Write it; whether something was left for a later look."""
         frozen, now = await served.freezes.recall(), served.clock.now()
         standing = timing.standing_freezes(frozen, now)
         around = self._serving.around
+        overview = await self._overview(served)
+        behind, left = await discovering.behind(served, self._store, around, self._merges)
         overview = replace(
-            await self._overview(served),
+            overview,
             frozen=standing,
-            behind=await discovering.behind(served, self._store, around),
+            behind=behind,
             cloneable=await discovering.cloneable(served, self._store, around),
         )
         if frozen or not overview.empty or await served.dashboard.find() is not None:
             text = texts.dashboard(overview, served.dashboard.room(frozen, now))
             told = served.forge.terms.said(text)
             await served.dashboard.write(texts.TITLE, told, frozen, now)
+        return left
 
     async def _overview(self, served: ServedRepository) -> Overview:
         me, store = served.id, self._store

@@ -11,6 +11,7 @@ import structlog
 from bot import config
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
 from bot.git.port import GitBusyError
+from bot.loop.dry_merges import Behind, DryMerges
 from bot.loop.repository import ServedRepository
 from bot.store.port import Store
 from bot.store.values import UpstreamUser
@@ -35,22 +36,26 @@ _AWAY = (ForgeBusyError, ForgeRefusedError, GitBusyError)
 
 
 async def behind(
-    served: ServedRepository, store: Store, around: ServedUpstreams
-) -> tuple[ListedBehind, ...]:
+    served: ServedRepository, store: Store, around: ServedUpstreams, merges: DryMerges
+) -> tuple[tuple[ListedBehind, ...], bool]:
     """Return the packages of a repository that are behind their upstream, by branch and package.
 
     Args:
         served: The repository.
         store: The index.
         around: The repositories that are served.
+        merges: Works out what upgrades would come to.
+
+    Returns:
+        The packages, and whether it is left for later what an upgrade of some would come to.
     """
     home = locate(served.repository.clone_url)
     users = await store.upstreams.uses(served.id)
     if home is None or not users:
-        return ()
-    found: list[ListedBehind] = []
+        return (), False
+    found: list[Behind] = []
     releases: dict[Package, tuple[int, ...]] = {}
-    called: dict[str, str] = {}
+    called: dict[str, Repository | None] = {}
     for branch in sorted({each.branch for each in users}):
         graph = _graph(str(home), [each for each in users if each.branch == branch])
         wanted = [each.package for each in graph.upstreams.values() if each]
@@ -61,17 +66,20 @@ async def behind(
                 releases |= {Package(place, path): some for path, some in there.items()}
         for update in graphs.updates(graph, releases):
             if update.newer and update.upstream.revision:
-                at, upstream = called[update.upstream.package.place], update.upstream.package.path
-                found.append(
-                    ListedBehind(
-                        package=update.package.path,
-                        branch="" if branch == served.repository.default_branch else branch,
-                        upstream=f"{at}//{upstream}" if at else upstream,
-                        revision=update.upstream.revision,
-                        newer=update.newer,
-                    )
+                place, upstream = update.upstream.package.place, update.upstream.package.path
+                at = called[place]
+                listed = ListedBehind(
+                    package=update.package.path,
+                    branch="" if branch == served.repository.default_branch else branch,
+                    upstream=f"{at.full_name}//{upstream}"
+                    if at and place != str(home)
+                    else upstream,
+                    revision=update.upstream.revision,
+                    newer=update.newer,
                 )
-    return tuple(found)
+                found.append(Behind(listed, update, branch))
+    readable = {place: at for place, at in called.items() if at is not None}
+    return await merges.told(served, found, readable)
 
 
 async def cloneable(
@@ -116,8 +124,8 @@ async def _releases(
     home: str,
     place: str,
     wanted: Sequence[Package],
-) -> tuple[str, Mapping[str, tuple[int, ...]]]:
-    """What an upstream's repository is called, and the releases of its packages.
+) -> tuple[Repository | None, Mapping[str, tuple[int, ...]]]:
+    """An upstream's repository, and the releases of its packages.
 
     Nothing where it may not be told of, or cannot be asked now.
     """
@@ -127,13 +135,13 @@ async def _releases(
             location = locate(place)
             repository = await around.at(location) if location else None
         if repository is None or not await around.may_read(repository, served.repository, None):
-            return "", {}
+            return None, {}
         packages = sorted({each.path for each in wanted if each.place == place})
         found = await around.releases(repository, packages)
     except _AWAY as error:
         log.info("upstream not asked", place=place, error=str(error))
-        return "", {}
-    return "" if place == home else repository.full_name, found
+        return None, {}
+    return repository, found
 
 
 def _default(served: ServedRepository) -> str:

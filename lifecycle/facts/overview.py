@@ -39,6 +39,8 @@ class ListedBehind:
         upstream: What it was made from, such as "acme/blueprints//net/core".
         revision: Number of the revision that it was made from.
         newer: Numbers of those since, rising; at least one.
+        conflicts: How many an upgrade to the newest would have; None where nobody has tried.
+        conflict: Where the first of them is, such as "net/core/a.yaml: spec.size".
     """
 
     package: str
@@ -46,6 +48,8 @@ class ListedBehind:
     upstream: str
     revision: int
     newer: tuple[int, ...]
+    conflicts: int | None = None
+    conflict: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,10 +134,21 @@ def _behind(behind: ListedBehind) -> str:
     newest = f"v{behind.newer[-1]}"
     told = (
         f"{name(behind.package)}{on} is made from {code(f'{behind.upstream}@v{behind.revision}')};"
-        f" {newest} is {number(len(behind.newer), 'revision')} ahead"
+        f" {newest} is {number(len(behind.newer), 'revision')} ahead{_conflicts(behind)}"
     )
     command = f"upgrade {behind.package or '.'} {newest}"
     return f"[ ] {typed(command)}: {told}" if boxes.fits(command) else told
+
+
+def _conflicts(behind: ListedBehind) -> str:
+    if behind.conflicts is None:
+        return ""
+    if not behind.conflicts:
+        return "; an upgrade has no conflicts"
+    first = ", " if behind.conflicts == 1 else ", the first "
+    return (
+        f"; an upgrade has {number(behind.conflicts, 'conflict')}{first}at {code(behind.conflict)}"
+    )
 
 
 def _upstream(upstream: ListedUpstream) -> str:

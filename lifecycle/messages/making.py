@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
 from cadlib.package.files import KPTFILE
+from lifecycle.facts.update import MergedPackage
 from lifecycle.facts.upgrades import NumberedConflict
-from lifecycle.messages.markdown import one_line
+from lifecycle.messages.markdown import number, one_line
 
 _SHOWN = 10
 """Places that one text lists."""
@@ -244,3 +245,15 @@ def no_revision(package: str, revision: int) -> str:
     """There is no such revision."""
     shown = one_line(package) or "the root package"
     return f"{shown} has no revision v{revision}. `git tag --list` shows all revisions"
+
+
+DRY_UNKNOWN = "not known"
+"""What an upgrade would come to that nobody worked out."""
+
+
+def dry(made: MergedPackage) -> str:
+    """What an upgrade would come to, in a few words."""
+    if made.problem:
+        return DRY_UNKNOWN
+    count = len(made.conflicts) + made.more
+    return number(count, "conflict") if count else "none"

@@ -3,9 +3,6 @@
 Each is where it is and what is wrong, and what to do, neither with a full stop.
 """
 
-from lifecycle.facts.update import MergedPackage
-from lifecycle.messages.markdown import number
-
 Problem = tuple[str, str]
 
 _FORM = "Write <owner>/<repository>/<path>@v<N>, or <git URL>//<path>@<tag, branch or commit>"
@@ -212,13 +209,6 @@ def not_read(place: str) -> Problem:
     return f"{place} is not among the repositories that are read", "Name it with --repository"
 
 
-DRY_UNKNOWN = "not known"
-"""What an upgrade would come to that nobody worked out."""
-
-
-def dry(made: MergedPackage) -> str:
-    """What an upgrade would come to, in a few words."""
-    if made.problem:
-        return DRY_UNKNOWN
-    count = len(made.conflicts) + made.more
-    return number(count, "conflict") if count else "none"
+def not_told_of(place: str) -> Problem:
+    """A repository of which not everybody may learn who can read this one."""
+    return f"{place} is not read for this", "Ask for the upgrade to see what comes of it"

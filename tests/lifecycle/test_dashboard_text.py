@@ -119,6 +119,13 @@ def test_what_is_behind_and_what_can_be_cloned() -> None:
     """Short-cut refused: the newest only, and the least urgent first."""
     behind = (
         ListedBehind(package="a", upstream="net/core", revision=3, newer=(4,)),
+        ListedBehind(package="c", upstream="x", revision=3, newer=(4,), conflicts=0),
+        ListedBehind(
+            package="d", upstream="x", revision=3, newer=(4,), conflicts=1, conflict="d/a.yaml: a.b"
+        ),
+        ListedBehind(
+            package="e", upstream="x", revision=3, newer=(4,), conflicts=9, conflict="e/`a`: [x]"
+        ),
         ListedBehind(
             package="b",
             branch="release-1",
@@ -137,10 +144,16 @@ def test_what_is_behind_and_what_can_be_cloned() -> None:
     said = dashboard(overview)
 
     told = (
-        "### Behind their upstream (2)\n\n"
+        "### Behind their upstream (5)\n\n"
         "- [ ] `/upgrade b v4`: `b` on `release-1` is made from `acme/blueprints//net/core@v1`;"
         " v4 is 3 revisions ahead\n"
-        "- [ ] `/upgrade a v4`: `a` is made from `net/core@v3`; v4 is 1 revision ahead\n\n"
+        "- [ ] `/upgrade a v4`: `a` is made from `net/core@v3`; v4 is 1 revision ahead\n"
+        "- [ ] `/upgrade c v4`: `c` is made from `x@v3`; v4 is 1 revision ahead; an upgrade has no"
+        " conflicts\n"
+        "- [ ] `/upgrade d v4`: `d` is made from `x@v3`; v4 is 1 revision ahead; an upgrade has 1"
+        " conflict, at `d/a.yaml: a.b`\n"
+        "- [ ] `/upgrade e v4`: `e` is made from `x@v3`; v4 is 1 revision ahead; an upgrade has 9"
+        " conflicts, the first at ``e/`a`: [x]``\n\n"
     )
     assert told in said
     assert said.endswith("### Can be cloned (1)\n\n- `acme/blueprints//net/core@v4`")

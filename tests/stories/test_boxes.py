@@ -64,6 +64,9 @@ def test_who_ticks_a_box_gives_its_command(stage: World, is_real: bool) -> None:
         pytest.skip("waits for some minutes")
     play = stage
     offers(play, "net/a", "net/b")
+    assert "`net/a` is made from `net/core@v1`; v2 is 1 revision ahead; an upgrade has" in shows(
+        play, "upgrade net/a v2"
+    )
 
     ticks(play, play.author, "net/a")
     refused = told(play, "access.bulk")

@@ -12,6 +12,7 @@ from lifecycle import names
 from lifecycle.drafting.make import DraftInputs, make
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.update import MergedPackage
+from lifecycle.messages import making
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.graph import Update
 from lifecycle.upstreams.locations import locate
@@ -71,7 +72,7 @@ def _conflicts(found: Sequence[Source], update: Update, known: dict[tuple[str, .
     home, there = by_place[update.package.place], by_place.get(update.upstream.package.place)
     here = home.trees.tree(home.commit, update.package.path)
     if there is None or not here:
-        return texts.DRY_UNKNOWN
+        return making.DRY_UNKNOWN
     path = update.upstream.package.path
     tag = names.tag(path, update.newer[-1])
     states = (there.trees.tree(at, path) for at in (update.upstream.commit, there.tags[tag]) if at)
@@ -79,7 +80,7 @@ def _conflicts(found: Sequence[Source], update: Update, known: dict[tuple[str, .
     if key not in known:
         files = home.trees.files(here, DEFAULT)
         made = upgraded(update.package.path, files, names.tag_name(tag), _fetching(by_place))
-        known[key] = texts.dry(made)
+        known[key] = making.dry(made)
     return known[key]
 
 

@@ -1,9 +1,12 @@
 """What the dashboard tells of upstreams in other repositories."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from bot.forges.port import Repository
 from bot.loop import discovering
+from bot.loop.dry_merges import Behind
 from bot.loop.repository import ServedRepository
 from bot.store.values import UpstreamUse
 from lifecycle.facts.overview import ListedBehind
@@ -17,9 +20,26 @@ class _Served:
     offload = staticmethod(at_once)
 
 
-async def behind(stage: Stage) -> tuple[ListedBehind, ...]:
+class _Merges:
+    """Merges nothing, and keeps which repositories may be read."""
+
+    def __init__(self) -> None:
+        self.readable: Mapping[str, Repository] = {}
+
+    async def told(
+        self, served: Any, behind: Sequence[Behind], readable: Mapping[str, Repository]
+    ) -> tuple[tuple[ListedBehind, ...], bool]:
+        """As `DryMerges` has it."""
+        self.readable = readable
+        return tuple(each.listed for each in behind), False
+
+
+async def behind(stage: Stage, merges: _Merges | None = None) -> tuple[ListedBehind, ...]:
     around: Any = stage.upstreams._served
-    return await discovering.behind(cast(ServedRepository, _Served()), stage.store, around)
+    dry: Any = merges or _Merges()
+    return (await discovering.behind(cast(ServedRepository, _Served()), stage.store, around, dry))[
+        0
+    ]
 
 
 async def prepared() -> Stage:
@@ -42,6 +62,17 @@ async def test_what_fewer_people_can_read_is_not_told() -> None:
     assert await behind(stage) == (
         ListedBehind(package="edge", upstream="acme/blueprints//net/core", revision=1, newer=(2,)),
     )
+
+
+async def test_only_what_may_be_told_of_is_merged() -> None:
+    """Short-cut refused: conflicts tell what stands in an upstream that its readers may not see."""
+    stage, merges = await prepared(), _Merges()
+    await behind(stage, merges)
+    assert merges.readable == {}
+
+    stage.forges.known[BLUEPRINTS.id] = replace(BLUEPRINTS, public=True)
+    await behind(stage, merges)
+    assert [each.full_name for each in merges.readable.values()] == ["acme/blueprints"]
 
 
 async def test_an_upstream_that_does_not_answer_is_passed_over() -> None:

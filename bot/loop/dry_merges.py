@@ -1,0 +1,173 @@
+"""Upgrades worked out ahead of packages that are behind: what would conflict, for the dashboard.
+
+A few at each look, in a worker of the renderer, and nothing is written. What came of one is kept by
+the package's tree and both states of its upstream, so that a look without news merges nothing. Only
+upstreams are read that the dashboard may tell of.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, Repository
+from bot.git.port import GitBusyError, History, MissingObjectError, ObjectTooLargeError
+from bot.loop.recent import Recent
+from bot.loop.repository import ServedRepository
+from bot.render.port import DraftSides, FetchPackage
+from bot.upstream.served import Place, ServedUpstreams
+from cadlib.errors import PackageError
+from cadlib.errors import Place as FilePlace
+from cadlib.update.upstream import Fetch, Fetched
+from lifecycle import names
+from lifecycle.facts.drafts import DraftKind, DraftRequest
+from lifecycle.facts.overview import ListedBehind
+from lifecycle.facts.update import MergedPackage
+from lifecycle.messages import upstreams as texts
+from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.graph import Update
+from lifecycle.upstreams.locations import locate
+
+log = structlog.get_logger()
+
+MOST_MERGED: Final = 25
+"""Upgrades that are worked out at one look: the rest at later ones."""
+
+SECONDS: Final = 20.0
+"""After which none is begun: the issue waits for them."""
+
+MOST_KEPT: Final = 20_000
+"""Of which is kept what came of them, of all repositories: some hundred bytes each."""
+
+_AWAY = (
+    ForgeBusyError,
+    ForgeRefusedError,
+    GitBusyError,
+    MissingObjectError,
+    ObjectTooLargeError,
+)
+
+_Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A package that is behind.
+
+    Attributes:
+        listed: As it is told of.
+        update: How far it is behind what.
+        branch: The branch that it is on.
+    """
+
+    listed: ListedBehind
+    update: Update
+    branch: str
+
+
+class DryMerges:
+    """Works out upgrades, and keeps what came of them.
+
+    Args:
+        around: The repositories that are served.
+    """
+
+    def __init__(self, around: ServedUpstreams) -> None:
+        self._around = around
+        self._kept: Recent[_Key, MergedPackage] = Recent(MOST_KEPT)
+
+    async def told(
+        self,
+        served: ServedRepository,
+        behind: Sequence[Behind],
+        readable: Mapping[str, Repository],
+    ) -> tuple[tuple[ListedBehind, ...], bool]:
+        """Return what is told of packages that are behind, and whether some are left for later.
+
+        Args:
+            served: Their repository.
+            behind: The packages.
+            readable: Location of each repository that may be told of; no other is read.
+        """
+        until, merged, left = served.clock.monotonic() + SECONDS, 0, False
+        found: list[ListedBehind] = []
+        with await served.offload(served.mirror.open) as git:
+            for each in behind:
+                key = await served.offload(_key, git, each)
+                made = self._kept.get(key)
+                if made is None and (merged >= MOST_MERGED or served.clock.monotonic() > until):
+                    left = True
+                elif made is None:
+                    merged += 1
+                    made = await self._merged(served, git, each, key[0], readable)
+                    if made is not None:
+                        self._kept.put(key, made)
+                found.append(_told(each.listed, made))
+        return tuple(found), left
+
+    async def _merged(
+        self,
+        served: ServedRepository,
+        git: History,
+        behind: Behind,
+        here: str,
+        readable: Mapping[str, Repository],
+    ) -> MergedPackage | None:
+        """What an upgrade to the newest revision comes to; None where nobody can tell now."""
+        package, upstream = behind.update.package.path, behind.update.upstream.package.path
+        request = DraftRequest(kind=DraftKind.UPGRADE, package=package)
+        sides = DraftSides(
+            here=here, ref=names.tag_name(names.tag(upstream, behind.update.newer[-1]))
+        )
+        try:
+            async with asyncio.timeout(SECONDS):
+                made = await served.looker.renderer.drafted(
+                    git, request, sides, self._fetching(readable)
+                )
+        except (*_AWAY, TimeoutError) as error:
+            log.info("upgrade not worked out", package=package, reason=str(error))
+            return None
+        # The files are not used: what is kept is small.
+        return replace(made, files={}, conflicts=made.conflicts[:1], more=_more(made))
+
+    def _fetching(self, readable: Mapping[str, Repository]) -> FetchPackage:
+        """Gives packages of the repositories that may be told of."""
+
+        async def fetch(wanted: Fetch) -> Fetched:
+            repository = readable.get(str(locate(wanted.repo)))
+            if repository is None:
+                raise PackageError(FilePlace(), *texts.not_told_of(wanted.repo))
+            directory = wanted.directory.strip("/").removeprefix("./").removesuffix(".")
+            try:
+                came = await self._around.fetch(Place(repository, directory), wanted.ref)
+            except UpstreamError as error:
+                raise PackageError(FilePlace(), error.problem, error.fix) from error
+            return Fetched(files=came.files, commit=came.commit, ref=came.ref.ref)
+
+        return fetch
+
+
+def _key(git: History, behind: Behind) -> _Key:
+    """What an upgrade follows from: the package, what it was made from, and what is newest."""
+    update = behind.update
+    tip = git.ref(names.branch_ref(behind.branch)) or ""
+    here = git.package(tip, update.package.path) if tip else ""
+    upstream = update.upstream
+    return here, str(upstream.package), upstream.ref, upstream.commit, str(update.newer[-1])
+
+
+def _more(made: MergedPackage) -> int:
+    return max(0, len(made.conflicts) - 1) + made.more
+
+
+def _told(listed: ListedBehind, made: MergedPackage | None) -> ListedBehind:
+    if made is None or made.problem:
+        return listed
+    first = made.conflicts[0] if made.conflicts else None
+    return replace(
+        listed,
+        conflicts=len(made.conflicts) + made.more,
+        conflict=": ".join(filter(None, (first.path, first.field))) if first else "",
+    )

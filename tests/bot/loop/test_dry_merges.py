@@ -1,0 +1,113 @@
+"""Upgrades worked out ahead: a few at a look, once for the same states, of what may be read."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bot.git.port import GitBusyError
+from bot.loop.dry_merges import MOST_MERGED, SECONDS, Behind, DryMerges
+from cadlib.errors import PackageError
+from cadlib.update.upstream import Fetch
+from lifecycle.facts.overview import ListedBehind
+from lifecycle.facts.update import MergedPackage, UpdateConflict
+from lifecycle.upstreams.graph import Package, Update, Upstream
+from tests.memory.clock import ManualClock
+
+PLACE = "x.test/acme/blueprints"
+CLASH = UpdateConflict(path="p0/a.yaml", field="spec.size")
+
+
+class Stage:
+    """A repository whose packages are all behind, and a renderer that merges them."""
+
+    def __init__(self, made: MergedPackage, seconds: float = 0) -> None:
+        self.clock, self.made, self.seconds = ManualClock(), made, seconds
+        self.asked: list[str] = []
+        self.trees: dict[str, str] = {}
+        self.fetch: Any = None
+
+    async def drafted(self, trees: Any, request: Any, sides: Any, fetch: Any) -> MergedPackage:
+        """As a renderer has it."""
+        self.asked.append(request.package)
+        self.fetch = fetch
+        assert sides.ref == "net/core/v3"
+        await self.clock.sleep(self.seconds)
+        if self.made.problem == "away":
+            raise GitBusyError("away")
+        return self.made
+
+    async def told(self, merges: DryMerges, count: int, readable: Any = None) -> Any:
+        """What is told of so many packages."""
+
+        async def offload(call: Any, *arguments: Any) -> Any:
+            return call(*arguments)
+
+        git = SimpleNamespace(
+            ref=lambda name: "1" * 40, package=lambda tip, path: self.trees.get(path, path)
+        )
+        served: Any = SimpleNamespace(
+            clock=self.clock,
+            offload=offload,
+            mirror=SimpleNamespace(open=lambda: nullcontext(git)),
+            looker=SimpleNamespace(renderer=self),
+        )
+        return await merges.told(served, [behind(n) for n in range(count)], readable or {})
+
+
+def behind(number: int) -> Behind:
+    """A package two revisions behind."""
+    name = f"p{number}"
+    upstream = Upstream(Package(PLACE, "net/core"), "net/core/v1", "c" * 40)
+    listed = ListedBehind(package=name, upstream="net/core", revision=1, newer=(2, 3))
+    return Behind(listed, Update(Package("x.test/here", name), upstream, (2, 3)), "main")
+
+
+def merges() -> DryMerges:
+    """Nothing is served around."""
+    around: Any = SimpleNamespace()
+    return DryMerges(around)
+
+
+async def test_a_few_at_a_look_and_each_once() -> None:
+    """Short-cuts refused: all at once, which holds up the issue; all again at each look."""
+    stage, found = Stage(MergedPackage(conflicts=(CLASH, CLASH), more=3)), merges()
+    count = MOST_MERGED + 5
+
+    told, left = await stage.told(found, count)
+    assert (len(stage.asked), left) == (MOST_MERGED, True)
+    assert [each.conflicts for each in told] == [5] * MOST_MERGED + [None] * 5
+    assert told[0].conflict == "p0/a.yaml: spec.size"
+
+    told, left = await stage.told(found, count)
+    assert (len(stage.asked), left) == (count, False)
+    stage.trees["p1"] = "other"
+    told, left = await stage.told(found, count)
+    assert stage.asked[count:] == ["p1"]
+    assert {each.conflicts for each in told} == {5}
+
+
+async def test_what_takes_long_is_left_for_later() -> None:
+    """The short-cut goes by their number alone: the issue waits for minutes."""
+    stage = Stage(MergedPackage(), seconds=SECONDS * 0.6)
+    told, left = await stage.told(merges(), 5)
+    assert ([each.conflicts for each in told], left) == ([0, 0, None, None, None], True)
+
+
+@pytest.mark.parametrize(("problem", "again"), [("no lock", 1), ("away", 2)])
+async def test_what_nobody_can_tell_is_not_told(problem: str, again: int) -> None:
+    """Short-cuts refused: it is harmless; trouble that passes is kept."""
+    stage, found = Stage(MergedPackage(problem=problem)), merges()
+    told, _ = await stage.told(found, 1)
+    await stage.told(found, 1)
+    assert told[0].conflicts is None
+    assert len(stage.asked) == again
+
+
+async def test_no_other_repository_is_read() -> None:
+    """The short-cut fetches what a subpackage names, for all to see whether it conflicts."""
+    stage = Stage(MergedPackage())
+    await stage.told(merges(), 1)
+    with pytest.raises(PackageError, match="is not read for this"):
+        await stage.fetch(Fetch(repo=f"https://{PLACE}", directory="net/core", ref="v3"))
