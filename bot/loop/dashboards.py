@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 
 import structlog
@@ -25,13 +26,14 @@ from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
 from bot.store.hints import NOTHING, Hint
 from bot.store.port import Queue, Store
-from bot.store.values import Waiting
+from bot.store.values import VariantWait, Waiting
 from lifecycle import names, timing
 from lifecycle.events import REPOSITORY, Log
 from lifecycle.facts.overview import (
     ListedChange,
     ListedPackage,
     ListedStage,
+    ListedVariant,
     ListedWait,
     Overview,
 )
@@ -108,6 +110,7 @@ class DashboardHandler:
             frozen=standing,
             behind=behind,
             cloneable=await discovering.cloneable(served, self._store, around),
+            waiting=tuple(_variant(each) for each in await self._store.variant_waits.of(served.id)),
         )
         if frozen or not overview.empty or await served.dashboard.find() is not None:
             text = texts.dashboard(overview, served.dashboard.room(frozen, now))
@@ -248,6 +251,17 @@ def _changes(
     for number, found in sorted(by_number.items()):
         if number not in still:
             yield ListedChange(number=number, title="", stage=ListedStage.MERGED, waits=found)
+
+
+def _variant(wait: VariantWait) -> ListedVariant:
+    return ListedVariant(
+        package=wait.package,
+        variant=wait.variant,
+        file=wait.file,
+        state=wait.state,
+        why=wait.why,
+        since=wait.since or datetime.min.replace(tzinfo=UTC),
+    )
 
 
 def _waits(waiting: Waiting) -> tuple[ListedWait, ...]:

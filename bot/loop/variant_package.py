@@ -66,6 +66,10 @@ class VariantReconciler:
         proposals: Why pushes were refused.
         key: The key of the repository's variants.
         hint: What woke that.
+
+    Attributes:
+        decided: What was decided last; None before.
+        refused: Why the forge refused the last push; "" where it did not.
     """
 
     looks = OF_PROPOSAL
@@ -78,6 +82,8 @@ class VariantReconciler:
         self._proposals = proposals
         self._served: ServedRepository = going.served
         self.key, self.hint = key, hint
+        self.decided: Decision | None = None
+        self.refused = ""
         self.waiting = f"{key} {wanted.variant.spec.downstream.package}"
 
     @property
@@ -96,6 +102,7 @@ class VariantReconciler:
             decided = decide(facts)
         if _begins(decided, facts):
             decided = decide(await reading.with_closed(facts))
+        self.decided = decided
         if decided.why:
             log.info("variant", package=task.package, state=decided.state, why=decided.why)
         maker = VariantMaker(self._served, self._pass.upstreams)
@@ -149,6 +156,7 @@ class VariantReconciler:
                 ref = names.branch_ref(each.head_ref)
                 refused = await self._proposals.push_refusal(me, ref, Sha(each.base))
                 if refused is not None:
+                    self.refused = refused.reason
                     log.warning("push of a variant refused", ref=ref, reason=refused.reason)
                     return True
         return False

@@ -16,6 +16,7 @@ from bot.git.port import BRANCHES
 from bot.look import variant_history, variant_rules
 from bot.look.variant_history import FormerVariant
 from bot.look.variant_rules import RuleBook
+from bot.loop import variant_waits
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
@@ -26,14 +27,17 @@ from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_look import VariantPass, Wanted
 from bot.loop.variant_package import VariantReconciler
 from bot.loop.variant_telling import rules_of
+from bot.loop.variant_waits import VariantTelling
 from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
 from cadlib.errors import PackageError
 from lifecycle.identity import RepositoryId
+from lifecycle.messages.variant_waits import TROUBLE
 from lifecycle.names import Sha
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import locate
+from lifecycle.variants.problems import Problem
 from lifecycle.variants.values import Downstream
 
 log = structlog.get_logger()
@@ -92,6 +96,7 @@ class VariantsHandler:
         upstreams = self._serving.upstreams
         await served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic())
         found = await rules_of(served)
+        telling = VariantTelling()
         if found is None or upstreams is None or self._serving.observes:
             return None
         tip, policy = found
@@ -99,8 +104,12 @@ class VariantsHandler:
         await self._wake_others(served, own, tip)
         others = await self._books.others(served, policy.variants.sources)
         rules = [own, *[await self._rules(each) for each in others.there]]
-        wanted = self._wanted(served, rules, all_read=others.complete)
+        for each in others.there:
+            await variant_waits.let_in(self._store, each.served, served.repository.full_name)
+        wanted, problems = self._wanted(served, rules, all_read=others.complete)
+        telling.rules(problems)
         if not wanted:
+            await variant_waits.keep(self._store, served, telling, whole=True)
             return None
         opened = await served.forge.open_proposals()
         going = VariantPass(
@@ -112,37 +121,57 @@ class VariantsHandler:
             downstreams=Downstreams(self._store.upstreams, served.id.forge, _host(served)),
         )
         again: float | None = None
-        for each in wanted:
-            again = sooner(again, await self._one(going, each, key, hint))
-            if going.begun >= MOST_BEGUN:
-                return PACE
+        left = list(wanted)
+        try:
+            while left and going.begun < MOST_BEGUN:
+                again = sooner(again, await self._one(going, left[0], key, hint, telling))
+                del left[0]
+        except ForgeBusyError:
+            await self._keep(served, telling, left, going)
+            raise
+        await self._keep(served, telling, left, going)
+        if left:
+            return PACE
         for error in going.failed:
             raise error
         return again
 
+    async def _keep(
+        self,
+        served: ServedRepository,
+        telling: VariantTelling,
+        left: Sequence[Wanted],
+        going: VariantPass,
+    ) -> None:
+        """Keep what people are to be told, with how much is left to do."""
+        telling.later(left, going.pulls)
+        await variant_waits.keep(self._store, served, telling, whole=not left)
+
     def _wanted(
         self, served: ServedRepository, rules: Sequence[_Rules], *, all_read: bool
-    ) -> list[Wanted]:
+    ) -> tuple[list[Wanted], list[Problem]]:
         """The packages of a repository that rules want, then those that they want no more.
 
         Those only while all rules are known that may want a package: it may have moved from one's
-        to another's.
+        to another's. What is wrong with rules comes beside them.
         """
         here = served.repository.full_name
         books = [each.book for each in rules]
         found, problems = variant_rules.together(books, here)
-        for problem in (*books[0].problems, *problems):
+        wrong = [*books[0].problems, *problems]
+        for problem in wrong:
             log.warning("variant", repository=here, problem=str(problem))
         wanted = [Wanted.of(book, each) for book, each in found]
         if not all_read or not all(each.complete for each in books):
-            return wanted
+            return wanted, wrong
         still = {each.place(variant) for each in books for variant in each.variants}
-        return wanted + [
+        gone = [
             Wanted(variant=was.variant, file=was.file, branch=was.branch, book=None)
             for each in rules
             for place, was in sorted(each.former.items(), key=lambda each: each[0])
             if place.repo == here.lower() and place not in still
         ]
+        return wanted + gone, wrong
 
     async def _rules(self, ruling: Ruling) -> _Rules:
         """The rules of a repository, and what they wanted before."""
@@ -173,16 +202,25 @@ class VariantsHandler:
         reached -= {served.repository.full_name.lower(), ""}
         for each in await self._store.repositories.named(served.id.forge, sorted(reached)):
             await self._store.queue.wake(keys.VariantsKey(each.id))
+        wanted = own.book.reaches & reached
+        await variant_waits.keep_shut(self._store, self._serving, served, wanted)
 
     async def _one(
-        self, going: VariantPass, wanted: Wanted, key: keys.VariantsKey, hint: Hint
+        self,
+        going: VariantPass,
+        wanted: Wanted,
+        key: keys.VariantsKey,
+        hint: Hint,
+        telling: VariantTelling,
     ) -> float | None:
         """Bring one package to rest; what cannot be done with it keeps no other back."""
         package, variant = wanted.variant.spec.downstream.package, wanted.variant.name
         proposals = self._store.proposals
         try:
             one = VariantReconciler(going, wanted, proposals, str(key), hint)
-            return await self._settling.settle(one)
+            again = await self._settling.settle(one)
+            telling.package(wanted, one)
+            return again
         except (PackageError, UpstreamError) as error:
             log.warning(
                 "variant not made",
@@ -191,12 +229,14 @@ class VariantsHandler:
                 variant=variant,
                 reason=str(error),
             )
+            telling.failed(wanted, str(error))
         except Exception as error:
             rest = isinstance(error, ForgeBusyError) and error.after
             if rest or isinstance(error, StoreError):
                 raise  # that would break for any of them
             log.exception("variant failed", package=package, variant=variant)
             going.failed.append(error)
+            telling.failed(wanted, TROUBLE)
         return None
 
 

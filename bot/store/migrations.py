@@ -506,6 +506,20 @@ CREATE INDEX upstream_use_by_user ON upstream_use (repository, branch, package);
 CREATE INDEX upstream_use_by_place ON upstream_use (place, directory);
 """
 
+VARIANT_WAITS = """
+-- What variants wait for: for people, never to decide by.
+CREATE TABLE variant_wait (
+  repository bigint NOT NULL,
+  package    text NOT NULL,                        -- "" for the rules themselves
+  variant    text NOT NULL,
+  file       text NOT NULL,
+  state      text NOT NULL,
+  why        text NOT NULL,
+  since      timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (repository, package, variant, file)
+);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -536,6 +550,7 @@ STEPS: tuple[str, ...] = (
     DASHBOARDS,
     FORGE_ADDRESSES,
     UPSTREAM_USES,
+    VARIANT_WAITS,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -42,6 +42,7 @@ from bot.store.values import (
     Turns,
     UpstreamUse,
     UpstreamUser,
+    VariantWait,
     Wait,
     Waiting,
     Watched,
@@ -533,6 +534,21 @@ class Sweeps(Protocol):
         """Remember from where a sweep goes on, for whichever replica does it next."""
 
 
+class VariantWaits(Protocol):
+    """What variants of a repository wait for; for people, never to decide by."""
+
+    async def keep(self, repository_id: RepositoryId, waits: Sequence[VariantWait]) -> None:
+        """Remember all that variants wait for now; what stands as before keeps its time.
+
+        Args:
+            repository_id: Where the packages are, or the rules.
+            waits: Of one package, rule and file the last one counts.
+        """
+
+    async def of(self, repository_id: RepositoryId) -> tuple[VariantWait, ...]:
+        """What they wait for, by package, rule and file."""
+
+
 class Waits(Protocol):
     """What proposals wait for, and since when; for people and metrics, never to decide by."""
 
@@ -729,6 +745,7 @@ class Store(Protocol):
         proposals: The index: proposals.
         sweeps: What sweeps have had looked at.
         waits: What proposals wait for.
+        variant_waits: What variants wait for.
         replicas: The processes of the bot.
         claims: Who may make what.
         budgets: What may still be asked of the forge.
@@ -744,6 +761,7 @@ class Store(Protocol):
     proposals: Proposals
     sweeps: Sweeps
     waits: Waits
+    variant_waits: VariantWaits
     replicas: Replicas
     claims: Claims
     budgets: Budgets

@@ -28,6 +28,7 @@ from bot.store.port import (
     Revisions,
     Sweeps,
     UpstreamUses,
+    VariantWaits,
     Waits,
 )
 from bot.store.proposals import PostgresProposals
@@ -39,6 +40,7 @@ from bot.store.revisions import PostgresRevisions
 from bot.store.sweeps import PostgresSweeps
 from bot.store.upstreams import PostgresUpstreamUses
 from bot.store.values import StoreError
+from bot.store.variant_waits import PostgresVariantWaits
 from bot.store.waits import PostgresWaits
 
 
@@ -69,6 +71,7 @@ class PostgresStore:
         self.proposals: Proposals = PostgresProposals(self._database)
         self.sweeps: Sweeps = PostgresSweeps(self._database)
         self.waits: Waits = PostgresWaits(self._database)
+        self.variant_waits: VariantWaits = PostgresVariantWaits(self._database)
         self.replicas: Replicas = PostgresReplicas(self._database)
         self.claims: Claims = PostgresClaims(self._database)
         self.budgets: Budgets = PostgresBudgets(self._database)

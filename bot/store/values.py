@@ -259,6 +259,27 @@ class Waiting:
     waits: tuple[tuple[datetime, Wait], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantWait:
+    """What keeps a variant from its package, or rules for variants from being carried out.
+
+    Attributes:
+        package: Path of the package; "" where it is about the rules themselves.
+        variant: Name of the rule; of the repository that it is about, where it is about one.
+        file: Where the rule stands, for people; "" where that is no matter.
+        state: How it stands, in a word or two.
+        why: The reason, in words.
+        since: Since when it stands so; None for since now.
+    """
+
+    package: str
+    variant: str
+    file: str
+    state: str
+    why: str
+    since: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Parked:
     """A merged proposal that waits for what does not happen on it.

@@ -108,6 +108,27 @@ class ListedChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListedVariant:
+    """A variant that waits, or what is wrong with rules for variants.
+
+    Attributes:
+        package: The package that it is for; "" where it is about the rules.
+        variant: Its name; of the repository that it is about, where it is about one.
+        file: Where the rule stands; "" where that is no matter.
+        state: How it stands.
+        why: The reason.
+        since: Since when.
+    """
+
+    package: str
+    variant: str
+    file: str
+    state: str
+    why: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """A repository at one moment.
 
@@ -118,6 +139,7 @@ class Overview:
         frozen: What is frozen.
         behind: Packages whose upstream has newer revisions.
         cloneable: Packages of the default upstream, by name.
+        waiting: Variants that wait, those about rules first.
     """
 
     packages: tuple[ListedPackage, ...]
@@ -126,8 +148,9 @@ class Overview:
     frozen: tuple[Frozen, ...] = ()
     behind: tuple[ListedBehind, ...] = ()
     cloneable: tuple[ListedUpstream, ...] = ()
+    waiting: tuple[ListedVariant, ...] = ()
 
     @property
     def empty(self) -> bool:
         """There is nothing to tell."""
-        return not (self.packages or self.changes)
+        return not (self.packages or self.changes or self.waiting)

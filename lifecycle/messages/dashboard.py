@@ -16,6 +16,7 @@ from lifecycle.facts.overview import (
     ListedPackage,
     ListedStage,
     ListedUpstream,
+    ListedVariant,
     ListedWait,
     Overview,
 )
@@ -45,6 +46,9 @@ MOST_DRAFTS = 8_000
 MOST_VARIANTS = 4_000
 """Characters for drafts of variants: a machine makes many, and each has its label."""
 
+MOST_WAITING = 5_000
+"""Characters for variants that wait: some 20."""
+
 MOST_DELETIONS = 2_000
 """Characters for deletions that were proposed with Porch."""
 
@@ -59,6 +63,9 @@ MOST_WAITS = 3
 
 LONGEST_WAIT = 160
 """Characters of what is so; beyond it only the gate is named: Markdown cannot be cut anywhere."""
+
+LONGEST_REASON = 300
+"""Characters of why a variant waits."""
 
 _TITLE = 80
 
@@ -86,6 +93,7 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
             map(_change, sorted(variants, key=_urgent)),
             int(MOST_VARIANTS * left),
         ),
+        _section("Variants that wait", map(_variant, overview.waiting), int(MOST_WAITING * left)),
         _section(
             "Behind their upstream",
             map(_behind, sorted(overview.behind, key=_late)),
@@ -153,6 +161,16 @@ def _conflicts(behind: ListedBehind) -> str:
 
 def _upstream(upstream: ListedUpstream) -> str:
     return code(upstream.reference)
+
+
+def _variant(each: ListedVariant) -> str:
+    by = f" by {code(each.variant)}" if each.package else ""
+    what = name(each.package) if each.package else code(each.file or each.variant)
+    of = f" of {code(each.file)}" if each.package and each.file else ""
+    if not (each.package or each.file or each.variant):
+        return quote(each.why[:LONGEST_REASON])
+    why = quote(each.why[:LONGEST_REASON]) + ("…" if len(each.why) > LONGEST_REASON else "")
+    return f"{what}{by}{of}, **{each.state}** since {each.since:%Y-%m-%d}: {why}"
 
 
 def _urgent(change: ListedChange) -> tuple[bool, bool, str, int]:

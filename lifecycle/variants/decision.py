@@ -60,6 +60,19 @@ class VariantState(StrEnum):
     REMOVED = "removed"
 
 
+WAITING: Final = frozenset(
+    {
+        VariantState.CLOSED,
+        VariantState.HELD,
+        VariantState.WAITING,
+        VariantState.NOT_ALLOWED,
+        VariantState.NOT_OURS,
+        VariantState.CIRCLE,
+    }
+)
+"""Those in which nothing is made until something else changes: people are told why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What is to be done.

@@ -79,12 +79,9 @@ _IN_WORDS_OF_CEL_GO: Final = (
     ),
 )
 _CHECKED: Final = (
-    ("has() argument must be a field selection", texts.NO_SELECTION),
-    ("map() variable name must be a simple identifier", texts.NO_IDENTIFIER),
-    ("filter() variable name must be a simple identifier", texts.NO_IDENTIFIER),
-    ("all() variable name must be a simple identifier", texts.NO_NAME),
-    ("exists() variable name must be a simple identifier", texts.NO_NAME),
-    ("exists_one() variable name must be a simple identifier", texts.NO_NAME),
+    (re.compile(r"has\(\) argument must be a field selection"), texts.NO_SELECTION),
+    (re.compile(r"(?:map|filter)\(\) variable name must be a simple.*"), texts.NO_IDENTIFIER),
+    (re.compile(r"(?:all|exists|exists_one)\(\) variable name must be.*"), texts.NO_NAME),
 )
 _DIVIDED: Final = re.compile(r"\n(?=ERROR: <input>:-?\d+:-?\d+: )")
 _UNDECLARED: Final = re.compile(
@@ -192,7 +189,7 @@ def _said(text: str) -> ExpressionError:
         return ExpressionError(texts.RECURSION)
     text = "\n".join(sorted(map(_rooted, _DIVIDED.split(text)), key=_placed))
     for theirs, words in _CHECKED:
-        text = text.replace(theirs, words)
+        text = theirs.sub(words, text)
     place = _PLACE.search(text)
     if place is None or int(place[1]) < 1:
         return ExpressionError(text)

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from lifecycle import limits
 from lifecycle.facts.overview import (
     ListedBehind,
@@ -10,10 +12,14 @@ from lifecycle.facts.overview import (
     ListedPackage,
     ListedStage,
     ListedUpstream,
+    ListedVariant,
     ListedWait,
     Overview,
 )
 from lifecycle.messages.dashboard import INTRODUCTION, dashboard
+from lifecycle.messages.variant_waits import LATER
+from lifecycle.messages.variant_waits import later as later_text
+from lifecycle.terms import KEEP
 
 AT = datetime(2026, 11, 20, 23, 59, tzinfo=UTC)
 WAIT = ListedWait(gate="approved", actual="0 of 1", since=AT)
@@ -173,3 +179,37 @@ def test_a_great_deal_that_is_behind_leaves_room() -> None:
 
     assert len(said) <= limits.TEXT
     assert "### Packages (5000)" in said
+
+
+def test_why_variants_wait() -> None:
+    """Short-cuts refused: rules and packages in one form; text of others that acts as Markdown."""
+    told = ListedVariant(
+        package="apps/shop",
+        variant="shop",
+        file="acme/control:variants/shop.yaml",
+        state="cannot be made",
+        why="`x` for @ann is **broken**",
+        since=AT,
+    )
+    rule = replace(told, package="", variant="spec", file="variants/a.yaml:3", state="broken rule")
+    later = replace(told, package="", variant="", file="", state=LATER, why=later_text(1_000))
+    text = dashboard(Overview(packages=(), changes=(), waiting=(later, rule, told)))
+    text = text.replace(KEEP, "")
+
+    assert text.partition("### Variants that wait (3)\n\n")[2].split("\n")[:3] == [
+        "- 1000 packages of variants still have no pull request. At most 500 are opened an hour,"
+        " as forges want it, so this takes up to 2 hours.",
+        "- `variants/a.yaml:3`, **broken rule** since 2026-11-20: \\`x\\` for @<!-- -->ann is"
+        " \\*\\*broken\\*\\*",
+        "- `apps/shop` by `shop` of `acme/control:variants/shop.yaml`, **cannot be made** since"
+        " 2026-11-20: \\`x\\` for @<!-- -->ann is \\*\\*broken\\*\\*",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "time"),
+    {1: "1 minute", 20: "2 minutes", 500: "1 hour", 700: "1 h 24 min", 1_000: "2 hours"}.items(),
+)
+def test_how_long_many_take(count: int, time: str) -> None:
+    """The short-cut says "soon", and two hours later people think it hangs."""
+    assert later_text(count).endswith(f"so this takes up to {time}.")

@@ -14,6 +14,7 @@ from bot.store.port import (
     Revisions,
     Sweeps,
     UpstreamUses,
+    VariantWaits,
     Waits,
 )
 from tests.memory.budgets import MemoryBudgets
@@ -25,7 +26,7 @@ from tests.memory.renderings import MemoryRenderings
 from tests.memory.replicas import MemoryReplicas
 from tests.memory.statements import Statements
 from tests.memory.sweeps import MemorySweeps
-from tests.memory.waits import MemoryWaits
+from tests.memory.waits import MemoryVariantWaits, MemoryWaits
 from tests.memory.work import MemoryQueue
 
 
@@ -57,6 +58,7 @@ class MemoryStore:
         self.waits: Waits = MemoryWaits(
             self.statements, lambda id_: repositories.names.get(id_, ""), repositories.served
         )
+        self.variant_waits: VariantWaits = MemoryVariantWaits(self.statements)
         self.replicas: Replicas = MemoryReplicas(self.statements)
         self.claims: Claims = MemoryClaims(self.statements)
         self.budgets: Budgets = MemoryBudgets(self.statements)

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bot.store.values import Parked, Wait, Waiting
+from bot.logs import redacted
+from bot.store.values import Parked, VariantWait, Wait, Waiting
 from lifecycle.identity import RepositoryId
 from tests.memory.statements import Statements, kept
 
@@ -121,3 +122,34 @@ class MemoryWaits:
             )
             for place, id_, each in rows
         )
+
+
+@dataclass
+class MemoryVariantWaits:
+    """`bot.store.port.VariantWaits`.
+
+    Attributes:
+        statements: What each of its statements does first.
+    """
+
+    statements: Statements
+    _waiting: dict[RepositoryId, dict[tuple[str, str, str], VariantWait]] = field(
+        default_factory=dict
+    )
+
+    async def keep(self, repository_id: RepositoryId, waits: Sequence[VariantWait]) -> None:
+        await self.statements.begin()
+        before, now = self._waiting.get(repository_id, {}), self.statements.now()
+        found: dict[tuple[str, str, str], VariantWait] = {}
+        for each in waits:
+            place = (each.package, each.variant, each.file)
+            known = before.get(place)
+            same = known is not None and known.state == each.state
+            since = known.since if known is not None and same else now
+            found[place] = replace(each, since=since, why=redacted(each.why))
+        self._waiting[repository_id] = found
+
+    async def of(self, repository_id: RepositoryId) -> tuple[VariantWait, ...]:
+        await self.statements.begin()
+        found = self._waiting.get(repository_id, {})
+        return tuple(found[place] for place in sorted(found))

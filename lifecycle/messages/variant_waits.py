@@ -1,0 +1,43 @@
+"""What keeps variants waiting, in the words of the dashboard issue."""
+
+from lifecycle.messages.markdown import number
+
+BROKEN = "broken rule"
+NOT_MADE = "cannot be made"
+REFUSED = "push refused"
+SHUT = "not let in"
+LATER = "not yet"
+TROUBLE = "porchbot failed here; it tries again. The operator finds the error in its log."
+
+CREATIONS_AN_HOUR = 500
+"""Pull requests and comments that GitHub lets one account create in an hour."""
+
+
+def push_refused(reason: str) -> str:
+    """Say that the forge takes no such push."""
+    return f"A rule of the repository refused the push: {reason}"
+
+
+def shut(source: str) -> str:
+    """Say that another repository does not let rules in; nobody learns whether it is there."""
+    return (
+        "No packages are made there: porchbot does not serve it, or its .porchbot.yaml does not"
+        f" list {source} under `variants_from`."
+    )
+
+
+def later(count: int) -> str:
+    """Say how many packages are still to be looked at, and how long that may take.
+
+    Args:
+        count: Those that have no open pull request yet.
+    """
+    minutes = max(1, round(60 * count / CREATIONS_AN_HOUR))
+    hours, rest = divmod(minutes, 60)
+    time = number(minutes, "minute")
+    if hours:
+        time = f"{hours} h {rest} min" if rest else number(hours, "hour")
+    return (
+        f"{number(count, 'package')} of variants still have no pull request. At most"
+        f" {CREATIONS_AN_HOUR} are opened an hour, as forges want it, so this takes up to {time}."
+    )

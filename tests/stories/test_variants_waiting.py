@@ -1,0 +1,121 @@
+"""Why packages of variants are not made is told where people look: on the dashboard issue."""
+
+import re
+
+from tests.stories.people import wait_for
+from tests.stories.test_dashboard import LONG, boards, shows
+from tests.stories.test_upstreams import publishes
+from tests.stories.test_variants import RULES, SHOP, variant
+from tests.stories.world import CONFIG, World, package
+
+MANY = f"""{RULES}  gone: {{repository: acme/gone}}
+  lost: {{branch: no-such-branch}}
+"""
+LOCK = """upstreamLock:
+  type: git
+  git: {repo: 'https://git.example/x', directory: /a, ref: a/v1, commit: ''}
+"""
+
+
+def rule(name: str, **changed: str) -> dict[str, str]:
+    """A rule of its own name, with some words of it changed."""
+    text = variant()["variants/shop.yaml"].replace("shop", name)
+    for old, new in changed.values():
+        assert old in text
+        text = text.replace(old, new)
+    return {f"variants/{name}.yaml": text}
+
+
+def waiting(text: str) -> dict[str, str]:
+    """What the dashboard says of each variant that waits, by package or file."""
+    section = text.partition("### Variants that wait")[2].partition("\n\n### ")[0]
+    lines = re.findall(r"(?m)^- `([^`]+)`(.*)$", section)
+    return {what: said.replace("\\", "") for what, said in lines}
+
+
+def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None:
+    """Short-cuts refused: the log of the operator, whom nobody asks; one reason for everything;
+    the first of them alone; a reason that stays once it is gone.
+    """
+    stage.repository.has_issues = True
+    stage.start_bot()
+    publishes(stage, "net/base", package("net/base"), 1)
+    theirs = package("apps/theirs")
+    unlocked = package("apps/unlocked")
+    unlocked["apps/unlocked/Kptfile"] += LOCK
+    upstream, same = "repo: here, package: net/base", "package: net/base"
+    rules = {
+        **rule("number", a=("revision: 1", "revision: 7")),
+        **rule("draft", a=("revision: 1", "workspaceName: never")),
+        **rule("folder", a=(same, "package: net/none")),
+        **rule("away", a=(upstream, "repo: gone, package: net/base")),
+        **rule("branch", a=("repo: here, package: apps", "repo: lost, package: apps")),
+        **rule("theirs"),
+        **rule("itself", a=(same, "package: apps/itself")),
+        **rule("outside", a=(same, "package: ../base")),
+        **rule("unknown", a=(upstream, "repo: no, package: net/base")),
+        **rule("one", a=("package: apps/one", "package: apps/two")),
+        **rule("two"),
+        **rule("shop"),
+    }
+    stage.owner.pushes("main", {".porchbot.yaml": MANY, **theirs, **unlocked, **rules})
+    stage.rests()
+    found = waiting(shows(stage, "### Variants that wait"))
+
+    assert {what: said for what, said in found.items() if "since" not in said} == {}
+    reasons = {
+        "apps/number": "net/base",
+        "apps/draft": "no revision of acme/blueprints//net/base was published from the draft",
+        "apps/folder": "net/none",
+        "apps/away": "acme/gone",
+        "apps/branch": "no packages are published from the branch 'no-such-branch'",
+        "apps/theirs": "A package is there already",
+        "variants/itself.yaml:8": "the downstream is the upstream itself",
+        "variants/outside.yaml:7": "no package can be at '../base'",
+        "variants/unknown.yaml:1": 'repository "no" could not be loaded',
+        "variants/one.yaml:1": "two variants for one downstream",
+        "variants/two.yaml:1": "two variants for one downstream",
+    }
+    assert {
+        what: words for what, words in reasons.items() if words not in found.get(what, "")
+    } == {}
+    assert found.keys() == reasons.keys()
+    assert [p.head_ref for p in stage.author.pulls()] == [f"{SHOP}-1"]
+
+    stage.author.closes(stage.author.pull_of(f"{SHOP}-1").number)
+    stage.owner.pushes("main", {path: None for path in rules if path != "variants/shop.yaml"})
+    stage.rests()
+    after = waiting(shows(stage, "closed by a person"))
+    assert after.keys() == {"apps/shop"}
+    assert "Somebody closed the pull request" in after["apps/shop"]
+
+    stage.owner.pushes("main", variant(more="  labels: {tier: edge}\n"))
+    wait_for("it to be forgotten", lambda: "that wait" not in boards(stage)[0] or None, LONG)
+
+
+def test_rules_that_are_not_let_in_are_told_where_they_stand(stage: World) -> None:
+    """Short-cuts refused: silence on both sides; a reason that says whether a repository exists."""
+    table = (
+        "variants: [variants/*.yaml]\nrepositories:\n"
+        "  here: {}\n  live: {repository: acme/live}\n  gone: {repository: acme/gone}\n"
+    )
+    stage.repository.has_issues = True
+    stage.serves("live", {".porchbot.yaml": CONFIG})
+    stage.start_bot()
+    publishes(stage, "net/base", package("net/base"), 1)
+    to_live = rule("shop", a=("repo: here, package: apps", "repo: live, package: apps"))
+    to_gone = rule("gone", a=("repo: here, package: apps", "repo: gone, package: apps"))
+    stage.owner.pushes("main", {".porchbot.yaml": CONFIG + table, **to_live, **to_gone})
+    found = waiting(shows(stage, "### Variants that wait"))
+
+    assert found.keys() == {"acme/gone", "acme/live"}
+    said = {each.replace("acme/gone", "X").replace("acme/live", "X") for each in found.values()}
+    assert len(said) == 1
+    assert "`variants_from`" in said.pop().replace("<!-- -->", "")
+    rules = f"{CONFIG}variants_from: [acme/blueprints]\n"
+    stage.owner.at("acme/live").pushes("main", {".porchbot.yaml": rules})
+
+    def forgotten() -> bool | None:
+        return waiting(boards(stage)[0]).keys() == {"acme/gone"} or None
+
+    wait_for("it to be let in", forgotten, LONG)
