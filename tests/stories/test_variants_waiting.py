@@ -17,12 +17,11 @@ LOCK = """upstreamLock:
 """
 
 
-def rule(name: str, **changed: str) -> dict[str, str]:
+def rule(name: str, old: str = "", new: str = "") -> dict[str, str]:
     """A rule of its own name, with some words of it changed."""
     text = variant()["variants/shop.yaml"].replace("shop", name)
-    for old, new in changed.values():
-        assert old in text
-        text = text.replace(old, new)
+    assert old in text
+    text = text.replace(old, new) if old else text
     return {f"variants/{name}.yaml": text}
 
 
@@ -45,16 +44,16 @@ def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None
     unlocked["apps/unlocked/Kptfile"] += LOCK
     upstream, same = "repo: here, package: net/base", "package: net/base"
     rules = {
-        **rule("number", a=("revision: 1", "revision: 7")),
-        **rule("draft", a=("revision: 1", "workspaceName: never")),
-        **rule("folder", a=(same, "package: net/none")),
-        **rule("away", a=(upstream, "repo: gone, package: net/base")),
-        **rule("branch", a=("repo: here, package: apps", "repo: lost, package: apps")),
+        **rule("number", "revision: 1", "revision: 7"),
+        **rule("draft", "revision: 1", "workspaceName: never"),
+        **rule("folder", same, "package: net/none"),
+        **rule("away", upstream, "repo: gone, package: net/base"),
+        **rule("branch", "repo: here, package: apps", "repo: lost, package: apps"),
         **rule("theirs"),
-        **rule("itself", a=(same, "package: apps/itself")),
-        **rule("outside", a=(same, "package: ../base")),
-        **rule("unknown", a=(upstream, "repo: no, package: net/base")),
-        **rule("one", a=("package: apps/one", "package: apps/two")),
+        **rule("itself", same, "package: apps/itself"),
+        **rule("outside", same, "package: ../base"),
+        **rule("unknown", upstream, "repo: no, package: net/base"),
+        **rule("one", "package: apps/one", "package: apps/two"),
         **rule("two"),
         **rule("shop"),
     }
@@ -103,8 +102,8 @@ def test_rules_that_are_not_let_in_are_told_where_they_stand(stage: World) -> No
     stage.serves("live", {".porchbot.yaml": CONFIG})
     stage.start_bot()
     publishes(stage, "net/base", package("net/base"), 1)
-    to_live = rule("shop", a=("repo: here, package: apps", "repo: live, package: apps"))
-    to_gone = rule("gone", a=("repo: here, package: apps", "repo: gone, package: apps"))
+    to_live = rule("shop", "repo: here, package: apps", "repo: live, package: apps")
+    to_gone = rule("gone", "repo: here, package: apps", "repo: gone, package: apps")
     stage.owner.pushes("main", {".porchbot.yaml": CONFIG + table, **to_live, **to_gone})
     found = waiting(shows(stage, "### Variants that wait"))
 
