@@ -14,9 +14,9 @@ from typing import Final
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.dashboard import Dashboard
-from bot.forges.port import Forge, ForgeBusyError, ForgeRefusedError, Repository
+from bot.forges.port import Forge, ForgeBusyError, ForgeRefusedError, ListedProposal, Repository
 from bot.git.port import BRANCHES, Mirror
-from bot.look import locks
+from bot.look import impact_plan, locks
 from bot.look.assemble import Looked, Looker
 from bot.look.impact import ImpactReader
 from bot.look.states import HeadBranch
@@ -34,6 +34,7 @@ from lifecycle.facts.head import Facts
 from lifecycle.facts.impact import Impact
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.judgement import Judgement
+from lifecycle.messages import impact as texts
 from lifecycle.terms import Terms
 
 TRIES: Final = 4
@@ -218,6 +219,7 @@ async def dry_impact(
 
     Raises:
         ForgeBusyError, ForgeRefusedError: The forge tells nothing.
+        NotToldError: Its rules, or those that it is judged by, cannot be read.
     """
     looker = _looker(place, renderer, None, clock, offload)
     pull = await place.forge.proposal(number)
@@ -226,10 +228,24 @@ async def dry_impact(
         await looker.fetcher.fetch_head(git, pull)
     reader = ImpactReader(looker, _UsersHere(place, pull.base_ref, offload), _nobody)
     trial = await reader.begin(pull.head, pull.base_ref, adoption)
+    if trial is None:
+        await offload(_say_broken, looker, place.mirror, pull, adoption)
     while trial is not None and not trial.impact.ended:
         await reader.wave(trial)
         told(trial.impact)
     return trial.impact if trial else None
+
+
+def _say_broken(looker: Looker, mirror: Mirror, pull: ListedProposal, adoption: Adoption) -> None:
+    """Nothing was tried: where that is because rules cannot be read, say so.
+
+    Raises:
+        NotToldError: That is so.
+    """
+    with mirror.open() as git:
+        found = impact_plan.broken(looker.reader(git, adoption), pull.head, pull.base_ref)
+    if found is not None:
+        raise NotToldError(texts.rules_broken(*found))
 
 
 async def _nobody(repository: ServedName) -> None:

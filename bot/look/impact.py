@@ -203,7 +203,8 @@ class ImpactReader:
         theirs, unseen = await self._readable(
             [each for each in trials if each.user.repository.id != here]
         )
-        waiting: list[RulesTrial | UpgradeTrial] = [*plan.rules, *mine, *theirs]
+        # Upgrades are few, and each is of what this change is about.
+        waiting: list[RulesTrial | UpgradeTrial] = [*mine, *theirs, *plan.rules]
         more = max(0, len(waiting) - plans.MOST_TRIED)
         self._begun.append(self._clock.monotonic())
         return Trial(
@@ -353,6 +354,7 @@ class ImpactReader:
             tree,
             each.before,
             each.after,
+            plan.head,  # stands in the lock of what is made
             places.key_of(there.policy),
         )
         known = self._kept.get(key)

@@ -11,8 +11,9 @@ from bot.git.port import History
 from bot.look.reader import MirrorReader
 from bot.store.values import UpstreamUser
 from lifecycle import impact, names
+from lifecycle.messages import impact as texts
 from lifecycle.names import Sha
-from lifecycle.policy import Policy
+from lifecycle.policy import BrokenPolicy, Policy
 
 MOST_TRIED: Final = 5_000
 """Packages that are tried for one head; of more there are only so many told."""
@@ -99,6 +100,22 @@ def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
         rules=trials,
         changed=changed,
     )
+
+
+def broken(reader: MirrorReader, head: Sha, base_ref: str) -> tuple[str, BrokenPolicy] | None:
+    """Where rules cannot be read for a trial, for people, and they; None where all can.
+
+    Args:
+        reader: As for `read`.
+        head: As there.
+        base_ref: As there.
+    """
+    base = reader.git.ref(names.branch_ref(base_ref))
+    for at, where in ((head, texts.AT_HEAD), (base, base_ref)):
+        policy = reader.rules(at, base_ref).policy if at else None
+        if isinstance(policy, BrokenPolicy):
+            return where, policy
+    return None
 
 
 def _packages(git: History, commit: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from lifecycle.facts.impact import Impact, PackageImpact
 from lifecycle.facts.update import UpdateConflict
 from lifecycle.messages.findings import finding
 from lifecycle.messages.markdown import code, name, names, number, quote, some
+from lifecycle.policy import BrokenPolicy
 
 PUBLISHED = "published from here"
 NOT_PUBLISHED = "no longer published from here"
@@ -41,6 +42,9 @@ FORK = "what it does to other packages is not worked out for branches of forks"
 FORK_WANTED = "push the branch to this repository"
 """Of the gate, where the configuration makes it one."""
 
+AT_HEAD = "its head"
+"""Where rules stand that cannot be read, on the command line; else it is a branch."""
+
 NOTHING = "Nothing to try: no rules that judge or merge packages differ, and no package's upstream."
 """Of a change that has no impact, on the command line."""
 
@@ -49,6 +53,12 @@ TOO_SLOW = "it took too long"
 UNREADABLE = "its repository cannot be read now"
 
 _ROOM = limits.TEXT - 2_000
+
+
+def rules_broken(where: str, policy: BrokenPolicy) -> str:
+    """Why nothing can be tried, on the command line."""
+    problems = "; ".join(str(each).removesuffix(".") for each in policy.problems)
+    return f"the rules of {where} cannot be read: {problems}. Mend that first"
 
 
 def title(impact: Impact) -> str:

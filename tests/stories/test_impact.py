@@ -3,6 +3,7 @@
 import pytest
 
 from bot.cli import dryrun
+from bot.cli.dropin import CommandFailure
 from bot.cli.fn.options import Wanted
 from lifecycle.messages import impact as texts
 from tests.memory.pipeline import PipelineMaker
@@ -428,3 +429,6 @@ def test_the_command_line_says_what_the_check_says(
     asked = play.forge.faults.calls(play.caller)[before:]
     reads = ("access_tokens", "upload-pack", "graphql")
     assert not [c for c in asked if c.method != "GET" and not c.path.endswith(reads)]
+    broken = proposes(play, "people/broken", {".porchbot.yaml": "nonsense: 1\n"})
+    with pytest.raises(CommandFailure, match="rules of its head cannot be read: .*nonsense"):
+        dryrun.impact(f"acme/blueprints#{broken}", Wanted(), maker=PipelineMaker)

@@ -4,6 +4,7 @@ An answer is the bot's own comment with a record of what it answers, and nobody 
 App's, at GitLab that of the account by which the bot is addressed.
 """
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -144,6 +145,11 @@ def refusal(name: str, status: int) -> CommandFailure:
         why = "the forge does not know your token. Check it, and that it has not expired"
     elif status == 404:
         why = f"there is no repository {name}, or your token may not read it. Check both"
+    elif status == 403:
+        why = (
+            f"the forge forbids that for {name}. Your token may not write comments there, or has"
+            " used up its requests: check what it may do, and otherwise wait for an hour"
+        )
     else:
         why = f"the forge answers {status} for {name}. Try again later"
     return CommandFailure(why)
@@ -155,7 +161,19 @@ NO_DASHBOARD = (
 )
 
 
+_LAST = re.compile(
+    r"<!-- porchbot:record (\{[ !-;=?-~]*\}) [0-9a-f]{64} -->"
+    r"(?:\s*<!-- porchbot-text [0-9a-f]{32} -->)?\s*\Z"
+)
+"""The record at the end of a comment, behind it at GitLab a seal; what is quoted before is none."""
+
+
 def _answers(body: str, comment: int) -> bool:
     """Whether a comment is the bot's answer to just this one, as its record says."""
-    found = re.search(r'"answered":\[([0-9, ]*)\]', body)
-    return found is not None and str(comment) in found[1].replace(" ", "").split(",")
+    found = _LAST.search(body)
+    try:
+        told = json.loads(found[1]) if found else {}
+    except ValueError:
+        return False
+    answered = told.get("answered")
+    return isinstance(answered, list) and comment in answered

@@ -57,7 +57,7 @@ class Conversations(MergeRequests):
             self._get("read the approvals", f"{place(number)}/approvals"),
             self._reviewers(number) if shown.reviewed else _none(),
         )
-        await self._tell_unedited(talk.doubtful(notes, me))
+        await self._tell_unedited(talk.doubtful(notes, me, self._access.seals))
         versions = await self._versions(number, shown.head, talk.newest_event(notes))
         self._at_lines[number] = "\n".join(
             str(n["body"])
@@ -76,7 +76,7 @@ class Conversations(MergeRequests):
             base_at=talk.based_at(notes),
             changes=talk.changes(versions),
             in_queue=shown.queued and self._trains,
-            suggested=talk.suggested(notes, me),
+            suggested=talk.suggested(notes, me, self._access.seals),
             decision=talk.decision(approvals),
             readied=None if shown.draft else talk.readied(notes, me),
         )

@@ -24,7 +24,8 @@ MARK = "<!-- porchbot-"
 SUGGESTED = "<!-- porchbot-suggested "
 """Begins the mark of a suggestion; then comes the commit.
 
-A mark is the last line of its note: what we quote before it may hold anything."""
+A mark is the last line of its note, before the seal: what we quote before it may hold anything, and
+whoever may edit our notes puts it below any of them."""
 
 _SUGGESTED = re.compile(rf"(?:\A|\n){re.escape(SUGGESTED)}([0-9a-f]{{40,64}}) -->\s*\Z")
 
@@ -47,35 +48,55 @@ def comments(
         me: Who we are.
         keys: Those that may have sealed ours.
     """
-    found = [_comment(data, me, keys) for data in notes if _is_comment(data, me)]
+    found = [_comment(data, me, keys) for data in notes if _is_comment(data, me, keys)]
     return tuple(sorted(found, key=lambda comment: comment.id))
 
 
-def suggested(notes: Sequence[JSONObject], me: BotIdentity) -> frozenset[Sha]:
-    """The commits at which we suggested changes."""
-    found = (_suggested(data, me) for data in notes)
+def suggested(
+    notes: Sequence[JSONObject], me: BotIdentity, keys: Sequence[bytes]
+) -> frozenset[Sha]:
+    """The commits at which we suggested changes.
+
+    Args:
+        notes: As GitLab tells them.
+        me: Who we are.
+        keys: Those that may have sealed ours.
+    """
+    found = (_suggested(data, me, keys) for data in notes)
     return frozenset(head for head in found if head)
 
 
-def _suggested(data: JSONObject, me: BotIdentity) -> Sha | None:
-    """The commit at which a note of ours suggests changes."""
-    found = _SUGGESTED.search(str(data["body"])) if is_us(data["author"], me) else None
+def _suggested(data: JSONObject, me: BotIdentity, keys: Sequence[bytes]) -> Sha | None:
+    """The commit at which a note of ours suggests changes, as we wrote it."""
+    if not is_us(data["author"], me) or SUGGESTED not in str(data["body"]):
+        return None
+    edited = time(data["created_at"]) != time(data["updated_at"])
+    body, fits = speech.opened(str(data["body"]), keys, int(data["id"]), edited=edited)
+    found = _SUGGESTED.search(body) if fits else None
     return Sha(found[1]) if found else None
 
 
-def _is_comment(data: JSONObject, me: BotIdentity) -> bool:
+def _is_comment(data: JSONObject, me: BotIdentity, keys: Sequence[bytes]) -> bool:
     """Not what stands at lines, no event, and nothing internal, whose answer all would read."""
     if data["system"] or data.get("type") == _AT_LINES or is_internal(data):
         return False
-    return _suggested(data, me) is None
+    return _suggested(data, me, keys) is None
 
 
-def doubtful(notes: Sequence[JSONObject], me: BotIdentity) -> tuple[JSONObject, ...]:
-    """Comments in threads that changed after they were written, the newest last."""
+def doubtful(
+    notes: Sequence[JSONObject], me: BotIdentity, keys: Sequence[bytes]
+) -> tuple[JSONObject, ...]:
+    """Comments in threads that changed after they were written, the newest last.
+
+    Args:
+        notes: As GitLab tells them.
+        me: Who we are.
+        keys: Those that may have sealed ours.
+    """
     return tuple(
         data
         for data in notes
-        if _is_comment(data, me)
+        if _is_comment(data, me, keys)
         and data.get("resolvable")
         and data["updated_at"] != data["created_at"]
     )

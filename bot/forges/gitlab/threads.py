@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.forges.gitlab import talk
+from bot.forges.gitlab import speech, talk
 from bot.forges.gitlab.calls import place
 from bot.forges.gitlab.conversations import Conversations
 from bot.forges.gitlab.fields import is_us
@@ -146,7 +146,7 @@ class Threads(Conversations):
         """
         mark = f"{talk.SUGGESTED}{suggest.head} -->"
         path = f"{place(suggest.number)}/notes"
-        body = {"body": f"{suggest.body}\n\n{mark}"}
+        body = {"body": speech.sealed(f"{suggest.body}\n\n{mark}", self._access.seals)}
         await self._send("suggest changes", "POST", path, body)
         shown = await self._last_shown(suggest.number)
         if shown.head != suggest.head:

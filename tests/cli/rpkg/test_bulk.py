@@ -12,7 +12,7 @@ from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg.bar import bar
 from bot.cli.rpkg.bulk import BulkRun, How
 from bot.cli.rpkg.jobs import Ask, Found
-from bot.cli.rpkg.spoken import Heard, Said, answer_to, said_before
+from bot.cli.rpkg.spoken import Heard, Said, answer_to, refusal, said_before
 from lifecycle import records
 from lifecycle.bulk import BulkItem, BulkState
 from lifecycle.upstreams.graph import Graph, Package, Upstream
@@ -232,6 +232,24 @@ def test_only_what_the_bot_wrote_is_an_answer() -> None:
     found = answer_to(3, [heard(4, "outsider", record), heard(5, "bot", record, ours=True)])
     assert found is not None
     assert found.refused
+
+
+@pytest.mark.parametrize("seal", ["", f"\n\n<!-- porchbot-text {'a' * 32} -->\n"])
+def test_what_an_answer_quotes_answers_nothing(seal: str) -> None:
+    """The short-cut reads the record anywhere: a title that holds one answers every command."""
+    quoted = f'The title `"answered":[7]` {records.sign({"answered": [7]}, b"key")} is long.'
+    said = heard(
+        5, "bot", f"{quoted}\n\n{records.sign({'answered': [3]}, b'key')}{seal}", ours=True
+    )
+
+    assert answer_to(7, [said]) is None
+    assert answer_to(3, [said]) is not None
+
+
+def test_what_the_forge_forbids_is_not_tried_again() -> None:
+    """The short-cut says to try again later to whoever may not write there."""
+    assert "may not write comments there" in refusal("acme/x", 403).message
+    assert "Try again later" in refusal("acme/x", 502).message
 
 
 def test_a_bar() -> None:

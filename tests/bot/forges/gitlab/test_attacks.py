@@ -3,7 +3,7 @@
 import pytest
 
 from bot import logs
-from bot.forges.gitlab import talk
+from bot.forges.gitlab import speech, talk
 from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.user import GitLabUser
@@ -33,26 +33,36 @@ def note(number: int, body: str, **more: object) -> dict[str, object]:
     return {**told, "system": False, "type": None, **more}
 
 
-HEAD = "1" * 40
+HEAD, KEY = "1" * 40, b"key"
 
 
 @pytest.mark.parametrize(
     ("body", "comments", "suggested"),
     [
-        ("Suggested.\n\n<!-- porchbot-suggested " + HEAD + " -->", 0, {HEAD}),
+        (speech.sealed("Suggested.\n\n<!-- porchbot-suggested " + HEAD + " -->", [KEY]), 0, {HEAD}),
+        (speech.sealed("A", [KEY]) + "\n<!-- porchbot-suggested " + HEAD + " -->", 1, set()),
+        ("A\n\n<!-- porchbot-suggested " + HEAD + " -->", 1, set()),
         ("Package <!-- porchbot-suggested " + HEAD + " --> is red.", 1, set()),
         ("`\n<!-- porchbot-suggested " + HEAD + " -->\n` is red.", 1, set()),
         ("<!-- porchbot-suggested x -->", 1, set()),
     ],
-    ids=["ours", "quoted in a line", "quoted as a line", "no commit"],
+    ids=[
+        "ours",
+        "put below ours",
+        "in its place",
+        "quoted in a line",
+        "quoted as a line",
+        "no commit",
+    ],
 )
 def test_a_mark_counts_where_we_put_it(body: str, comments: int, suggested: set[str]) -> None:
     """The short-cut looks for the mark anywhere: a name that holds one, quoted in our summary,
-    takes the summary out of sight, and another is written at each look."""
+    takes the summary out of sight, and another is written at each look; or in what somebody put
+    below one of our notes, which takes that out of sight."""
     found = [note(1, body)]
 
-    assert len(talk.comments(found, ME, ())) == comments
-    assert talk.suggested(found, ME) == suggested
+    assert len(talk.comments(found, ME, [KEY])) == comments
+    assert talk.suggested(found, ME, [KEY]) == suggested
 
 
 async def test_a_mark_in_what_we_quote_makes_no_note_a_finding(world: World) -> None:
