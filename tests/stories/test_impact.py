@@ -430,5 +430,5 @@ def test_the_command_line_says_what_the_check_says(
     reads = ("access_tokens", "upload-pack", "graphql")
     assert not [c for c in asked if c.method != "GET" and not c.path.endswith(reads)]
     broken = proposes(play, "people/broken", {".porchbot.yaml": "nonsense: 1\n"})
-    with pytest.raises(CommandFailure, match="rules of its head cannot be read: .*nonsense"):
+    with pytest.raises(CommandFailure, match=r"rules of its head cannot be read: .*nonsense"):
         dryrun.impact(f"acme/blueprints#{broken}", Wanted(), maker=PipelineMaker)
