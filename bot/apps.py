@@ -7,9 +7,10 @@ another while both are installed.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
+from bot import places
 from bot.vault import Vault, VaultError
 from lifecycle.identity import GITHUB
 
@@ -54,6 +55,7 @@ class KnownApp:
         webhook_secret: Signs what the forge sends; "" where it has none.
         client_secret: For logins of people through the App.
         forge: Name of its GitHub in the settings: that of the first where none was given.
+        account: Number of the account that its comments are by; 0 where it is not known.
     """
 
     id: int
@@ -65,6 +67,7 @@ class KnownApp:
     webhook_secret: str = field(repr=False)
     client_secret: str = field(repr=False)
     forge: str = GITHUB
+    account: int = 0
 
 
 def read(vault: Vault) -> tuple[KnownApp, ...]:
@@ -80,7 +83,8 @@ def _parsed(vault: Vault, text: str) -> tuple[KnownApp, ...]:
     if not text:
         return ()
     try:
-        return tuple(KnownApp(**each) for each in json.loads(text))
+        found = [KnownApp(**each) for each in json.loads(text)]
+        return tuple(replace(app, api_url=places.github_api(app.api_url)) for app in found)
     except (ValueError, TypeError) as error:
         raise VaultError(
             f"{vault.file}: the entry {NAME} is of another version. Run `porchbot setup` again."
@@ -98,18 +102,14 @@ def keep(vault: Vault, app: KnownApp) -> None:
     vault.change(NAME, added)
 
 
-def forget(vault: Vault, number: int) -> bool:
-    """Forget an App; tells whether it was known."""
-    found = False
+def forget(vault: Vault, app: KnownApp) -> None:
+    """Forget an App: the one of its number at its address, and no other."""
 
     def left(text: str) -> str:
-        nonlocal found
         known = _parsed(vault, text)
-        found = any(each.id == number for each in known)
-        return _written([each for each in known if each.id != number])
+        return _written([e for e in known if (e.api_url, e.id) != (app.api_url, app.id)])
 
     vault.change(NAME, left)
-    return found
 
 
 def _written(apps: Sequence[KnownApp]) -> str:

@@ -3,13 +3,14 @@
 At GitHub it is an App, several of them, or a machine user; at a GitLab a machine user.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.apps import KnownApp
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.github.forges import GitHubForges
+from bot.forges.github.former import FormerApp
 from bot.forges.github.registration import hook, path
 from bot.forges.github.several import SeveralForges
 from bot.forges.github.user import UserClients
@@ -153,7 +154,7 @@ def connected(
         user = UserClients(
             settings.github_api_url,
             settings.github_token,
-            former=frozenset(_login(app) for app in settings.older_apps),
+            former=_former(settings.older_apps, _proving(settings, at_end, budgets, name)),
             accounts=settings.former_accounts,
             forge=name,
             budgets=budgets,
@@ -175,26 +176,56 @@ def apps(
     name: str = GITHUB,
 ) -> list[AppClients]:
     """Return clients of the bot's Apps, newest first; the arguments are those of `connected`."""
-    older = settings.older_apps
-    first = (settings.github_app_id, settings.private_key)
+    older = _proving(settings, at_end, budgets, name, reads_only=reads_only)
+    first = AppClients(
+        settings.github_api_url,
+        settings.github_app_id,
+        settings.private_key,
+        budgets=budgets,
+        instance=settings.own_name,
+        reads_only=reads_only,
+        former=_former(settings.older_apps, older),
+        accounts=settings.former_accounts,
+        forge=name,
+    )
+    at_end(first.close)
+    return [first, *older]
+
+
+def _proving(
+    settings: Settings,
+    at_end: Callable[[Callable[[], None]], object],
+    budgets: Budgets | None,
+    name: str,
+    *,
+    reads_only: bool = False,
+) -> list[AppClients]:
+    """Clients of the Apps that were replaced, in the order of the settings."""
+    former = _former(settings.older_apps)
     clients = [
         AppClients(
             settings.github_api_url,
-            number,
-            key,
+            str(app.id),
+            app.private_key,
             budgets=budgets,
             instance=settings.own_name,
             reads_only=reads_only,
-            former=frozenset(_login(app) for app in older),
+            former=former,
             accounts=settings.former_accounts,
             forge=name,
         )
-        for number, key in (first, *((str(app.id), app.private_key) for app in older))
+        for app in settings.older_apps
     ]
     for each in clients:
         at_end(each.close)
+    for app, client in zip(former, clients, strict=True):
+        app.asked = client.login
     return clients
 
 
-def _login(app: KnownApp) -> str:
-    return f"{app.slug}[bot]"
+def _former(older: Sequence[KnownApp], clients: Sequence[AppClients] = ()) -> list[FormerApp]:
+    """Apps that were replaced, proved by their own keys where their accounts are not known."""
+    found = [FormerApp(f"{app.slug}[bot]", app.account) for app in older]
+    for app, client in zip(found, clients, strict=False):
+        app.asked = client.login
+    return found

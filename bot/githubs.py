@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from bot import apps
+from bot import apps, places
 from bot.apps import GITHUB_TOKEN, KnownApp
 from bot.variables import GITHUB_API
 from bot.vault import Vault, VaultError
@@ -102,9 +102,9 @@ def configured(
         elif name != GITHUB or read.is_named or not (taken or names):
             found.append(read.instance())
             problems += map(read.spelled, read.problems)
-    places: dict[str, str] = {}
+    homes: dict[str, str] = {}
     for each in found:
-        other = places.setdefault(each.github_api_url, each.name)
+        other = homes.setdefault(places.github_home(each.github_api_url), each.name)
         if other != each.name:
             problems.append(
                 f"The GitHubs {other} and {each.name} have the same address, {each.github_api_url}."
@@ -158,9 +158,18 @@ class _Reading:
         self.problems: list[str] = []
         self._environ = environ
         self._store = store
-        self._apps = known
         self._name = name
+        self._apps = self._at_home(known)
         self._token = self._machine_user()
+
+    def _at_home(self, known: list[KnownApp]) -> list[KnownApp]:
+        """The Apps at the address of this GitHub.
+
+        One of another address is another's, whatever its number, its name and its key are.
+        """
+        given = self._given("API_URL") or (known[0].api_url if known else "")
+        here = places.github_home(given)
+        return [app for app in known if places.github_home(app.api_url) == here]
 
     def spelled(self, problem: str) -> str:
         """A problem with the names that the variables have here."""
@@ -256,9 +265,8 @@ class _Reading:
         return (*given, *(each.private_key for each in self._replaced()))
 
     def _older_apps(self) -> tuple[KnownApp, ...]:
-        """Apps of the same address that are served as well."""
-        here = (self._given("API_URL") or self._known_api_url).rstrip("/")
-        return tuple(app for app in self._replaced() if app.api_url.rstrip("/") == here)
+        """Apps that are served as well."""
+        return tuple(self._replaced())
 
     def _replaced(self) -> list[KnownApp]:
         """The Apps of the secret store that the bot is not."""
@@ -298,7 +306,7 @@ class _Reading:
                 f"PORCHBOT_GITHUB_API_URL is {value!r}. Give an address such as"
                 f" {self._known_api_url}."
             )
-        return value.rstrip("/")
+        return places.github_api(value)
 
     def _needed(self, kind: str, name: str, fix: str) -> str:
         """A variable that must be there."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from bot import places
 from bot.vault import Vault, VaultError
 from lifecycle.identity import GITHUB, is_forge
 
@@ -151,7 +152,7 @@ def _parsed(vault: Vault, text: str) -> tuple[GitLabInstance, ...]:
 
 def _read(row: Mapping[str, Any]) -> GitLabInstance:
     lists = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
-    values: dict[str, Any] = {**row, **lists, "stored": True}
+    values: dict[str, Any] = {**row, **lists, "stored": True, "url": places.spelled(row["url"])}
     return GitLabInstance(**values)
 
 
@@ -180,9 +181,9 @@ def configured(
         mine = _Variables(environ, prefix, problems)
         if (instance := mine.instance(name, found.get(name))) is not None:
             found[name] = instance
-    places: dict[str, str] = {}
+    homes: dict[str, str] = {}
     for each in found.values():
-        other = places.setdefault(each.url, each.name)
+        other = homes.setdefault(places.gitlab_home(each.url), each.name)
         if other != each.name:
             problems.append(
                 f"The GitLabs {other} and {each.name} have the same address, {each.url}. Keep one"
@@ -242,7 +243,7 @@ class _Variables:
 
         A token and secrets of the store go to no other address than theirs.
         """
-        url = (self._value("URL") or (known.url if known else "")).rstrip("/")
+        url = places.spelled(self._value("URL") or (known.url if known else ""))
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             self._problems.append(
@@ -275,7 +276,7 @@ class _Variables:
             signing_tokens=signing,
             ca=self._value("CA") or (kept.ca if kept else ""),
             webhook_url=self._value("WEBHOOK_URL") or (kept.webhook_url if kept else ""),
-            moved_from=self._value("MOVED_FROM").rstrip("/"),
+            moved_from=places.spelled(self._value("MOVED_FROM")),
             projects=_listed(self._value("PROJECTS")) or (kept.projects if kept else ()),
             stored=not token and kept is not None,
         )

@@ -7,7 +7,8 @@ Rules:
 2. Only addresses of the public network are reached. The operator may name others: networks
    (10.1.0.0/16) or hosts (git.corp). Plain http is spoken with these only.
 3. ssh needs the operator's file of known hosts, which has to name the host.
-4. Credentials are the operator's, for a host, and for the paths and repositories that they name.
+4. Credentials are the operator's, for a host, and for the paths and repositories that they name:
+   a repository is told by its host as well.
 """
 
 import fnmatch
@@ -20,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
+from lifecycle.upstreams.locations import Location
 
 Network = IPv4Network | IPv6Network
 Resolve = Callable[[str, int], Sequence[str]]
@@ -51,19 +53,22 @@ class Credential:
         host: With its port, where it is not that of https.
         path: Beginning of the paths that it is for; "" for all.
         user_password: With a colon between.
-        readers: Full names of the repositories that get packages by it, or patterns of them; empty
-            for all.
+        readers: Locations of the repositories that get packages by it, such as
+            "github.com/acme/net", or patterns of them; empty for all.
+        secret: It is sent over encrypted connections only.
     """
 
     host: str
     path: str
     user_password: str = field(repr=False)
     readers: tuple[str, ...] = ()
+    secret: bool = True
 
-    def fits(self, host: str, path: str, reader: str) -> bool:
-        """Tell whether it is for a repository, and for whom asks."""
+    def fits(self, host: str, path: str, reader: str, *, encrypted: bool = True) -> bool:
+        """Tell whether it is for a repository, for whom asks, and for the way there."""
         inside = not self.path or f"{path}/".startswith(f"{self.path}/")
-        return self.host == host and inside and self._is_for(reader)
+        there = self.host == host and inside and (encrypted or not self.secret)
+        return there and self._is_for(reader)
 
     def _is_for(self, reader: str) -> bool:
         name = reader.lower()
@@ -115,9 +120,19 @@ class Reach:
         """Tell whether the operator named a host, or all networks that its addresses are in."""
         return host.lower() in self.hosts or all(map(self._in_networks, addresses))
 
-    def credentials_for(self, host: str, path: str, reader: str) -> str:
-        """Return user and password for a repository, with a colon between; "" for none."""
-        fits = (c for c in self.credentials if c.fits(host.lower(), path.lower(), reader))
+    def credentials_for(self, at: Location, reader: str, *, encrypted: bool = True) -> str:
+        """Return user and password for a repository, with a colon between; "" for none.
+
+        Args:
+            at: The repository.
+            reader: Location of the one that it is for.
+            encrypted: Nobody on the way there can read it.
+        """
+        fits = (
+            each
+            for each in self.credentials
+            if each.fits(at.host, at.path, reader, encrypted=encrypted)
+        )
         return next((each.user_password for each in fits), "")
 
     def _reaches(self, host: str, address: str) -> bool:
@@ -172,17 +187,19 @@ def read_private(text: str) -> tuple[tuple[Network, ...], frozenset[str]]:
     return tuple(networks), frozenset(hosts)
 
 
-def read_credentials(text: str) -> tuple[Credential, ...]:
+def read_credentials(text: str, homes: Sequence[str] = ()) -> tuple[Credential, ...]:
     """Read credentials for hosts, a line each, as git's own credential store has them.
 
-    Behind the address may stand full names of repositories, or patterns of them, that alone get
-    packages by it.
+    Behind the address may stand repositories that alone get packages by it, or patterns of them,
+    with the hosts that they are at: anybody may have a repository of the same name elsewhere. The
+    host may be left out where there is one forge alone.
 
     Args:
-        text: Such as "https://bot:secret@git.corp/platform acme/*".
+        text: Such as "https://bot:secret@git.corp/platform github.com/acme/*".
+        homes: What addresses of repositories begin with at each forge that is served.
 
     Raises:
-        ValueError: A line is none; it says which, and nothing of what stands in it.
+        ValueError: A line is none; it says which, what to write, and nothing of what stands there.
 
     Source: https://git-scm.com/docs/git-credential-store
     """
@@ -193,11 +210,29 @@ def read_credentials(text: str) -> tuple[Credential, ...]:
             continue
         parts = urlsplit(words[0])
         if parts.scheme not in ("https", "http") or not (parts.hostname and parts.password):
-            raise ValueError(f"line {number} is no address with a user and a password")
+            raise ValueError(
+                f"line {number} is no address with a user and a password. Write"
+                " https://user:token@host there"
+            )
         usual = 443 if parts.scheme == "https" else 80
         port = f":{parts.port}" if parts.port not in (None, usual) else ""
         path = parts.path.strip("/").removesuffix(".git").lower()
-        readers = tuple(each.lower() for each in words[1:])
-        secret = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
-        found.append(Credential(f"{parts.hostname}{port}", path, secret, readers))
+        readers = tuple(_reader(each.lower(), homes, number) for each in words[1:])
+        opens = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
+        host = (parts.hostname or "").rstrip(".")
+        secret = parts.scheme == "https"
+        found.append(Credential(f"{host}{port}", path, opens, readers, secret))
     return tuple(found)
+
+
+def _reader(word: str, homes: Sequence[str], line: int) -> str:
+    """A pattern of repositories with the host that they are at."""
+    if any(word.startswith(f"{home}/") for home in homes):
+        return word
+    if len(homes) == 1:
+        return f"{homes[0]}/{word}"
+    raise ValueError(
+        f"line {line} names a repository without its host, and it may be at any of"
+        f" {', '.join(homes) or 'no forge'}. Write the host in front of it, such as"
+        f" {next(iter(homes), 'github.com')}/OWNER/NAME"
+    )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from bot import apps, githubs, gitlabs, vault
+from bot import apps, githubs, gitlabs, places, vault
 from bot.apps import SIGNING_KEY, KnownApp
 from bot.githubs import GitHubInstance
 from bot.gitlabs import GitLabInstance
@@ -252,9 +252,9 @@ class _Reading:
             self.problems.append(f"{private}: {error}. Give networks and hosts.")
             networks, hosts = (), frozenset()
         try:
-            known = read_credentials(self._file(credentials, path) if path else "")
+            known = read_credentials(self._file(credentials, path) if path else "", self._homes())
         except ValueError as error:
-            self.problems.append(f"{credentials}: {error}. Write https://user:token@host there.")
+            self.problems.append(f"{credentials}: {error}.")
             known = ()
         return Reach(
             networks=networks,
@@ -263,6 +263,11 @@ class _Reading:
             known_hosts=self._there("PORCHBOT_UPSTREAM_KNOWN_HOSTS"),
             ssh_key=self._there("PORCHBOT_UPSTREAM_SSH_KEY"),
         )
+
+    def _homes(self) -> list[str]:
+        """What addresses of repositories begin with at each forge that is served."""
+        github = [places.github_home(each.github_api_url) for each in self.githubs]
+        return [*github, *(places.gitlab_home(each.url) for each in self.gitlabs)]
 
     def _there(self, name: str) -> Path | None:
         """A file that another program reads; None where none is named."""

@@ -126,7 +126,7 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "PORCHBOT_UPSTREAM_CREDENTIALS_FILE": (
         "file with credentials for upstreams, a line each: https://user:token@host/path, and behind"
-        " it the repositories that alone may use it",
+        " it the repositories that alone may use it, such as github.com/acme/*",
         "none",
     ),
     "PORCHBOT_UPSTREAM_KNOWN_HOSTS": (

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from bot import trust
+from bot import places, trust
 from bot.cli import reaching_gitlab
 from bot.cli.dropin import CommandFailure
 from bot.cli.references import Reference
@@ -23,7 +23,7 @@ from bot.connecting import apps, connected
 from bot.dryrun import NotToldError, Place
 from bot.forges.github.forge import GitHub
 from bot.forges.github.forges import GitHubForges
-from bot.forges.github.manifest import GHE_DOMAIN, GITHUB_WEB, ManifestError, addresses
+from bot.forges.github.manifest import ManifestError, addresses
 from bot.forges.github.onlooker import Onlooker, installed
 from bot.forges.port import (
     Forge,
@@ -33,8 +33,9 @@ from bot.forges.port import (
     Repository,
 )
 from bot.git.mirror import DiskMirrors
+from bot.places import GITHUB_WEB
 from bot.settings import Settings, state_folder
-from bot.variables import GITHUB_API, INSTANCE
+from bot.variables import INSTANCE
 from bot.vault import secrets_file
 from lifecycle.identity import GITHUB, RepositoryId
 
@@ -94,9 +95,9 @@ async def place_of(wanted: Reference, stack: AsyncExitStack, folder: Path) -> Pl
 
 def github_of(wanted: Reference, settings: Settings) -> tuple[Settings, str]:
     """The settings and the name of the GitHub that a pull request is at; the first for none."""
-    there = _api_of(wanted.origin).netloc if wanted.origin else ""
+    there = places.github_home(_api_of(wanted.origin).geturl()) if wanted.origin else ""
     for each in settings.further_githubs:
-        if there == urlsplit(each.github_api_url).netloc:
+        if there == places.github_home(each.github_api_url):
             return settings.at(each), each.name
     if not settings.github and settings.further_githubs:
         first = settings.further_githubs[0]
@@ -110,12 +111,12 @@ def _api(wanted: Reference, environ: Mapping[str, str]) -> str:
     Raises:
         CommandFailure: The pull request is somewhere else.
     """
-    if api := environ.get("PORCHBOT_GITHUB_API_URL", "").strip().rstrip("/"):
+    if api := places.github_api(environ.get("PORCHBOT_GITHUB_API_URL", "").strip()):
         _same_forge(wanted, api)
         return api
     found = _api_of(wanted.origin or GITHUB_WEB)
     host = found.hostname or ""
-    if found.geturl() != GITHUB_API and not host.endswith(GHE_DOMAIN):
+    if not places.is_service(found.geturl()):
         raise CommandFailure(
             f"your token is for GitHub.com, and #{wanted.number} is at {host}. If that is your"
             f" GitHub, set PORCHBOT_GITHUB_API_URL to its API, such as {found.geturl()};"

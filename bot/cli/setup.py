@@ -12,17 +12,19 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
+from click.core import ParameterSource
 
 from bot import apps, githubs, trust
 from bot.apps import GITHUB_TOKEN, KnownApp
 from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.forges.github import manifest
-from bot.forges.github.manifest import GITHUB_WEB, Addresses, ManifestError
+from bot.forges.github.manifest import Addresses, ManifestError
 from bot.forges.github.registration import path
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, once
 from bot.http import setup as pages
 from bot.http.server import listening
 from bot.http.setup import RegistrationError, SetupPages
+from bot.places import GITHUB_WEB
 from bot.settings import state_folder
 from bot.vault import Vault, VaultError, open_vault, secrets_file
 from lifecycle.identity import GITHUB
@@ -46,21 +48,39 @@ class _Wanted:
     forge: str
 
 
-def _forget(context: click.Context, _: click.Parameter, number: int | None) -> None:
-    """Remove an App from the secret store, and end."""
-    if number is None or context.resilient_parsing:
-        return
+def _forget(number: int, forge: str, github: str) -> None:
+    """Remove an App from the secret store.
+
+    Args:
+        number: Of the App; each GitHub counts its own.
+        forge: Name of its GitHub in the bot; "" where nobody named it.
+        github: Its address; likewise.
+    """
     try:
         vault = open_vault(os.environ, state_folder(os.environ))
-        if not apps.forget(vault, number):
-            known = ", ".join(f"{app.id} ({app.web_url})" for app in apps.read(vault)) or "none"
-            raise click.ClickException(f"No App {number} is registered. Registered: {known}.")
-    except VaultError as error:
+        known = apps.read(vault)
+        api = manifest.addresses(github).api if github else ""
+        found = [
+            app
+            for app in known
+            if app.id == number and forge in ("", app.forge) and api in ("", app.api_url)
+        ]
+        if len(found) > 1:
+            several = " and ".join(app.web_url for app in found)
+            raise click.ClickException(
+                f"App {number} is registered more than once, as {several}. Say at which GitHub with"
+                " --github URL."
+            )
+        if not found:
+            listed = ", ".join(f"{app.id} ({app.web_url})" for app in known) or "none"
+            raise click.ClickException(f"No App {number} is registered. Registered: {listed}.")
+        apps.forget(vault, found[0])
+    except (ManifestError, VaultError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(
-        f"Forgot App {number}. Restart the bot, and delete the App on GitHub if it still exists."
+        f"Forgot App {number} ({found[0].web_url}). Restart the bot, and delete the App on GitHub"
+        " if it still exists."
     )
-    context.exit()
 
 
 class _SetupGroup(DropInGroup, StrictCommand):
@@ -124,10 +144,8 @@ class _SetupGroup(DropInGroup, StrictCommand):
     "--forget",
     type=int,
     metavar="NUMBER",
-    is_eager=True,
-    expose_value=False,
-    callback=_forget,
-    help="Only forget an App that was deleted on GitHub; what it signed no longer counts.",
+    help="Only forget an App that was deleted on GitHub; what it signed no longer counts. Where two"
+    " GitHubs have an App of this number, say which with --github or --as.",
 )
 @click.option(
     "--minutes",
@@ -147,6 +165,7 @@ def setup(
     page: str,
     ca: str,
     replace: bool,
+    forget: int | None,
     minutes: float,
 ) -> None:
     """Register the bot as a GitHub App.
@@ -157,6 +176,13 @@ def setup(
     store (PORCHBOT_SECRETS_STORE), and never printed.
     """
     if context.invoked_subcommand is not None:
+        return
+    if forget is not None:
+        given = {"forge": forge, "github": github}
+        _forget(
+            forget,
+            **{name: text if _is_given(context, name) else "" for name, text in given.items()},
+        )
         return
     if not url:
         raise click.MissingParameter(ctx=context, param_hint="'--url'", param_type="option")
@@ -184,6 +210,10 @@ def setup(
             " `porchbot setup` again."
         )
     _tell(app, vault.file, ca, token=apps.stored_name(GITHUB_TOKEN, forge) in vault.names())
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _vault(forge: str, api_url: str, *, replace: bool) -> Vault:

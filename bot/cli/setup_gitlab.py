@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from bot import gitlabs
+from bot import gitlabs, places
 from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
 from bot.forges.gitlab.http import Clients
@@ -135,7 +135,7 @@ def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
         raise SetupRefusedError(f"--ca: cannot read {ca}. Name a file with certificates in PEM.")
     return GitLabInstance(
         name=name,
-        url=address.rstrip("/"),
+        url=places.spelled(address),
         token="",
         webhook_secrets=(),
         ca=os.path.abspath(ca) if ca else "",

@@ -18,9 +18,10 @@ from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
 from bot.forges.github.hooks import HookState, WantedHook
 from bot.forges.github.http import Clients
-from bot.forges.github.manifest import GITHUB_WEB, ManifestError, addresses
+from bot.forges.github.manifest import ManifestError, addresses
 from bot.forges.github.registration import path
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
+from bot.places import GITHUB_WEB
 from bot.settings import state_folder
 from bot.vault import VaultError, open_vault
 from lifecycle.identity import GITHUB

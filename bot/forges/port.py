@@ -711,20 +711,21 @@ class BotIdentity:
         login: What its comments are signed with, such as "porchbot[bot]".
         address: The mail address that the forge links its commits by.
         account: Number of the machine user that it is; 0 for an App, which its login tells.
-        former: Logins of the Apps that it replaces: what they wrote is ours as well.
+        former: Apps that it replaces, login and number of the account of each, 0 for any of that
+            login: what they wrote is ours as well.
         accounts: Machine users that it replaces, login and number of each: likewise.
     """
 
     login: str
     address: str
     account: int = 0
-    former: frozenset[str] = frozenset()
+    former: frozenset[tuple[str, int]] = frozenset()
     accounts: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def earlier(self) -> list[str]:
         """Logins of all that it replaces."""
-        return sorted({*self.former, *(login for login, _ in self.accounts)})
+        return sorted({login for login, _ in (*self.former, *self.accounts)})
 
     def is_us(self, number: int, login: str, *, app: bool) -> bool:
         """Whether an account is ours.
@@ -738,7 +739,8 @@ class BotIdentity:
             app: It is an App's.
         """
         if app:
-            return login in self.former or (login == self.login and not self.account)
+            former = (login, number) in self.former or (login, 0) in self.former
+            return former or (login == self.login and not self.account)
         if number in {before for _, before in self.accounts}:
             return True
         return bool(self.account) and number == self.account

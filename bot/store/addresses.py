@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import psycopg
 
+from bot import places
 from bot.store.migrations import unreachable
 from bot.store.values import StoreError
 
@@ -17,7 +18,7 @@ async def settle(url: str, forges: Mapping[str, str], moved: Mapping[str, str]) 
 
     Args:
         url: The database.
-        forges: Name to address.
+        forges: Name to address, in the one spelling.
         moved: Address to the one that the same instance had before.
 
     Raises:
@@ -27,7 +28,8 @@ async def settle(url: str, forges: Mapping[str, str], moved: Mapping[str, str]) 
         async with await psycopg.AsyncConnection.connect(url) as connection:
             await connection.execute("LOCK TABLE forge_address")
             cursor = await connection.execute("SELECT forge, address FROM forge_address")
-            known = {str(forge): str(address) for forge, address in await cursor.fetchall()}
+            rows = await cursor.fetchall()
+            known = {str(forge): places.github_api(str(address)) for forge, address in rows}
             for name, address in sorted(forges.items()):
                 _check(name, address, known, moved.get(address, ""))
                 await connection.execute(

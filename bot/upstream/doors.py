@@ -6,7 +6,8 @@ Rules:
 2. An address that leads on is asked for by us before git is: each next one is judged like the
    first, by the configuration as well. Git itself follows nothing.
 3. Git connects to the addresses that were judged, and to no others.
-4. Credentials are sent to the host that they are for, in a header, never in an address.
+4. Credentials are sent to the host that they are for, in a header, never in an address, and not
+   over http where the operator gave them for https.
 """
 
 import os
@@ -85,7 +86,7 @@ class Doors:
 
         Args:
             repo: As it was written.
-            reader: Full name of the repository that the package is for; `PUBLIC` for none.
+            reader: Location of the repository that the package is for; `PUBLIC` for none.
             allowed: Judges each repository on the way by the configuration.
 
         Raises:
@@ -124,7 +125,8 @@ class Doors:
             return self._by_ssh(url, addresses[0], reader), None
         credentials = ""
         if reader != PUBLIC:
-            credentials = self._reach.credentials_for(location.host, location.path, reader)
+            secure = url.scheme == "https"
+            credentials = self._reach.credentials_for(location, reader, encrypted=secure)
         pinned = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
         configuration = {
             "http.curloptResolve": f"{host}:{port}:{pinned}",

@@ -107,7 +107,7 @@ class Elsewhere:
 
         Args:
             wanted: Which one.
-            reader: Full name of the repository that it is for.
+            reader: Location of the repository that it is for.
             allowed: Judges each repository that its address leads to.
 
         Raises:

@@ -31,6 +31,12 @@ MOST_PARTS = 5
 """Folders of a path that may be the name of a repository: groups of GitLab nest."""
 
 
+def _reader(into: Repository) -> str:
+    """Who asks, as the operator's credentials name it; `PUBLIC` where nobody can tell the host."""
+    location = locate(into.clone_url)
+    return PUBLIC if location is None else str(location)
+
+
 class Fetcher(Protocol):
     """Repositories that the bot does not serve; `Elsewhere` is one."""
 
@@ -39,7 +45,7 @@ class Fetcher(Protocol):
 
         Args:
             wanted: Which one.
-            reader: Full name of the repository that it is for; `PUBLIC` for no credentials.
+            reader: Location of the repository that it is for; `PUBLIC` for no credentials.
             allowed: Judges each repository that its address leads to.
 
         Raises:
@@ -78,7 +84,7 @@ class AllUpstreams:
             found = await self._served.at(location) if location else None
             if found is None or not await self._served.may_read(found, into, caller):
                 # Whoever may not see it gets what the public gets, by no credentials of ours.
-                reader = PUBLIC if found else into.full_name
+                reader = PUBLIC if found else _reader(into)
                 return await self._from_elsewhere(reference, reader, policy)
             place = Place(found, reference.directory)
         else:

@@ -118,6 +118,11 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
         "The GitHubs github and corp have the same address, https://api.github.com. Keep one of"
         " them: two would both serve its repositories.",
     ),
+    "twice the same, spelled otherwise": (
+        {"PORCHBOT_GITHUB_CORP_API_URL": "http://GitHub.com.:80/"},
+        "The GitHubs github and corp have the same address, https://api.github.com. Keep one of"
+        " them: two would both serve its repositories.",
+    ),
     "an account without a number": (
         {"PORCHBOT_GITHUB_CORP_FORMER_ACCOUNTS": "robot"},
         "PORCHBOT_GITHUB_CORP_FORMER_ACCOUNTS has 'robot'. Write the login and the number of each"

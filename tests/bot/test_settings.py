@@ -192,8 +192,13 @@ def test_an_app_of_the_secret_store_needs_no_variables(tmp_path: Path) -> None:
     given = Settings.from_env({**environ, **LEAST, "PORCHBOT_GITHUB_API_URL": "https://a.example"})
     assert (given.github_app_id, given.private_key) == ("Iv1.abc", PEM)
     assert given.github_api_url == "https://a.example"
-    assert apps.forget(vault, 3)
-    assert not apps.forget(vault, 3)
+    apps.keep(vault, replace(old, api_url="https://api.github.com"))
+    apps.forget(vault, old)
+    assert [(a.id, a.api_url) for a in apps.read(vault)] == [
+        (3, "https://api.github.com"),
+        (7, "https://ghes.corp/api/v3"),
+    ]
+    apps.forget(vault, replace(old, api_url="https://api.github.com"))
     assert Settings.from_env(environ).private_keys == (APP.private_key,)
 
 

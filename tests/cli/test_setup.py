@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -231,3 +232,28 @@ def test_an_app_that_is_gone_can_be_forgotten(
     assert (unknown.exit_code, forgotten.exit_code) == (1, 0)
     assert f"Registered: {APP.id} (https://ghes.corp/apps/porchbot)." in unknown.output
     assert (known, apps.read(vault)) == ((APP,), ())
+
+
+def test_an_app_is_forgotten_at_its_own_github(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut removes every App of the number: each GitHub counts its own."""
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
+    vault = open_vault({}, tmp_path, make=True)
+    web, api = "https://github.com/apps/p", "https://api.github.com"
+    other = replace(APP, api_url=api, web_url=web, forge="com")
+    apps.keep(vault, APP)
+    apps.keep(vault, other)
+
+    unsure = CliRunner().invoke(main, ["setup", "--forget", str(APP.id)])
+    assert unsure.exit_code == 1
+    assert unsure.output == (
+        f"Error: App {APP.id} is registered more than once, as https://github.com/apps/p and"
+        f" {APP.web_url}. Say at which GitHub with --github URL.\n"
+    )
+    assert len(apps.read(vault)) == 2
+    spelled = "HTTPS://GHES.corp.:443/"
+    CliRunner().invoke(main, ["setup", "--forget", str(APP.id), "--github", spelled])
+    assert apps.read(vault) == (other,)
+    CliRunner().invoke(main, ["setup", "--forget", str(APP.id), "--as", "com"])
+    assert apps.read(vault) == ()

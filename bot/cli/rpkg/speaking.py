@@ -13,13 +13,14 @@ import gitlab
 from github.Repository import Repository as GitHubRepository
 from gitlab.v4.objects import Project
 
+from bot import places
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg.speaking_github import GitHubSpeaker
 from bot.cli.rpkg.speaking_gitlab import GitLabSpeaker
 from bot.cli.rpkg.spoken import Speaker, refusal
 from bot.git.process import execute, users_environment
+from bot.variables import GITHUB_API
 
-_GITHUB_API = "https://api.github.com"
 _GITLAB = "https://gitlab.com"
 _ADDRESS = re.compile(
     r"(?:(?:https?|ssh|git)://(?:[^@/\s]+@)?(?P<host>[\w.-]+)(?::\d{1,5})?/"
@@ -115,11 +116,12 @@ def at_own_forge(given: str) -> Address:
 
 def _own_api(address: Address, environ: Mapping[str, str]) -> str:
     name, host = address.name, address.host
-    api = environ.get("PORCHBOT_GITHUB_API_URL", "").strip().rstrip("/") or _GITHUB_API
+    api = places.github_api(environ.get("PORCHBOT_GITHUB_API_URL", "") or GITHUB_API)
     ours = urlsplit(api).hostname or ""
-    if host and host not in (ours, ours.removeprefix("api.")):
+    home = ours.removeprefix("api.")
+    if host and places.spelled(f"https://{host}") not in (f"https://{ours}", f"https://{home}"):
         raise CommandFailure(
-            f"your token is for {ours.removeprefix('api.')}, and {name} is at {host}. If that is"
+            f"your token is for {home}, and {name} is at {host}. If that is"
             " your GitHub, set PORCHBOT_GITHUB_API_URL to its API, or give --repository OWNER/NAME"
         )
     return api

@@ -1,7 +1,7 @@
 """The App as GitHub knows it: its signature, number and login, and tokens of its installations."""
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -13,6 +13,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
 from bot.forges.exchange import ForgeTime
 from bot.forges.github.fields import time
+from bot.forges.github.former import FormerApp, counting
 from bot.forges.github.http import Clients, JSONObject, call, send
 from bot.forges.port import BotIdentity
 from bot.store.port import Budgets
@@ -50,7 +51,7 @@ class AppClients:
             one without a name of its own.
         reads_only: Tokens of installations are made that can only read, so that the forge itself
             refuses every write.
-        former: Logins of the Apps that it replaces.
+        former: Apps that it replaces.
         accounts: Machine users that it replaces, each with its number.
         forge: Name of the GitHub.
     """
@@ -67,7 +68,7 @@ class AppClients:
         moments: bool | None = None,
         instance: str = "",
         reads_only: bool = False,
-        former: frozenset[str] = frozenset(),
+        former: Sequence[FormerApp] = (),
         accounts: Collection[tuple[str, int]] = (),
         forge: str = GITHUB,
     ) -> None:
@@ -75,7 +76,8 @@ class AppClients:
         self.instance = instance
         known = frozenset(accounts)
         # What such an account says is a machine's, and it approves nothing.
-        self.machine = BotIdentity("", "", 0, former, known) if known else None
+        earlier = frozenset((each.login, each.account) for each in former)
+        self.machine = BotIdentity("", "", 0, earlier, known) if known else None
         self._reads_only = reads_only
         self._former = former
         self._accounts = known
@@ -99,11 +101,16 @@ class AppClients:
         """Where GitHub's REST API answers."""
         return self._api_url
 
+    async def login(self) -> str:
+        """The login that an App's comments carry."""
+        return f"{(await self.about())['slug']}[bot]"
+
     async def identity(self) -> BotIdentity:
         """The login that an App's comments carry, and the address of its commits."""
-        login = f"{(await self.about())['slug']}[bot]"
+        login = await self.login()
         address = f"{login}@users.noreply.github.com"
-        return BotIdentity(login, address, former=self._former, accounts=self._accounts)
+        former = await counting(self._former)
+        return BotIdentity(login, address, former=former, accounts=self._accounts)
 
     async def number(self) -> int:
         """The App's number, by which its checks are known."""

@@ -13,15 +13,15 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import bot
+from bot import places
 from bot.apps import KnownApp
 from bot.forges.github.app import AppClients
 from bot.forges.github.http import Clients, call
 from bot.forges.github.registration import PATH
-from bot.variables import GITHUB_API
+from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
+from bot.places import GITHUB_WEB
 from cadlib import yaml
 
-GITHUB_WEB = "https://github.com"
-GHE_DOMAIN = ".ghe.com"
 FILE = "app-manifest.yml"
 
 
@@ -56,25 +56,23 @@ def addresses(web: str) -> Addresses:
     Source: https://docs.github.com/enterprise-server/rest/enterprise-admin and
         https://docs.github.com/enterprise-cloud@latest/admin/data-residency/about-github-enterprise-cloud-with-data-residency
     """
-    parts = urlsplit(web.strip() if "://" in web else f"https://{web.strip()}")
-    host = (parts.hostname or "").lower()
+    found = places.spelled(web if "://" in web else f"https://{web.strip()}")
+    parts = urlsplit(found)
+    host = parts.hostname or ""
     if parts.scheme not in ("http", "https") or not host or parts.path.strip("/") or parts.query:
         raise ManifestError(
             f"{web!r} is not the address of a GitHub server. Give the one for browsers, such as"
             f" {GITHUB_WEB}, https://acme.ghe.com or https://github.corp."
         )
-    if host in ("github.com", "www.github.com", "api.github.com"):
-        return Addresses(GITHUB_WEB, GITHUB_API)
-    if host.endswith(GHE_DOMAIN):
-        host = host.removeprefix("api.")
-        return Addresses(f"https://{host}", f"https://api.{host}")
+    api = places.github_api(found)
+    if places.is_service(api):
+        return Addresses(f"https://{places.github_home(api)}", api)
     if parts.scheme == "http" and not _is_loopback(host):
         raise ManifestError(
             f"{web!r} is not encrypted, and the App's private key would be sent over it. Use https:"
             f" https://{parts.netloc}."
         )
-    origin = f"{parts.scheme}://{parts.netloc}"
-    return Addresses(origin, f"{origin}/api/v3")
+    return Addresses(found, f"{found}/api/v3")
 
 
 def _is_loopback(host: str) -> bool:
@@ -140,6 +138,7 @@ async def convert(api_url: str, code: str) -> KnownApp:
     try:
         path = f"/app-manifests/{quote(code, safe='')}/conversions"
         data = (await call(clients, "exchange the code for the App", "POST", path)).data
+        account = await _account(clients, str(data["slug"]))
     finally:
         clients.close()
     app = KnownApp(
@@ -151,8 +150,18 @@ async def convert(api_url: str, code: str) -> KnownApp:
         private_key=str(data["pem"]),
         webhook_secret=str(data.get("webhook_secret") or ""),
         client_secret=str(data.get("client_secret") or ""),
+        account=account,
     )
     return app if app.webhook_secret else await _with_webhook_secret(app)
+
+
+async def _account(clients: Clients, slug: str) -> int:
+    """The number of an App's account; 0 where GitHub tells nobody who is not logged in."""
+    try:
+        path = f"/users/{quote(f'{slug}[bot]', safe='')}"
+        return int((await call(clients, "read the App's account", "GET", path)).data["id"])
+    except (ForgeBusyError, ForgeMissingError, ForgeRefusedError):
+        return 0
 
 
 async def _with_webhook_secret(app: KnownApp) -> KnownApp:

@@ -3,14 +3,15 @@
 Source: https://docs.github.com/authentication/keeping-your-account-and-data-secure/managing-your-personal-access-tokens
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
 from bot.forges.github.access import OneToken
 from bot.forges.github.fields import time
+from bot.forges.github.former import FormerApp, counting
 from bot.forges.github.http import JSONObject, call
 from bot.forges.port import BotIdentity
 from bot.store.port import Budgets
@@ -38,7 +39,7 @@ class UserClients(OneToken):
     Args:
         api_url: Where GitHub's REST API answers.
         token: Of the account.
-        former: Logins of Apps that the account replaces.
+        former: Apps that the account replaces.
         accounts: Other machine users that it replaces, each with its number.
         forge: Name of the GitHub.
         clock: For when answers came.
@@ -52,7 +53,7 @@ class UserClients(OneToken):
         api_url: str,
         token: str,
         *,
-        former: frozenset[str] = frozenset(),
+        former: Sequence[FormerApp] = (),
         accounts: Collection[tuple[str, int]] = (),
         forge: str = GITHUB,
         clock: Clock = SYSTEM,
@@ -80,7 +81,8 @@ class UserClients(OneToken):
             login, number = str(data["login"]), int(data["id"])
             self.since = time(data["created_at"])
             address = f"{number}+{login}@users.noreply.github.com"
-            self.machine = BotIdentity(login, address, number, self._former, self._accounts)
+            self.machine = BotIdentity(login, address, number, accounts=self._accounts)
+        self.machine = replace(self.machine, former=await counting(self._former))
         return self.machine
 
     async def about(self) -> TokenAbout:

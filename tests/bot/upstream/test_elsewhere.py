@@ -6,6 +6,7 @@ Longer than 400 lines: what a server does to whoever fetches from it, one test e
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_network
 from pathlib import Path
@@ -29,7 +30,7 @@ FILES: dict[str, bytes | str] = {
     "net/core/deep/a.yaml": b"a: 1\n",
 }
 LOOPBACK = (ip_network("127.0.0.0/8"),)
-READER = "acme/clusters"
+READER = "github.com/acme/clusters"
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def remote(tmp_path: Path) -> Iterator[Remote]:
 
 def reach(remote: Remote, **more: object) -> Reach:
     host = remote.url.split("/")[2]
-    opens = Credential(host, "", TOKEN)
+    opens = Credential(host, "", TOKEN, secret=False)
     return Reach(**{"networks": LOOPBACK, "credentials": (opens,), **more})  # type: ignore[arg-type]
 
 
@@ -194,13 +195,15 @@ def test_a_repository_that_was_made_private(remote: Remote, tmp_path: Path) -> N
 def test_credentials_are_for_those_whom_the_operator_names(remote: Remote, tmp_path: Path) -> None:
     """Short-cut refused: whoever names the host in a package reads by the operator's token."""
     host = remote.url.split("/")[2]
-    opens = Credential(host, "remote", TOKEN, ("platform/*",))
+    opens = Credential(host, "remote", TOKEN, ("github.com/platform/*",), secret=False)
     kept = fetcher(tmp_path, reach(remote, credentials=(opens,)))
     commit = remote.refs()["refs/heads/main"]
     wanted = GitReference(remote.url, "net/core", commit)
 
-    assert kept.fetch(wanted, "platform/x", anything).commit == commit
-    assert refused(lambda: kept.fetch(wanted, READER, anything))[0] is UpstreamFault.MISSING
+    assert kept.fetch(wanted, "github.com/platform/x", anything).commit == commit
+    for reader in (READER, "gitlab.com/platform/x", "gitlab.com/github.com/platform/x"):
+        said = refused(partial(kept.fetch, wanted, reader, anything))
+        assert said[0] is UpstreamFault.MISSING
 
 
 def test_in_nobodys_name_no_credentials_are_sent(remote: Remote, tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from bot.reach import Credential, Reach, is_public, read_credentials, read_priva
 from bot.upstream.doors import Door, Doors
 from bot.upstream.elsewhere import Elsewhere
 from lifecycle.upstreams.errors import UpstreamError
-from lifecycle.upstreams.locations import Location
+from lifecycle.upstreams.locations import Location, locate
 from lifecycle.upstreams.references import GitReference
 from tests.bot.git.server import serve
 
-READER = "acme/clusters"
+READER = "github.com/acme/clusters"
 
 
 def anything(_: Location) -> None:
@@ -78,31 +78,71 @@ def test_what_is_no_network(text: str) -> None:
         read_private(text)
 
 
-def test_credentials_are_read_as_git_stores_them() -> None:
-    text = "# for the platform\n\nhttps://bot:s%40crt@Git.Corp:8443/Platform/x.git acme/* other/x\n"
+HOMES = ("github.com", "git.corp/gitlab")
 
-    assert read_credentials(text) == (
-        Credential("git.corp:8443", "platform/x", "bot:s@crt", ("acme/*", "other/x")),
+
+def test_credentials_are_read_as_git_stores_them() -> None:
+    text = (
+        "# for the platform\n\nhttps://bot:s%40crt@Git.Corp.:8443/Platform/x.git"
+        " GitHub.com/acme/* git.corp/gitlab/other/x\nhttp://bot:plain@old.corp\n"
     )
-    with pytest.raises(ValueError, match=r"^line 1 is no address with a user and a password$"):
+
+    assert read_credentials(text, HOMES) == (
+        Credential(
+            "git.corp:8443",
+            "platform/x",
+            "bot:s@crt",
+            ("github.com/acme/*", "git.corp/gitlab/other/x"),
+        ),
+        Credential("old.corp", "", "bot:plain", (), secret=False),
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"^line 1 is no address with a user and a password\. Write https://user:token@host",
+    ):
         read_credentials("https://git.corp/secret-path")
 
 
+def test_a_repository_is_named_with_its_host_where_it_may_be_at_several() -> None:
+    """Short-cut refused: `acme/net` is whichever forge's, and anybody can make one elsewhere."""
+    line = "https://bot:secret@git.corp acme/*"
+
+    (alone,) = read_credentials(line, ["github.com"])
+    assert alone.readers == ("github.com/acme/*",)
+    for given in ("acme/*", "*", "gitlab.com/acme/*", "*/acme/net"):
+        with pytest.raises(ValueError, match=r"^line 1 names a repository") as caught:
+            read_credentials(f"https://bot:secret@git.corp {given}", HOMES)
+        assert str(caught.value) == (
+            "line 1 names a repository without its host, and it may be at any of github.com,"
+            " git.corp/gitlab. Write the host in front of it, such as github.com/OWNER/NAME"
+        )
+
+
 @pytest.mark.parametrize(
-    ("host", "path", "reader", "expected"),
+    ("at", "reader", "expected"),
     [
-        ("git.corp", "platform/x", READER, "bot:s"),
-        ("git.corp", "platform", READER, "bot:s"),
-        ("git.corp", "platform-2", READER, ""),
-        ("git.corp.evil.example", "platform", READER, ""),
-        ("git.corp:8443", "platform", READER, ""),
-        ("git.corp", "platform", "evil/acme/x", ""),
+        ("https://git.corp/platform/x", READER, "bot:s"),
+        ("https://git.corp/platform", READER, "bot:s"),
+        ("https://git.corp/platform-2", READER, ""),
+        ("https://git.corp.evil.example/platform", READER, ""),
+        ("https://git.corp:8443/platform", READER, ""),
+        ("https://git.corp/platform", "github.com/evil/acme/x", ""),
+        ("https://git.corp/platform", "gitlab.com/acme/clusters", ""),
+        ("https://git.corp/platform", "acme/clusters", ""),
+        ("http://git.corp/platform", READER, ""),
     ],
 )
-def test_credentials_go_where_they_belong(host: str, path: str, reader: str, expected: str) -> None:
-    reach = Reach(credentials=(Credential("git.corp", "platform", "bot:s", ("acme/*",)),))
+def test_credentials_go_where_they_belong(at: str, reader: str, expected: str) -> None:
+    """Short-cuts refused: a name at another host; what is for https is sent for all to read."""
+    reach = Reach(
+        credentials=(Credential("git.corp", "platform", "bot:s", ("github.com/acme/*",)),)
+    )
+    location = locate(at)
+    assert location is not None
 
-    assert reach.credentials_for(host, path, reader) == expected
+    found = reach.credentials_for(location, reader, encrypted=at.startswith("https:"))
+
+    assert found == expected
 
 
 def opened(repo: str, reach: Reach, addresses: Sequence[str]) -> Door:
@@ -144,7 +184,9 @@ def test_a_name_that_means_two_things(tmp_path: Path) -> None:
         port = remote.url.split(":")[2].partition("/")[0]
         reach = Reach(
             networks=(ip_network("127.0.0.0/8"),),
-            credentials=(Credential(f"rebinds.invalid:{port}", "", "anybody:ghs_the_token"),),
+            credentials=(
+                Credential(f"rebinds.invalid:{port}", "", "anybody:ghs_the_token", secret=False),
+            ),
         )
         commit = remote.commit({"net/Kptfile": b"x\n"}, ref="refs/heads/main")
         url = f"http://rebinds.invalid:{port}/remote"

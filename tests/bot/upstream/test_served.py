@@ -383,12 +383,13 @@ async def test_what_is_not_there(stage: Stage) -> None:
 
 
 async def test_elsewhere_is_told_for_whom(stage: Stage) -> None:
+    """The short-cut gives a bare name, which a repository at another forge has as well."""
     allows = Policy(upstream_use=UpstreamUse(allow=("git.corp/*",)))
 
     found = await stage.get("https://git.corp/x//net/core@v7", ANN, allows)
 
     assert stage.elsewhere.asked == [
-        (GitReference("https://git.corp/x", "net/core", "v7"), "acme/clusters")
+        (GitReference("https://git.corp/x", "net/core", "v7"), "github.com/acme/clusters")
     ]
     assert (found.revision, found.ref.ref, found.lock.commit) == (7, "net/core/v7", "e" * 40)
 

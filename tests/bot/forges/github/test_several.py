@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
+from bot.forges.github.former import FormerApp
 from bot.forges.github.several import SeveralForges
 from bot.forges.port import ForgeBusyError, ForgeMissingError, Forges, Installation
 from bot.sandbox.serve import SandboxForge
@@ -34,8 +35,9 @@ def forge(tmp_path: Path) -> Iterator[SandboxForge]:
 
 
 def served_by(forge: SandboxForge, *numbers: int) -> tuple[SeveralForges, list[AppClients]]:
+    account = forge.state.user("old[bot]").id
     clients = [
-        AppClients(forge.api_url, str(n), keys()[0], former=frozenset({"old[bot]"}))
+        AppClients(forge.api_url, str(n), keys()[0], former=[FormerApp("old[bot]", account)])
         for n in numbers
     ]
     return SeveralForges([GitHubForges(each) for each in clients]), clients
@@ -97,7 +99,9 @@ def test_what_the_old_app_wrote_is_ours(forge: SandboxForge) -> None:
     me = asyncio.run(forges.identity())
 
     assert me.is_us(1, "new[bot]", app=True)
-    assert me.is_us(2, "old[bot]", app=True)
+    account = forge.state.user("old[bot]").id
+    assert me.is_us(account, "old[bot]", app=True)
+    assert not me.is_us(account + 1, "old[bot]", app=True)
     assert not me.is_us(3, "old[bot]", app=False)
     assert not me.is_us(4, "other[bot]", app=True)
     for each in clients:

@@ -269,7 +269,7 @@ def test_errors_inside_a_200_are_sorted(
         read(wire.pool, "PR_1", US)
 
 
-ROBOT = BotIdentity("robot", "", account=7, former=frozenset({"older[bot]"}))
+ROBOT = BotIdentity("robot", "", account=7, former=frozenset({("older[bot]", 9)}))
 
 
 def test_a_machine_user_is_known_by_its_number_and_its_former_app_by_its_kind(wire: Wire) -> None:
@@ -277,9 +277,10 @@ def test_a_machine_user_is_known_by_its_number_and_its_former_app_by_its_kind(wi
     robot = {"__typename": "User", "login": "renamed", "databaseId": 7}
     authors = [robot, {**robot, "login": "robot", "databaseId": 8}]
     authors += [{**BOT, "login": "older"}, {**ANN, "login": "older[bot]"}]
+    authors += [{**BOT, "login": "older", "databaseId": 10}]  # another App took the name
     wire.gives(200, page([comment(n, author=who) for n, who in enumerate(authors, 1)]))
 
     found = read(wire.pool, "PR_1", ROBOT).comments
 
-    assert [each.ours for each in found] == [True, False, True, False]
-    assert [each.author.bot for each in found] == [True, False, True, False]
+    assert [each.ours for each in found] == [True, False, True, False, False]
+    assert [each.author.bot for each in found] == [True, False, True, False, True]

@@ -1,0 +1,41 @@
+"""Addresses of forges, however somebody spells them."""
+
+import pytest
+
+from bot import places
+
+GITHUBS = {
+    "https://api.github.com": "github.com",
+    "HTTPS://API.GitHub.com:443/": "github.com",
+    "https://github.com": "github.com",
+    "https://www.github.com/api/v3": "github.com",
+    "https://api.github.com.": "github.com",
+    "http://api.github.com": "github.com",
+    "https://acme.ghe.com": "acme.ghe.com",
+    "https://api.acme.ghe.com/": "acme.ghe.com",
+    "https://www.ACME.ghe.com/api/v3": "acme.ghe.com",
+    "https://GitHub.Corp/api/v3/": "github.corp",
+    "https://github.corp.:443/api/v3": "github.corp",
+    "http://github.corp:80/api/v3": "github.corp",
+    "https://github.corp:8443/api/v3": "github.corp:8443",
+    "http://[::1]:8080/api/v3": "[::1]:8080",
+}
+
+
+@pytest.mark.parametrize(("address", "home"), GITHUBS.items())
+def test_a_github_has_one_place(address: str, home: str) -> None:
+    """Short-cuts refused: the text is compared; a prefix `api.` is cut off any host."""
+    assert places.github_home(address) == home
+    assert places.github_api(places.github_api(address)) == places.github_api(address)
+
+
+def test_what_tells_two_apart_stays() -> None:
+    """The short-cut makes letters of paths small, or takes any `api.` for one that GitHub has."""
+    assert places.github_api("https://api.corp/api/v3") == "https://api.corp/api/v3"
+    assert places.github_home("https://api.corp/api/v3") == "api.corp"
+    assert places.github_home("https://github.com.evil.example") == "github.com.evil.example"
+    assert places.github_home("https://notghe.com") == "notghe.com"
+    assert places.spelled("https://Git.Corp/GitLab/") == "https://git.corp/GitLab"
+    assert places.gitlab_home("https://Git.Corp.:443/GitLab/") == "git.corp/gitlab"
+    for text in ("not an address", "https://x:port/", "ftp://x", ""):
+        assert places.spelled(f" {text} ") == text
