@@ -158,7 +158,7 @@ def test_nobody_writes_between_reading_the_apps_and_keeping_them(tmp_path: Path)
 
     apps.keep(vault, APP)
     apps.keep(vault, replace(APP, id=APP.id + 1))
-    assert apps.forget(vault, APP.id)
+    apps.forget(vault, APP)
 
     unwatched = Vault(vault.file, MasterKey(b"x" * 32, "here"))
     assert [each.id for each in apps.read(unwatched)] == [APP.id + 1]
