@@ -79,6 +79,10 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "version": (),
 }
 
+LOCAL = ("fn", "pkg cat", "pkg diff", "pkg init", "pkg merge", "pkg tree", "completion", "help")
+"""Beginnings of commands that take no token, as `tests/cli/test_doors.py` shows by their imports:
+they are run by one person."""
+
 READS = "/graphql"
 """Reading a conversation is a POST."""
 
@@ -132,6 +136,8 @@ def test_no_command_changes_anything_for_anybody(
         mark = play.forge.faults.mark()
         for words, arguments in ARGUMENTS.items():
             if login == "owner" and words == "doctor":
+                continue
+            if login != "author" and words.startswith(LOCAL):
                 continue
             given = [a.replace("NUMBER", str(number)).replace("URL", cloned) for a in arguments]
             done = CliRunner().invoke(main, [*words.split(), *given], input="")
