@@ -7,10 +7,10 @@ import traceback
 from pathlib import Path
 from random import Random
 
-from tests.differential import kptfiles, rounds
+from tests.differential import hard, kptfiles, published, rounds
 from tests.differential.tools import KPT
 
-ROUNDS = {**rounds.ROUNDS, **kptfiles.ROUNDS}
+ROUNDS = {**rounds.ROUNDS, **kptfiles.ROUNDS, **published.ROUNDS, **hard.ROUNDS}
 
 
 def main() -> int:
