@@ -273,15 +273,19 @@ def _said(finding: Finding) -> tuple[object, ...]:
 
 def add(impact: Impact, one: PackageImpact) -> Impact:
     """Return an impact with one more package that was tried."""
+    impact = replace(
+        impact,
+        tried=impact.tried + 1,
+        tried_elsewhere=impact.tried_elsewhere + bool(one.repository),
+    )
     if one.same:
-        return replace(impact, tried=impact.tried + 1)
+        return impact
     kind, counts = _kind(one), [*impact.detailed]
     if counts[kind] >= MOST_DETAILED:
         one = replace(one, changes=(), findings=(), conflicts=())
     counts[kind] += _detailed(one)
     return replace(
         impact,
-        tried=impact.tried + 1,
         packages=(*impact.packages, one),
         detailed=tuple(counts),
     )

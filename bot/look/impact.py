@@ -3,8 +3,9 @@
 Rules:
 
 1. Bounded in number and time, whatever is pushed how often: see the constants.
-2. Packages of other repositories are tried and named where everybody can read these. Of the others
-   there is a number alone: what an upgrade of theirs comes to would tell what is in them.
+2. Packages of other repositories are tried and named where everybody can read these, and where
+   this one is public or gives them its packages: their rules and functions see what is tried. Of
+   the others there is a number alone: what an upgrade comes to would tell what is in them.
 3. What was worked out is kept by trees and rules, so that a further push costs little.
 """
 
@@ -109,7 +110,7 @@ class Other:
 
 
 Others = Callable[[ServedName], Awaitable[Other | None]]
-"""Gives another repository that everybody can read; None for any other."""
+"""Gives another repository that everybody can read and that may have what is tried; else None."""
 
 
 @dataclass(slots=True)
@@ -219,6 +220,7 @@ class ImpactReader:
                 allows=plan.allows,
                 unseen=unseen,
                 more=more,
+                elsewhere=len(theirs),
                 ended=not waiting,
             ),
             until=self._clock.monotonic() + SECONDS,

@@ -165,12 +165,17 @@ class Impacts:
         return None if after is None else LookAgain(after, reconciler.spent)
 
     async def _other(self, here: Repository, name: ServedName) -> Other | None:
-        """Another repository, where everybody can read it by what the forge says now."""
+        """Another repository, where everybody can read it by what the forge says now.
+
+        What is tried there is merged with what its people wrote, and read by their functions.
+        """
         if not await self._serving.around.may_be_named(name, here, ()):
             return None
         try:
             served = await self._serving.of(name.id)
         except (NotServedError, ForgeMissingError):
+            return None
+        if not await self._serving.around.may_read(here, served.repository, None):
             return None
         return Other(served.looker, served.adoption)
 

@@ -67,8 +67,11 @@ class Impact:
         detailed: How many have them, by what matters about them (`lifecycle.impact`).
         not_run: Images of guardrails that were not run: the rules that hold do not allow them.
         allows: It would allow functions in packages that were not run either.
-        unseen: How many packages more, in repositories that not everybody here can read.
+        unseen: How many packages more, in repositories that not everybody here can read, or that
+            may not have what is in this one.
         more: How many packages more, of which there are too many.
+        elsewhere: How many of all these are in other repositories.
+        tried_elsewhere: How many of those were tried.
         ended: Nothing is left to try, or no time for it.
     """
 
@@ -84,12 +87,19 @@ class Impact:
     allows: bool = False
     unseen: int = 0
     more: int = 0
+    elsewhere: int = 0
+    tried_elsewhere: int = 0
     ended: bool = False
 
     @property
     def left(self) -> int:
         """How many were not tried."""
         return self.total - self.tried + self.more
+
+    @property
+    def left_elsewhere(self) -> int:
+        """How many of other repositories were not tried."""
+        return self.elsewhere - self.tried_elsewhere
 
     @property
     def breaks(self) -> bool:
@@ -102,4 +112,5 @@ class Impact:
     def unsure(self) -> bool:
         """Something of this repository was not tried, so that nobody can say that it passes."""
         untried = any(each.problem and not each.repository for each in self.packages)
-        return untried or self.left > 0 or bool(self.not_run) or self.allows
+        left = self.left > self.left_elsewhere
+        return untried or left or bool(self.not_run) or self.allows

@@ -65,20 +65,34 @@ def title(impact: Impact) -> str:
     """One line: what matters most."""
     if not impact.ended:
         return f"Tried {impact.tried} of {number(impact.total, 'package')}"
-    fails = sum(each.fails for each in impact.packages)
-    conflicts = sum(bool(each.conflicting) for each in impact.packages)
-    untried = sum(bool(each.problem) for each in impact.packages) + impact.left
-    changed = sum(not each.problem or bool(each.merges) for each in impact.packages)
+    here = [each for each in impact.packages if not each.repository]
+    there = [each for each in impact.packages if each.repository]
+    elsewhere = impact.elsewhere
     parts = [
-        *([f"{fails} would fail"] if fails else []),
-        *([f"{conflicts} would conflict"] if conflicts else []),
-        *([f"{untried} not tried"] if untried else []),
+        _titled(here, impact.total + impact.more - elsewhere, impact.left - impact.left_elsewhere),
+        _titled(there, elsewhere, impact.left_elsewhere, where=" of other repositories"),
     ]
-    tried = number(impact.total + impact.more, "package")
-    if not impact.total + impact.more:
-        return "No other package is affected"
+    return "; ".join(filter(None, parts)) or "No other package is affected"
+
+
+def _titled(found: Sequence[PackageImpact], total: int, left: int, where: str = "") -> str:
+    """What becomes of some packages; "" of none."""
+    if not total:
+        return ""
+    fails = sum(each.fails for each in found)
+    conflicts = sum(bool(each.conflicting) for each in found)
+    untried = sum(bool(each.problem) for each in found) + left
+    changed = sum(not each.problem or bool(each.merges) for each in found)
+    tried = f"{number(total, 'package')}{where}"
     said = f"{changed} of {tried} would change" if changed else f"None of {tried} would change"
-    return "; ".join([said, *parts])
+    return "; ".join(
+        [
+            said,
+            *([f"{fails} would fail"] if fails else []),
+            *([f"{conflicts} would conflict"] if conflicts else []),
+            *([f"{untried} not tried"] if untried else []),
+        ]
+    )
 
 
 def summary(impact: Impact, *, most: int) -> str:
@@ -141,7 +155,8 @@ def _counts(impact: Impact) -> list[str]:
     if impact.unseen:
         unseen = number(impact.unseen, "package")
         lines.append(
-            f"- {unseen} in repositories that not everybody here can read: neither tried nor named"
+            f"- {unseen} in repositories that not everybody here can read, or that this one does"
+            " not list in `upstreams.share`: neither tried nor named"
         )
     if impact.not_run:
         named = some(map(code, impact.not_run))

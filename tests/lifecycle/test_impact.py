@@ -171,7 +171,9 @@ def test_what_is_otherwise_about_a_merge(
 
 
 def tried(*packages: PackageImpact, **more: Any) -> Impact:
-    found = Impact(base_ref="main", base=BASE, rules=True, total=len(packages), **more)
+    begun = Impact(base_ref="main", base=BASE, rules=True, total=len(packages))
+    found = replace(begun, elsewhere=sum(bool(p.repository) for p in packages))
+    found = replace(found, **more)
     for each in packages:
         found = impact.add(found, each)
     return impact.ended(found)
@@ -215,6 +217,25 @@ def test_it_informs_and_blocks_where_the_rules_say_so(
     """Short-cut refused: what others have in their repositories keeps ours from being published."""
     found = tried(PackageImpact(package="net/core", **one))
     assert impact_check.content(found, mode).conclusion is wanted
+
+
+def test_what_others_have_is_told_apart_and_blocks_nothing() -> None:
+    """Short-cuts refused: one number for both, which is red for what the gate does not ask; what
+    there was no time for in other repositories keeps ours from being published."""
+    mine = PackageImpact(package="net/core", changed=1)
+    theirs = PackageImpact(package="shop", repository="acme/open", fails=True)
+    gone = replace(theirs, package="gone", fails=False, problem="away")
+    found = tried(mine, theirs, gone, total=4, elsewhere=3)
+
+    shown = impact_check.content(found, ImpactMode.BLOCK)
+
+    assert shown.title == (
+        "1 of 1 package would change; 1 of 3 packages of other repositories would change; 1 would"
+        " fail; 2 not tried"
+    )
+    assert shown.conclusion is Conclusion.SUCCESS
+    left = impact_check.content(tried(mine, theirs, total=4, elsewhere=2), ImpactMode.BLOCK)
+    assert left.conclusion is Conclusion.FAILURE
 
 
 def test_nothing_is_concluded_before_all_was_tried() -> None:

@@ -139,11 +139,45 @@ def test_other_repositories_are_named_where_everybody_can_read_them(play: World)
 
     title, text = says(play, number)
 
-    assert title == "1 of 1 package would change; 1 would conflict"
+    assert title == "1 of 1 package of other repositories would change; 1 would conflict"
     assert "### `acme/open: open/shop` (made from `main`)\n\n1 conflict" in text
-    unseen = "- 1 package in repositories that not everybody here can read: neither tried nor named"
-    assert unseen in text
+    assert UNSEEN in text
     assert "secret" not in text
+
+
+UNSEEN = (
+    "- 1 package in repositories that not everybody here can read, or that this one does not list"
+    " in `upstreams.share`: neither tried nor named"
+)
+
+
+def test_what_is_private_is_tried_where_its_own_repository_says_so(stage: World) -> None:
+    """The short-cut asks who may read the other repository, and not who may have this one's: its
+    people and their functions get what nobody published yet, and they may not read."""
+    play = stage
+    play.repository.private = True
+    play.start_bot()
+    play.rests()
+    play.owner.pushes("main", package("net/core"))
+    play.rests()
+    play.serves("open", made_from_core(play, "apps/shop", 4))
+    play.rests()
+    play.sweep()
+    play.rests()
+    number = proposes(play, "drafts/net/core/w", resized("net/core", 9))
+
+    title, text = says(play, number)
+
+    assert (title, "apps/shop" in text) == ("No other package is affected", False)
+    assert UNSEEN in text
+
+    shares = f"{CONFIG}upstreams: {{share: [acme/open]}}\n"
+    play.owner.pushes("main", {".porchbot.yaml": shares})
+    play.rests()
+    play.author.says(number, "/check")
+    play.rests()
+    title, text = says(play, number)
+    assert title == "1 of 1 package of other repositories would change; 1 would conflict"
 
 
 def asked_for_one_package(play: World) -> list[str]:
