@@ -27,8 +27,8 @@ from bot.config_access import Access, folder, upstream_address
 from bot.config_variants import (
     FilesOfVariants,
     ObjectsOfVariants,
-    RepositoryName,
     RepositoryOfVariants,
+    SourceName,
 )
 from bot.extends import KEY, MOST_FILES, PATTERN, Defaults, Reference, parse, united
 from cadlib import forms
@@ -340,7 +340,8 @@ class Upstreams(Strict):
 
     share: Annotated[list[_Address], Field(max_length=200)] = Field(default=[])
     """Repositories whose variants may use packages from this one although more people can read
-    them, such as `acme/*`. A public repository does not need this."""
+    them, such as `acme/*`. A public repository does not need this. A name means the repository that
+    had it when it was first let in; `acme/live#123` lets in the one of that number."""
 
     conflicts: Literal["upstream", "local", "fail"] = "upstream"
     """Which side wins if an upgrade and the package changed the same field; `fail`: the upgrade is
@@ -424,8 +425,10 @@ class Configuration(Strict):
     pull request removes the package; by `orphan` it stays. Everything in these folders counts as
     configuration: a change of it needs the approvals of `access.configure`."""
 
-    variants_from: Annotated[list[RepositoryName], Field(max_length=50)] = Field(default=[])
-    """Other repositories whose variants may open pull requests here, such as `acme/control`."""
+    variants_from: Annotated[list[SourceName], Field(max_length=50)] = Field(default=[])
+    """Other repositories whose variants may open pull requests here, such as `acme/control`. A name
+    means the repository that had it when it was first let in; to let in another one that has it
+    now, write its number as well: `acme/control#123`."""
 
     repositories: Annotated[dict[str, RepositoryOfVariants], Field(max_length=1000)] = Field(
         default={}

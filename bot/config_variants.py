@@ -12,6 +12,7 @@ from lifecycle.policy import NamedRepository, VariantUse
 
 _FILES: Final = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*/)+[A-Za-z0-9_*.-]+")
 _FOLDER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){1,20}")
 
 
@@ -33,8 +34,16 @@ def _repository(text: str) -> str:
     return text
 
 
+def _source(text: str) -> str:
+    name, mark, number = text.partition("#")
+    if mark and not _NUMBER.fullmatch(number):
+        raise wrong(*texts.bad_repository(text))
+    return f"{_repository(name)}{mark}{number}"
+
+
 FilesOfVariants = Annotated[str, AfterValidator(_files), Field(max_length=500)]
 RepositoryName = Annotated[str, AfterValidator(_repository)]
+SourceName = Annotated[str, AfterValidator(_source)]
 
 
 class RepositoryOfVariants(Strict):

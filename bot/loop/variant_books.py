@@ -17,6 +17,7 @@ from bot.store.port import Store
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
+from lifecycle.upstreams import consents
 
 log = structlog.get_logger()
 
@@ -81,16 +82,23 @@ class VariantBooks:
 
         Args:
             served: The one.
-            named: Full names of those that it lets in.
+            named: Those that it lets in, as `lifecycle.upstreams.consents` has them.
         """
         found = list[Ruling]()
         busy = list[ForgeBusyError | GitBusyError]()
-        there = await self._store.repositories.named(served.id.forge, named)
-        complete = {name.lower() for name in named} <= {each.full_name.lower() for each in there}
+        around, entries = self._serving.around, {consents.name_of(each) for each in named}
+        try:
+            there = await around.named(served.id.forge, sorted(entries))
+        except ForgeBusyError as error:
+            return Others([], complete=False, busy=[error])
+        complete = entries <= {each.full_name.lower() for each in there}
         for each in there:
             if each.id == served.id:
                 continue
             try:
+                if not await around.lets_in(named, served.id, each):
+                    complete = False
+                    continue
                 other = await self._serving.of(each.id)
                 branch = other.repository.default_branch
                 scope = Scope(frozenset({branch}))

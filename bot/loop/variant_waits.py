@@ -154,7 +154,7 @@ async def keep_shut(
             log.info("rules not read", repository=name, reason=str(error))
             continue
         sources = () if found is None else found[1].variants.sources
-        if here.lower() not in {each.lower() for each in sources}:
+        if not await serving.around.lets_in(sources, other.id, served.repository):
             shut.append(name)
     why = served.forge.terms.said(texts.shut(here))
     before = await store.variant_waits.of(served.id)

@@ -520,6 +520,16 @@ CREATE TABLE variant_wait (
 );
 """
 
+LET_IN = """
+-- Which repository a name meant that another one listed, when it was first let in.
+CREATE TABLE let_in (
+  giver bigint NOT NULL,
+  name  text NOT NULL,                             -- in small letters
+  other bigint NOT NULL,
+  PRIMARY KEY (giver, name)
+);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -551,6 +561,7 @@ STEPS: tuple[str, ...] = (
     FORGE_ADDRESSES,
     UPSTREAM_USES,
     VARIANT_WAITS,
+    LET_IN,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -218,6 +218,17 @@ class Repositories(DashboardNumbers, Protocol):
     async def named(self, forge: str, full_names: Collection[str]) -> tuple[ServedName, ...]:
         """The repositories of a forge that are served and called so, in whatever letters."""
 
+    async def let_in(self, giver: RepositoryId, name: str, other: RepositoryId) -> bool:
+        """Tell whether a name that a repository lists means another repository.
+
+        It means the one for which this was asked first, in whatever letters.
+
+        Args:
+            giver: The repository that lists the name.
+            name: The full name that the other one has now.
+            other: The other one.
+        """
+
     async def only_installations(self, forge: str, numbers: Sequence[int]) -> tuple[str, ...]:
         """Serve nothing of another installation of a forge; returns the names of what was."""
 

@@ -22,6 +22,13 @@ RETURNING adopted, installed, installation, drafts, tags, gone, highest, open, h
 """
 
 
+LET_IN = """
+INSERT INTO let_in AS l (giver, name, other) VALUES (%(giver)s, %(name)s, %(other)s)
+ON CONFLICT (giver, name) DO UPDATE SET name = l.name
+RETURNING other = %(other)s
+"""
+
+
 class PostgresRepositories:
     """`Repositories` in PostgreSQL.
 
@@ -118,6 +125,17 @@ class PostgresRepositories:
             {"forge": forge, "names": [sayable(each.lower()) for each in full_names]},
         )
         return tuple(ServedName(RepositoryId(forge, n), name, at) for n, name, at in rows)
+
+    async def let_in(self, giver: RepositoryId, name: str, other: RepositoryId) -> bool:
+        row = await self._database.one(
+            LET_IN,
+            {
+                "giver": await self._database.row(giver),
+                "name": sayable(name.lower()),
+                "other": await self._database.row(other),
+            },
+        )
+        return bool(row[0])
 
     async def only_installations(self, forge: str, numbers: Sequence[int]) -> tuple[str, ...]:
         rows = await self._database.ask(

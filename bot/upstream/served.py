@@ -11,6 +11,8 @@ Rules:
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import structlog
+
 from bot import config
 from bot.clock import Clock, Offload
 from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
@@ -23,15 +25,19 @@ from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from lifecycle import names
 from lifecycle.access import Person, Role
+from lifecycle.identity import RepositoryId
 from lifecycle.ledger import LedgerEntry
 from lifecycle.messages import upstreams as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
-from lifecycle.upstreams import use
+from lifecycle.upstreams import consents
+from lifecycle.upstreams.consents import Consent
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.locations import Location, locate
 from lifecycle.upstreams.references import LATEST, as_git, candidates, is_commit
 from lifecycle.variants.upstreams import UpstreamState
+
+log = structlog.get_logger()
 
 MOST_TIPS = 100
 """Branches and releases that are asked whether they hold a commit; each starts git once."""
@@ -152,15 +158,43 @@ class ServedUpstreams:
         mirror, credentials = self._mirror(repository), await forge.git_credentials()
         branch = repository.default_branch
 
-        def read() -> bool:
+        def read() -> tuple[str, ...]:
             mirror.fetch(credentials, self._clock.monotonic(), Scope(frozenset({branch})))
             with mirror.open() as git:
                 tip = git.ref(names.branch_ref(branch))
                 data = config.fetch(git.blob, tip, config.CONFIG) if tip else None
             policy = config.read(data)
-            return not isinstance(policy, BrokenPolicy) and use.consents(policy, into.full_name)
+            return () if isinstance(policy, BrokenPolicy) else policy.upstream_use.share
 
-        return await self._offload(read)
+        share = await self._offload(read)
+        try:
+            now = await self._forges[into.id.forge].repository_by_id(into.id, into.installation)
+        except ForgeMissingError:
+            return False
+        return await self.lets_in(share, repository.id, now)
+
+    async def lets_in(
+        self, entries: Collection[str], giver: RepositoryId, other: Repository
+    ) -> bool:
+        """Tell whether what a repository lists means another one of the same forge.
+
+        Args:
+            entries: What it lists, as `lifecycle.upstreams.consents` has them.
+            giver: The repository that lists.
+            other: The other one, as the forge has it now.
+        """
+        found = consents.consent(entries, other.full_name, other.id)
+        if found is not Consent.NAMED:
+            return found is Consent.GIVEN
+        if await self._repositories.let_in(giver, other.full_name, other.id):
+            return True
+        log.warning(
+            "a name that is listed means another repository by now",
+            repository=str(giver),
+            name=other.full_name,
+            now=str(other.id),
+        )
+        return False
 
     async def ledger_entry(
         self, repository: Repository, package: str, number: int

@@ -22,7 +22,7 @@ def shut(source: str) -> str:
     """Say that another repository does not let rules in; nobody learns whether it is there."""
     return (
         "No packages are made there: porchbot does not serve it, or its .porchbot.yaml does not"
-        f" list {source} under `variants_from`."
+        f" list {source} under `variants_from`, with its number if another one had the name before."
     )
 
 

@@ -31,17 +31,6 @@ def default_repository(policy: Policy) -> str:
     return policy.upstream_use.default
 
 
-def consents(policy: Policy, reader: str) -> bool:
-    """Tell whether a repository gives its packages to another without a person who may read both.
-
-    Args:
-        policy: Of the base branch of the one that gives.
-        reader: Full name of the one that takes.
-    """
-    name = reader.lower()
-    return any(_fits(each.lower(), name) for each in policy.upstream_use.share)
-
-
 def _listed(allow: tuple[str, ...], upstream: Location, directory: str) -> bool:
     text = f"{upstream}/{directory}".lower().rstrip("/")
     return any(_fits(_plain(each), text) for each in allow)

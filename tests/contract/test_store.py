@@ -515,6 +515,21 @@ async def test_a_delivery_wakes_only_what_is_served(stored: Stored) -> None:
     assert len(await store.deliveries.since(FIRST, LONG_AGO)) == 3
 
 
+async def test_a_name_means_the_repository_that_it_meant_first(stored: Stored) -> None:
+    """The short-cut takes the name: who takes it over is let in as well."""
+    other, third = RepositoryId(GITHUB, 71), RepositoryId("gitlab", 71)
+    named = stored.store.repositories.let_in
+
+    assert [await named(FIRST, "Acme/Net", other), await named(FIRST, "acme/net", other)] == [
+        True,
+        True,
+    ]
+    assert not await named(FIRST, "acme/net", third)
+    assert await named(FIRST, "acme/other", third)
+    assert await named(other, "acme/net", third)
+    assert await named(FIRST, "acme/net", other)
+
+
 async def test_what_was_told_of_a_repository_is_read_again_newest_first(stored: Stored) -> None:
     deliveries = stored.store.deliveries
     for number in range(4):

@@ -36,6 +36,7 @@ class MemoryRepositories:
     names: dict[RepositoryId, str] = field(default_factory=dict)
     _adopted: dict[RepositoryId, Adoption] = field(default_factory=dict)
     _dashboards: dict[RepositoryId, int] = field(default_factory=dict)
+    _let_in: dict[tuple[RepositoryId, str], RepositoryId] = field(default_factory=dict)
 
     def served(self, repository_id: RepositoryId) -> bool:
         """Whether a repository is served now."""
@@ -100,6 +101,10 @@ class MemoryRepositories:
     async def repositories(self, forge: str, installation: int) -> set[RepositoryId]:
         await self.statements.begin()
         return {id_ for id_, each in self._of(forge) if each.installation == installation}
+
+    async def let_in(self, giver: RepositoryId, name: str, other: RepositoryId) -> bool:
+        await self.statements.begin()
+        return self._let_in.setdefault((giver, name.lower()), other) == other
 
     async def named(self, forge: str, full_names: Collection[str]) -> tuple[ServedName, ...]:
         await self.statements.begin()

@@ -306,6 +306,42 @@ def test_rules_of_another_repository_count_where_they_are_asked_for(stage: World
     assert "`acme/control:variants/shop.yaml`" in pull.body
 
 
+def test_a_name_that_somebody_took_over_brings_no_rules(stage: World) -> None:
+    """The short-cut goes by the name that is listed, or by the one that the database remembers:
+    whoever takes it over writes into a repository that never let them in."""
+    table = "variants: [variants/*.yaml]\nrepositories:\n  here: {repository: acme/blueprints}\n"
+    rule = variant()["variants/shop.yaml"]
+    stage.serves("control", {".porchbot.yaml": table})
+    stage.start_bot()
+    publishes(stage, "net/base", package("net/base"), 1)
+    stage.owner.pushes("main", {".porchbot.yaml": f"{CONFIG}variants_from: [acme/control]\n"})
+    stage.rests()
+    state = stage.forge.state
+    with state.lock:
+        (first,) = (r for r in state.data.repositories.values() if r.name == "control")
+    state.admin.rename(first, "given-up")
+    stage.serves("control", {".porchbot.yaml": table, "variants/shop.yaml": rule})
+    stage.rests()
+    stage.sweep()
+    stage.rests()
+    assert opened(stage) == []
+
+    stage.owner.at("acme/given-up").pushes("main", {"variants/shop.yaml": rule})
+    stage.rests()
+    stage.sweep()
+    stage.rests()
+    assert opened(stage) == []  # it is not called so any more
+
+    with state.lock:
+        (second,) = (r for r in state.data.repositories.values() if r.name == "control")
+    listed = f"{CONFIG}variants_from: ['acme/control#{second.id}']\n"
+    stage.owner.pushes("main", {".porchbot.yaml": listed})
+    stage.rests()
+    stage.sweep()
+    stage.rests()
+    assert opened(stage) == [f"{SHOP}-1"]
+
+
 def test_rules_of_two_repositories_that_reach_each_other_come_to_rest(stage: World) -> None:
     """The short-cut lets each look at one ask for a look at the other, without end."""
     table = (

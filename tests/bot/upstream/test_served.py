@@ -321,13 +321,35 @@ async def test_without_a_person_a_repository_must_consent(stage: Stage) -> None:
         "acme/blueprints with the package net/core is not known here: porchbot does not serve it,"
         " or whoever asks may not read it. Check the name, install porchbot there, or write the"
         " address of the repository with // before the path; for a variant the repository lists"
-        " yours in `upstreams.share`.",
+        " yours in `upstreams.share`, by its number if another one had the name before.",
     )
 
     shares = b"version: 1\nupstreams: {share: ['acme/*']}\n"
     stage.commit(BLUEPRINTS, {"net/core/Kptfile": KPTFILE, ".porchbot.yaml": shares})
 
     assert (await stage.get("acme/blueprints//net/core@v1", None)).revision == 1
+
+
+async def test_consent_stays_with_the_repository_that_it_was_given_to(stage: Stage) -> None:
+    """Short-cuts refused: a name that was given up carries consent to whoever takes it; what the
+    database calls a repository counts, which was renamed since."""
+    shares = b"version: 1\nupstreams: {share: ['acme/clusters']}\n"
+    stage.commit(BLUEPRINTS, {"net/core/Kptfile": KPTFILE, ".porchbot.yaml": shares})
+    upstream = "acme/blueprints//net/core@v1"
+    assert (await stage.get(upstream, None)).revision == 1
+
+    stage.forges.known[CLUSTERS.id] = replace(CLUSTERS, full_name="evil/clusters")
+    assert (await stage.refused(upstream, None))[0] is UpstreamFault.MISSING
+
+    taken = replace(CLUSTERS, id=RepositoryId(GITHUB, 99))
+    stage.forges.known[taken.id] = taken
+    assert (await stage.refused(upstream, None, into=taken))[0] is UpstreamFault.MISSING
+
+    numbered = shares.replace(b"acme/clusters", b"acme/clusters#99")
+    stage.commit(BLUEPRINTS, {"net/core/Kptfile": KPTFILE, ".porchbot.yaml": numbered})
+    assert (await stage.get(upstream, None, into=taken)).revision == 1
+    stage.forges.known[CLUSTERS.id] = CLUSTERS
+    assert (await stage.refused(upstream, None))[0] is UpstreamFault.MISSING
 
 
 async def test_what_is_public_needs_no_consent(stage: Stage) -> None:

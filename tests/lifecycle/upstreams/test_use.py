@@ -4,7 +4,7 @@ import pytest
 
 from lifecycle.policy import Policy, UpstreamUse
 from lifecycle.upstreams.locations import locate
-from lifecycle.upstreams.use import consents, may_use
+from lifecycle.upstreams.use import may_use
 
 
 def policy(*allow: str, above: Policy | None = None) -> Policy:
@@ -51,14 +51,3 @@ def test_what_may_be_used(rules: Policy, upstream: str, served: bool, expected: 
     location = locate(upstream)
     assert location is not None
     assert may_use(rules, location, "net/core", served=served) is expected
-
-
-def test_who_gets_packages_without_a_person() -> None:
-    """Short-cut refused: a repository that says nothing consents."""
-    shares = Policy(upstream_use=UpstreamUse(share=("acme/*", "other/edge")))
-
-    assert not consents(Policy(), "acme/clusters")
-    assert consents(shares, "Acme/clusters")
-    assert consents(shares, "other/edge")
-    assert not consents(shares, "other/edge2")
-    assert not consents(shares, "acme-evil/x")
