@@ -10,7 +10,7 @@ from datetime import datetime
 
 from bot.forges.port import Forge, ForgeMissingError, Issue, Repository
 from bot.store.port import Claims, DashboardNumbers
-from lifecycle import limits, records, replay
+from lifecycle import boxes, limits, records, replay
 from lifecycle.events import EVER, Log
 from lifecycle.kinds import Write
 
@@ -138,7 +138,11 @@ class Dashboard:
 
     def _signed(self, text: str, frozen: Log, at: datetime) -> str:
         signed = (records.sign(each, self._keys[0]) for each in self._records(frozen, at))
-        return "\n\n".join([text[: self.room(frozen, at)], *signed])
+        shown = boxes.sealed(text[: self.room(frozen, at)], self._seal)
+        return "\n\n".join([shown, *signed])
+
+    def _seal(self, digest: str, command: str) -> str:
+        return records.seal_box(self._keys[0], self._repository.id, digest, command)
 
     def _records(self, frozen: Log, at: datetime) -> Sequence[records.Record]:
         lasting = replay.frozen_since(frozen, at)

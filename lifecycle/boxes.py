@@ -1,10 +1,15 @@
 """Boxes of the dashboard issue: each gives the command beside it, in the name of whoever ticks it.
 
-Whoever may edit the issue may also write a box into it. That gives them nothing: the command is
-judged as if they had commented it, and by `access.bulk` as well.
+Whoever may edit the issue may also write a box into it, or other words beside one: somebody else
+would tick what nobody offered. So each line with a box ends in a seal, which fits that line and
+repository alone, and a box without its seal gives nothing. The command is judged as if whoever
+ticked it had commented it, and by `access.bulk` as well.
 """
 
+import hashlib
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 WORDS = ("upgrade",)
 """Commands that a box gives: they are about the repository, and approve nothing."""
@@ -12,23 +17,108 @@ WORDS = ("upgrade",)
 MOST_TICKED = 100
 """Boxes that one edit ticks; of more the first ones count."""
 
-_BOX = re.compile(
-    rf"^[-*] \[[xX]\] `(?:/|@[\w.-]+ )(?P<command>(?:{'|'.join(WORDS)}) [^`\r\n]{{1,300}})`",
-    re.MULTILINE | re.ASCII,
+LONGEST = 2_000
+"""Characters of a line with a box; ours are shorter."""
+
+_COMMAND = re.compile(
+    rf"`(?:/|@[\w.-]+ )(?P<command>(?:{'|'.join(WORDS)}) [^`\r\n]{{1,300}})`", re.ASCII
 )
+_TICKED = ("- [x] ", "- [X] ", "* [x] ", "* [X] ")
+_FREE = "- [ ] "
+_SEAL = re.compile(r" ?<!-- porchbot-box ([0-9a-f]{32}) -->\Z")
+_NUMBER, _HEX = re.compile(r"-?[0-9]{1,18}"), re.compile(r"[0-9a-f]{32}")
+
+UNSEALED = f" <!-- porchbot-box {'0' * 32} -->"
+"""Ends the line of a box whose seal is yet to be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A box that somebody ticked.
+
+    Attributes:
+        issue: Number of the issue that it is in, as ours are found; 0 where nobody noted it.
+        seal: What stands at the end of its line; "" for nothing.
+        digest: Of the line without box and seal.
+        command: What stands beside it, without its slash; "" for no command of a box.
+    """
+
+    issue: int
+    seal: str
+    digest: str
+    command: str
+
+    def __str__(self) -> str:
+        return f"{self.issue} {self.seal or '-'} {self.digest or '-'} {self.command}"
+
+    @classmethod
+    def of(cls, text: str) -> "Tick":
+        """Read it back; of a text from before there were seals the command alone."""
+        match text.split(" ", 3):
+            case [number, seal, digest, command] if _NUMBER.fullmatch(number) and _HEX.fullmatch(
+                digest
+            ):
+                return cls(int(number), "" if seal == "-" else seal, digest, command)
+            case _:
+                return cls(0, "", "", text)
 
 
 def fits(command: str) -> bool:
     """Tell whether a command can be read back from the text beside its box."""
-    return _BOX.fullmatch(f"- [x] `/{command}`") is not None
+    return _COMMAND.fullmatch(f"`/{command}`") is not None
 
 
-def ticked(text: str) -> tuple[str, ...]:
-    """Return the commands whose boxes are ticked in a text, each once, in its order."""
-    return tuple(dict.fromkeys(found["command"] for found in _BOX.finditer(text)))
+def ticked(issue: int, text: str) -> tuple[Tick, ...]:
+    """Return the boxes that are ticked in a text, each once, in its order.
+
+    Those count that have a command, or a seal: of other lists nothing is said.
+
+    Args:
+        issue: Number of the issue, as the forge's adapter gives it.
+        text: Its text.
+    """
+    return tuple(dict.fromkeys(_ticks(issue, text)))
 
 
-def newly_ticked(before: str, after: str) -> tuple[str, ...]:
-    """Return the commands whose boxes an edit ticked."""
-    known = frozenset(ticked(before))
-    return tuple(each for each in ticked(after) if each not in known)[:MOST_TICKED]
+def newly_ticked(issue: int, before: str, after: str) -> tuple[Tick, ...]:
+    """Return the boxes that an edit ticked, `MOST_TICKED` at most."""
+    known = frozenset(ticked(issue, before))
+    return tuple(each for each in ticked(issue, after) if each not in known)[:MOST_TICKED]
+
+
+def sealed(text: str, seal: Callable[[str, str], str]) -> str:
+    """Return a text of ours with a seal at the end of each line that has a box and lacks one.
+
+    Args:
+        text: Of the issue.
+        seal: Gives that of a line, by its digest and its command: 32 hex digits.
+    """
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        if line.startswith(_FREE) and line.endswith(UNSEALED):
+            said = line.removesuffix(UNSEALED)
+            made = seal(_digest(said[len(_FREE) :]), _command(said[len(_FREE) :]))
+            lines[index] = f"{said}{UNSEALED.replace('0' * 32, made)}"
+    return "\n".join(lines)
+
+
+def _ticks(issue: int, text: str) -> Iterator[Tick]:
+    for whole in text.split("\n"):
+        line = whole.rstrip(" \t\r")
+        if not line.startswith(_TICKED) or len(line) > LONGEST:
+            continue
+        said = line[len(_FREE) :]
+        found = _SEAL.search(said)
+        said = said[: found.start()] if found else said
+        command = _command(said)
+        if found or command:
+            yield Tick(issue, found[1] if found else "", _digest(said), command)
+
+
+def _command(line: str) -> str:
+    found = _COMMAND.match(line)
+    return found["command"] if found else ""
+
+
+def _digest(line: str) -> str:
+    return hashlib.sha256(line.strip().encode("utf-8", "replace")).hexdigest()[:32]

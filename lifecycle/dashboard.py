@@ -51,18 +51,18 @@ def _pass_over(issue: Proposal) -> list[Action]:
 
 def _decide(facts: Facts, issue: Proposal) -> list[Action]:
     done = memory.read(issue).answered
-    nobody = [e for e in issue.talk.pressed if not e.author.id and e.id not in done]
-    known = tuple(each for each in issue.talk.pressed if each.author.id)
+    known = tuple(each for each in issue.talk.pressed if each.author.id and not each.altered)
+    nothing = [e for e in issue.talk.pressed if e not in known and e.id not in done]
     issue = replace(issue, talk=replace(issue.talk, pressed=known))
     answered = answers.answer(facts, issue, memory.read(issue))
-    log = answered.memory.log | {Answered(comment=each.id) for each in nobody}
+    log = answered.memory.log | {Answered(comment=each.id) for each in nothing}
     lacking = log - issue.talk.kept
-    boxes = {each.id: each for each in (*known, *nobody)}
+    boxes = {each.id: each for each in (*known, *nothing)}
     replies = [each for each in answered.actions if _box_of(each, boxes) is not None]
     return [
         *keep_freezes(facts, answered.memory),
         *(each for each in answered.actions if each not in replies),
-        *_progress(facts, issue, replies, nobody, boxes),
+        *_progress(facts, issue, replies, nothing, boxes),
         *([Keep(issue.place.number, lacking)] if lacking else []),
     ]
 
@@ -83,30 +83,43 @@ def _progress(
     facts: Facts,
     issue: Proposal,
     replies: Sequence[Action],
-    nobody: Sequence[Comment],
+    nothing: Sequence[Comment],
     boxes: Mapping[int, Comment],
 ) -> list[Action]:
     """What became of boxes, in one comment that is edited in place; the newest first."""
-    told = {each.id: texts.of_nobody(each.body) for each in nobody}
+    told = {
+        each.id: (texts.of_altered if each.altered else texts.of_nobody)(each.body)
+        for each in nothing
+    }
     for reply in replies:
         if isinstance(reply, Reply) and (box := _box_of(reply, boxes)) is not None:
             told[box.id] = texts.answered(box.body, box.author.login, reply.body)
     if not told:
         return []
     there = next((each for each in reversed(issue.talk.answers) if _is_progress(each)), None)
-    known = memory.events_of(_progress_record(there)) if there else frozenset()
-    events = {*known, *(Answered(comment=number) for number in told)}
+    newest = list(dict.fromkeys([*told, *_newest(there)]))[:MOST_TOLD]
+    events = [Answered(comment=number) for number in newest]
     record = {
         "kind": RECORD,
         "repository": facts.repository_id.spelled,
         "number": issue.place.number,
-        **replay.pack(sorted(events, key=_number)[:MOST_TOLD]),
+        "newest": newest,
+        **replay.pack(events),
     }
     before = texts.lines(there.body) if there else ()
     body = texts.progress([*told.values(), *before][:MOST_TOLD])
     if there is None:
         return [Reply(issue.place.number, body, record)]
     return [Restore(issue.place.number, there.id, body, record)]
+
+
+def _newest(there: Comment | None) -> list[int]:
+    """The boxes that the comment tells of, the newest first: their numbers have no order."""
+    record = _progress_record(there) if there else {}
+    listed = record.get("newest")
+    if isinstance(listed, Sequence):
+        return [each for each in listed if isinstance(each, int)]
+    return sorted(map(_number, memory.events_of(record))) if record else []
 
 
 def _is_progress(comment: Comment) -> bool:

@@ -14,6 +14,7 @@ from bot.store.hints import Press
 from bot.store.values import Adoption
 from lifecycle import records
 from lifecycle.access import Person
+from lifecycle.boxes import Tick
 from lifecycle.events import Answered, Log
 from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.head import Facts
@@ -120,7 +121,9 @@ class DashboardLooker:
             return ()
         looker = self._looker
         kept, _ = await looker.store.proposals.remembered(looker.repository.id, issue.number)
-        return _unanswered(ticked, kept)
+        # Anybody may carry a record of ours into an issue of theirs: its boxes are none.
+        here = (each for each in ticked if Tick.of(each.button).issue in (0, issue.number))
+        return _unanswered([*here], kept)
 
     async def _look(
         self,
@@ -140,14 +143,14 @@ class DashboardLooker:
         credentials = await looker.forge.git_credentials()
         said, answers = await looker.offload(self._read, comments, issue.number)
         pressed = self._pressed(ticked, kept)
-        known = tuple(each for each in pressed if each.author.id)
+        known = tuple(each for each in pressed if each.author.id and not each.altered)
         talk = Discussion(comments=said, answers=answers, kept=kept, written=written, pressed=known)
         with await looker.offload(looker.mirror.open, credentials, since) as git:
             reader = looker.reader(git, adoption)
             whole = await looker.offload(reader.whole)
             found = await looker.people.asking(self._issue(issue, talk, whole))
             found = await looker.proposals.drafted(reader, found, "", since)
-        # Of whom nobody knows there is nothing to ask: it is only said.
+        # Where nobody knows who it was, or what was ticked, there is nothing to ask: it is said.
         found = replace(found, talk=replace(found.talk, pressed=pressed))
         facts = Facts(
             repository=me.full_name,
@@ -197,17 +200,26 @@ class DashboardLooker:
         return said, tuple(self._recorded(c, number) for c in comments if c.ours)
 
     def _pressed(self, ticked: Sequence[Press], kept: Log) -> tuple[Comment, ...]:
-        """The boxes without an answer, as commands that nobody wrote."""
+        """The boxes without an answer, as commands that nobody wrote; altered where we did not."""
+        ticks = {each.number: Tick.of(each.button) for each in ticked}
         at = self._looker.repository.installed_at  # when does not matter: none of them approves
         return tuple(
             Comment(
                 id=each.number,
                 author=Person(each.person, each.login if each.person else "", bot=False),
-                body=f"/{each.button}",
+                body=f"/{ticks[each.number].command}",
                 at=at,
+                altered=not self._is_ours(ticks[each.number]),
                 button=True,
             )
             for each in _unanswered(ticked, kept)
+        )
+
+    def _is_ours(self, tick: Tick) -> bool:
+        """Whether we wrote the line of a box just so."""
+        looker = self._looker
+        return bool(tick.command) and records.is_box(
+            tick.seal, looker.keys, looker.repository.id, tick.digest, tick.command
         )
 
     def _recorded(self, comment: Comment, number: int) -> Comment:

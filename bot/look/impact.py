@@ -204,8 +204,7 @@ class ImpactReader:
         theirs, unseen = await self._readable(
             [each for each in trials if each.user.repository.id != here]
         )
-        # Upgrades are few, and each is of what this change is about.
-        waiting: list[RulesTrial | UpgradeTrial] = [*mine, *theirs, *plan.rules]
+        waiting: list[RulesTrial | UpgradeTrial] = [*mine, *theirs, *plan.rules]  # few first
         more = max(0, len(waiting) - plans.MOST_TRIED)
         self._begun.append(self._clock.monotonic())
         return Trial(
@@ -356,8 +355,7 @@ class ImpactReader:
             tree,
             each.before,
             each.after,
-            plan.head,  # stands in the lock of what is made
-            places.key_of(there.policy),
+            (plan.head, places.key_of(there.policy)),  # the head stands in the lock
         )
         known = self._kept.get(key)
         if known is not None:

@@ -23,6 +23,15 @@ def of_nobody(command: str) -> str:
     )
 
 
+def of_altered(command: str) -> str:
+    """The line of a box beside which stands what the bot did not write."""
+    what = typed(command.removeprefix("/")) if command.removeprefix("/") else "a box"
+    return (
+        f"- {what}: nothing was done, because the line of the box is not as the bot wrote it."
+        " Tick the box of the issue as it is now, or comment the command."
+    )
+
+
 def lines(body: str) -> tuple[str, ...]:
     """Return the lines of the comment as it is, which are in the forge's words already."""
     return tuple(kept(each) for each in body.split("\n") if each.startswith("- "))

@@ -145,7 +145,7 @@ def _behind(behind: ListedBehind) -> str:
         f" {newest} is {number(len(behind.newer), 'revision')} ahead{_conflicts(behind)}"
     )
     command = f"upgrade {behind.package or '.'} {newest}"
-    return f"[ ] {typed(command)}: {told}" if boxes.fits(command) else told
+    return f"[ ] {typed(command)}: {told}{boxes.UNSEALED}" if boxes.fits(command) else told
 
 
 def _conflicts(behind: ListedBehind) -> str:

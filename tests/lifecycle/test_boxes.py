@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from lifecycle import boxes, dashboard, records
+from lifecycle import boxes, dashboard, memory, records
 from lifecycle.access import Person
 from lifecycle.actions import Keep, Reply, Restore
+from lifecycle.events import Answered
 from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.whole import Whole
 from lifecycle.policy import Policy
+from tests.ids import on_github
 from tests.lifecycle.samples import APPROVER, PROPOSAL, changed, facts
 
 TICKED: dict[str, tuple[str, str, tuple[str, ...]]] = {
@@ -42,7 +44,51 @@ TICKED: dict[str, tuple[str, str, tuple[str, ...]]] = {
 @pytest.mark.parametrize(("before", "after", "commands"), TICKED.values(), ids=TICKED)
 def test_what_an_edit_ticks(before: str, after: str, commands: tuple[str, ...]) -> None:
     """Short-cuts refused: any box of the text; any command beside one."""
-    assert boxes.newly_ticked(before, after) == commands
+    found = boxes.newly_ticked(3, before, after)
+
+    assert tuple(each.command for each in found) == commands
+    assert {each.issue for each in found} <= {3}
+    assert tuple(boxes.Tick.of(str(each)) for each in found) == found
+
+
+KEY, HERE = b"key", on_github(1)
+OFFERED = f"- [ ] `/upgrade a v2`: 1 ahead{boxes.UNSEALED}"
+
+
+def as_sealed(text: str) -> str:
+    return boxes.sealed(text, lambda *line: records.seal_box(KEY, HERE, *line))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counts"),
+    [
+        ("", "", True),
+        ("[ ]", "[x] ", True),
+        ("1 ahead", "1 ahead, no conflicts", False),
+        ("a v2", "b v2", False),
+        ("`/upgrade a v2`", "Look at this", False),
+        (" <!--", " <!-- x --> <!--", False),
+    ],
+    ids=["as it was", "a blank", "other words", "another package", "no command", "a comment"],
+)
+def test_a_box_counts_as_we_wrote_it_alone(before: str, after: str, counts: bool) -> None:
+    """Short-cuts refused: the command as it stands; a seal of the command and not of its line."""
+    text = as_sealed(OFFERED).replace("[ ]", "[x]").replace(before, after)
+
+    (tick,) = boxes.ticked(3, text)
+
+    line = (tick.digest, tick.command)
+    assert (bool(tick.command) and records.is_box(tick.seal, [KEY], HERE, *line)) is counts
+    assert not records.is_box(tick.seal, [KEY], on_github(2), *line)
+    assert not records.is_box(tick.seal, [b"other"], HERE, *line)
+
+
+def test_only_what_has_a_box_is_sealed_and_an_old_tick_has_no_seal() -> None:
+    """The short-cut seals whatever ends in our mark: a title of somebody's that holds one."""
+    quoted = f"- somebody's `/upgrade a v2`{boxes.UNSEALED}"
+    assert as_sealed(quoted) == quoted
+    old = boxes.Tick.of("upgrade net/core v3")
+    assert (old.seal, old.command) == ("", "upgrade net/core v3")
 
 
 def test_a_name_that_would_break_out_of_its_box_has_none() -> None:
@@ -77,6 +123,38 @@ def test_where_nobody_can_tell_who_ticked_nothing_happens_and_it_is_said() -> No
         "- `/upgrade net/core v3`: nothing was done, because the forge does not tell which person"
         " ticked the box. Tick it again, or comment the command."
     )
+
+
+def test_a_box_that_somebody_changed_gives_nothing_and_says_why() -> None:
+    """The short-cut does what stands beside the box, in the name of whoever ticked it."""
+    changed_box = replace(tick(5, APPROVER, "upgrade net/core v3"), altered=True)
+    unreadable = replace(tick(6, APPROVER, ""), altered=True)
+
+    reply, keep = dashboard.decide(issue(changed_box, unreadable))
+
+    assert isinstance(keep, Keep)
+    assert isinstance(reply, Reply)
+    assert "- `/upgrade net/core v3`: nothing was done, because the line of the box" in reply.body
+    assert "- a box: nothing was done, because the line of the box" in reply.body
+
+
+def test_of_many_boxes_the_newest_stay() -> None:
+    """The short-cut sorts them by their numbers, which are digests: any of them goes."""
+    first = issue(*(tick(n, NOBODY, f"upgrade p{n} v3") for n in range(1, 101)))
+    reply, _ = dashboard.decide(first)
+    assert isinstance(reply, Reply)
+    at = PROPOSAL.times.installed_at
+    there = Comment(
+        id=9, author=APPROVER, body=reply.body, at=at, ours=True, records=(reply.record,)
+    )
+
+    edited, _ = dashboard.decide(issue(tick(500, NOBODY, "upgrade a v3"), answers=(there,)))
+    last, _ = dashboard.decide(issue(tick(7_000, NOBODY, "upgrade b v3"), answers=(there,)))
+
+    for each, number in ((edited, -500), (last, -7_000)):
+        assert isinstance(each, Restore)
+        assert Answered(comment=number) in memory.events_of(each.record)
+        assert len(memory.events_of(each.record)) == 100
 
 
 def test_all_boxes_are_told_of_in_one_comment() -> None:

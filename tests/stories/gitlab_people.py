@@ -42,6 +42,10 @@ _STATES = {"failure": "failed", "error": "failed"}
 _EMOJI = {"rocket": "rocket", "thumbsup": "+1", "thumbsdown": "-1", "eyes": "eyes"}
 
 
+_BOX = re.compile(r"^([-*] \[[ xX]\] `)/", re.MULTILINE)
+"""What comes before the command of a box of the dashboard issue."""
+
+
 def spoken(words: str) -> str:
     """Write the bot's commands in a text as they are at GitLab, which takes `/…` for its own."""
     return _COMMAND.sub(f"@{NAME} ", words)
@@ -219,7 +223,8 @@ class GitLabPerson(Person):
         return int(self.project.issues.get(number).notes.create({"body": spoken(words)}).id)
 
     def rewrites_issue(self, number: int, *, title: str = "", body: str) -> None:
-        """As `Person` has it."""
+        """As `Person` has it; boxes as GitLab shows them."""
+        body = _BOX.sub(rf"\1@{NAME} ", body)
         wanted = {"description": body} | ({"title": title} if title else {})
         self.project.issues.update(number, wanted)
 

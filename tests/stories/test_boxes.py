@@ -1,5 +1,7 @@
 """Boxes of the dashboard issue: whoever ticks one gives the command beside it."""
 
+from typing import Any
+
 import pytest
 
 from tests.stories.people import Person, wait_for
@@ -86,6 +88,45 @@ def test_who_ticks_a_box_gives_its_command(stage: World, is_real: bool) -> None:
         assert play.author.pull_of(f"drafts/{each}/upgrade").title.endswith(f"{each} to v2")
     assert len(play.author.pulls()) == 2
     assert "[x]" not in board(play)[1]
+
+
+@pytest.mark.both_forges
+def test_a_box_with_other_words_gives_nothing(stage: World, is_real: bool) -> None:
+    """Short-cuts refused: what a writer put beside it is done in a maintainer's name; a box in an
+    issue of somebody's own, with the bot's record in it, counts."""
+    if is_real:
+        pytest.skip("waits for some minutes")
+    play = stage
+    offers(play, "net/a", "net/b")
+    number, text = board(play)
+    assert "upgrade net/a v2`: " in text
+    play.author.rewrites_issue(number, body=text.replace("upgrade net/a v2", "upgrade net/a v1"))
+    play.approver.rewrites_issue(
+        number, body=text.replace("upgrade net/a v2", "upgrade net/a v1").replace("[ ]", "[x]")
+    )
+    said = told(play, "is not as the bot wrote it")
+    assert "upgrade net/a v1`: nothing was done" in said
+    assert "Upgrade net/b to v2" in said
+    play.rests()
+
+    assert [p for p in play.author.pulls() if "net/a" in p.title] == []
+
+
+def test_a_box_of_another_issue_is_none(stage: World, is_real: bool) -> None:
+    """The short-cut takes any issue with a record of the bot for the dashboard."""
+    if is_real:
+        pytest.skip("waits for some minutes")
+    play = stage
+    offers(play, "net/a")
+    _, text = board(play)
+    author: Any = play.author
+    theirs = author.repository.create_issue("Look here", text).number
+    play.approver.rewrites_issue(theirs, body=text.replace("[ ]", "[x]"))
+    play.rests()
+    minutes_pass(play, 10)
+    play.rests()
+
+    assert [p for p in play.author.pulls() if "net/a" in p.title] == []
 
 
 def test_many_boxes_are_answered_a_few_at_a_time_and_once(stage: World, is_real: bool) -> None:

@@ -169,15 +169,15 @@ def _issue(guid: str, payload: JSONObject) -> Wakes:
     after = issue.get("body") or ""
     if payload["action"] != "edited" or before is None or not records.holds_one(after):
         return []
-    commands = boxes.newly_ticked(before or "", after)
+    ticks = boxes.newly_ticked(issue["number"], before or "", after)
     who = payload.get("sender") or {}
     known = who.get("type") == "User" and who.get("id")
     pressed = (
         Press(guid, who["id"] if known else 0, who["login"] if known else NOBODY, each)
-        for each in commands
+        for each in map(str, ticks)
     )
     hint = Hint(pressed=frozenset(map(str, pressed)))
-    return [(DashboardKey(repository_id(payload)), hint)] if commands else []
+    return [(DashboardKey(repository_id(payload)), hint)] if ticks else []
 
 
 def _check(event: str, guid: str, payload: JSONObject) -> Wakes:

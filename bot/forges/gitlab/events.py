@@ -227,15 +227,15 @@ def _issue(event: Event) -> Wakes:
     after = event.of.get("description") or ""
     if event.action != "update" or not change or not records.holds_one(after):
         return []
-    commands = boxes.newly_ticked(change.get("previous") or "", after)
+    ticks = boxes.newly_ticked(-int(event.of["iid"]), change.get("previous") or "", after)
     person, login = event.sender
     known = bool(person and login)
     pressed = (
         Press(event.guid, person if known else 0, login if known else NOBODY, each)
-        for each in commands
+        for each in map(str, ticks)
     )
     hint = Hint(pressed=frozenset(map(str, pressed)))
-    return [(DashboardKey(event.here), hint)] if commands else []
+    return [(DashboardKey(event.here), hint)] if ticks else []
 
 
 def _pipeline(event: Event) -> Iterator[tuple[Key, Hint]]:

@@ -32,6 +32,7 @@ from bot.keys import (
     SweepKey,
 )
 from bot.store.hints import NOTHING, Hint
+from lifecycle import boxes
 from lifecycle.identity import GITHUB
 from tests.ids import on_github
 
@@ -108,6 +109,9 @@ RECORD = f"<!-- porchbot:record {{}} {'0' * 64} -->"
 def comment(action: str = "created", **issue: object) -> Payload:
     about = {"number": 7, "pull_request": {"url": "…"}, **issue}
     return {"action": action, "issue": about, "comment": {"id": 31, "body": "/approve"}}
+
+
+(TICK,) = boxes.ticked(7, "- [x] `/upgrade b v2`" + RECORD)
 
 
 def ticked(before: str, kind: str, record: str = RECORD) -> Payload:
@@ -222,12 +226,12 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a box of the dashboard, ticked by a person": (
         "issues",
         ticked("- [ ] `/upgrade a v2`\n- [ ] `/upgrade b v2`", "User"),
-        {DashboardKey(on_github(1)): Hint(pressed=frozenset({f"{GUID} 12 bob upgrade b v2"}))},
+        {DashboardKey(on_github(1)): Hint(pressed=frozenset({f"{GUID} 12 bob {TICK}"}))},
     ),
     "a box that a machine ticks is nobody's": (
         "issues",
         ticked("- [x] `/upgrade a v2`", "Bot"),
-        {DashboardKey(on_github(1)): Hint(pressed=frozenset({f"{GUID} 0 - upgrade b v2"}))},
+        {DashboardKey(on_github(1)): Hint(pressed=frozenset({f"{GUID} 0 - {TICK}"}))},
     ),
     "an edit that ticks nothing concerns nobody": (
         "issues",

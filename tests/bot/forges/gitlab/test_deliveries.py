@@ -20,6 +20,7 @@ from bot.forges.port import BotIdentity
 from bot.forges.webhooks import Delivery, WebhookError
 from bot.keys import parse
 from bot.store.hints import Hint
+from lifecycle import boxes
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "../shared/forge/gitlab/webhook-examples"
 FILES = sorted(EXAMPLES.rglob("*.json")) if EXAMPLES.is_dir() else []
@@ -232,6 +233,7 @@ NOTHING = Hint()
 EVERYTHING = Hint(everything=frozenset({"k-1"}))
 SWEEP = {"gitlab:app:sweep:changes": NOTHING}
 
+(TICK,) = boxes.ticked(-3, "- [x] `@porchbot upgrade a v2`")
 BOX: dict[str, object] = {
     "object_kind": "issue",
     "project": PROJECT,
@@ -263,11 +265,11 @@ WAKES: dict[str, tuple[dict[str, object], dict[str, Hint]]] = {
     ),
     "a box of the dashboard, ticked by the hook's user": (
         BOX,
-        {"gitlab:7:dashboard": Hint(pressed=frozenset({"k-1 3 ann upgrade a v2"}))},
+        {"gitlab:7:dashboard": Hint(pressed=frozenset({f"k-1 3 ann {TICK}"}))},
     ),
     "a box of which the hook names no user": (
         {**BOX, "user": {}},
-        {"gitlab:7:dashboard": Hint(pressed=frozenset({"k-1 0 - upgrade a v2"}))},
+        {"gitlab:7:dashboard": Hint(pressed=frozenset({f"k-1 0 - {TICK}"}))},
     ),
     "another change of an issue": ({**BOX, "changes": {"title": {}}}, {}),
     "a tag": (
