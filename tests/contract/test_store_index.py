@@ -702,24 +702,24 @@ async def test_what_proposals_wait_for_keeps_since_when(stored: Stored) -> None:
 
 async def test_what_variants_wait_for_keeps_since_when(stored: Stored) -> None:
     """Short-cuts refused: since the last look; what is over stays; another repository's."""
-    waits = stored.store.variant_waits
+    variant_waits = stored.store.variant_waits
     await stored.store.repositories.adopt(Repository(), AT, {})
     shop = VariantWait(package="b", variant="shop", file="v.yaml", state="held", why="slow")
     edge = VariantWait(package="a", variant="edge", file="v.yaml", state="waiting", why="none")
-    await waits.keep(FIRST, [shop, edge, replace(edge, why="twice")])
-    first = await waits.of(FIRST)
+    await variant_waits.keep(FIRST, [shop, edge, replace(edge, why="twice")])
+    first = await variant_waits.of(FIRST)
 
-    await waits.keep(FIRST, [replace(shop, why="slower")])
-    (still,) = await waits.of(FIRST)
-    await waits.keep(FIRST, [replace(shop, state="waiting")])
+    await variant_waits.keep(FIRST, [replace(shop, why="slower")])
+    (still,) = await variant_waits.of(FIRST)
+    await variant_waits.keep(FIRST, [replace(shop, state="waiting")])
 
     assert [(each.package, each.why) for each in first] == [("a", "twice"), ("b", "slow")]
     assert (still.why, still.since) == ("slower", first[1].since)
-    (now,) = await waits.of(FIRST)
+    (now,) = await variant_waits.of(FIRST)
     assert still.since is not None
     assert now.since is not None
     assert (now.state, now.since > still.since) == ("waiting", True)
-    assert await waits.of(on_github(2)) == ()
+    assert await variant_waits.of(on_github(2)) == ()
 
 
 async def test_two_gates_of_one_name_are_one_wait(stored: Stored) -> None:

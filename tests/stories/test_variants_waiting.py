@@ -13,7 +13,7 @@ MANY = f"""{RULES}  gone: {{repository: acme/gone}}
 """
 LOCK = """upstreamLock:
   type: git
-  git: {repo: 'https://git.example/x', directory: /a, ref: a/v1, commit: ''}
+  git: {repo: 'REPO', directory: /net/base, ref: net/base/v9, commit: ''}
 """
 
 
@@ -41,7 +41,8 @@ def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None
     publishes(stage, "net/base", package("net/base"), 1)
     theirs = package("apps/theirs")
     unlocked = package("apps/unlocked")
-    unlocked["apps/unlocked/Kptfile"] += LOCK
+    address = stage.forge.clone_url("acme", "blueprints")
+    unlocked["apps/unlocked/Kptfile"] += LOCK.replace("REPO", address)
     upstream, same = "repo: here, package: net/base", "package: net/base"
     rules = {
         **rule("number", "revision: 1", "revision: 7"),
@@ -56,6 +57,10 @@ def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None
         **rule("one", "package: apps/one", "package: apps/two"),
         **rule("two"),
         **rule("shop"),
+        **{
+            path: f"{text}  adoptionPolicy: adoptExisting\n"
+            for path, text in rule("unlocked").items()
+        },
     }
     stage.owner.pushes("main", {".porchbot.yaml": MANY, **theirs, **unlocked, **rules})
     stage.rests()
@@ -69,6 +74,7 @@ def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None
         "apps/away": "acme/gone",
         "apps/branch": "no packages are published from the branch 'no-such-branch'",
         "apps/theirs": "A package is there already",
+        "apps/unlocked": "no tag, branch or commit 'net/base/v9'",
         "variants/itself.yaml:8": "the downstream is the upstream itself",
         "variants/outside.yaml:7": "no package can be at '../base'",
         "variants/unknown.yaml:1": 'repository "no" could not be loaded',
