@@ -436,7 +436,7 @@ class Configuration(Strict):
     """Which repositories the names in those files refer to."""
 
     objects: Annotated[list[ObjectsOfVariants], Field(max_length=50)] = Field(default=[])
-    """Folders of this repository with resources that those files may select and inject."""
+    """Folders with resources that those files may select and inject."""
 
     commands: Commands = Commands()
 

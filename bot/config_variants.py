@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from cadlib.forms import Strict, wrong
 from lifecycle.messages import variants as texts
-from lifecycle.policy import NamedRepository, VariantUse
+from lifecycle.policy import NamedRepository, ObjectFolder, VariantUse
 
 _FILES: Final = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*/)+[A-Za-z0-9_*.-]+")
 _FOLDER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
@@ -63,7 +63,11 @@ class RepositoryOfVariants(Strict):
 
 
 class ObjectsOfVariants(Strict):
-    """A folder of this repository with resources that variants may select and inject."""
+    """A folder with resources that variants may select and inject."""
+
+    repository: RepositoryName | None = None
+    """Full name of another repository that has it, at the tip of its default branch. That one
+    lists this repository, and those of the packages, in `upstreams.share`. Default: this one."""
 
     directory: Annotated[str, AfterValidator(_folder), Field(max_length=500)]
     """The folder."""
@@ -88,5 +92,7 @@ def use(
             )
             for name, each in repositories.items()
         },
-        objects=tuple((each.directory, each.namespace) for each in objects),
+        objects=tuple(
+            ObjectFolder(each.directory, each.namespace, each.repository or "") for each in objects
+        ),
     )

@@ -273,6 +273,21 @@ class NamedRepository:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectFolder:
+    """A folder with resources that rules for variants may select and inject.
+
+    Attributes:
+        directory: The folder.
+        namespace: The namespace of those that name none.
+        repository: Full name of its repository; "" for the one where the rules stand.
+    """
+
+    directory: str
+    namespace: str = "default"
+    repository: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class VariantUse:
     """Rules for packages that are kept in step with an upstream.
 
@@ -280,14 +295,13 @@ class VariantUse:
         files: Files of such rules: a folder, and a name with `*` for any characters.
         sources: Full names of other repositories whose rules may want packages here.
         repositories: What the rules' names of repositories mean.
-        objects: Folders with resources that rules may select and inject, each with the namespace of
-            those that name none.
+        objects: Folders with resources that rules may select and inject.
     """
 
     files: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     repositories: Mapping[str, NamedRepository] = field(default_factory=dict)
-    objects: tuple[tuple[str, str], ...] = ()
+    objects: tuple[ObjectFolder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

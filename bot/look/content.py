@@ -438,7 +438,7 @@ class _Comparison:
         policy = self.rules.policy
         variants = policy.variants if isinstance(policy, Policy) else VariantUse()
         makes = (each.rpartition("/")[0] for each in variants.files)
-        injects = (folder for folder, _ in variants.objects)
+        injects = (each.directory for each in variants.objects if not each.repository)
         return (*CONFIGURATION, *(places.PLACES if owners.named(policy) else ()), *makes, *injects)
 
     def _differs(self, paths: Iterable[str]) -> bool:

@@ -88,5 +88,6 @@ def _state(git: History, commit: str) -> _State | None:
     if not isinstance(policy, Policy) or policy.observe or not policy.variants.files:
         return None
     use = policy.variants
-    folders = (*(each.rpartition("/")[0] for each in use.files), *(each for each, _ in use.objects))
+    own = (each.directory for each in use.objects if not each.repository)
+    folders = (*(each.rpartition("/")[0] for each in use.files), *own)
     return _State(use, tuple(git.entry(commit, each) for each in dict.fromkeys(folders)))

@@ -1,7 +1,7 @@
 """Reads the rules for variants that stand in a repository, and resolves them by its own table."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from bot.config import CONFIG
@@ -14,13 +14,30 @@ from cadlib.package.files import SYMLINK
 from cadlib.yaml import read as read_yaml
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
-from lifecycle.policy import VariantUse
+from lifecycle.policy import ObjectFolder, VariantUse
 from lifecycle.upstreams.locations import locate
 from lifecycle.variants import reading, resolution
 from lifecycle.variants.objects import KubeObject, Objects, of_value
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
 from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What rules may select and inject of another repository.
+
+    Attributes:
+        repository: Its full name, in small letters.
+        tip: The commit that it was read at; "" where it could not be.
+        objects: The resources.
+        broken: What could not be read.
+    """
+
+    repository: str
+    tip: str = ""
+    objects: tuple[KubeObject, ...] = field(default=(), repr=False, compare=False)
+    broken: tuple[VariantFile, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +51,7 @@ class RuleBook:
         objects: What can be injected.
         problems: Why others are not among them.
         complete: Nothing else is wanted.
+        outside: What of other repositories was read for it.
     """
 
     repository: str
@@ -42,6 +60,7 @@ class RuleBook:
     objects: Objects
     problems: tuple[Problem, ...] = ()
     complete: bool = True
+    outside: tuple["Outside", ...] = ()
 
     def full_name(self, name: str) -> str:
         """The full name of a repository that the rules call so; "" for none that they know."""
@@ -74,7 +93,13 @@ class RuleBook:
         )
 
 
-def read(git: History, tip: Sha, repository: str, use: VariantUse) -> RuleBook:
+def read(
+    git: History,
+    tip: Sha,
+    repository: str,
+    use: VariantUse,
+    outside: Sequence[Outside] = (),
+) -> RuleBook:
     """Read the rules of a repository.
 
     Args:
@@ -82,6 +107,7 @@ def read(git: History, tip: Sha, repository: str, use: VariantUse) -> RuleBook:
         tip: The commit whose rules count.
         repository: Its full name.
         use: How it is configured there.
+        outside: What was read of the other repositories that it names.
     """
     version, kind = REPOSITORY
     table = {
@@ -89,11 +115,15 @@ def read(git: History, tip: Sha, repository: str, use: VariantUse) -> RuleBook:
         for name, each in use.repositories.items()
     }
     files = list(_files(git, tip, use.files))
-    found, broken = _objects(git, tip, repository, use.objects)
+    found, broken = objects(git, tip, repository, [e for e in use.objects if not e.repository])
+    for each in outside:
+        found += each.objects
+        broken += each.broken
     around = resolution.Surroundings(
         repositories=table,
         objects=Objects([*table.values(), *found]),
         revision=_revision,
+        own=repository,
         places={
             name: (each.repository or repository).lower() for name, each in use.repositories.items()
         },
@@ -107,6 +137,7 @@ def read(git: History, tip: Sha, repository: str, use: VariantUse) -> RuleBook:
         objects=Objects(found),
         problems=resolved.problems,
         complete=resolved.complete,
+        outside=tuple(outside),
     )
 
 
@@ -122,7 +153,7 @@ def findings(
         changed: Paths that differ.
         address: Where git reaches the repository, which the rules may call by its full name.
     """
-    folders = tuple(f"{folder}/" for folder, _ in use.objects)
+    folders = tuple(f"{each.directory}/" for each in use.objects if not each.repository)
     concerned = any(
         path == CONFIG or path.startswith(folders) or _matches(use.files, path) for path in changed
     )
@@ -191,14 +222,21 @@ def _blobs(git: History, tip: Sha, folder: str) -> list[tuple[str, bytes]] | Var
     ]
 
 
-def _objects(
-    git: History, tip: Sha, repository: str, folders: Sequence[tuple[str, str]]
+def objects(
+    git: History, tip: Sha, repository: str, folders: Iterable[ObjectFolder]
 ) -> tuple[list[KubeObject], list[VariantFile]]:
-    """The resources of some folders; files that cannot be read are told as broken ones."""
+    """Return the resources of some folders; files that cannot be read are told as broken ones.
+
+    Args:
+        git: The mirror of their repository, opened.
+        tip: The commit that they are read at.
+        repository: Its full name.
+        folders: The folders.
+    """
     found: list[KubeObject] = []
     broken: list[VariantFile] = []
-    for folder, namespace in folders:
-        blobs = _blobs(git, tip, folder)
+    for folder in folders:
+        blobs = _blobs(git, tip, folder.directory)
         if isinstance(blobs, VariantFile):
             broken.append(blobs)
             continue
@@ -211,8 +249,9 @@ def _objects(
                 problem = Problem(path, error.place.line or 0, 0, "", error.problem, error.fix)
                 broken.append(VariantFile(problems=(problem,)))
                 continue
+            origin = f"{repository}/{path}"
             found += [
-                of_value(each.value, namespace=namespace, commit=tip, origin=f"{repository}/{path}")
+                of_value(each.value, namespace=folder.namespace, commit=tip, origin=origin)
                 for each in documents
                 if isinstance(each.value, dict) and each.value.get("kind") != "Secret"
             ]

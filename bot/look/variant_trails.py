@@ -43,7 +43,8 @@ def made_alone(
 ) -> Trail | None:
     """What a head says of itself that the bot alone made for a variant, without a conflict.
 
-    None for any other one, and where it cannot be told whether that is what the bot wrote.
+    None for any other one, where objects of another repository than the rule's have a part in it,
+    and where it cannot be told whether that is what the bot wrote.
 
     Args:
         reader: Reads git.
@@ -57,4 +58,5 @@ def made_alone(
     found = trail(reader, head, base)
     made = found.sealed and found.recipe is not None and not found.recipe.removes
     others = found.people or found.asked or found.ended
-    return found if made and not others and trailer.CONFLICTS not in found.words else None
+    kept_back = found.words & {trailer.CONFLICTS, trailer.OUTSIDE}
+    return found if made and not others and not kept_back else None

@@ -82,6 +82,7 @@ class Publishing:
             await variant_telling.tell_users(self._store, served, found)
         if key.branch == served.repository.default_branch:
             await variant_telling.tell(self._store.queue, served)
+            await variant_telling.tell_sharing(self._store, served)
         if failed:
             raise SomeFailedError(failed)
         return wait

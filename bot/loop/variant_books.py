@@ -1,23 +1,28 @@
 """The rules for variants that count in a repository: its own, and those that it lets in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
+from bot.config import CONFIG
 from bot.forges.port import ForgeBusyError, ForgeMissingError
 from bot.git.port import GitBusyError, Scope
 from bot.look import variant_rules
-from bot.look.variant_rules import RuleBook
+from bot.look.variant_rules import Outside, RuleBook
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.variant_telling import rules_of
 from bot.store.port import Store
+from lifecycle import names
 from lifecycle.identity import RepositoryId
+from lifecycle.messages import variant_waits as texts
 from lifecycle.names import Sha
-from lifecycle.policy import Policy
+from lifecycle.policy import ObjectFolder, Policy
 from lifecycle.upstreams import consents
+from lifecycle.variants.problems import Problem
+from lifecycle.variants.reading import VariantFile
 
 log = structlog.get_logger()
 
@@ -66,16 +71,55 @@ class VariantBooks:
     def __init__(self, serving: Serving, store: Store) -> None:
         self._serving = serving
         self._store = store
-        self._known: Recent[tuple[RepositoryId, str, Sha], RuleBook] = Recent(MOST_BOOKS)
+        self._known: Recent[_Place, RuleBook] = Recent(MOST_BOOKS)
 
     async def book(self, ruling: Ruling) -> RuleBook:
         """What the rules of a repository want."""
         served, name = ruling.served, ruling.served.repository.full_name
-        known = self._known.get((served.id, name, ruling.tip))
+        outside = await self._outside(ruling)
+        place = served.id, name, ruling.tip, tuple((e.repository, e.tip) for e in outside)
+        known = self._known.get(place)
         if known is None or known.use != ruling.policy.variants:
-            known = await served.offload(_book, ruling)
-            self._known.put((served.id, name, ruling.tip), known)
+            known = await served.offload(_book, ruling, outside)
+            self._known.put(place, known)
         return known
+
+    async def _outside(self, ruling: Ruling) -> list[Outside]:
+        """What the rules may select and inject of other repositories, by their consent."""
+        folders = dict[str, list[ObjectFolder]]()
+        for each in ruling.policy.variants.objects:
+            if each.repository:
+                folders.setdefault(each.repository.lower(), []).append(each)
+        return [await self._objects(ruling, name, those) for name, those in folders.items()]
+
+    async def _objects(self, ruling: Ruling, name: str, folders: list[ObjectFolder]) -> Outside:
+        served, around = ruling.served, self._serving.around
+        for found in await around.named(served.id.forge, [name]):
+            if not await around.may_read(found, served.repository, None):
+                continue
+            other = await self._serving.of(found.id)
+            scope = Scope(frozenset({found.default_branch}))
+            await other.looker.fetcher.fetch(scope, served.clock.monotonic())
+            return await served.offload(_resources, other, name, folders)
+        problem = Problem(CONFIG, 0, 0, "objects", *texts.no_objects_of(name))
+        return Outside(repository=name, broken=(VariantFile(problems=(problem,)),))
+
+    async def allowed(self, book: RuleBook, downstream: ServedRepository) -> RuleBook:
+        """Return rules with what may be injected into packages of one repository.
+
+        Args:
+            book: The rules.
+            downstream: The repository of the packages.
+        """
+        kept, around = list[Outside](), self._serving.around
+        for each in book.outside:
+            for found in await around.named(downstream.id.forge, [each.repository]):
+                if await around.may_read(found, downstream.repository, None):
+                    kept.append(each)
+        if len(kept) == len(book.outside):
+            return book
+        left = {each.repository for each in book.outside if each not in kept}
+        return replace(book, objects=book.objects.without(left))
 
     async def others(self, served: ServedRepository, named: Sequence[str]) -> Others:
         """The other repositories whose rules may want packages in one.
@@ -119,8 +163,21 @@ class VariantBooks:
         return Others(found, complete and not busy, busy)
 
 
-def _book(ruling: Ruling) -> RuleBook:
+_Place = tuple[RepositoryId, str, Sha, tuple[tuple[str, str], ...]]
+"""A state of rules: their repository and its name, its commit, and those of others."""
+
+
+def _resources(other: ServedRepository, name: str, folders: Sequence[ObjectFolder]) -> Outside:
+    with other.mirror.open() as git:
+        tip = git.ref(names.branch_ref(other.repository.default_branch))
+        if tip is None:
+            return Outside(repository=name)
+        found, broken = variant_rules.objects(git, tip, other.repository.full_name, folders)
+    return Outside(repository=name, tip=tip, objects=tuple(found), broken=tuple(broken))
+
+
+def _book(ruling: Ruling, outside: Sequence[Outside]) -> RuleBook:
     served = ruling.served
     with served.mirror.open() as git:
         name = served.repository.full_name
-        return variant_rules.read(git, ruling.tip, name, ruling.policy.variants)
+        return variant_rules.read(git, ruling.tip, name, ruling.policy.variants, outside)

@@ -118,6 +118,7 @@ class VariantMaker:
             files=changes,
             title=texts.title(path, shown, new=new),
             conflicts=tuple(f"{each.path} {each.field}".strip() for each in made.conflicts),
+            outside=_outside(task, made),
         )
 
     async def _package(
@@ -162,6 +163,12 @@ class VariantMaker:
             return variant_facts.package(
                 self._served.looker.reader(git, self._served.adoption), Sha(head), task.package
             ).files
+
+
+def _outside(task: Task, made: Made) -> bool:
+    own = f"{task.around.file.partition(':')[0]}/"
+    injected = any(each.origin and not each.origin.startswith(own) for each in made.sources)
+    return injected or task.around.variant.outside
 
 
 def _next(steps: Generator[Step, Answer, Made], answer: Answer) -> Step | Made:

@@ -1,6 +1,7 @@
 """Which rules for variants a repository has now, and who is told that they may have changed."""
 
 from collections.abc import Collection
+from typing import Final
 
 import structlog
 
@@ -15,6 +16,9 @@ from lifecycle.policy import Policy
 from lifecycle.upstreams.locations import locate
 
 log = structlog.get_logger()
+
+MOST_TOLD: Final = 200
+"""Repositories that are told of what changed in one that they may use."""
 
 
 async def tell(queue: Queue, served: ServedRepository) -> None:
@@ -47,6 +51,19 @@ async def tell_users(store: Store, served: ServedRepository, packages: Collectio
     made = {each.repository.id for each in users if each.use.directory in packages}
     for each in sorted(made - {served.id}):
         await store.queue.wake(keys.VariantsKey(each))
+
+
+async def tell_sharing(store: Store, served: ServedRepository) -> None:
+    """Ask for looks at variants of the repositories that may use what is in this one.
+
+    Those that it names whole; a look of the others comes by the sweep.
+    """
+    found = await rules_of(served)
+    shared = () if found is None else found[1].upstream_use.share
+    whole = [each for each in shared if "*" not in each][:MOST_TOLD]
+    for each in await store.repositories.named(served.id.forge, whole):
+        if each.id != served.id:
+            await store.queue.wake(keys.VariantsKey(each.id))
 
 
 async def rules_of(served: ServedRepository) -> tuple[Sha, Policy] | None:

@@ -63,7 +63,8 @@ class WantedNow:
 
     async def _wanted(self, made: MadeForVariant, rulings: list[Ruling]) -> Wanted | None:
         """The rule for a package; None where none wants it, or several do."""
-        books = [await self._books.book(each) for each in rulings]
+        here = rulings[0].served
+        books = [await self._books.allowed(await self._books.book(each), here) for each in rulings]
         found, _ = variant_rules.together(books, made.repository.full_name)
         for book, variant in found:
             wanted = Wanted.of(book, variant)

@@ -15,7 +15,7 @@ from bot.forges.port import ForgeBusyError
 from bot.git.port import BRANCHES
 from bot.look import variant_history, variant_rules
 from bot.look.variant_history import FormerVariant
-from bot.look.variant_rules import RuleBook
+from bot.look.variant_rules import Outside, RuleBook
 from bot.loop import variant_waits
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
@@ -63,6 +63,10 @@ class _Rules:
     former: Former = field(default_factory=dict)
 
 
+_State = tuple[Sha, tuple[Outside, ...]]
+"""What rules are read of: the commit, and those of other repositories."""
+
+
 class VariantsHandler:
     """Handles the keys of variants.
 
@@ -80,7 +84,7 @@ class VariantsHandler:
         self._settling = settling
         self._store = store
         self._books = books
-        self._told: Recent[RepositoryId, Sha] = Recent(MOST_REMEMBERED)
+        self._told: Recent[RepositoryId, _State] = Recent(MOST_REMEMBERED)
         self._former: Recent[RepositoryId, tuple[Sha, Former]] = Recent(MOST_REMEMBERED)
 
     async def handle(self, key: keys.VariantsKey, hint: Hint) -> float | None:
@@ -100,10 +104,10 @@ class VariantsHandler:
         if found is None or upstreams is None or self._serving.observes:
             return None
         tip, policy = found
-        own = await self._rules(Ruling(served, tip, policy))
+        own = await self._rules(Ruling(served, tip, policy), served)
         await self._wake_others(served, own, tip)
         others = await self._books.others(served, policy.variants.sources)
-        rules = [own, *[await self._rules(each) for each in others.there]]
+        rules = [own, *[await self._rules(each, served) for each in others.there]]
         for each in others.there:
             await variant_waits.let_in(self._store, each.served, served.repository.full_name)
         wanted, problems = self._wanted(served, rules, all_read=others.complete)
@@ -173,10 +177,10 @@ class VariantsHandler:
         ]
         return wanted + gone, wrong
 
-    async def _rules(self, ruling: Ruling) -> _Rules:
-        """The rules of a repository, and what they wanted before."""
+    async def _rules(self, ruling: Ruling, here: ServedRepository) -> _Rules:
+        """The rules of a repository, and what they wanted before, for packages here."""
         served, tip = ruling.served, ruling.tip
-        book = await self._books.book(ruling)
+        book = await self._books.allowed(await self._books.book(ruling), here)
         if not book.complete:  # what is not told may be wanted still
             return _Rules(book)
         known = self._former.get(served.id)
@@ -195,9 +199,10 @@ class VariantsHandler:
         Those too that they wanted any in before. Two repositories whose rules reach each other
         would wake each other without end.
         """
-        if self._told.get(served.id) == tip:
+        state = tip, own.book.outside
+        if self._told.get(served.id) == state:
             return
-        self._told.put(served.id, tip)
+        self._told.put(served.id, state)
         reached = own.book.reaches | {each.repo for each in own.former}
         reached -= {served.repository.full_name.lower(), ""}
         for each in await self._store.repositories.named(served.id.forge, sorted(reached)):

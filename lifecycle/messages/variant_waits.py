@@ -41,3 +41,15 @@ def later(count: int) -> str:
         f"{number(count, 'package')} of variants still have no pull request. At most"
         f" {CREATIONS_AN_HOUR} are opened an hour, as forges want it, so this takes up to {time}."
     )
+
+
+def no_objects_of(repository: str) -> tuple[str, str]:
+    """Say that resources of another repository cannot be used; nobody learns whether it is there.
+
+    Args:
+        repository: Its full name.
+    """
+    return (
+        f"no resources of {repository} can be used",
+        "Check the name, and let it list this repository in `upstreams.share`",
+    )

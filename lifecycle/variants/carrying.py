@@ -50,11 +50,13 @@ class Content:
             the commit that it is put onto.
         title: One line.
         conflicts: Fields that were changed here and upstream.
+        outside: Objects of another repository than the rule's have a part in it.
     """
 
     files: Mapping[str, Entry | None] = field(default_factory=dict)
     title: str = ""
     conflicts: tuple[str, ...] = ()
+    outside: bool = False
 
 
 def carried(action: a.Action, around: Around, content: Content) -> list[Action]:
@@ -116,6 +118,8 @@ def _pushed(
     words = [*([trailer.PROPOSED] if propose else []), *more]
     if content.conflicts:
         words.append(trailer.CONFLICTS)
+    if content.outside:
+        words.append(trailer.OUTSIDE)
     said = trailer.line(around.variant, recipe, words)
     return _commit(branch, head, base, content.files, f"{content.title}\n\n{said}")
 

@@ -1,6 +1,6 @@
 """Objects that variants choose: Porch's repositories, and resources in files of repositories."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -86,6 +86,12 @@ class Objects:
     def of(self, namespace: str, api_version: str, kind: str) -> tuple[KubeObject, ...]:
         """Return those of one kind, in the order in which they were given."""
         return tuple(self._found.get((namespace or DEFAULT_NAMESPACE, api_version, kind), ()))
+
+    def without(self, repositories: Collection[str]) -> "Objects":
+        """Return those that come from no repository of these names, in small letters."""
+        left = tuple(f"{each}/" for each in repositories)
+        found = (each for some in self._found.values() for each in some)
+        return Objects(each for each in found if not each.origin.lower().startswith(left))
 
     def values(self, namespace: str) -> list[Mapping[str, Value]]:
         """Return everything in a namespace, in the order in which it was given."""

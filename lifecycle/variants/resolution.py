@@ -19,7 +19,7 @@ from lifecycle.variants import expressions, naming, templates
 from lifecycle.variants.objects import KubeObject, Objects
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
-from lifecycle.variants.targets import MOST_DOWNSTREAMS, unrolled
+from lifecycle.variants.targets import MOST_DOWNSTREAMS, Chosen, unrolled
 from lifecycle.variants.templates import TemplateError
 from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSet
 
@@ -37,6 +37,7 @@ class Surroundings:
         revision: Gives the revision that an upstream means, as expressions see it; None where
             there is none.
         places: Which repository a name means; of a name that is not here, itself.
+        own: Full name of the rules' own repository: what is selected elsewhere is from outside.
         directories: In which folder of it the paths of packages begin; of a name that is not here,
             in none.
     """
@@ -45,6 +46,7 @@ class Surroundings:
     objects: Objects
     revision: Callable[[Upstream], KubeObject | None]
     places: Mapping[str, str] = field(default_factory=dict)
+    own: str = ""
     directories: Mapping[str, str] = field(default_factory=dict)
 
     def downstream(self, variant: Variant) -> Downstream:
@@ -149,12 +151,18 @@ def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Varia
             propose=variants.propose,
             origin=variants.origin,
             set=variants.name,
+            outside=_is_outside(each, around.own),
         )
         if made.setdefault(spec.downstream, variant) != variant:
             return _at(
                 variants.origin, *messages.set_meets_itself(variants.name, f"{spec.downstream}")
             )
     return list(made.values())
+
+
+def _is_outside(chosen: Chosen, own: str) -> bool:
+    origin = "" if chosen.object is None else chosen.object.origin
+    return bool(origin) and not origin.startswith(f"{own}/")
 
 
 # --- which rules cannot be kept together ----------------------------------------------------------

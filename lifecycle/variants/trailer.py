@@ -26,6 +26,9 @@ KEPT: Final = "kept"
 CONFLICTS: Final = "conflicts"
 """Stands in that of a draft whose package and upstream had changed the same."""
 
+OUTSIDE: Final = "outside"
+"""Stands in that of a draft in which objects of another repository than the rule's have a part."""
+
 _PARTS: Final = 5
 
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9_.~/:-]")

@@ -177,6 +177,7 @@ class Variant:
         propose: Who proposes what it made.
         origin: The file that says so, and its line.
         set: Name of the PackageVariantSet that it comes from; "" for one of its own.
+        outside: An object of another repository than the rule's chose it.
     """
 
     name: str
@@ -186,6 +187,7 @@ class Variant:
     propose: Propose = Propose.MANUAL
     origin: Place = _NOWHERE
     set: str = ""
+    outside: bool = False
 
     @property
     def digest(self) -> str:

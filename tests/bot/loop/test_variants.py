@@ -13,7 +13,7 @@ from bot.loop import variant_look, variant_telling
 from cadlib.errors import PackageError, Place
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
-from lifecycle.policy import VariantUse
+from lifecycle.policy import ObjectFolder, VariantUse
 from lifecycle.variants import trailer
 from lifecycle.variants.facts import Recipe
 from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSpec
@@ -85,7 +85,7 @@ def test_a_folder_that_cannot_be_read_is_a_problem_of_its_own(error: Exception) 
         raise error
 
     git: Any = SimpleNamespace(tree=lambda *_: "t", files=files)
-    use = VariantUse(files=("variants/*.yaml",), objects=(("teams", "default"),))
+    use = VariantUse(files=("variants/*.yaml",), objects=(ObjectFolder("teams"),))
 
     found = variant_rules.findings(git, Sha("a" * 40), use, ["variants/a.yaml"])
 

@@ -1,0 +1,77 @@
+"""Variants that select and inject resources of another repository, by its consent."""
+
+from tests.stories.people import Person
+from tests.stories.test_dashboard import shows
+from tests.stories.test_upstreams import publishes
+from tests.stories.test_variants_waiting import waiting
+from tests.stories.world import CONFIG, ROLES, World, package, seconds_pass
+
+RULES = f"""{CONFIG}variants: [variants/*.yaml]
+repositories: {{here: {{}}}}
+objects: [{{repository: acme/inventory, directory: sites}}]
+""".replace('from: ["role:maintain"]}', 'from: ["role:maintain"], automatic: {variants: true}}')
+SET = """apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {name: sites, annotations: {porchbot.dev/propose: asap}}
+spec:
+  upstream: {repo: here, package: net/base, revision: 1}
+  targets:
+  - objectSelector: {apiVersion: example.com/v1, kind: Site, matchLabels: {tier: edge}}
+    template:
+      downstream: {repo: here, packageExpr: "'sites/' + target.name"}
+      injectors: [{nameExpr: target.name}]
+"""
+POINT = """---
+apiVersion: example.com/v1
+kind: Site
+metadata: {name: site, annotations: {kpt.dev/config-injection: required}}
+spec: {zone: none}
+"""
+CONSENT = f'{CONFIG}upstreams: {{share: ["acme/blueprints"]}}\n'
+BRANCH = "drafts/sites/north/packagevariant-1"
+
+
+def site(zone: str) -> dict[str, str]:
+    """A resource of the inventory."""
+    text = "apiVersion: example.com/v1\nkind: Site\nmetadata: {name: north, labels: {tier: edge}}\n"
+    return {"sites/north.yaml": f"{text}spec: {{zone: {zone}}}\n"}
+
+
+def begins(stage: World, consent: str) -> Person:
+    """An inventory in another repository, and a set over it; who writes there."""
+    stage.serves("inventory", {".porchbot.yaml": consent, **site("a")}, private=True, people=ROLES)
+    stage.repository.has_issues = True
+    stage.start_bot()
+    base = package("net/base")
+    base["net/base/site.yaml"] = POINT.removeprefix("---\n")
+    publishes(stage, "net/base", base, 1)
+    stage.owner.pushes("main", {".porchbot.yaml": RULES, "variants/sites.yaml": SET})
+    stage.rests()
+    return stage.owner.at("acme/inventory")
+
+
+def test_a_push_to_what_is_matched_there_updates_the_pull_request(stage: World) -> None:
+    """Short-cuts refused: the resource is copied once; the pull request waits for a push here; a
+    rule that approves by itself, of what people elsewhere write.
+    """
+    there = begins(stage, CONSENT)
+    pull = stage.author.pull_of(BRANCH)
+    text = stage.author.reads("sites/north/site.yaml", BRANCH)
+    assert "zone: a" in text
+    assert "porchbot.dev/injected-from: acme/inventory/sites/north.yaml@" in text
+    stage.rests()
+    assert stage.author.pull(pull.number).open  # nobody approved it
+
+    seconds_pass(stage.forge, 1)
+    there.pushes("main", site("b"))
+    stage.rests()
+    assert "zone: b" in stage.author.reads("sites/north/site.yaml", BRANCH)
+    assert [p.head_ref for p in stage.author.pulls()] == [BRANCH]
+
+
+def test_without_consent_nothing_of_another_repository_is_used(stage: World) -> None:
+    """The short-cut reads with the bot's own rights: who may write a rule reads all."""
+    begins(stage, CONFIG)
+    said = waiting(shows(stage, "### Variants that wait"))
+    assert "no resources of acme/inventory can be used" in said[".porchbot.yaml"]
+    assert stage.author.pulls() == []
