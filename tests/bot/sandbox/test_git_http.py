@@ -102,6 +102,17 @@ def test_a_private_repository_is_not_there_for_others(world: World) -> None:
     assert httpx.get(place, auth=owner, timeout=60).status_code == 200
 
 
+def test_a_token_counts_and_not_the_name_beside_it(world: World) -> None:
+    """Fails on a door that compares the name with the token's owner: GitHub never asks for it."""
+    world.state.add_repository("owner", "secret", private=True)
+    place = f"{world.forge.web_url}/owner/secret.git/info/refs?service=git-receive-pack"
+    token, other = world.token("owner"), world.token("outsider")
+    given = [("x", token), ("outsider", token), ("oauth2", token), (token, "x-oauth-basic")]
+    given += [(token, ""), ("owner", other), ("owner", "secret"), (other, ""), ("", "")]
+    came = [httpx.get(place, auth=pair, timeout=60).status_code for pair in given]
+    assert came == [200, 200, 200, 200, 200, 404, 401, 404, 401]
+
+
 def test_readers_may_not_push(world: World) -> None:
     git = world.clone("outsider")
     git.write("a", "1")
