@@ -79,8 +79,14 @@ def newest(found: Iterable[JSONObject]) -> dict[str, JSONObject]:
 
 def worst(found: Iterable[JSONObject]) -> CheckState:
     """What statuses come to together, those left out that may fail."""
-    states = {state(data) for data in newest(found).values() if not data.get("allow_failure")}
-    return next((each for each in _WORST if each in states), CheckState.SUCCESS)
+    every = newest(found).values()
+    return worst_of(state(data) for data in every if not data.get("allow_failure"))
+
+
+def worst_of(states: Iterable[CheckState]) -> CheckState:
+    """The worst of some; success where there is none."""
+    there = set(states)
+    return next((each for each in _WORST if each in there), CheckState.SUCCESS)
 
 
 def state(data: JSONObject) -> CheckState:

@@ -18,7 +18,7 @@ from bot.forges.gitlab import pipelines
 from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.fields import is_us, time
 from bot.forges.gitlab.http import Clients, GitLabAnswer, JSONObject, failure
-from bot.forges.gitlab.threads import Threads
+from bot.forges.gitlab.services import SERVICES, ServiceChecks
 from bot.forges.marks import fragment, read_fragment, spelled
 from bot.forges.port import (
     UNREAD,
@@ -70,7 +70,7 @@ FRESH = 2.0
 """Seconds within which one reading of statuses answers two questions of the same look."""
 
 
-class StatusChecks(Threads):
+class StatusChecks(ServiceChecks):
     """Checks of one project, ours as statuses."""
 
     _read_last: tuple[Sha, _Read] | None = None
@@ -83,6 +83,7 @@ class StatusChecks(Threads):
         """The newest status of each of our names, whoever put it."""
         me = await self._access.identity()
         read = await self._read_statuses(head)
+        await self._read_services(head)
         newest = pipelines.newest(read.found)
         return tuple(
             self._check(newest[name], me, read.found, head)
@@ -100,7 +101,7 @@ class StatusChecks(Threads):
         return {n: pipelines.state(d) for n, d in newest.items() if n not in self._names}
 
     def standing(self, number: int) -> dict[str, CheckState]:
-        """What stands for the rest of its pipeline and for its threads, as they were read last.
+        """What stands for the rest of its pipeline, its threads and services, as read last.
 
         A fork's pipeline is the fork's, unless somebody here ran one for the merge request.
         """
@@ -115,7 +116,7 @@ class StatusChecks(Threads):
         if shown.fork and not mine:
             whole = self._in_forks.get(number, CheckState.PENDING)
         resolved = CheckState.SUCCESS if shown.resolved else CheckState.PENDING
-        return {PIPELINE: whole, RESOLVED: resolved}
+        return {PIPELINE: whole, RESOLVED: resolved, **self._of_services(shown)}
 
     async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
         """As the port has it, by the login of who put each: GitLab has no Apps.
@@ -131,11 +132,14 @@ class StatusChecks(Threads):
         return found | ({(UNREAD, UNREAD): CheckState.UNKNOWN} if read.more else {})
 
     async def set_check(self, check: SetCheck) -> None:
-        """Show findings at their lines, then put the status: its digest says that all stands.
+        """Show findings at their lines and answer as a service, then put the status.
+
+        Its digest says that all of it stands.
 
         It is put into the pipeline of each merge request that has this head.
         """
         await self.show_findings(check)
+        await self._tell_services(check)
         last = self._read_last
         found = last[1].found if last and last[0] == check.head else ()
         places = {place.where: place for place in self._places(found, check.head)}
@@ -228,12 +232,9 @@ class StatusChecks(Threads):
             found += [RequiredCheck(PIPELINE, None, False), RequiredCheck(PUBLISH, None, True)]
         if project.get("only_allow_merge_if_all_discussions_are_resolved"):
             found.append(RequiredCheck(RESOLVED, None, False))
+        if self._binds:
+            found.append(RequiredCheck(SERVICES, None, False))
         return tuple(sorted(found))
-
-    async def _project(self) -> JSONObject:
-        found: JSONObject = await self._get("read the project", "")
-        self._trains = bool(found.get("merge_trains_enabled"))
-        return found
 
     @property
     def _names(self) -> dict[str, str]:
@@ -279,6 +280,8 @@ class StatusChecks(Threads):
         name, places = str(data["name"]), self._places(every, head)
         shown = [pipelines.newest(place.statuses(every)).get(name) for place in places]
         stands = all(each and self._digest(each, me) == digest for each in (*shown, data))
+        if self._names[name] == PUBLISH:
+            stands = stands and self._services_agree(head, conclusion)
         return CheckRun(
             id=int(data["id"]),
             name=self._names[name],

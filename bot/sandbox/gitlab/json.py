@@ -9,7 +9,7 @@ from urllib.parse import quote
 from bot.sandbox.api import Links
 from bot.sandbox.gitlab import levels
 from bot.sandbox.records.accounts import Organization, User
-from bot.sandbox.records.gitlab import Level, level_of
+from bot.sandbox.records.gitlab import PREMIUM, ULTIMATE, Level, level_of
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import Context
 
@@ -73,10 +73,12 @@ SETTINGS: Json = {
 PREMIUM_SETTINGS: Json = {
     "merge_pipelines_enabled": False,
     "merge_trains_enabled": False,
-    "only_allow_merge_if_all_status_checks_passed": False,
     "requirements_enabled": True,
 }
 """Settings that are there with Premium only."""
+
+ULTIMATE_SETTINGS: Json = {"only_allow_merge_if_all_status_checks_passed": False}
+"""Settings that are there with Ultimate only."""
 
 
 def stamp(when: datetime) -> str:
@@ -228,6 +230,14 @@ def simple_project(state: Context, links: Links, repo: Repository) -> Json:
     }
 
 
+def known_settings(state: Context, repo: Repository) -> Json:
+    """The settings that a project's tier has, as they are at first."""
+    made = dict(SETTINGS)
+    for tier, more in ((PREMIUM, PREMIUM_SETTINGS), (ULTIMATE, ULTIMATE_SETTINGS)):
+        made |= more if levels.has_tier(state, repo, tier) else {}
+    return made
+
+
 def project(state: Context, links: Links, repo: Repository, viewer: User | None) -> Json:
     """Entity `Project`, as one who sees it gets it; `permissions` only for who is signed in."""
     url = project_url(links, repo)
@@ -235,9 +245,7 @@ def project(state: Context, links: Links, repo: Repository, viewer: User | None)
     made = simple_project(state, links, repo)
     made |= {"_links": {"self": url, "repo_branches": f"{url}/repository/branches"}}
     made["_links"] |= {part: f"{url}/{part}" for part in parts}
-    made |= SETTINGS
-    if levels.has_tier(state, repo):
-        made |= PREMIUM_SETTINGS
+    made |= known_settings(state, repo)
     made |= {
         "archived": repo.archived,
         "can_create_merge_request_in": levels.reads_code(state, repo, viewer),

@@ -11,7 +11,6 @@ from bot.sandbox.api import ApiResponse
 from bot.sandbox.gitlab import json as basic
 from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.errors import bad_parameter, bad_request, conflict, forbidden, refused
-from bot.sandbox.gitlab.json import PREMIUM_SETTINGS, SETTINGS
 from bot.sandbox.gitlab.routing import (
     SEEN,
     SIGNED_IN,
@@ -211,10 +210,7 @@ def _list(request: ApiRequest, repos: list[Repository]) -> ApiResponse:
 
 def _set(request: ApiRequest, repo: Repository) -> None:
     """Take over the settings that the request names, those of the edition only."""
-    known = dict(SETTINGS)
-    if levels.has_tier(request.state, repo):
-        known |= PREMIUM_SETTINGS
-    for name, first in known.items():
+    for name, first in basic.known_settings(request.state, repo).items():
         if name not in request.input or name == "topics":
             continue
         if isinstance(first, bool):

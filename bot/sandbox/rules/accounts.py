@@ -21,7 +21,6 @@ from bot.sandbox.rules.permissions import Need, granted, grants
 _TOKEN_LIFE = timedelta(hours=1)  # GitHub's life of an installation token
 _LONGEST_JWT = 600  # GitHub: an App's JWT may live ten minutes
 _SKEW = 60  # seconds a clock may be ahead of ours
-_NO_PASSWORD = "x-oauth-basic"  # said in place of a password by who gives a token as the name
 _BAD_EXP = (
     "'Expiration time' claim ('exp') must be a numeric value representing the future time"
     " at which the assertion expires"
@@ -196,8 +195,8 @@ class Accounts:
             login, _, token = base64.b64decode(value, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             raise RefusedError(401, "Bad credentials") from None
-        # The name that stands beside a token is nobody's to check; it may hold the token itself.
-        caller = self._token(login if token in ("", _NO_PASSWORD) else token)
+        # The name that stands beside a token is nobody's to check; it may be the token itself.
+        caller = self._token(login if token in {"", "x-oauth-basic"} else token)
         if caller.user is None:
             raise RefusedError(401, "Bad credentials")
         return caller

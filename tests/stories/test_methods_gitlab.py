@@ -1,0 +1,110 @@
+"""How a project at GitLab merges is its setting, and what Premium and Ultimate ask of a merge.
+
+Only GitLab has these: a merge commit always, only onto what is newest, or none at all.
+"""
+
+import pytest
+
+from bot.sandbox.records.gitlab import ULTIMATE
+from tests.stories.gitlab_people import GitLabPerson
+from tests.stories.world import World, package
+
+pytestmark = pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
+
+MORE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"
+SEMI_LINEAR, FAST_FORWARD = "rebase_merge", "ff"
+
+
+def _owner(play: World) -> GitLabPerson:
+    assert isinstance(play.owner, GitLabPerson)
+    return play.owner
+
+
+def _set(play: World, **settings: object) -> None:
+    _owner(play).client().projects.update(play.repository.id, settings)
+
+
+@pytest.mark.parametrize("method", ["merge", SEMI_LINEAR, FAST_FORWARD])
+def test_each_way_of_merging_publishes_what_was_approved(play: World, method: str) -> None:
+    """Short-cuts refused: a merge that is refused for ever where the branch is behind; a rebase
+    that asks everybody again; a tag at the merge request's commit where it is no other."""
+    author, approver = play.author, play.approver
+    _set(play, merge_method=method)
+    first = play.proposes("drafts/net/a/x", package("net/a"))
+    second = play.proposes("drafts/net/b/x", package("net/b"))
+    approver.says(first, "/approve")
+    approver.approves(second)
+    tags = [author.waits_for_tag(f"net/{name}/v1") for name in "ab"]
+    play.rests()
+
+    tags.sort(key=lambda tag: tag == author.branches()["main"])
+    assert author.branches()["main"] == tags[1]
+    for name in "ab":
+        assert author.reads(f"net/{name}/Kptfile", ref=tags[1])
+    assert all(author.pull(number).merged for number in (first, second))
+    parents = [len(author.commit(tag).parents) for tag in tags]
+    assert parents == ([1, 1] if method == FAST_FORWARD else [2, 2])
+    if method != "merge":
+        assert author.commit(tags[1]).parents[0] == tags[0]
+    assert play.failing() == []
+
+
+@pytest.mark.parametrize("method", [SEMI_LINEAR, FAST_FORWARD])
+def test_one_package_twice_goes_on_once_it_holds_what_came_between(
+    play: World, method: str
+) -> None:
+    """Short-cuts refused: what only a rebase would bring up to date is published as it is; or it
+    is never taken, since what brings both together is no rebase."""
+    author, approver = play.author, play.approver
+    _set(play, merge_method=method)
+    first = play.proposes("drafts/net/a/x", package("net/a"))
+    second = play.proposes("drafts/net/a/y", {**package("net/a"), "net/a/more.yaml": MORE})
+    approver.says(first, "/approve")
+    published = author.waits_for_tag("net/a/v1")
+    approver.says(second, "/approve")
+    author.waits_for_summary(second, "`net/a` changed in `main` since")
+    play.rests()
+    assert not author.pull(second).merged
+
+    author.says(second, "/rebase")
+    author.waits_for_answer(second, "into this branch")
+    play.rests()
+    approver.says(second, "/approve")
+    tag = author.waits_for_tag("net/a/v2")
+    assert author.commit(tag).parents[0 if method == SEMI_LINEAR else 1] == published
+    assert author.reads("net/a/more.yaml", ref=tag)
+    assert author.branches()["main"] == tag
+    assert play.failing() == []
+
+
+def test_a_merge_waits_for_the_services_and_the_rules_of_paid_tiers(play: World) -> None:
+    """Short-cuts refused: the bot leaves its own service unanswered, so that nobody can merge; it
+    tries to merge against the rule and the other service, and says nothing of them."""
+    author, approver, state = play.author, play.approver, play.forge.state
+    state.data.gitlab.tier = ULTIMATE
+    _set(play, only_allow_merge_if_all_status_checks_passed=True)
+    owner, place = _owner(play).client(), f"/projects/{play.repository.id}"
+    services = {}
+    for name in ("porchbot/publish", "scanner"):
+        wish = {"name": name, "external_url": "https://service.example/"}
+        made = owner.http_post(f"{place}/external_status_checks", post_data=wish)
+        assert isinstance(made, dict)
+        services[name] = made["id"]
+    number = play.proposes("drafts/net/a/x", package("net/a"))
+    approver.says(number, "/approve")
+    said = author.waits_for_summary(number, "external status checks")
+    play.rests()
+
+    def states() -> dict[str, str]:
+        listed = owner.http_list(f"{place}/merge_requests/{number}/status_checks")
+        return {each["name"]: each["status"] for each in listed}
+
+    assert states()["scanner"] == "pending"
+    assert states()["porchbot/publish"] != "passed"
+    assert "**Who:** whatever reports `external status checks`" in said
+    told = {"sha": author.pull(number).head, "external_status_check_id": services["scanner"]}
+    path = f"{place}/merge_requests/{number}/status_check_responses"
+    owner.http_post(path, post_data=told | {"status": "passed"})
+    play.sweep()
+    author.waits_for_tag("net/a/v1")
+    assert states() == {"porchbot/publish": "passed", "scanner": "passed"}
