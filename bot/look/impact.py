@@ -13,7 +13,6 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 import structlog
@@ -27,13 +26,13 @@ from bot.git.port import (
     MissingObjectError,
     ObjectTooLargeError,
     Scope,
-    Signature,
 )
 from bot.look import impact_places as places
 from bot.look import impact_plan as plans
 from bot.look.assemble import Looker
 from bot.look.impact_places import Opened, Place
 from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
+from bot.look.rendered import scratch
 from bot.overtaken import unless_overtaken
 from bot.render.port import DraftSides, Renderer
 from bot.store.values import Adoption, ServedName, UpstreamUser
@@ -72,11 +71,6 @@ MOST_KEPT: Final = 10_000
 
 MOST_REPOSITORIES: Final = 30
 """Other repositories that one head is tried on; users in others are only counted."""
-
-_SCRATCH: Final = Signature("porchbot", "porchbot@localhost")
-"""Who a commit is by that is looked at and never pushed."""
-
-_NEVER: Final = datetime.fromtimestamp(0, UTC)
 
 _UNREADABLE: Final = (
     ForgeBusyError,
@@ -370,13 +364,8 @@ class ImpactReader:
         if made.problem:
             return replace(place, problem=made.problem)
 
-        def scratch() -> str:
-            made_of = git.write_commit(
-                there.tip, made.files, _SCRATCH, _NEVER, lambda _: "An upgrade that is tried\n"
-            )
-            return git.package(made_of, package)
-
-        after_tree = await self._offload(scratch)
+        tried = await self._offload(scratch, git, there.tip, made.files)
+        after_tree = await self._offload(git.package, tried, package)
         render = self._renderer.verdict
         before = await render(git, package, tree, tree, there.policy)
         after = await render(git, package, after_tree, tree, there.policy)

@@ -308,7 +308,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.READ,
             handler=questions.why,
-            help="list what is still missing",
+            help="list what is still missing; of a field, what set it",
             question=True,
         ),
         CommandSpec(

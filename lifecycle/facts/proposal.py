@@ -11,6 +11,7 @@ from lifecycle.facts.conversation import Discussion
 from lifecycle.facts.drafts import DraftRequest, DraftState
 from lifecycle.facts.effects import RulesEffect
 from lifecycle.facts.merging import Merging
+from lifecycle.facts.origins import FieldOrigin
 from lifecycle.facts.packages import Content, ReleaseMark, ReleaseNotes
 from lifecycle.facts.update import Update
 from lifecycle.facts.upgrades import Upgrades
@@ -162,6 +163,7 @@ class Proposal:
         update: What bringing it up to date comes to; None where nobody wants that.
         compared: Revisions that somebody asked to have it compared with: package to what differs,
             where there is such a revision.
+        origins: What set the fields that somebody asks about, by what is asked.
         rules_effect: What its change of the configuration would do; None where it makes none, or
             one that cannot be read.
         removed: Packages that it removes, and somebody wants removed with their revisions.
@@ -186,6 +188,7 @@ class Proposal:
     merging: Merging = field(default_factory=Merging)
     update: Update | None = None
     compared: Mapping[int, Mapping[str, tuple[Change, ...]]] = field(default_factory=dict)
+    origins: Mapping[str, tuple[FieldOrigin, ...]] = field(default_factory=dict)
     rules_effect: RulesEffect | None = None
     removed: Mapping[str, PackageState] = field(default_factory=dict)
     revisions: Mapping[tuple[str, int], RevisionState] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
-from lifecycle.messages import checks, gates, rights, summary
+from lifecycle.messages import checks, gates, origins, rights, summary
 from lifecycle.messages.findings import findings, severity_first
 from lifecycle.messages.markdown import (
     change_lines,
@@ -389,4 +389,6 @@ def _about(proposal: Proposal, about: str) -> str:
         parts.append("**Findings**\n\n" + findings(sorted(found, key=severity_first)))
     if lines:
         parts.append("**Changes**\n\n" + "\n".join(change_list(lines)))
+    if told := proposal.origins.get(about):
+        parts.append("**Set by**\n\n" + "\n".join(f"- {origins.told(each)}" for each in told))
     return "\n\n".join(parts)

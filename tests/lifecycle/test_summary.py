@@ -152,7 +152,7 @@ def test_help_lists_what_this_person_can_do_here() -> None:
         " package there until it is resumed\n"
         "- `/resume <path> [reason]`: propose to end the hold after a rollback\n"
         "- `/diff [v<N>]`: list the changes field by field, here or since a revision\n"
-        "- `/why [field]`: list what is still missing\n"
+        "- `/why [field]`: list what is still missing; of a field, what set it\n"
         "- `/help`: show this list\n\n"
         "These need somebody else:\n\n"
         "- `/approve [<commit>]`: approve the content as it is now; if you name a commit, only that"

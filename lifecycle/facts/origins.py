@@ -1,0 +1,72 @@
+"""What set a field that a proposal changes: a function, an upgrade, or a commit."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from cadlib.diff.changes import Change
+from lifecycle.names import Sha
+
+MOST_FIELDS = 3
+"""Fields of one question of which it is told."""
+
+MOST_QUESTIONS = 3
+"""Questions that are answered at one look; the others are told what changed, and no more."""
+
+
+class OriginKind(StrEnum):
+    """What it was."""
+
+    FUNCTION = "function"
+    UPGRADE = "upgrade"
+    OURS = "a commit of ours"
+    COMMIT = "commit"
+    MERGE = "merge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldOrigin:
+    """What made one field what it is.
+
+    Attributes:
+        package: The package.
+        change: What the proposal changes there.
+        kind: What it was.
+        commit: In which commit.
+        name: Of a function its image or command, "" where nobody can tell which it was; of an
+            upgrade its upstream.
+        where: Of a function where it is asked for: "pipeline" or "guardrail".
+        by: Who committed it, as git tells, or had us do it; "" where that says nothing.
+        subject: First line of the commit's message.
+    """
+
+    package: str
+    change: Change
+    kind: OriginKind
+    commit: Sha
+    name: str = ""
+    where: str = ""
+    by: str = ""
+    subject: str = ""
+
+
+def is_about(found: Change, asked: Change) -> bool:
+    """Tell whether a change between two states is about a field that somebody asks about.
+
+    The namespace of the resource does not count: a function may have set it since.
+    """
+    if found.resource is None or asked.resource is None:
+        return found.resource is asked.resource and _ends_alike(found.path, asked.path)
+    if replace(found.resource, namespace="") != replace(asked.resource, namespace=""):
+        return False
+    one, other = found.field, asked.field
+    if not one or not other:
+        return one == other
+    return one == other or one.startswith((f"{other}.", f"{other}[")) or _inside(other, one)
+
+
+def _inside(field: str, outer: str) -> bool:
+    return field.startswith((f"{outer}.", f"{outer}["))
+
+
+def _ends_alike(one: str, other: str) -> bool:
+    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
