@@ -97,7 +97,10 @@ class VariantBooks:
         for found in await around.named(served.id.forge, [name]):
             if not await around.may_read(found, served.repository, None):
                 continue
-            other = await self._serving.of(found.id)
+            try:
+                other = await self._serving.of(found.id)
+            except (ForgeMissingError, NotServedError):
+                continue  # lost meanwhile, as discovery will find
             scope = Scope(frozenset({found.default_branch}))
             await other.looker.fetcher.fetch(scope, served.clock.monotonic())
             return await served.offload(_resources, other, name, folders)

@@ -13,6 +13,7 @@ from bot.store.port import Queue, Store
 from lifecycle import names
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
+from lifecycle.upstreams import consents
 from lifecycle.upstreams.locations import locate
 
 log = structlog.get_logger()
@@ -60,7 +61,7 @@ async def tell_sharing(store: Store, served: ServedRepository) -> None:
     """
     found = await rules_of(served)
     shared = () if found is None else found[1].upstream_use.share
-    whole = [each for each in shared if "*" not in each][:MOST_TOLD]
+    whole = [consents.name_of(each) for each in shared if "*" not in each][:MOST_TOLD]
     for each in await store.repositories.named(served.id.forge, whole):
         if each.id != served.id:
             await store.queue.wake(keys.VariantsKey(each.id))
