@@ -59,7 +59,8 @@ class RepositoryOfVariants(Strict):
     """Folder that paths of packages begin in. Default: the whole repository."""
 
     labels: Annotated[dict[str, str], Field(max_length=100)] = Field(default={})
-    """Labels that a `repositorySelector` can match."""
+    """Labels that a `repositorySelector` can match. Topics that it has at the forge are labels as
+    well: `edge` is `topic.porchbot.dev/edge: "true"`."""
 
 
 class ObjectsOfVariants(Strict):

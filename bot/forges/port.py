@@ -777,6 +777,7 @@ class Repository:
         has_issues: It has issues.
         archived: Nobody can write to it, until its owner takes that back.
         public: Anybody may read it, without an account too.
+        topics: Words by which it is filed.
     """
 
     id: RepositoryId
@@ -789,6 +790,7 @@ class Repository:
     has_issues: bool = True
     archived: bool = False
     public: bool = False
+    topics: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def owner(self) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
 
 from bot.config import CONFIG
 from bot.git.port import History, ObjectTooLargeError
@@ -21,6 +22,12 @@ from lifecycle.variants.objects import KubeObject, Objects, of_value
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
 from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
+
+TOPIC: Final = "topic.porchbot.dev/"
+"""Begins the labels that stand for topics of a repository at its forge; their value is "true"."""
+
+Topics: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Full names of repositories, in small letters, and the topics of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +59,7 @@ class RuleBook:
         problems: Why others are not among them.
         complete: Nothing else is wanted.
         outside: What of other repositories was read for it.
+        topics: Topics of the repositories that it names, where it chooses by them.
     """
 
     repository: str
@@ -61,6 +69,7 @@ class RuleBook:
     problems: tuple[Problem, ...] = ()
     complete: bool = True
     outside: tuple["Outside", ...] = ()
+    topics: Topics = ()
 
     def full_name(self, name: str) -> str:
         """The full name of a repository that the rules call so; "" for none that they know."""
@@ -99,6 +108,7 @@ def read(
     repository: str,
     use: VariantUse,
     outside: Sequence[Outside] = (),
+    topics: Topics = (),
 ) -> RuleBook:
     """Read the rules of a repository.
 
@@ -108,10 +118,19 @@ def read(
         repository: Its full name.
         use: How it is configured there.
         outside: What was read of the other repositories that it names.
+        topics: Topics of repositories.
     """
     version, kind = REPOSITORY
     table = {
-        name: KubeObject(api_version=version, kind=kind, name=name, labels=each.labels)
+        name: KubeObject(
+            api_version=version,
+            kind=kind,
+            name=name,
+            labels={
+                **_labels(topics, (each.repository or repository).lower()),
+                **each.labels,
+            },
+        )
         for name, each in use.repositories.items()
     }
     files = list(_files(git, tip, use.files))
@@ -138,6 +157,33 @@ def read(
         problems=resolved.problems,
         complete=resolved.complete,
         outside=tuple(outside),
+        topics=topics,
+    )
+
+
+def _labels(topics: Topics, repository: str) -> dict[str, str]:
+    """The labels that stand for the topics of a repository."""
+    return {
+        f"{TOPIC}{each}": "true" for name, some in topics for each in some if name == repository
+    }
+
+
+def asks_for_topics(git: History, tip: Sha, use: VariantUse) -> bool:
+    """Tell whether the rules of a commit choose anything by topics of repositories.
+
+    Args:
+        git: The mirror of their repository, opened.
+        tip: The commit.
+        use: How they are configured there.
+    """
+    folders = {each.rpartition("/")[0] for each in use.files}
+    found = (_blobs(git, tip, folder) for folder in sorted(folders))
+    return any(
+        TOPIC.encode() in data
+        for blobs in found
+        if not isinstance(blobs, VariantFile)
+        for path, data in blobs
+        if _matches(use.files, path)
     )
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from bot.config import CONFIG
-from bot.forges.port import ForgeBusyError, ForgeMissingError
+from bot.forges.port import ForgeBusyError, ForgeMissingError, Repository
 from bot.git.port import GitBusyError, Scope
 from bot.look import variant_rules
-from bot.look.variant_rules import Outside, RuleBook
+from bot.look.variant_rules import Outside, RuleBook, Topics
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
@@ -25,6 +25,9 @@ from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
 
 log = structlog.get_logger()
+
+MOST_TOPICS = 1_000
+"""Repositories whose topics are asked for: as many as a table of names may have."""
 
 MOST_BOOKS = 8
 """States of rules that are remembered: many pull requests of one rule are looked at in a row."""
@@ -76,11 +79,12 @@ class VariantBooks:
     async def book(self, ruling: Ruling) -> RuleBook:
         """What the rules of a repository want."""
         served, name = ruling.served, ruling.served.repository.full_name
-        outside = await self._outside(ruling)
-        place = served.id, name, ruling.tip, tuple((e.repository, e.tip) for e in outside)
+        outside, topics = await self._outside(ruling), await self._topics(ruling)
+        others = tuple((each.repository, each.tip) for each in outside)
+        place = served.id, name, ruling.tip, others, topics
         known = self._known.get(place)
         if known is None or known.use != ruling.policy.variants:
-            known = await served.offload(_book, ruling, outside)
+            known = await served.offload(_book, ruling, outside, topics)
             self._known.put(place, known)
         return known
 
@@ -91,6 +95,33 @@ class VariantBooks:
             if each.repository:
                 folders.setdefault(each.repository.lower(), []).append(each)
         return [await self._objects(ruling, name, those) for name, those in folders.items()]
+
+    async def _topics(self, ruling: Ruling) -> Topics:
+        """The topics of the repositories that rules name, where they choose by them.
+
+        Of those only that are public or let the rules in: nobody learns topics of the others.
+        """
+        served, use, around = ruling.served, ruling.policy.variants, self._serving.around
+        if not use.repositories or not await served.offload(_asks_for_topics, ruling):
+            return ()
+        me = served.repository
+        named = {each.repository or me.full_name for each in use.repositories.values()}
+        found = list[tuple[str, tuple[str, ...]]]()
+        for each in await around.named(served.id.forge, sorted(named)[:MOST_TOPICS]):
+            if each.id == served.id or each.public or await self._is_let_in(me, each):
+                found.append((each.full_name.lower(), tuple(sorted(each.topics))))
+        return tuple(sorted(found))
+
+    async def _is_let_in(self, me: Repository, other: Repository) -> bool:
+        try:
+            there = await self._serving.of(other.id)
+            scope = Scope(frozenset({other.default_branch}))
+            await there.looker.fetcher.fetch(scope, there.clock.monotonic())
+            rules = await rules_of(there)
+        except (ForgeMissingError, NotServedError):
+            return False
+        sources = () if rules is None else rules[1].variants.sources
+        return await self._serving.around.lets_in(sources, other.id, me)
 
     async def _objects(self, ruling: Ruling, name: str, folders: list[ObjectFolder]) -> Outside:
         served, around = ruling.served, self._serving.around
@@ -166,8 +197,13 @@ class VariantBooks:
         return Others(found, complete and not busy, busy)
 
 
-_Place = tuple[RepositoryId, str, Sha, tuple[tuple[str, str], ...]]
-"""A state of rules: their repository and its name, its commit, and those of others."""
+_Place = tuple[RepositoryId, str, Sha, tuple[tuple[str, str], ...], Topics]
+"""A state of rules: their repository and its name, its commit, those of others, and topics."""
+
+
+def _asks_for_topics(ruling: Ruling) -> bool:
+    with ruling.served.mirror.open() as git:
+        return variant_rules.asks_for_topics(git, ruling.tip, ruling.policy.variants)
 
 
 def _resources(other: ServedRepository, name: str, folders: Sequence[ObjectFolder]) -> Outside:
@@ -179,8 +215,9 @@ def _resources(other: ServedRepository, name: str, folders: Sequence[ObjectFolde
     return Outside(repository=name, tip=tip, objects=tuple(found), broken=tuple(broken))
 
 
-def _book(ruling: Ruling, outside: Sequence[Outside]) -> RuleBook:
+def _book(ruling: Ruling, outside: Sequence[Outside], topics: Topics) -> RuleBook:
     served = ruling.served
     with served.mirror.open() as git:
         name = served.repository.full_name
-        return variant_rules.read(git, ruling.tip, name, ruling.policy.variants, outside)
+        use = ruling.policy.variants
+        return variant_rules.read(git, ruling.tip, name, use, outside, topics)

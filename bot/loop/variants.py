@@ -15,7 +15,7 @@ from bot.forges.port import ForgeBusyError
 from bot.git.port import BRANCHES
 from bot.look import variant_history, variant_rules
 from bot.look.variant_history import FormerVariant
-from bot.look.variant_rules import Outside, RuleBook
+from bot.look.variant_rules import Outside, RuleBook, Topics
 from bot.loop import variant_waits
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
@@ -63,8 +63,8 @@ class _Rules:
     former: Former = field(default_factory=dict)
 
 
-_State = tuple[Sha, tuple[Outside, ...]]
-"""What rules are read of: the commit, and those of other repositories."""
+_State = tuple[Sha, tuple[Outside, ...], Topics]
+"""What rules are read of: the commit, those of other repositories, and topics."""
 
 
 class VariantsHandler:
@@ -199,7 +199,7 @@ class VariantsHandler:
         Those too that they wanted any in before. Two repositories whose rules reach each other
         would wake each other without end.
         """
-        state = tip, own.book.outside
+        state = tip, own.book.outside, own.book.topics
         if self._told.get(served.id) == state:
             return
         self._told.put(served.id, state)

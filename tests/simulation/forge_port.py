@@ -314,6 +314,7 @@ class SimulatedForges:
             changed=f"{repo.pushed_at} {repo.updated_at}",
             has_issues=repo.has_issues,
             public=not repo.private,
+            topics=tuple(repo.topics),
             archived=repo.archived,
         )
 

@@ -4,7 +4,7 @@ from tests.stories.people import Person
 from tests.stories.test_dashboard import shows
 from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants_waiting import waiting
-from tests.stories.world import CONFIG, ROLES, World, package, seconds_pass
+from tests.stories.world import CONFIG, ROLES, World, minutes_pass, package, seconds_pass
 
 RULES = f"""{CONFIG}variants: [variants/*.yaml]
 repositories: {{here: {{}}}}
@@ -35,6 +35,23 @@ def site(zone: str) -> dict[str, str]:
     """A resource of the inventory."""
     text = "apiVersion: example.com/v1\nkind: Site\nmetadata: {name: north, labels: {tier: edge}}\n"
     return {"sites/north.yaml": f"{text}spec: {{zone: {zone}}}\n"}
+
+
+BY_TOPIC = """apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {name: edges}
+spec:
+  upstream: {repo: here, package: net/base, revision: 1}
+  targets:
+  - repositorySelector: {matchLabels: {topic.porchbot.dev/edge: "true"}}
+    template: {downstream: {package: edge/net}}
+"""
+TABLE = """variants: [variants/*.yaml]
+repositories:
+  here: {}
+  live: {repository: acme/live}
+  shut: {repository: acme/shut}
+"""
 
 
 def begins(stage: World, consent: str) -> Person:
@@ -75,3 +92,33 @@ def test_without_consent_nothing_of_another_repository_is_used(stage: World) -> 
     said = waiting(shows(stage, "### Variants that wait"))
     assert "no resources of acme/inventory can be used" in said[".porchbot.yaml"]
     assert stage.author.pulls() == []
+
+
+def test_repositories_are_chosen_by_their_topics(stage: World) -> None:
+    """Short-cuts refused: labels of our own table alone; topics of what lets nobody in; a topic
+    that is new counts with the next push alone.
+    """
+    lets_in = f"{CONFIG}variants_from: [acme/blueprints]\n"
+    stage.serves("live", {".porchbot.yaml": lets_in}, private=True, people=ROLES)
+    stage.serves("shut", {".porchbot.yaml": CONFIG}, private=True, people=ROLES)
+    for each in stage.forge.state.data.repositories.values():
+        each.topics = ["edge"] if each.name == "shut" else []
+    stage.repository.has_issues = True
+    stage.start_bot()
+    publishes(stage, "net/base", package("net/base"), 1)
+    rules = f'{CONFIG}{TABLE}upstreams: {{share: ["acme/live", "acme/shut"]}}\n'
+    stage.owner.pushes("main", {".porchbot.yaml": rules, "variants/edges.yaml": BY_TOPIC})
+    stage.rests()
+    live = stage.author.at("acme/live")
+    assert live.pulls() == []
+
+    for each in stage.forge.state.data.repositories.values():
+        each.topics = ["edge"] if each.name != "blueprints" else []
+        each.updated_at = stage.forge.state.clock()
+    seconds_pass(stage.forge, 60)
+    stage.sweep()
+    stage.rests()
+    assert [p.head_ref for p in live.pulls()] == ["drafts/edge/net/packagevariant-1"]
+    assert stage.author.at("acme/shut").pulls() == []
+    minutes_pass(stage, 10)
+    assert "acme/shut" not in shows(stage, "`net/base`: v1")

@@ -171,4 +171,5 @@ def repository_of(
         has_issues=bool(data.get("has_issues", True)),
         archived=bool(data.get("archived")),
         public=data.get("private") is False and data.get("visibility", "public") == "public",
+        topics=tuple(map(str, data.get("topics") or ())),
     )

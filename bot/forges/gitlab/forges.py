@@ -203,6 +203,7 @@ class GitLabForges:
             has_issues=data.get("issues_access_level", "enabled") != "disabled",
             archived=bool(data.get("archived")),
             public=data.get("visibility") == "public",
+            topics=tuple(map(str, data.get("topics") or ())),
         )
 
 

@@ -256,7 +256,7 @@ def repository(links: Links, repo: Repository) -> Json:
         "allow_forking": True,
         "is_template": False,
         "web_commit_signoff_required": False,
-        "topics": [],
+        "topics": repo.topics,
         "visibility": "private" if repo.private else "public",
         "pushed_at": stamp(repo.pushed_at),
         "created_at": stamp(repo.created_at),

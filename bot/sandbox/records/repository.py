@@ -292,6 +292,7 @@ class Repository:
     limited: bool = False
     """Private, on a plan without drafts and rules."""
     has_issues: bool = True
+    topics: list[str] = field(default_factory=list)
     parent: Repository | None = None
     members: dict[str, Role] = field(default_factory=dict)
     shares: dict[str, Role] = field(default_factory=dict)
