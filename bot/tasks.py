@@ -1,7 +1,7 @@
 """Cancels asyncio tasks and waits until they have ended."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -44,3 +44,12 @@ async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
         for task in waiting:
             task.cancel()
         _, waiting = await asyncio.wait(waiting, timeout=AGAIN)
+
+
+async def together(work: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Do all of it at once, to its end; where one part breaks, the others end."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        await end(tasks)

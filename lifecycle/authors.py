@@ -161,6 +161,13 @@ def same_people(authors: Authors, people: Mapping[str, int]) -> frozenset[str]:
     }
 
 
+def alone(proposal: Proposal) -> Person | None:
+    """Return who opened a proposal, and wrote and pushed all of it; None where others may have."""
+    people = proposal.people
+    theirs = {login.casefold() for login in people.authors} <= {people.author.login.casefold()}
+    return people.author if theirs and people.authors_known and not people.author.bot else None
+
+
 def owners(proposal: Proposal) -> frozenset[str]:
     """Return the logins of the assignees, else of who opened the proposal; empty for a machine."""
     if proposal.people.assigned:

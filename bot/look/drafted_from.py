@@ -45,17 +45,17 @@ NOWHERE = Origin()
 
 
 class DraftUpstreams:
-    """The upstreams of drafts in one repository, for one person.
+    """The upstreams of drafts in one repository, for one person or nobody.
 
     Args:
         upstreams: Where packages come from; None where they come from nowhere.
         into: The repository.
-        caller: Who asks, and must be able to read what is taken.
+        caller: Who asks, and must be able to read what is taken; None for nobody.
         policy: The rules of the repository.
     """
 
     def __init__(
-        self, upstreams: Upstreams | None, into: Repository, caller: Person, policy: Policy
+        self, upstreams: Upstreams | None, into: Repository, caller: Person | None, policy: Policy
     ) -> None:
         self._upstreams = upstreams
         self._into = into

@@ -11,9 +11,9 @@ Rules:
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import structlog
 
@@ -36,7 +36,7 @@ from bot.look.rendered import scratch
 from bot.overtaken import unless_overtaken
 from bot.render.port import DraftSides, Renderer
 from bot.store.values import Adoption, ServedName, UpstreamUser
-from bot.tasks import end
+from bot.tasks import together
 from lifecycle import impact, names
 from lifecycle.facts.drafts import DraftKind, DraftRequest
 from lifecycle.facts.impact import Impact, PackageImpact
@@ -254,7 +254,7 @@ class ImpactReader:
                         trial.impact = impact.add(trial.impact, one)
 
                 lanes = [lane() for _ in range(TOGETHER)]
-                await unless_overtaken(_together(lanes))
+                await unless_overtaken(together(lanes))
         if not trial.waiting or self._clock.monotonic() >= trial.until:
             trial.waiting.clear()
             trial.impact = impact.ended(trial.impact)
@@ -380,12 +380,3 @@ class ImpactReader:
         while len(self._kept) >= MOST_KEPT:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = found
-
-
-async def _together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """All lanes to their end; where one breaks, the others end."""
-    tasks = [asyncio.create_task(lane) for lane in lanes]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        await end(tasks)

@@ -62,7 +62,7 @@ class UpgradeReader:
         self._offload = offload
         self._upstreams = upstreams
         self._clock = clock
-        self._kept: OrderedDict[Upgrade, tuple[Upgrade, float]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Upgrade, int | None], tuple[Upgrade, float]] = OrderedDict()
 
     async def read(self, reader: MirrorReader, proposal: Proposal) -> Proposal:
         """Add the upgrades of an open proposal, and a finding for each conflict that is left.
@@ -81,7 +81,7 @@ class UpgradeReader:
         if not found:
             return proposal
         told = await asyncio.gather(
-            *(self._told(reader.git, each, proposal.people.author, policy) for each in found)
+            *(self._told(reader.git, each, asked_by(each, proposal), policy) for each in found)
         )
         upgrades = Upgrades(found=tuple(told), resolved=resolved)
         every = upgrades.conflicts
@@ -91,23 +91,23 @@ class UpgradeReader:
         return replace(proposal, content=content, upgrades=upgrades)
 
     async def _told(
-        self, git: History, upgrade: Upgrade, caller: Person, policy: Policy
+        self, git: History, upgrade: Upgrade, caller: Person | None, policy: Policy
     ) -> Upgrade:
-        """An upgrade with the conflicts that it met, kept by what it merged."""
-        known, until = self._kept.get(upgrade, (upgrade, float("-inf")))
+        """An upgrade with the conflicts that it met, kept by what it merged, and for whom."""
+        key = upgrade, None if caller is None else caller.id
+        known, until = self._kept.get(key, (upgrade, float("-inf")))
         if self._clock.monotonic() >= until:
             known, whole = await self._worked_out(git, upgrade, caller, policy)
             left = float("inf") if whole else FAILED_KEPT
-            self._kept[upgrade] = known, self._clock.monotonic() + left
+            self._kept[key] = known, self._clock.monotonic() + left
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
         return known
 
     async def _worked_out(
-        self, git: History, upgrade: Upgrade, caller: Person, policy: Policy
+        self, git: History, upgrade: Upgrade, caller: Person | None, policy: Policy
     ) -> tuple[Upgrade, bool]:
-        """The conflicts, asked for in the name of who asked for the upgrade; and whether all is."""
-        caller = authors.person_of(upgrade.asker) or caller
+        """The conflicts, and whether they are all."""
         request = DraftRequest(
             kind=DraftKind.UPGRADE, package=upgrade.package, strategy=upgrade.strategy
         )
@@ -117,6 +117,15 @@ class UpgradeReader:
         unread = bool(made.problem)
         told = replace(upgrade, conflicts=made.conflicts, more=made.more, unread=unread)
         return told, not unread
+
+
+def asked_by(upgrade: Upgrade, proposal: Proposal) -> Person | None:
+    """Return in whose name an upstream is read again; None for nobody's.
+
+    Who asked us for the commit, or who wrote and pushed all of the proposal. Where others pushed to
+    it as well, one of them could name any upstream that its author may read, and see its values.
+    """
+    return authors.person_of(upgrade.asker) or authors.alone(proposal)
 
 
 def as_fetched(upgrade: Upgrade) -> GitRef:

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 from bot.clock import Offload
 from bot.forges.port import ForgeBusyError, Repository
 from bot.git.port import GitBusyError
-from bot.upstream.doors import PUBLIC, Allowed
+from bot.upstream.doors import MOST_REDIRECTS, PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.served import Place, ServedUpstreams
@@ -35,6 +35,14 @@ def _reader(into: Repository) -> str:
     """Who asks, as the operator's credentials name it; `PUBLIC` where nobody can tell the host."""
     location = locate(into.clone_url)
     return PUBLIC if location is None else str(location)
+
+
+class _LeadsOnError(Exception):
+    """An address leads to another one, which may be of a repository that is served."""
+
+    def __init__(self, location: Location) -> None:
+        super().__init__(str(location))
+        self.location = location
 
 
 class Fetcher(Protocol):
@@ -85,7 +93,7 @@ class AllUpstreams:
             if found is None or not await self._served.may_read(found, into, caller):
                 # Whoever may not see it gets what the public gets, by no credentials of ours.
                 reader = PUBLIC if found else _reader(into)
-                return await self._from_elsewhere(reference, reader, policy)
+                return await self._from_elsewhere(reference, reader, into, caller, policy)
             place = Place(found, reference.directory)
         else:
             place = await self._place(reference, into, caller, policy)
@@ -144,18 +152,39 @@ class AllUpstreams:
             )
 
     async def _from_elsewhere(
-        self, reference: GitReference, reader: str, policy: Policy
+        self,
+        reference: GitReference,
+        reader: str,
+        into: Repository,
+        caller: Person | None,
+        policy: Policy,
     ) -> FetchedUpstream:
+        first = locate(reference.repo)
+        known = {first}
+
         def allowed(location: Location) -> None:
             if not use.may_use(policy, location, reference.directory, served=False):
                 raise UpstreamError(UpstreamFault.NOT_ALLOWED, *texts.not_allowed(str(location)))
+            if location not in known:
+                raise _LeadsOnError(location)
 
-        location = locate(reference.repo)
-        if location is not None:
-            allowed(location)
+        if first is not None:
+            allowed(first)
         turn = self._turns.setdefault(str(reference), asyncio.Lock())
         async with turn:  # who asks for the same meanwhile finds it in the cache
-            came = await self._offload(self._elsewhere.fetch, reference, reader, allowed)
+            while True:
+                try:
+                    came = await self._offload(self._elsewhere.fetch, reference, reader, allowed)
+                    break
+                except _LeadsOnError as on:
+                    if len(known) > MOST_REDIRECTS:
+                        problem = texts.redirects(str(first), str(on.location))
+                        raise UpstreamError(UpstreamFault.REFUSED, *problem) from None
+                    known.add(on.location)
+                    # As a repository does by a name that it had before.
+                    found = await self._served.at(on.location)
+                    if found and not await self._served.may_read(found, into, caller):
+                        reader = PUBLIC
         release = names.parse_tag(names.tag_ref(came.ref))
         return FetchedUpstream(
             files=came.files,

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from lifecycle.access import Person
-from lifecycle.authors import Authors, MadeBy, same_people, spelled, wrote
+from lifecycle.authors import Authors, MadeBy, alone, same_people, spelled, wrote
 from lifecycle.merges import Move
 from lifecycle.names import Sha
-from tests.lifecycle.samples import NOW
+from tests.lifecycle.samples import NOW, PROPOSAL, changed
 
 A, B, C, D, E, F = (Sha(letter * 40) for letter in "abcdef")
 NONE = Sha("0" * 40)
@@ -145,3 +145,26 @@ def test_whoever_changes_their_login_wrote_it_all_the_same() -> None:
 
     people = {"new-ann": 7, "coauthor": 8, "new-ben": 9, "cleo": 10, "unknown": 0}
     assert same_people(found, people) == {"ann", "ben", "new-ann", "coauthor", "new-ben"}
+
+
+ANN = Person(1, "Ann", bot=False)
+
+
+@pytest.mark.parametrize(
+    ("author", "authors", "known", "wanted"),
+    [
+        (ANN, {"ann"}, True, ANN),
+        (ANN, set(), True, ANN),
+        (ANN, {"ann", "bob"}, True, None),
+        (ANN, {"bob"}, True, None),
+        (ANN, {"ann"}, False, None),
+        (Person(2, "renovate[bot]", bot=True), set(), True, None),
+    ],
+)
+def test_who_made_all_of_it(
+    author: Person, authors: set[str], known: bool, wanted: Person | None
+) -> None:
+    """The short-cut takes who opened it: whoever pushes to it then reads what that one may."""
+    proposal = changed(PROPOSAL, author=author, authors=frozenset(authors), authors_known=known)
+
+    assert alone(proposal) == wanted

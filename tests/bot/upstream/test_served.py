@@ -1,4 +1,7 @@
-"""Packages from repositories that the bot serves, and who gets them."""
+"""Packages from repositories that the bot serves, and who gets them.
+
+Longer than 400 lines: who may have what, and what each ref means, on one stage.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -91,11 +94,15 @@ class _Elsewhere:
     """Remembers what it was asked for."""
 
     asked: list[tuple[GitReference, str]] = field(default_factory=list)
+    leads_to: list[str] = field(default_factory=list)
 
     def fetch(self, wanted: GitReference, reader: str, allowed: Allowed) -> Came:
         location = locate(wanted.repo)
         assert location is not None
         allowed(location)
+        for each in map(locate, self.leads_to):
+            assert each is not None
+            allowed(each)
         self.asked.append((wanted, reader))
         return Came({"Kptfile": Entry(KPTFILE)}, f"{wanted.directory}/v7", "e" * 40, "t" * 40)
 
@@ -328,6 +335,24 @@ async def test_without_a_person_a_repository_must_consent(stage: Stage) -> None:
     stage.commit(BLUEPRINTS, {"net/core/Kptfile": KPTFILE, ".porchbot.yaml": shares})
 
     assert (await stage.get("acme/blueprints//net/core@v1", None)).revision == 1
+
+
+async def test_a_name_that_a_repository_had_before_opens_it_no_more_than_its_own(
+    stage: Stage,
+) -> None:
+    """Short-cut refused: the forge leads on from the old name, which nobody knows to be served, by
+    the operator's credentials."""
+    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    stage.elsewhere.leads_to = ["https://github.com/other/packages"]
+    old = "https://github.com/other/former//secret/plan@v7"
+
+    await stage.get(old, ANN, allows)
+    stage.forges.readers[OTHERS.id] = {"ann": Role.READ}
+    await stage.get(old, ANN, allows)
+
+    assert [reader for _, reader in stage.elsewhere.asked] == [PUBLIC, "github.com/acme/clusters"]
+    stage.elsewhere.leads_to = [f"https://github.com/endless/{n}" for n in range(9)]
+    assert (await stage.refused(old, ANN, allows))[0] is UpstreamFault.REFUSED
 
 
 async def test_consent_stays_with_the_repository_that_it_was_given_to(stage: Stage) -> None:
