@@ -142,7 +142,7 @@ class Dashboard:
         return "\n\n".join([shown, *signed])
 
     def _seal(self, digest: str, command: str) -> str:
-        return records.seal_box(self._keys[0], self._repository.id, digest, command)
+        return boxes.seal_of(self._keys[0], self._repository.id, digest, command)
 
     def _records(self, frozen: Log, at: datetime) -> Sequence[records.Record]:
         lasting = replay.frozen_since(frozen, at)

@@ -7,9 +7,13 @@ ticked it had commented it, and by `access.bulk` as well.
 """
 
 import hashlib
+import hmac
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from lifecycle.identity import RepositoryId
 
 WORDS = ("upgrade",)
 """Commands that a box gives: they are about the repository, and approve nothing."""
@@ -100,6 +104,31 @@ def sealed(text: str, seal: Callable[[str, str], str]) -> str:
             made = seal(_digest(said[len(_FREE) :]), _command(said[len(_FREE) :]))
             lines[index] = f"{said}{UNSEALED.replace('0' * 32, made)}"
     return "\n".join(lines)
+
+
+def seal_of(key: bytes, repository_id: RepositoryId, digest: str, command: str) -> str:
+    """Return the seal of a line with a box, 32 hex digits.
+
+    Args:
+        key: From `records.derive_key`.
+        repository_id: Where the issue is.
+        digest: Of the line.
+        command: That the box gives.
+    """
+    said = json.dumps(["box", repository_id.spelled, digest, command])
+    return hmac.digest(key, f"box\n{said}".encode(), "sha256").hex()[:32]
+
+
+def is_ours(tick: Tick, keys: Sequence[bytes], repository_id: RepositoryId) -> bool:
+    """Tell whether a bot with one of these keys wrote the line of a box just so.
+
+    Args:
+        tick: The box.
+        keys: The current key and older ones.
+        repository_id: Where the issue is.
+    """
+    made = (seal_of(key, repository_id, tick.digest, tick.command) for key in keys)
+    return bool(tick.command) and any(hmac.compare_digest(each, tick.seal) for each in made)
 
 
 def _ticks(issue: int, text: str) -> Iterator[Tick]:

@@ -280,37 +280,6 @@ def _rendering(
     return _canonical([repository_id.spelled, parent, tree, *more, *([list(told)] if told else [])])
 
 
-# --- boxes of the dashboard issue ----------------------------------------------------------------
-
-
-def seal_box(key: bytes, repository_id: RepositoryId, digest: str, command: str) -> str:
-    """Return the seal of a line with a box, 32 hex digits.
-
-    Args:
-        key: From `derive_key`.
-        repository_id: Where the issue is.
-        digest: Of the line, from `lifecycle.boxes`.
-        command: That the box gives.
-    """
-    return _mac(key, "box", _canonical([repository_id.spelled, digest, command]))[:32]
-
-
-def is_box(
-    seal: str, keys: Sequence[bytes], repository_id: RepositoryId, digest: str, command: str
-) -> bool:
-    """Tell whether a seal is that of a line which one of our keys made.
-
-    Args:
-        seal: What stands at its end.
-        keys: The current key and older ones.
-        repository_id: As for `seal_box`.
-        digest: As there.
-        command: As there.
-    """
-    made = (seal_box(key, repository_id, digest, command) for key in keys)
-    return any(hmac.compare_digest(each, seal) for each in made)
-
-
 # --- marks on tags --------------------------------------------------------------------------------
 
 _TAG_MARK = re.compile(r"^Porchbot-Tag: ([0-9a-f]{64})[ \t\r]*$", re.MULTILINE)

@@ -12,7 +12,7 @@ from bot.look.asking import told
 from bot.look.assemble import Looked, Looker
 from bot.store.hints import Press
 from bot.store.values import Adoption
-from lifecycle import records
+from lifecycle import boxes, records
 from lifecycle.access import Person
 from lifecycle.boxes import Tick
 from lifecycle.events import Answered, Log
@@ -209,17 +209,12 @@ class DashboardLooker:
                 author=Person(each.person, each.login if each.person else "", bot=False),
                 body=f"/{ticks[each.number].command}",
                 at=at,
-                altered=not self._is_ours(ticks[each.number]),
+                altered=not boxes.is_ours(
+                    ticks[each.number], self._looker.keys, self._looker.repository.id
+                ),
                 button=True,
             )
             for each in _unanswered(ticked, kept)
-        )
-
-    def _is_ours(self, tick: Tick) -> bool:
-        """Whether we wrote the line of a box just so."""
-        looker = self._looker
-        return bool(tick.command) and records.is_box(
-            tick.seal, looker.keys, looker.repository.id, tick.digest, tick.command
         )
 
     def _recorded(self, comment: Comment, number: int) -> Comment:

@@ -307,7 +307,10 @@ def objects(
 def together(
     books: Sequence[RuleBook], repository: str
 ) -> tuple[list[tuple[RuleBook, Variant]], list[Problem]]:
-    """What the rules of several repositories want in one; what two of them want, none gets."""
+    """What the rules of several repositories want in one; what two of them want, none gets.
+
+    Neither is a package made inside another one: what a rule does to that reaches into it.
+    """
     wanted = [(book, each) for book in books for each in book.wanted_in(repository)]
     paths: dict[str, list[str]] = {}
     called: dict[str, list[str]] = {}
@@ -324,6 +327,25 @@ def together(
         others = [other for other in (*same, *called[each.name]) if other != book.repository]
         shown = Downstream(repository, each.spec.downstream.package)
         told = texts.same_downstream(f"{shown}", sorted(set(others)))
-        origin = each.origin
-        problems.append(Problem(f"{book.repository}:{origin.path}", origin.line or 0, 0, "", *told))
-    return kept, problems
+        problems.append(_problem(book, each, told))
+    there = {each.spec.downstream.package for _, each in kept}
+    crossing = {path: outer for path in there for outer in _around(path) if outer in there}
+    crossing |= {outer: outer for outer in crossing.values()}
+    for book, each in kept:
+        path = each.spec.downstream.package
+        if path in crossing:
+            inner = next(p for p, outer in crossing.items() if outer == crossing[path] != p)
+            places = (f"{Downstream(repository, p)}" for p in (inner, crossing[path]))
+            problems.append(_problem(book, each, texts.inside_another(*places)))
+    return [pair for pair in kept if pair[1].spec.downstream.package not in crossing], problems
+
+
+def _around(path: str) -> list[str]:
+    """The folders around one, from the outermost in."""
+    parts = path.split("/")
+    return ["/".join(parts[:length]) for length in range(1, len(parts))]
+
+
+def _problem(book: RuleBook, variant: Variant, told: tuple[str, str]) -> Problem:
+    origin = variant.origin
+    return Problem(f"{book.repository}:{origin.path}", origin.line or 0, 0, "", *told)

@@ -76,7 +76,7 @@ class VariantMaker:
                 local = await self._served.offload(self._files, head, task)
                 return await self._made(task, local, Sha(head), upstream, new=False)
             case a.RemovePackage():
-                gone = {f"{task.package}/{path}": None for path in task.here.files}
+                gone = {f"{task.package}/{path}": None for path in task.here.own}
                 return Content(files=gone, title=texts.removal_title(task.package))
             case (
                 a.OpenDraft() | a.ProposeDraft() | a.RetitleDraft() | a.CloseDraft() | a.EndDraft()

@@ -14,6 +14,7 @@ from bot.upstream.port import FetchedUpstream
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles
 from cadlib.limits import DEFAULT
+from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Files
 from lifecycle import names
 from lifecycle.ledger import held
@@ -41,6 +42,8 @@ class Here:
         present: There is something at its path.
         kptfile: Its Kptfile; None for none.
         held: Why nothing newer is proposed; "" where it is.
+        inside: Folders in it, relative to it, that are packages for themselves: with revisions of
+            their own, or kept by a variant of their own.
     """
 
     tip: Sha
@@ -49,6 +52,13 @@ class Here:
     present: bool = False
     kptfile: kptfiles.Kptfile | None = None
     held: str = ""
+    inside: tuple[str, ...] = ()
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Paths of its files that lie in no such folder."""
+        folders = tuple(f"{each}/" for each in self.inside)
+        return tuple(path for path in self.files if not path.startswith(folders))
 
     @property
     def locked(self) -> int | None:
@@ -74,7 +84,20 @@ def package(reader: MirrorReader, tip: Sha, path: str) -> Here:
     tree = git.tree(tip, path)
     files = git.files(tree, DEFAULT)
     kptfile = kptfiles.read(files[KPTFILE].data, f"{path}/{KPTFILE}")
-    return Here(tip, files, tree, present=True, kptfile=kptfile, held=why)
+    nested = (each for each in packages.find(files) if each)
+    inside = tuple(each for each in nested if _apart(reader, path, each, files))
+    return Here(tip, files, tree, present=True, kptfile=kptfile, held=why, inside=inside)
+
+
+def _apart(reader: MirrorReader, path: str, folder: str, files: Files) -> bool:
+    """Whether a package inside another one is there for itself."""
+    if reader.tags.refs([f"{path}/{folder}"]):
+        return True
+    file = f"{folder}/{KPTFILE}"
+    try:
+        return bool(_owners(kptfiles.read(files[file].data, f"{path}/{file}")))
+    except PackageError:
+        return True  # nobody can tell, so it stays
 
 
 def published(

@@ -56,7 +56,7 @@ OFFERED = f"- [ ] `/upgrade a v2`: 1 ahead{boxes.UNSEALED}"
 
 
 def as_sealed(text: str) -> str:
-    return boxes.sealed(text, lambda *line: records.seal_box(KEY, HERE, *line))
+    return boxes.sealed(text, lambda *line: boxes.seal_of(KEY, HERE, *line))
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,9 @@ def test_a_box_counts_as_we_wrote_it_alone(before: str, after: str, counts: bool
 
     (tick,) = boxes.ticked(3, text)
 
-    line = (tick.digest, tick.command)
-    assert (bool(tick.command) and records.is_box(tick.seal, [KEY], HERE, *line)) is counts
-    assert not records.is_box(tick.seal, [KEY], on_github(2), *line)
-    assert not records.is_box(tick.seal, [b"other"], HERE, *line)
+    assert boxes.is_ours(tick, [b"older", KEY], HERE) is counts
+    assert not boxes.is_ours(tick, [KEY], on_github(2))
+    assert not boxes.is_ours(tick, [b"other"], HERE)
 
 
 def test_only_what_has_a_box_is_sealed_and_an_old_tick_has_no_seal() -> None:

@@ -43,6 +43,27 @@ def test_a_package_goes_with_its_rule_by_a_pull_request(play: World) -> None:
     assert opened(play) == [f"{SHOP}-1", f"{SHOP}-2"]
 
 
+def test_packages_inside_that_are_there_for_themselves_stay(play: World) -> None:
+    """The short-cut removes the folder: what another rule keeps there, or was published, goes."""
+    begins(play)
+    publishes_first(play)
+    seconds_pass(play.forge, 1)
+    kept, part = (package(f"apps/shop/{each}") for each in ("kept", "part"))
+    mark = "  annotations: {porchbot.dev/variant: other}\n"
+    kptfile = kept["apps/shop/kept/Kptfile"].replace("metadata:\n", f"metadata:\n{mark}", 1)
+    assert mark in kptfile
+    play.owner.pushes("main", {**kept, **part, "apps/shop/kept/Kptfile": kptfile})
+    play.rests()
+
+    removes_rule(play)
+
+    branch = play.author.pull_of(f"{SHOP}-2").head_ref
+    assert play.author.reads("apps/shop/kept/settings.yaml", branch)
+    for gone in ("apps/shop/Kptfile", "apps/shop/part/Kptfile"):
+        with pytest.raises(Exception, match="404"):
+            play.author.reads(gone, branch)
+
+
 def test_what_a_person_keeps_is_kept_until_the_package_changes(play: World) -> None:
     """The short-cut proposes the removal again at the next sweep."""
     begins(play)
