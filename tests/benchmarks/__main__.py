@@ -31,6 +31,7 @@ from tests.benchmarks import (
     replicas,
     runner,
     storm,
+    upgrade,
     variants,
     webhooks,
 )
@@ -43,6 +44,7 @@ ALL: Mapping[str, tuple[Callable[..., None], int]] = {
     "forges": (forges.run, 4),
     "large": (large.run, 3),
     "impact": (impact.run, 2),
+    "upgrade": (upgrade.run, 2),
     "variants": (variants.run, 8),
     "latency": (latency.run, 3),
     "runner": (runner.run, 5),

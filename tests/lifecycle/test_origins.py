@@ -51,7 +51,7 @@ ORIGIN = FieldOrigin(
     [
         (
             {"by": "@acme `x`", "subject": "see #1 [x](y)"},
-            "commit `aaaaaaaaaa` by ``@acme `x` ``: see #<!-- -->1 \\[x\\](y)",
+            "commit `aaaaaaaaaa` by `` @acme `x` ``: see #<!-- -->1 \\[x\\](y)",
         ),
         (
             {"kind": OriginKind.FUNCTION, "name": "x:v1", "where": "guardrail"},
