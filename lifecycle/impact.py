@@ -299,7 +299,7 @@ def ended(impact: Impact) -> Impact:
     """Return an impact that nothing is added to any more, what matters most first."""
 
     def first(one: PackageImpact) -> tuple[object, ...]:
-        return _kind(one), not _detailed(one), one.repository, one.package
+        return _kind(one), not _detailed(one), one.repository, one.branch, one.package
 
     return replace(impact, packages=tuple(sorted(impact.packages, key=first)), ended=True)
 

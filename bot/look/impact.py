@@ -249,7 +249,7 @@ class ImpactReader:
                 async def lane() -> None:
                     while trial.waiting and self._clock.monotonic() < until:
                         each = trial.waiting.popleft()
-                        where = await self._where(each, here, known, opened)
+                        where = await self._where(each, here, plan.base_ref, known, opened)
                         one = await self._one(trial, each, here, where)
                         trial.impact = impact.add(trial.impact, one)
 
@@ -263,11 +263,14 @@ class ImpactReader:
         self,
         each: RulesTrial | UpgradeTrial,
         here: Place,
+        base_ref: str,
         known: dict[tuple[str, str], Place | str],
         opened: Opened,
     ) -> Place | str:
         """Where a package is; or why that cannot be read."""
-        if isinstance(each, RulesTrial) or each.user.repository.id == self._repository.id:
+        if isinstance(each, RulesTrial) or (
+            (each.user.repository.id, each.user.branch) == (self._repository.id, base_ref)
+        ):
             return here
         key = str(each.user.repository.id), each.user.branch
         async with opened.lock:
@@ -302,7 +305,7 @@ class ImpactReader:
     async def _one(
         self, trial: Trial, each: RulesTrial | UpgradeTrial, here: Place, where: Place | str
     ) -> PackageImpact:
-        place = places.unjudged(each, where, self._repository.id)
+        place = places.unjudged(each, where, self._repository.id, trial.plan.base_ref)
         if isinstance(where, str):
             return replace(place, problem=where)
         try:
@@ -345,6 +348,7 @@ class ImpactReader:
             return replace(place, problem=texts.NO_UPSTREAM)
         key = (
             place.repository,
+            place.branch,
             package,
             tree,
             each.before,

@@ -48,20 +48,17 @@ class Opened:
 def locked(
     users: Sequence[UpstreamUser], here: RepositoryId, plan: Plan
 ) -> tuple[UpstreamUser, ...]:
-    """Packages with a lock: of this repository those on the base branch, and no changed ones."""
-    return tuple(
-        each
-        for each in users
-        if each.use.locked
-        and (
-            each.repository.id != here
-            or (each.branch == plan.base_ref and each.use.package not in plan.changed)
-        )
-    )
+    """Packages with a lock, on all branches that are published from; not those that are changed."""
+
+    def is_changed(user: UpstreamUser) -> bool:
+        there = user.repository.id == here and user.branch == plan.base_ref
+        return there and user.use.package in plan.changed
+
+    return tuple(each for each in users if each.use.locked and not is_changed(each))
 
 
 def unjudged(
-    each: RulesTrial | UpgradeTrial, where: Place | str, here: RepositoryId
+    each: RulesTrial | UpgradeTrial, where: Place | str, here: RepositoryId, base_ref: str
 ) -> PackageImpact:
     """Return a package before it is tried.
 
@@ -69,13 +66,19 @@ def unjudged(
         each: What is to be tried.
         where: Where the package is; or why that cannot be read.
         here: The repository of the head.
+        base_ref: The branch that the head is to be merged into.
     """
     if isinstance(each, RulesTrial):
         return PackageImpact(package=each.package, merges=each.merges)
     user = each.user
     name = user.repository.full_name if isinstance(where, str) else where.name
-    there = "" if user.repository.id == here else name
-    return PackageImpact(package=user.use.package, repository=there, upstream=each.upstream)
+    mine = user.repository.id == here
+    return PackageImpact(
+        package=user.use.package,
+        repository="" if mine else name,
+        branch=user.branch if mine and user.branch != base_ref else "",
+        upstream=each.upstream,
+    )
 
 
 def key_of(policy: Policy) -> str:

@@ -308,6 +308,8 @@ class RevisionTarget:
     revision: int
 
 
+_NUMBER = re.compile(r"v([1-9][0-9]{0,8})", re.ASCII)
+
 _TARGET = re.compile(r"(?:(?P<package>[^@\s]+)[@/])?v?(?P<number>[1-9][0-9]{0,8})", re.ASCII)
 
 
@@ -345,6 +347,11 @@ class RevisionName:
                 return WrongArgument(texts.NO_FOLDER)
             package = "" if package == "." else package
         number = int(found["number"]) if found else 0
+        behind, further = first_word(rest)
+        if not number and (told := _NUMBER.fullmatch(behind)):
+            number, rest = int(told[1]), further  # "net/core v3" is the same revision
+        if not number and not self.whole:
+            return WrongArgument(texts.missing("revision such as `net/core@v3`"))
         return TakenArgument(RevisionTarget(package, number), rest)
 
 

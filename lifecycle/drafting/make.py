@@ -103,6 +103,8 @@ def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftS
             _absent(here)
             return _differing(here, (yield from _cloned(request, inputs, name)))
         case DraftKind.EDIT | DraftKind.ROLLBACK:
+            if not inputs.revision:
+                _present(here, request.package)
             return _differing(here, inputs.revision or here)
         case DraftKind.RESUME:
             return MergedPackage()
@@ -111,8 +113,10 @@ def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftS
         case DraftKind.UPGRADE | DraftKind.REBASE:
             return (yield from _updated(request, inputs, name))
         case DraftKind.EVAL:
+            _present(here, request.package)
             return (yield from _evaluated(request, inputs, added))
         case DraftKind.SET:
+            _present(here, request.package)
             changed = set_value(here, request.resource, request.field, request.value)
             return MergedPackage(files=changed)
         case _:
@@ -122,6 +126,11 @@ def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftS
 def _absent(here: Files) -> None:
     if KPTFILE in here:
         raise texts.there_already()
+
+
+def _present(here: Files, package: str) -> None:
+    if KPTFILE not in here:
+        raise texts.no_package(package)
 
 
 def _differing(here: Files, wanted: Mapping[str, Entry]) -> MergedPackage:

@@ -14,6 +14,8 @@ class PackageImpact:
     Attributes:
         package: Its path; "" for the root package.
         repository: Full name of the repository that it is in; "" for that of the change.
+        branch: Another branch of the repository of the change that it is on; "" for the one that
+            the change is to be merged into, and in other repositories.
         upstream: What it was made from, such as "net/base/v1", where an upgrade was tried; "" where
             other rules were.
         changes: What would differ, by resource and field: the first of them.
@@ -31,6 +33,7 @@ class PackageImpact:
 
     package: str
     repository: str = ""
+    branch: str = ""
     upstream: str = ""
     changes: tuple[Change, ...] = ()
     changed: int = 0

@@ -186,7 +186,8 @@ def _package(one: PackageImpact) -> str:
 def _named(one: PackageImpact) -> str:
     where = f"{one.repository}: {one.package or '.'}" if one.repository else one.package
     made = f" (made from {code(one.upstream)})" if one.upstream else ""
-    return f"{name(where)}{made}"
+    on = f" on {code(one.branch)}" if one.branch else ""
+    return f"{name(where)}{on}{made}"
 
 
 def _what(one: PackageImpact) -> str:

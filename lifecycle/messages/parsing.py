@@ -54,7 +54,7 @@ def superfluous(names: Sequence[str]) -> str:
 
 def missing(name: str) -> str:
     """An argument that has to be there."""
-    return f"takes a {name} after it"
+    return f"takes {'an' if name[:1] in 'aeiou' else 'a'} {name} after it"
 
 
 def many_packages(most: int) -> str:

@@ -125,6 +125,22 @@ def test_packages_made_from_a_changed_one_are_upgraded_on_trial(play: World) -> 
     assert play.author.reads("apps/one/settings.yaml").count('"1"') == 1
 
 
+def test_other_branches_that_are_published_from_are_tried(two_bases: World) -> None:
+    """The short-cut tries the base branch alone: what is maintained on others breaks unseen."""
+    play = two_bases
+    play.owner.pushes("main", package("net/core"))
+    play.rests()
+    play.owner.pushes("release", made_from_core(play, "apps/one", 4))
+    play.owner.pushes("unpublished", made_from_core(play, "apps/two", 4))
+    play.rests()
+    number = proposes(play, "drafts/net/core/w", resized("net/core", 9))
+
+    title, text = says(play, number, *BREAKS)
+
+    assert title == "1 of 1 package would change; 1 would conflict"
+    assert "### `apps/one` on `release` (made from `main`)\n\n1 conflict" in text
+
+
 def test_other_repositories_are_named_where_everybody_can_read_them(play: World) -> None:
     """Short-cuts refused: everybody's packages are named; what is private is merged on trial."""
     play.owner.pushes("main", package("net/core"))

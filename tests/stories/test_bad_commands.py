@@ -1,0 +1,73 @@
+"""Commands for drafts with bad input, by both doors: each says why, and nothing is begun."""
+
+import pytest
+
+from tests.stories.test_dashboard import shows
+from tests.stories.test_upstreams import publishes
+from tests.stories.world import World, package, seconds_pass
+
+REFUSED = (
+    ("/clone", "takes an upstream after it"),
+    ("/clone net/core", "takes a path after it"),
+    ("/clone net/none@v1 a/b", "has no tag, branch or commit 'v1'"),
+    ("/clone net/core@v9 a/b", "has no tag, branch or commit 'v9'"),
+    ("/clone net/core@v1 ../x", "takes the folder of a package"),
+    ("/clone net/core@v1 net/edge", "there is a package in this folder already"),
+    ("/clone oci://r.example/x:v1 a/b", "porchbot takes packages from git only"),
+    ("/clone https://127.0.0.1/x//y@v1 a/b", "does not allow 127.0.0.1/x"),
+    ("/clone net/core/../core@v1 a/b", "leads out of the repository"),
+    ("/init", "takes a path after it"),
+    ("/init ../x", "takes the folder of a package"),
+    ("/init net/edge", "there is a package in this folder already"),
+    ("/edit net/none", "there is no package in this folder"),
+    ("/edit net/core@v9", "net/core has no revision v9"),
+    ("/edit net/core v9", "net/core has no revision v9"),
+    ("/upgrade net/none", "there is no package in this folder"),
+    ("/Upgrade  net/none v2", "there is no package in this folder"),
+    ("/upgrade net/edge v9", "the package has no upstream"),
+    ("/rollback net/core", "takes a revision such as `net/core@v3`"),
+    ("/rollback net/core v9 slow", "net/core has no revision v9"),
+    ("/rollback net/none@v1", "net/none has no revision v1"),
+    ("/rebase onto", "takes an upstream after it"),
+    ("/set --package net/edge", "takes a field and a value"),
+    ("/set --package net/edge ConfigMap/none data.a=1", "no resource ConfigMap/none"),
+    ("/set --package net/none data.a=1", "there is no package in this folder"),
+    ("/eval --package net/edge", "takes a function after it"),
+    ("/eval --package net/edge set-labels:v0.2 x", "takes each value once"),
+    ("/eval --package net/none set-labels:v0.2 a=b", "there is no package in this folder"),
+    ("/resume net/core", "net/core is not held at any revision"),
+)
+"""What is asked for, and what the answer says."""
+
+
+@pytest.mark.both_forges
+def test_what_cannot_be_begun_says_why_by_both_doors(stage: World) -> None:
+    """Short-cuts refused: a draft of nothing; a rollback to v0; silence; a look that breaks."""
+    play = stage
+    play.repository.has_issues = True
+    play.start_bot()
+    shows(play, "Packages")
+    play.rests()
+    seconds_pass(play.forge, 1)
+    publishes(play, "net/core", package("net/core"), 1)
+    number = play.proposes("drafts/net/other/w", package("net/other"))
+    play.rests()
+    (board,) = [each.number for each in play.owner.issues()]
+    before = sorted(play.author.branches()), len(play.author.pulls(every=True))
+
+    wrong: list[tuple[str, str, list[str]]] = []
+    for asked, why in REFUSED:
+        seen = len(play.author.answers(number)), len(play.owner.comments_on_issue(board))
+        play.approver.says(number, asked)
+        play.approver.says_on_issue(board, asked)
+        play.rests()
+        here = play.author.answers(number)[seen[0] :]
+        there = [c.body for c in play.owner.comments_on_issue(board)[seen[1] :]]
+        there = [text for text in there if not text.startswith("/")]
+        said = [text.replace("\\", "") for text in (*here, *there)]
+        if len(said) != 2 or not all(why in text for text in said):
+            wrong.append((asked, why, said))
+
+    assert wrong == []
+    assert (sorted(play.author.branches()), len(play.author.pulls(every=True))) == before
+    assert play.failing() == []
