@@ -34,11 +34,13 @@ class Annotation:
         package: Path of the package.
         workspace: Last part of the name of its draft; "" where it says none.
         revision: Its number; 0 where it is none yet, or says none.
+        task: The kind of what Porch did, such as "clone"; "" in ours, which say none.
     """
 
     package: str
     workspace: str = ""
     revision: int = 0
+    task: str = ""
 
 
 def read(message: str) -> Iterator[Annotation]:
@@ -52,7 +54,9 @@ def read(message: str) -> Iterator[Annotation]:
             continue
         package = said.get("package")
         if isinstance(package, str):
-            yield Annotation(package, _text(said.get("workspaceName")), _number(said))
+            task = said.get("task")
+            kind = _text(task.get("type")) if isinstance(task, dict) else ""
+            yield Annotation(package, _text(said.get("workspaceName")), _number(said), kind)
 
 
 def workspace(message: str, package: str, revision: int) -> str:
@@ -73,6 +77,17 @@ def workspace(message: str, package: str, revision: int) -> str:
     if branch.startswith(before) and last and "/" not in last:
         return last
     return f"v{revision}"
+
+
+def by_porch(message: str, package: str) -> str:
+    """Return the workspace that Porch made a commit of a package in; "" where it did not.
+
+    Args:
+        message: Of the commit.
+        package: Path of the package.
+    """
+    found = (each.workspace for each in read(message) if each.package == package and each.task)
+    return next(found, "")
 
 
 def _text(value: object) -> str:

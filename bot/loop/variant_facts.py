@@ -16,7 +16,7 @@ from cadlib.kptfile import reader as kptfiles
 from cadlib.limits import DEFAULT
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Files
-from lifecycle import names
+from lifecycle import annotations, names
 from lifecycle.ledger import held
 from lifecycle.messages import making as making_texts
 from lifecycle.names import Sha
@@ -44,6 +44,7 @@ class Here:
         held: Why nothing newer is proposed; "" where it is.
         inside: Folders in it, relative to it, that are packages for themselves: with revisions of
             their own, or kept by a variant of their own.
+        workspace: That of its newest release, where Porch made it and no variant is named in it.
     """
 
     tip: Sha
@@ -53,6 +54,7 @@ class Here:
     kptfile: kptfiles.Kptfile | None = None
     held: str = ""
     inside: tuple[str, ...] = ()
+    workspace: str = ""
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -100,6 +102,26 @@ def _apart(reader: MirrorReader, path: str, folder: str, files: Files) -> bool:
         return True  # nobody can tell, so it stays
 
 
+def is_nobodys(here: Here) -> bool:
+    """Tell whether a package was made of another one, and says of no variant that it keeps it."""
+    kptfile = here.kptfile
+    return kptfile is not None and kptfile.upstream_lock is not None and not _owners(kptfile)
+
+
+def released_by_porch(git: History, path: str) -> str:
+    """Return the workspace that Porch made the newest release of a package in; "" for no such one.
+
+    Args:
+        git: The mirror, opened, with the package's tags.
+        path: The package.
+    """
+    tags = git.refs(names.tag_ref(path))
+    numbers = names.revisions(path, tags)
+    commit = tags[names.tag(path, numbers[-1])][1] if numbers else ""
+    found = commit and git.has(commit)
+    return annotations.by_porch(git.commit(commit).message, path) if found else ""
+
+
 def published(
     here: Here,
     variant: Variant,
@@ -127,6 +149,8 @@ def published(
         same = lock.directory.strip("/") == upstream.ref.directory.strip("/")
         ours = same and lock.repo.removesuffix(".git") == upstream.ref.repo.removesuffix(".git")
     owners = _owners(here.kptfile)
+    if ours and here.workspace.startswith(naming.WORKSPACE):
+        owners = {*owners, variant.name}  # Porch keeps whose it is in its cluster
     if variant.spec.adopts and not removed:
         owners = {*owners, variant.name}
     try:
@@ -238,7 +262,7 @@ def draft(
 
 
 def drafts_of(
-    reader: MirrorReader, tip: Sha, path: str, *, adopts: bool
+    reader: MirrorReader, tip: Sha, path: str, *, ours: str, adopts: bool
 ) -> dict[str, tuple[Sha, Trail]]:
     """The branches of variants' drafts of a package: where they are, and what they say.
 
@@ -246,6 +270,7 @@ def drafts_of(
         reader: Reads git.
         tip: The base branch.
         path: The package.
+        ours: The variant that wants it: what Porch's controller made of it is that one's.
         adopts: Drafts that people made of it count too; not those that they asked the bot for.
     """
     git, found = reader.git, dict[str, tuple[Sha, Trail]]()
@@ -260,7 +285,10 @@ def drafts_of(
         if said.recipe is None and not said.empty:
             if said.asked or not git.package(at, path):
                 continue
-            said = replace(said, written=_written(git, at, path))
+            written = _written(git, at, path)
+            if not written and annotations.by_porch(git.commit(at).message, path) == workspace:
+                written = frozenset({ours} if made else ())  # of a rule without functions
+            said = replace(said, written=written)
         if made or not said.empty:
             found[branch] = at, said
     return found

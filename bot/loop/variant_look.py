@@ -8,6 +8,7 @@ import structlog
 
 from bot.config import CONFIG
 from bot.forges.port import ListedProposal
+from bot.git.port import Scope
 from bot.look.variant_rules import RuleBook
 from bot.look.variant_trails import trail
 from bot.loop import variant_facts
@@ -128,12 +129,16 @@ class VariantLook:
         path = variant.spec.downstream.package
         base_ref, tip, policy = await self._base(wanted.branch)
         here = await served.offload(_here, served, tip, path)
+        if wanted.book is not None and variant_facts.is_nobodys(here):
+            fetcher, scope = served.looker.fetcher, Scope(packages=frozenset({path}))
+            await fetcher.fetch(scope, served.clock.monotonic())
+            here = replace(here, workspace=await served.offload(_made_in, served, path))
         objects = Objects(()) if wanted.book is None else wanted.book.objects
         came = _Upstream()
         if wanted.book is not None:
             came = await self._upstream(variant, wanted.book, base_ref, policy)
         one_of = next(iter(came.fetched.values()), None)
-        drafts, numbers = await self._drafts(path, tip, adopts=variant.spec.adopts)
+        drafts, numbers = await self._drafts(variant, tip)
         published = await served.offload(
             lambda: variant_facts.published(
                 here, variant, objects, one_of, here.locked or 0, removed=wanted.book is None
@@ -249,11 +254,11 @@ class VariantLook:
         return known
 
     async def _drafts(
-        self, path: str, base: Sha, *, adopts: bool
+        self, variant: Variant, base: Sha
     ) -> tuple[tuple[DraftFacts, ...], Mapping[str, int]]:
         """The drafts of a package whose branches are there, and their open pull requests."""
         served, found, numbers = self._served, list[DraftFacts](), dict[str, int]()
-        trails = await served.offload(_trails, served, base, path, adopts)
+        trails = await served.offload(_trails, served, base, variant)
         for branch, (tip, said) in trails.items():
             pull = self._pass.pulls.get(branch)
             if pull is None:
@@ -317,6 +322,11 @@ def _here(served: ServedRepository, tip: Sha, path: str) -> variant_facts.Here:
         return variant_facts.package(served.looker.reader(git, served.adoption), tip, path)
 
 
+def _made_in(served: ServedRepository, path: str) -> str:
+    with served.mirror.open() as git:
+        return variant_facts.released_by_porch(git, path)
+
+
 def _rules(
     served: ServedRepository, branch: str
 ) -> tuple[Sha | None, Policy | BrokenPolicy | None]:
@@ -327,12 +337,11 @@ def _rules(
         return tip, served.looker.reader(git, served.adoption).rules(tip, branch).policy
 
 
-def _trails(
-    served: ServedRepository, tip: Sha, path: str, adopts: bool
-) -> dict[str, tuple[Sha, Trail]]:
+def _trails(served: ServedRepository, tip: Sha, variant: Variant) -> dict[str, tuple[Sha, Trail]]:
     with served.mirror.open() as git:
         reader = served.looker.reader(git, served.adoption)
-        return variant_facts.drafts_of(reader, tip, path, adopts=adopts)
+        path, adopts = variant.spec.downstream.package, variant.spec.adopts
+        return variant_facts.drafts_of(reader, tip, path, ours=variant.name, adopts=adopts)
 
 
 def _trail(served: ServedRepository, at: Sha, tip: Sha) -> Trail:

@@ -49,4 +49,11 @@ def test_the_root_package() -> None:
 def test_what_is_read() -> None:
     found = [*annotations.read(PORCH + 'kpt:[]\nkpt:{"package":""}\n')]
 
-    assert found == [Annotation("net/core", "fix", 3), Annotation("")]
+    assert found == [Annotation("net/core", "fix", 3, "edit"), Annotation("")]
+
+
+def test_what_porch_did() -> None:
+    """The short-cut takes our own lines for Porch's: they say no task."""
+    assert annotations.by_porch(PORCH, "net/core") == "fix"
+    assert annotations.by_porch(OURS, "net/core") == ""
+    assert annotations.by_porch(PORCH, "net") == ""

@@ -34,6 +34,24 @@ def by_porch(play: World) -> dict[str, str]:
     return files
 
 
+def test_a_draft_of_porchs_controller_without_functions_goes_on_under_ours(play: World) -> None:
+    """The short-cut opens a second draft beside it: nothing in its files names a variant."""
+    publishes(play, "net/base", package("net/base"), 1)
+    play.owner.pushes("main", {".porchbot.yaml": RULES})
+    said = 'kpt:{"package":"apps/shop","workspaceName":"packagevariant-1","task":{"type":"clone"}}'
+    files = by_porch(play)
+    files["apps/shop/Kptfile"] = files["apps/shop/Kptfile"].replace(PIPELINE, "")
+    play.author.pushes(f"{SHOP}-1", files, message=f"Creating new revision\n\n{said}")
+    play.rests()
+    seconds_pass(play.forge, 1)
+
+    play.owner.pushes("main", variant(more=STEP))
+    play.rests()
+
+    assert opened(play) == [f"{SHOP}-1"]
+    assert len(play.author.commits_of(play.author.pull_of(f"{SHOP}-1").number)) == 2
+
+
 @pytest.mark.both_forges
 def test_a_draft_of_porchs_controller_goes_on_under_ours(play: World) -> None:
     """Short-cuts refused: a second draft beside it; Porch's commits lost; its functions twice."""
@@ -70,6 +88,34 @@ def test_a_package_of_porchs_controller_goes_on_under_ours(play: World) -> None:
 
     assert opened(play) == [f"{SHOP}-1"]
     assert 'size: "9"' in play.author.reads("apps/shop/settings.yaml", f"{SHOP}-1")
+
+
+@pytest.mark.parametrize("workspace", ["packagevariant-1", "mine"])
+def test_a_package_of_porchs_controller_without_functions_goes_on_under_ours(
+    play: World, workspace: str
+) -> None:
+    """Short-cuts refused: what has no function of a controller is a person's; all of Porch's is
+    a controller's.
+    """
+    publishes(play, "net/base", package("net/base"), 1)
+    said = (
+        f'kpt:{{"package":"apps/shop","workspaceName":"{workspace}","revision":"1",'
+        '"task":{"type":"clone"}}'
+    )
+    files = by_porch(play)
+    files["apps/shop/Kptfile"] = files["apps/shop/Kptfile"].replace(PIPELINE, "")
+    made = play.owner.pushes("main", files, message=f"Approving apps/shop/1\n\n{said}")
+    state = play.forge.state
+    with state.lock:
+        state.update_ref(play.repository, "refs/tags/apps/shop/v1", made, state.user("owner"))
+    publishes(play, "net/base", resized("net/base", 9), 2)
+    seconds_pass(play.forge, 1)
+
+    play.owner.pushes("main", {".porchbot.yaml": RULES, **variant(revision=2)})
+    play.rests()
+
+    ours = workspace.startswith("packagevariant")
+    assert opened(play) == ([f"{SHOP}-1"] if ours else [])
 
 
 @pytest.mark.parametrize("adopts", [False, True], ids=["adoptNone", "adoptExisting"])
