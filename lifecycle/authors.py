@@ -11,6 +11,8 @@ Rules (docs/design.md, "Authors"):
    undecidable, and so does one that a workflow pushed: anybody who can push can write one. The
    forge's own committer and co-authors without an account make nobody unknown.
 4. What we alone made and pushed, onto a branch that we began, has no author: onboarding.
+5. Whoever changed the rule for variants last that we made something by, as far as that is known. A
+   rule that approves such things by itself is approved itself, and asks for nobody else.
 """
 
 import re
@@ -50,11 +52,13 @@ class Authors:
         logins: Everybody who wrote or pushed a part of it.
         known: The forge knows the author, committer and pusher of everything.
         accounts: The forge's numbers of them, as far as it tells: these stay when logins change.
+        ruled: Whoever changed the rule last that we made a part of it by; None for nobody.
     """
 
     logins: frozenset[str]
     known: bool
     accounts: frozenset[int] = frozenset()
+    ruled: "Authors | None" = None
 
 
 def wrote(
@@ -64,6 +68,7 @@ def wrote(
     updates: Mapping[Sha, Sha],
     ours: Mapping[Sha, str],
     login: str,
+    ruled: Iterable[str] = (),
 ) -> Authors:
     """Return the authors of a proposal, from its commits and pushes.
 
@@ -74,6 +79,7 @@ def wrote(
         ours: Commits that we made and marked, each to who asked for it, as from `spelled`; ""
             for nobody.
         login: Our own.
+        ruled: Who changed the rules last that commits of ours were made by, as from `spelled`.
     """
     askers = [_read(asker) for asker in ours.values()]
     made = [c for c in commits if c.sha not in ours and c.sha not in updates]
@@ -100,7 +106,13 @@ def wrote(
     accounts = {a for c in made for a in c.accounts} | {m.account for m in pushed}
     accounts |= {account for _, account in askers}
     logins = frozenset(person for person in people if person) - {login}
-    return Authors(logins, known, frozenset(accounts - {0}))
+    by_rule = [_read(each) for each in ruled]
+    writers = Authors(
+        frozenset(person for person, _ in by_rule) - {login},
+        known=True,
+        accounts=frozenset(account for _, account in by_rule) - {0},
+    )
+    return Authors(logins, known, frozenset(accounts - {0}), writers if by_rule else None)
 
 
 def _is_ours_alone(made: Sequence[MadeBy], moves: Sequence[Move], login: str) -> bool:

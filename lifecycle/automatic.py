@@ -65,15 +65,21 @@ def _of_variant(proposal: Proposal, touched: Touched, verdicts: Sequence[Verdict
     whole = proposal.content.variant == touched.package and len(proposal.content.touched) == 1
     stays = bool(touched.tree) and touched.unpublished is None and not touched.outside
     told = bool(verdicts) and all(v.complete and not v.broken and not v.changes for v in verdicts)
-    return whole and stays and told and _made_by(proposal, (AppSource(US),))
+    ours = _made_by(proposal, (AppSource(US),), but=proposal.people.ruled)
+    return whole and stays and told and ours
 
 
-def _made_by(proposal: Proposal, apps: tuple[AppSource, ...]) -> bool:
-    """Everybody who opened, wrote, pushed or asked for any of it is one of these Apps."""
+def _made_by(
+    proposal: Proposal, apps: tuple[AppSource, ...], *, but: frozenset[str] = frozenset()
+) -> bool:
+    """Everybody who opened, wrote, pushed or asked for any of it is one of these Apps.
+
+    Leaves out whoever changed the rule alone that asks for it: that change was approved itself.
+    """
     people = proposal.people
     if proposal.times.base_at is not None:
         return False  # whoever changed the base asked for it to be published there
-    authors = [people.author, *(account(0, login) for login in people.authors)]
+    authors = [people.author, *(account(0, login) for login in people.authors - but)]
     return people.authors_known and all(
         any(_is(app, who, people.us) for app in apps) for who in authors
     )

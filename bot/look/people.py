@@ -78,7 +78,7 @@ class People:
         self._clock = clock
         self._teams = Teams(forge, clock)
         self._waiting: dict[int, _Told] = {}
-        self._login = login
+        self.login = login
         self._offload = offload
         self._authors: dict[tuple[int, Sha, str, str, tuple[str, ...]], _Wrote] = {}
         self._pushers: dict[tuple[int, Sha], str] = {}
@@ -128,7 +128,9 @@ class People:
             p.people.authors | written.authors.logins,
             written.authors.known,
             written.authors.accounts | opened - {0},
+            written.authors.ruled,
         )
+        ruled = same_people(written.authors.ruled, people) if written.authors.ruled else frozenset()
         reviews = tuple(
             replace(r, head_at=came_to(r.head, written.pushes, changes, by=r.at))
             for r in p.talk.reviews
@@ -139,7 +141,8 @@ class People:
                 p.people,
                 roles=dict(zip(people, found.roles, strict=True)),
                 teams=dict.fromkeys(named, UNTOLD) | dict(zip(slugs, found.teams, strict=True)),
-                authors=same_people(authors, people),
+                authors=same_people(authors, people) | ruled,
+                ruled=ruled - same_people(authors, people),
                 authors_known=authors.known,
             ),
             times=replace(p.times, head_at=came_to(pull.head, written.pushes, changes)),
@@ -211,6 +214,9 @@ class People:
             self._offload(git.updates, shas, pull.base_ref),
             self._offload(lambda: {sha: git.render_asker(sha) for sha in shas}),
         )
+        ruled = await self._offload(
+            git.rule_writers, [sha for sha in shas if ours[sha] is not None]
+        )
         last = next((p.at for p in pushes if p.after == pull.head), None)
         # A list that is full may be cut, and one without the head is older than the head.
         whole = (
@@ -220,7 +226,9 @@ class People:
             and last is not None
         )
         rendered = {sha: asker for sha, asker in ours.items() if asker is not None}
-        authors = wrote(commits, pushes, updates=updates, ours=rendered, login=self._login)
+        authors = wrote(
+            commits, pushes, updates=updates, ours=rendered, login=self.login, ruled=ruled
+        )
         found = _Wrote(replace(authors, known=authors.known and whole), pushes)
         if last is not None and mark:
             self._authors[key] = found
@@ -239,7 +247,7 @@ class People:
     async def pusher(self, head_ref: str, repository: int | None) -> str:
         """Login of the person who pushed a branch last; "" when the forge does not tell."""
         moves = await self._pushed(head_ref, repository)
-        people = (m.actor for m in moves if m.actor != self._login and m.after.strip("0"))
+        people = (m.actor for m in moves if m.actor != self.login and m.after.strip("0"))
         return next((actor for actor in people if actor), "")
 
     async def _pushes(self, pull: ListedProposal) -> tuple[Move, ...]:

@@ -21,6 +21,7 @@ from lifecycle.names import Sha
 from lifecycle.owners import PLAIN, Dialect
 from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.sections import SECTIONS
+from lifecycle.variants import trailer
 
 MOST_SUBJECTS = 100
 """Commits of a draft that are looked at for its title."""
@@ -111,6 +112,11 @@ class MirrorReader:
             tree=commit.tree,
             repository_id=self.repository_id,
         )
+
+    def rule_writers(self, shas: Iterable[Sha]) -> frozenset[str]:
+        """Who changed the rules last that commits of ours were made by, as these spell them."""
+        sealed = (self.git.commit(sha).message for sha in shas if self.is_sealed(sha))
+        return frozenset(each for message in sealed for each in trailer.writers(message))
 
     def updates(self, commits: Iterable[Sha], base_ref: str) -> dict[Sha, Sha]:
         """Clean merges of the base's own line among some commits, each to its first parent.

@@ -13,8 +13,10 @@ from bot.look.variant_rules import RuleBook
 from bot.look.variant_trails import trail
 from bot.loop import variant_facts
 from bot.loop.repository import ServedRepository
+from bot.loop.variant_books import Ruling
 from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_drafts import Task
+from bot.loop.variant_writers import RuleWriters
 from bot.upstream.port import FetchedUpstream, Upstreams
 from cadlib.errors import PackageError, Place
 from lifecycle import names
@@ -76,6 +78,8 @@ class VariantPass:
         begun: Pull requests that were opened.
         failed: What went wrong with packages, none of which keeps another back.
         downstreams: What was made from which package.
+        rulings: The repositories whose rules count, by full name.
+        writers: Finds out who changed a rule.
         fetched: Upstreams that were fetched, by the branch whose rules allow them.
         published: The numbers of what was published from drafts that rules name, None for nothing:
             likewise.
@@ -87,6 +91,8 @@ class VariantPass:
     upstreams: Upstreams
     pulls: dict[str, ListedProposal]
     downstreams: Downstreams
+    rulings: Mapping[str, Ruling] = field(default_factory=dict)
+    writers: RuleWriters = field(default_factory=RuleWriters)
     begun: int = 0
     failed: list[Exception] = field(default_factory=list)
     fetched: dict[tuple[str, RevisionReference], FetchedUpstream] = field(default_factory=dict)

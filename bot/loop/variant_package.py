@@ -1,7 +1,7 @@
 """One package of a variant while it is brought to rest, like everything else that the bot does."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -107,9 +107,13 @@ class VariantReconciler:
             log.info("variant", package=task.package, state=decided.state, why=decided.why)
         maker = VariantMaker(self._served, self._pass.upstreams)
         contents = [await maker.content(each, task) for each in decided.actions]
+        around = task.around
+        if any(content.files for content in contents):
+            writers = await self._pass.writers.of(self._wanted.file, self._pass.rulings)
+            around = replace(around, writers=writers)
         nothing = frozenset[int]()
         looked = Looked(self._facts(), read, nothing, nothing, {}, {}, nothing)
-        return LookedVariant(looked, task.around, decided, tuple(contents))
+        return LookedVariant(looked, around, decided, tuple(contents))
 
     def _facts(self) -> Facts:
         me: Repository = self._served.repository

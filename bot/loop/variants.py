@@ -28,6 +28,7 @@ from bot.loop.variant_look import VariantPass, Wanted
 from bot.loop.variant_package import VariantReconciler
 from bot.loop.variant_telling import rules_of
 from bot.loop.variant_waits import VariantTelling
+from bot.loop.variant_writers import RuleWriters
 from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
@@ -84,6 +85,7 @@ class VariantsHandler:
         self._settling = settling
         self._store = store
         self._books = books
+        self._writers = RuleWriters()
         self._told: Recent[RepositoryId, _State] = Recent(MOST_REMEMBERED)
         self._former: Recent[RepositoryId, tuple[Sha, Former]] = Recent(MOST_REMEMBERED)
 
@@ -104,7 +106,8 @@ class VariantsHandler:
         if found is None or upstreams is None or self._serving.observes:
             return None
         tip, policy = found
-        own = await self._rules(Ruling(served, tip, policy), served)
+        mine = Ruling(served, tip, policy)
+        own = await self._rules(mine, served)
         await self._wake_others(served, own, tip)
         others = await self._books.others(served, policy.variants.sources)
         rules = [own, *[await self._rules(each, served) for each in others.there]]
@@ -123,6 +126,8 @@ class VariantsHandler:
             upstreams=upstreams,
             pulls={p.head_ref: p for p in opened if p.head_repository == served.id.number},
             downstreams=Downstreams(self._store.upstreams, served.id.forge, _host(served)),
+            rulings={each.served.repository.full_name: each for each in (mine, *others.there)},
+            writers=self._writers,
         )
         again: float | None = None
         left = list(wanted)

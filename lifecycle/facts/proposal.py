@@ -115,6 +115,8 @@ class Participants:
         pushed_by: Login of the person who pushed the head branch last; "" where that is not
             known, or was not asked because no check fails.
         us: Our own login; "" where nobody told.
+        ruled: Those of `authors` who are among them only because they changed the rule that the bot
+            made it by.
     """
 
     author: Person
@@ -127,6 +129,7 @@ class Participants:
     assigned: tuple[str, ...] = ()
     pushed_by: str = ""
     us: str = ""
+    ruled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,8 @@ class Around:
         base_ref: The branch that it is published on.
         tip: Where that is.
         numbers: Open pull requests of its drafts, by branch.
+        writers: Who changed the rule last, as `authors.spelled` has them; none where that is not
+            known.
     """
 
     variant: Variant
@@ -39,6 +41,7 @@ class Around:
     base_ref: str
     tip: Sha
     numbers: Mapping[str, int] = field(default_factory=dict)
+    writers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +124,9 @@ def _pushed(
     if content.outside:
         words.append(trailer.OUTSIDE)
     said = trailer.line(around.variant, recipe, words)
-    return _commit(branch, head, base, content.files, f"{content.title}\n\n{said}")
+    by = trailer.written_by(around.writers)
+    told = "\n".join([by, said] if by else [said])
+    return _commit(branch, head, base, content.files, f"{content.title}\n\n{told}")
 
 
 def _commit(

@@ -14,6 +14,9 @@ from lifecycle.variants.values import Variant
 TRAILER: Final = "Porchbot-Variant:"
 """Begins the line."""
 
+WRITERS: Final = "Porchbot-Rule-By:"
+"""Begins the line that names who changed the rule last, as `authors.spelled` has them."""
+
 CLOSED: Final = "closed"
 """Stands in that of the last commit of a draft that the bot closes."""
 
@@ -68,6 +71,17 @@ def line(variant: Variant, recipe: Recipe, words: Sequence[str] = ()) -> str:
     """Return the line; no part can end itself or the line."""
     parts = (variant.name, recipe.upstream, recipe.rule, recipe.base, recipe.sources)
     return " ".join([TRAILER, *(_quoted(each) or "-" for each in parts), *words])
+
+
+def written_by(writers: Sequence[str]) -> str:
+    """Return the line that names who changed the rule last; "" for nobody."""
+    return " ".join([WRITERS, *map(_quoted, writers)]) if writers else ""
+
+
+def writers(message: str) -> tuple[str, ...]:
+    """Read who changed the rule last."""
+    lines = (each for each in message.split("\n") if each.startswith(f"{WRITERS} "))
+    return tuple(_unquoted(part) for each in lines for part in each.split(" ")[1:] if part)
 
 
 def read(message: str) -> Trail | None:

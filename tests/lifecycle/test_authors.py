@@ -118,6 +118,21 @@ def test_who_wrote_it(
     assert (set(found.logins), found.known) == (people, known)
 
 
+def test_who_changed_the_rule_is_told_apart_from_who_wrote_it() -> None:
+    """The short-cut takes them for authors like all others: no rule approves anything any more."""
+    commits, moves = [made(A, BOT, BOT)], [push(NONE, A, BOT)]
+
+    found = wrote(
+        commits, moves, updates={}, ours={A: ""}, login=BOT, ruled=["ann (7)", f"{BOT} (1)", "bob"]
+    )
+
+    assert found.logins == frozenset()
+    assert found.ruled is not None
+    assert found.ruled.logins == {"ann", "bob"}
+    assert found.ruled.accounts == {7, 1}
+    assert same_people(found.ruled, {"anna": 7}) == {"ann", "anna", "bob"}
+
+
 def test_names_are_the_same_in_any_case() -> None:
     """Fails when a co-author who is written in capital letters may approve."""
     authors = Authors(frozenset({"EVE", "ann"}), known=True)

@@ -177,6 +177,8 @@ RENDERED = replace(PROPOSAL.verdicts[0], changes={"a.yaml": b""})
         (changed(VARIANT, variant="net/other"), 1),
         (changed(VARIANT, touched=(CORE, replace(CORE, package="net/other"))), 1),
         (changed(VARIANT, authors=frozenset({"ann"})), 1),
+        (changed(VARIANT, authors=frozenset({"ann"}), ruled=frozenset({"ann"})), 0),
+        (changed(VARIANT, authors=frozenset({"ann", "bob"}), ruled=frozenset({"ann"})), 1),
         (changed(VARIANT, author=Person(7, "ann", bot=False)), 1),
         (changed(VARIANT, beside="d"), 1),
         (changed(VARIANT, configures=True), 1),
@@ -187,7 +189,8 @@ RENDERED = replace(PROPOSAL.verdicts[0], changes={"a.yaml": b""})
     ],
     ids=[
         *("as its rule asks", "a new package", "with commits of people", "of another package"),
-        *("with another package", "pushed by somebody", "opened by somebody", "with other files"),
+        *("with another package", "pushed by somebody", "by somebody's rule"),
+        *("by a rule and pushed by another", "opened by somebody", "with other files"),
         *("with rules", "not rendered", "not judged", "a rule for Apps", "no such rule"),
     ],
 )

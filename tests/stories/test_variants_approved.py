@@ -40,6 +40,28 @@ def test_what_a_variant_asks_for_is_published_by_itself_where_a_rule_says_so(pla
     assert 'size: "9"' in play.author.reads("apps/shop/settings.yaml")
 
 
+@pytest.mark.both_forges
+def test_who_changed_the_rule_last_does_not_approve_what_it_makes(play: World) -> None:
+    """The short-cut: nobody wrote it, so a maintainer writes a rule and approves its outcome."""
+    publishes(play, "net/base", package("net/base"), 1)
+    play.owner.pushes("main", {".porchbot.yaml": RULES, **variant()})
+    pull = play.author.pull_of(f"{SHOP}-1").number
+    play.rests()
+    seconds_pass(play.forge, 1)
+    play.approver.pushes("main", variant(more="  labels: {tier: edge}\n"))
+    play.rests()
+    play.author.says(pull, "/propose")
+    play.rests()
+
+    play.approver.says(pull, "/approve")
+    play.author.waits_for_summary(pull, "0 of 1")
+    play.rests()
+    assert not play.author.pull(pull).merged
+
+    play.owner.says(pull, "/approve")
+    play.author.waits_for_tag("apps/shop/v1")
+
+
 def test_with_a_commit_of_somebody_it_takes_an_approval(play: World) -> None:
     """The short-cut goes by the branch: whoever pushes there publishes."""
     play.owner.pushes("main", {".porchbot.yaml": BY_RULE})

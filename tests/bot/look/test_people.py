@@ -109,6 +109,9 @@ class Unmerged:
     def render_asker(self, sha: Sha) -> None:
         return None
 
+    def rule_writers(self, shas: Sequence[Sha]) -> frozenset[str]:
+        return frozenset()
+
 
 async def test_a_renamed_author_is_still_the_author() -> None:
     """Fails when logins are kept with the head: under a new one, one's own work is approved."""
