@@ -30,10 +30,10 @@ _SHOWN = 10
 
 def no_such_conflict(count: int) -> str:
     """The answer where there is no conflict of that number."""
-    there = f"{number(count, 'conflict')} here" if count else "no conflicts of upgrades here"
+    there = f"has {number(count, 'conflict')}" if count else "has no conflict of an upgrade"
     return (
-        f"{_refused('resolve')}: there are {there}. Read the numbers in the summary, and comment"
-        " again."
+        f"{_refused('resolve')}: this pull request {there}. Read the numbers in the summary, and"
+        " comment again."
     )
 
 

@@ -73,13 +73,28 @@ def revisions(proposal: Proposal) -> str:
         f"{one_line(t.package) or 'root package'} " + ("removed" if t.removed else f"v{t.revision}")
         for t in proposal.content.touched
     ]
-    shown += [
-        f"{one_line(each.package) or 'root package'} v{each.revision} {listed(each)}"
-        for each in proposal.content.ledger
-    ]
+    shown += map(_change_of, proposal.content.ledger)
     more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
     rules = "a change of the rules" if proposal.content.configures else "nothing"
     return ", ".join(shown[:3]) + more or rules
+
+
+def _change_of(change: LedgerChange) -> str:
+    """A change of the ledger, as what is proposed, waited for or done."""
+    package = one_line(change.package) or "root package"
+    revision = f"{package} v{change.revision}"
+    if change.holds:
+        return f"hold of {package} at v{change.revision}"
+    if change.resumes and change.after is None:
+        return f"end of the hold of {package}"
+    if change.restores:
+        return f"end of the deprecation of {revision}"
+    if listed(change) == DEPRECATED:
+        return f"deprecation of {revision}"
+    return f"{revision} {listed(change)}"
+
+
+DEPRECATED = "deprecated"
 
 
 def listed(change: LedgerChange) -> str:
@@ -93,7 +108,7 @@ def listed(change: LedgerChange) -> str:
     if change.restores:
         return "no longer deprecated"
     deprecates = change.after is not None and change.after.state is ListedState.DEPRECATED
-    return "deprecated" if deprecates and not change.frees else "listed otherwise"
+    return DEPRECATED if deprecates and not change.frees else "listed otherwise"
 
 
 def name(package: str) -> str:

@@ -206,6 +206,7 @@ def test_a_rollback_brings_a_revision_back_and_holds_the_package(play: World) ->
     assert "v2 loses packets" in ledger
     shown = play.author.waits_for_summary(pull.number, "held: nothing newer is taken")
     assert "net/edge/v1" in shown
+    assert "### net/edge v3, hold of net/edge at v1 is proposed" in shown
 
     play.author.says(pull.number, "/approve")
     play.author.waits_for_answer(pull.number, "refused")
@@ -219,6 +220,7 @@ def test_a_rollback_brings_a_revision_back_and_holds_the_package(play: World) ->
     assert "is held at v1 since a rollback" in play.author.waits_for_answer(other, "/upgrade")
     play.author.says(other, "/resume net/edge fixed upstream")
     resumed = play.author.pull_of("drafts/net/edge/resume")
+    play.author.waits_for_summary(resumed.number, "### end of the hold of net/edge is proposed")
     play.rests()
     assert "no longer held" in play.author.waits_for_summary(resumed.number, "no longer held")
     play.approver.says(resumed.number, "/approve")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bot.cli import terminal
-from bot.cli.dropin import StrictCommand
+from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.cli.rpkg import selecting, sources
 from bot.cli.rpkg.sources import Source
 from bot.cli.rpkg.tables import table
@@ -26,8 +26,12 @@ _HEAD = ("PACKAGE", "REVISION", "PURPOSE", "UPSTREAM", "LABELS")
 
     # List what was made from any revision of net/base and belongs to one team.
     $ porchbot rpkg get --repository acme/clusters --selector 'upstream=net/base,team=edge'
+
+    # Show two packages as JSON.
+    $ porchbot rpkg get net/core net/edge -o json
     """,
 )
+@click.argument("packages", nargs=-1)
 @sources.named
 @selecting.SELECTOR
 @click.option(
@@ -39,6 +43,7 @@ _HEAD = ("PACKAGE", "REVISION", "PURPOSE", "UPSTREAM", "LABELS")
     help="Format.",
 )
 def command(
+    packages: tuple[str, ...],
     folders: tuple[Path, ...],
     repositories: tuple[str, ...],
     selector: PackageSelector,
@@ -46,12 +51,12 @@ def command(
 ) -> None:
     """List packages with what selectors choose them by.
 
-    Packages are read as the branch that is checked out has them, and the default branch at the
-    forge.
+    PACKAGES are paths in any of the repositories, and all packages if none is given. They are read
+    as the branch that is checked out has them, and the default branch at the forge.
     """
 
     def show(found: list[Source]) -> None:
-        chosen = selecting.chosen(found, selector)
+        chosen = _named(selecting.chosen(found, selector), packages)
         if output == "json":
             click.echo(json.dumps([_value(each) for each in chosen], indent=2))
             return
@@ -59,6 +64,19 @@ def command(
             terminal.say(line)
 
     sources.read(sources.chosen(folders, repositories), repositories, show)
+
+
+def _named(found: Sequence[PackageMarks], names: Sequence[str]) -> Sequence[PackageMarks]:
+    """Packages of these paths; all where no path is given."""
+    wanted = {selecting.path_of(each): each for each in names}
+    missing = wanted.keys() - {each.path for each in found}
+    if missing:
+        given = wanted[min(missing)]
+        raise CommandFailure(
+            f"there is no package {given} among those that the selector chooses. Check the path;"
+            " `porchbot rpkg get` lists all"
+        )
+    return [each for each in found if not wanted or each.path in wanted]
 
 
 def _lines(found: Sequence[Source], chosen: Sequence[PackageMarks]) -> Iterator[str]:

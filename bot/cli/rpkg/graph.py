@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bot.cli.dropin import CommandFailure, StrictCommand
-from bot.cli.rpkg import sources
+from bot.cli.rpkg import selecting, sources
 from bot.cli.rpkg.sources import Source
 from lifecycle.upstreams import graph as graphs
 from lifecycle.upstreams.graph import Graph, Package
@@ -57,7 +57,7 @@ def command(
 
 def _lines(graph: Graph, home: str, wanted: str | None, output: str) -> Iterator[str]:
     if wanted is not None:
-        root = Package(home, wanted.strip("/").removeprefix("./").removesuffix("."))
+        root = Package(home, selecting.path_of(wanted))
         if root not in graph.upstreams:
             raise CommandFailure(f"there is no package {wanted} in {home}. Check the path")
         graph = _around(graph, root)

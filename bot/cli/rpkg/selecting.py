@@ -56,3 +56,8 @@ def called(package: PackageMarks, home: str) -> str:
     """Name a package for people; its repository only where that is another one than `home`."""
     path = package.path or "."
     return path if package.repository == home else f"{package.repository}//{path}"
+
+
+def path_of(argument: str) -> str:
+    """Return the path of a package as somebody types it; "" for the package at the top."""
+    return argument.strip("/").removeprefix("./").removesuffix(".")

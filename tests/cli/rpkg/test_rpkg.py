@@ -96,6 +96,17 @@ def test_the_graph_around_one_package(two: tuple[Clone, Clone]) -> None:
     assert f"there is no package net/cor in {BLUEPRINTS}. Check the path" in missing.output
 
 
+def test_packages_are_got_by_their_paths(two: tuple[Clone, Clone]) -> None:
+    """Short-cut refused: paths of the first repository alone, or one that is not there left out."""
+    got = json.loads(ran("get", "net/core/", "./edge", "-o", "json", clones=two).output)
+
+    assert [(each["path"], each["revision"]) for each in got] == [("net/core", 3), ("edge", 4)]
+    missing = ran("get", "net/core", "net/cor", clones=two)
+    assert missing.exit_code == 1
+    assert "there is no package net/cor among those that" in missing.output
+    assert "net/core " not in missing.output
+
+
 def test_a_cycle_is_named_and_not_followed(tmp_path: Path) -> None:
     clone = Clone(tmp_path / "x", BLUEPRINTS)
     clone.publish("a", 1, f"{BLUEPRINTS}//b@b/v1")
