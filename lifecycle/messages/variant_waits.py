@@ -9,8 +9,11 @@ SHUT = "not let in"
 LATER = "not yet"
 TROUBLE = "porchbot failed here; it tries again. The operator finds the error in its log."
 
-CREATIONS_AN_HOUR = 500
-"""Pull requests and comments that GitHub lets one account create in an hour."""
+CREATIONS_AN_HOUR = 360
+"""Pull requests and comments that the bot creates in an hour at most, of the 500 of GitHub's."""
+
+CREATIONS = 2
+"""What is created for a package: its pull request, and the summary in it."""
 
 
 def push_refused(reason: str) -> str:
@@ -32,14 +35,15 @@ def later(count: int) -> str:
     Args:
         count: Those that have no open pull request yet.
     """
-    minutes = max(1, round(60 * count / CREATIONS_AN_HOUR))
+    minutes = max(1, round(60 * CREATIONS * count / CREATIONS_AN_HOUR))
     hours, rest = divmod(minutes, 60)
     time = number(minutes, "minute")
     if hours:
         time = f"{hours} h {rest} min" if rest else number(hours, "hour")
     return (
-        f"{number(count, 'package')} of variants still have no pull request. At most"
-        f" {CREATIONS_AN_HOUR} are opened an hour, as forges want it, so this takes up to {time}."
+        f"{number(count, 'package')} of variants still have no pull request. A forge lets some 500"
+        " things be created an hour, two of them for each package, so this takes up to"
+        f" {time}."
     )
 
 

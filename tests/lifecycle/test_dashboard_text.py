@@ -199,8 +199,8 @@ def test_why_variants_wait() -> None:
     text = text.replace(KEEP, "")
 
     assert text.partition("### Variants that wait (3)\n\n")[2].split("\n")[:3] == [
-        "- 1000 packages of variants still have no pull request. At most 500 are opened an hour,"
-        " as forges want it, so this takes up to 2 hours.",
+        "- 1000 packages of variants still have no pull request. A forge lets some 500 things be"
+        " created an hour, two of them for each package, so this takes up to 5 h 33 min.",
         "- `variants/a.yaml:3`, **broken rule** since 2026-11-20: \\`x\\` for @<!-- -->ann is"
         " \\*\\*broken\\*\\*",
         "- `apps/shop` by `shop` of `acme/control:variants/shop.yaml`, **cannot be made** since"
@@ -210,7 +210,7 @@ def test_why_variants_wait() -> None:
 
 @pytest.mark.parametrize(
     ("count", "time"),
-    {1: "1 minute", 20: "2 minutes", 500: "1 hour", 700: "1 h 24 min", 1_000: "2 hours"}.items(),
+    {1: "1 minute", 20: "7 minutes", 180: "1 hour", 200: "1 h 7 min", 1_000: "5 h 33 min"}.items(),
 )
 def test_how_long_many_take(count: int, time: str) -> None:
     """The short-cut says "soon", and two hours later people think it hangs."""
