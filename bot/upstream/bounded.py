@@ -8,10 +8,11 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -39,12 +40,12 @@ class Bounds:
 
     Attributes:
         ends: When it has to be done, by `time.monotonic`.
-        written: Bytes that it may write to disk.
+        written: Bytes that may be on disk below its folder; None where it writes nothing.
         output: Bytes that it may print.
     """
 
     ends: float
-    written: int
+    written: int | None
     output: int = 8 * 1024**2
 
 
@@ -63,8 +64,19 @@ class Done:
     said: str
 
 
+def is_watched() -> bool:
+    """Whether somebody sees what git says of how far it is."""
+    return sys.stderr.isatty()
+
+
 def run(
-    arguments: Sequence[str], folder: Path, env: Mapping[str, str], bounds: Bounds, text: str = ""
+    arguments: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str],
+    bounds: Bounds,
+    text: str = "",
+    *,
+    asks: bool = False,
 ) -> Done:
     """Run git in a folder.
 
@@ -74,17 +86,17 @@ def run(
         env: All of its environment.
         bounds: How much it may take.
         text: Its input.
+        asks: Git may ask whoever sits at the terminal, whose process group it stays in, and shows
+            there what it says of progress.
 
     Raises:
         TooSlowError: It did not come to its end in time.
         TooMuchError: It wrote or printed more than it may.
         OSError: There is no git.
     """
-    given = folder / "input"
-    given.write_text(text)
     with (
-        tracing.span("git", command=arguments[0]),
-        given.open() as stdin,
+        tracing.span("git", command=_command(arguments)),
+        _input(text) as stdin,
         subprocess.Popen(  # noqa: S603 (arguments are a list, others' text stands after "--")
             ["git", *arguments],  # noqa: S607 (the git of whoever runs us, by PATH)
             cwd=folder,
@@ -92,31 +104,63 @@ def run(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=not asks,
         ) as process,
     ):
         try:
-            _limit(process, bounds.written)
-            return _watched(process, folder, bounds)
+            if bounds.written is not None:
+                _limit(process, bounds.written)
+            return _watched(process, folder, bounds, shows="--progress" in arguments)
         finally:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            given.unlink(missing_ok=True)
+                if asks:
+                    process.kill()
+                else:
+                    os.killpg(process.pid, signal.SIGKILL)
 
 
-def _watched(process: subprocess.Popen[bytes], folder: Path, bounds: Bounds) -> Done:
-    out, said = _Reader(process.stdout, bounds.output), _Reader(process.stderr, MOST_SAID)
+def _command(arguments: Sequence[str]) -> str:
+    """The command of git, behind what configures it."""
+    left = iter(arguments)
+    for each in left:
+        if each != "-c":
+            return each
+        next(left, "")
+    return ""
+
+
+@contextmanager
+def _input(text: str) -> Iterator[IO[bytes] | int]:
+    """What git reads: a file, so that nobody waits for it to read."""
+    if not text:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode())
+        file.seek(0)
+        yield file
+
+
+def _watched(
+    process: subprocess.Popen[bytes], folder: Path, bounds: Bounds, *, shows: bool
+) -> Done:
+    out = _Reader(process.stdout, bounds.output)
+    said = _Reader(process.stderr, MOST_SAID, shows=shows)
+
+    def is_over(room: int) -> bool:
+        return out.over or (bounds.written is not None and written(folder) > bounds.written - room)
+
     while process.poll() is None:
         if time.monotonic() > bounds.ends:
             raise TooSlowError
-        if out.over or written(folder) > bounds.written:
+        if is_over(0):
             raise TooMuchError
         with suppress(subprocess.TimeoutExpired):
             process.wait(_OFTEN)
     out.join(bounds.ends)
     said.join(bounds.ends)
     # One file that grew over its bound ends git from within.
-    if out.over or process.returncode == -signal.SIGXFSZ or written(folder) >= bounds.written:
+    if process.returncode == -signal.SIGXFSZ or is_over(1):
         raise TooMuchError
     return Done(process.returncode, out.text, said.text)
 
@@ -141,8 +185,9 @@ def _limit(process: subprocess.Popen[bytes], most: int) -> None:
 class _Reader:
     """Reads a pipe to its end, and keeps no more than may be."""
 
-    def __init__(self, pipe: IO[bytes] | None, most: int) -> None:
+    def __init__(self, pipe: IO[bytes] | None, most: int, *, shows: bool = False) -> None:
         self._pipe = pipe
+        self._shows = shows
         self._most = most
         self._kept = bytearray()
         self.over = False
@@ -159,6 +204,9 @@ class _Reader:
     def _read(self) -> None:
         with suppress(OSError, ValueError):  # closed from the other side
             while self._pipe and (part := os.read(self._pipe.fileno(), 65536)):
+                if self._shows:
+                    sys.stderr.write(part.decode("utf-8", "replace"))
+                    sys.stderr.flush()
                 room = self._most - len(self._kept)
                 self._kept += part[: max(0, room)]
                 self.over = self.over or len(part) > room

@@ -10,23 +10,21 @@ Rules:
 """
 
 import hashlib
-import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.git.objects import Objects
 from bot.git.process import environment, reason
-from bot.git.refs import advertised
 from bot.git.trees import StoredTrees
-from bot.upstream import bounded
+from bot.upstream import remote
 from bot.upstream.bounded import Bounds, Done, TooMuchError, TooSlowError
 from bot.upstream.doors import Allowed, Door, Doors
+from bot.upstream.remote import MOST_FETCHED, MOST_KEPT, WITHOUT_FILES, Calls, Way
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package.files import Files
@@ -39,17 +37,9 @@ from lifecycle.upstreams.references import LATEST, GitReference, candidates, is_
 SECONDS = 120.0
 """For all of one fetch, as for a fetch of the bot's own (`bot.git.mirror`)."""
 
-MOST_FETCHED = 256 * 1024**2
-"""Bytes of what one fetch brings, compressed; a package may have a quarter of that."""
-
-MOST_KEPT = 2 * 1024**3
-"""Bytes of the cache; what was used least recently goes first."""
-
-_PLAIN = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 _WANTED = "refs/porchbot/wanted"
 _HELD = "refs/porchbot/held"
 _ALL_TAGS = f"+{names.TAGS}/*:{_HELD}/t/*"
-_REMOTE = "upstream"
 _MISSING = re.compile(
     r"couldn't find remote ref|not our ref|no such remote ref|unadvertised object"
 )
@@ -136,21 +126,14 @@ class Elsewhere:
 
     def trim(self) -> list[str]:
         """Remove what was used least recently over the bound; returns which."""
-        found = []
-        for each in self._folder.glob("*"):
-            try:
-                found.append((each.stat().st_mtime, bounded.written(each), each))
-            except OSError:
-                continue  # it became part of the cache, or was removed, meanwhile
-        total = sum(size for _, size, _ in found)
-        removed = []
-        for used, size, each in sorted(found):
-            left = each.name.startswith("new-") and time.time() - used > 10 * self._seconds
-            if left or (total > self._most_kept and not each.name.startswith("new-")):
-                shutil.rmtree(each, ignore_errors=True)
-                removed.append(each.name)
-                total -= size
-        return removed
+        long_ago = time.time() - 10 * self._seconds
+        gone = remote.over(self._folder, self._most_kept, 0.0)
+        for each in self._folder.glob("new-*"):
+            with suppress(OSError):  # it became part of the cache, or was removed, meanwhile
+                gone += [each] if each.stat().st_mtime < long_ago else []
+        for each in gone:
+            shutil.rmtree(each, ignore_errors=True)
+        return [each.name for each in gone]
 
     def _through(
         self, door: Door, wanted: GitReference, reader: str, new: Path, ends: float
@@ -193,10 +176,10 @@ class Elsewhere:
 
     def _bring(self, call: "_Calls", new: Path, wanted: GitReference, name: str, sha: str) -> str:
         """Fetch a commit, and the files of one folder of it; returns the object that came."""
-        done = call.fetch("--filter=blob:none", "--depth=1", f"+{name}:{_WANTED}")
+        done = call.fetch(WITHOUT_FILES, "--depth=1", f"+{name}:{_WANTED}")
         if done.status and name == sha and not _MISSING.search(done.said):
             # Some give whole branches and tags only.
-            done = call.fetch("--filter=blob:none", f"+{names.HEADS}/*:{_HELD}/h/*")
+            done = call.fetch(WITHOUT_FILES, f"+{names.HEADS}/*:{_HELD}/h/*")
         if done.status:
             raise call.failed(done, wanted.ref)
         with closing(_Trees(new)) as trees:
@@ -206,12 +189,9 @@ class Elsewhere:
                 raise UpstreamError(UpstreamFault.MISSING, *texts.no_commit(sha, call.place))
             tree = trees.tree(commit, wanted.directory)
             missing = self._lacking(trees, tree, call.place) if tree else []
-        if missing:
-            done = call.fetch("--filter=blob:none", "--stdin", text="\n".join(missing) + "\n")
-            if done.status:  # it gives no single files
-                done = call.fetch("--depth=1", "--refetch", f"+{name}:{_WANTED}")
-            if done.status:
-                raise call.failed(done, wanted.ref)
+        filled = call.complete(missing, f"+{name}:{_WANTED}")
+        if filled is not None and filled.status:
+            raise call.failed(filled, wanted.ref)
         return came
 
     def _lacking(self, trees: "_Trees", tree: str, place: str) -> list[str]:
@@ -221,10 +201,10 @@ class Elsewhere:
             raise UpstreamError(
                 UpstreamFault.TOO_LARGE, *texts.too_large(place, error.problem)
             ) from error
-        return trees.lacks(blobs)
+        return remote.lacking(trees, blobs)
 
     def _read(self, kept: Path, wanted: GitReference, name: str) -> Came:
-        os.utime(kept)  # last used now, for `trim`
+        remote.used(kept)
         place = f"{wanted.repo}//{wanted.directory}".rstrip("/")
         with closing(_Trees(kept)) as trees:
             commit = trees.commit(wanted.ref if is_commit(wanted.ref) else _WANTED)
@@ -248,60 +228,39 @@ class Elsewhere:
         return self._folder / f"{hashlib.sha256(said.encode()).hexdigest()}.git"
 
 
-class _Calls:
-    """Calls of git for one fetch."""
+class _Calls(Calls):
+    """Calls of git for one fetch of the bot's, with what went wrong in its words."""
 
     def __init__(self, door: Door, folder: Path, bounds: Bounds, place: str) -> None:
+        super().__init__(Way(door.url, door.environment(folder)), folder, bounds)
         self.place = place
-        self._folder = folder
-        self._bounds = bounds
         self._door = door
-        self._env = door.environment(folder)
-
-    def git(self, *arguments: str, text: str = "") -> Done:
-        return bounded.run(arguments, self._folder, self._env, self._bounds, text)
 
     def listed(self, *patterns: str) -> list[tuple[str, str]]:
         """The refs that fit, as pairs of object and name."""
-        done = self.git("ls-remote", "--quiet", "--refs", "--", self._door.url, *patterns)
+        done, found = self.list("--refs", *patterns)
         if done.status:
             raise self.failed(done, "")
-        return advertised(done.output)
+        return found
 
     def holds(self, commit: str) -> bool:
         """Whether a branch or tag holds a commit: forges give those of anybody's fork as well."""
-        done = self.git("ls-remote", "--quiet", "--heads", "--tags", "--", self._door.url)
+        done, found = self.list("--heads", "--tags")
         if done.status:
             raise self.failed(done, "")
-        if any(sha == commit for sha, _ in advertised(done.output)):
+        if any(sha == commit for sha, _ in found):
             return True
-        inner = self._folder / "history"  # apart: commits without trees are not fetched again
+        inner = self.folder / "history"  # apart: commits without trees are not fetched again
         inner.mkdir()
-        history = _Calls(self._door, inner, self._bounds, self.place)
+        history = _Calls(self._door, inner, self.bounds, self.place)
         history.git("init", "--quiet", "--bare", ".")
         done = history.fetch("--filter=tree:0", f"+{names.HEADS}/*:{_HELD}/h/*", _ALL_TAGS)
         if done.status:
             raise self.failed(done, "")
-        (inner / "config").write_text(_PLAIN)
+        remote.settle(inner)
         held = history.git("for-each-ref", "--count=1", f"--contains={commit}", _HELD)
         shutil.rmtree(inner, ignore_errors=True)
         return held.status == 0 and bool(held.output)
-
-    def fetch(self, *arguments: str, text: str = "") -> Done:
-        options = [each for each in arguments if each.startswith("--")]
-        refs = [each for each in arguments if not each.startswith("--")]
-        remote = {
-            f"remote.{_REMOTE}.url": self._door.url,
-            f"remote.{_REMOTE}.promisor": "true",
-            f"remote.{_REMOTE}.partialclonefilter": "blob:none",
-        }
-        given = [word for key, value in remote.items() for word in ("-c", f"{key}={value}")]
-        more = ("-c", "fetch.unpackLimit=1", "-c", "fetch.negotiationAlgorithm=noop")
-        return self.git(
-            *(*given, *more, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
-            *(*options, "--", _REMOTE, *refs),
-            text=text,
-        )
 
     def failed(self, done: Done, ref: str) -> UpstreamError:
         """Say in words why git could not fetch."""
@@ -320,8 +279,7 @@ class _Trees(StoredTrees):
     """What stands in a repository that was fetched; git asks nobody for what is missing."""
 
     def __init__(self, folder: Path) -> None:
-        # Without it, git would ask for each missing object where it thinks that the others are.
-        (folder / "config").write_text(_PLAIN)
+        remote.settle(folder)
         super().__init__(Objects(folder, environment(folder)))
 
     def id_of(self, name: str) -> str:
@@ -336,12 +294,6 @@ class _Trees(StoredTrees):
     def root(self, commit: str) -> str:
         """Id of the tree of a commit."""
         return self.id_of(f"{commit}^{{tree}}")
-
-    def lacks(self, blobs: Iterable[str]) -> list[str]:
-        """Those of some files that are not here."""
-        wanted = sorted(set(blobs))
-        with closing(self.objects.stream(wanted, 0)) as stream:
-            return [sha for sha, read in zip(wanted, stream, strict=True) if read is None]
 
     def unreadable(self, sha: str, error: Exception | None) -> Exception:
         """What was fetched is not whole: it is no repository, or damaged."""

@@ -1,12 +1,15 @@
 """Packages read from git repositories: which version, which files, and what is refused."""
 
+import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.cli.disk.git_source import RemoteRepositories, cache_folder, local_repository
+from bot.upstream.bounded import written
 from cadlib.errors import PackageError
 from cadlib.limits import PackageLimits
 from cadlib.package.files import EXECUTABLE, SYMLINK, Entry
@@ -213,3 +216,72 @@ def test_a_longer_name_does_not_pass_for_a_shorter_one(tmp_path: Path, repo: Pat
             "a\u2028b/refs/heads/trunk",
             "trunk",
         }
+
+
+# --- the same bounds as for the bot ---------------------------------------------------------------
+
+
+@pytest.fixture
+def large(repo: Path) -> Path:
+    """The repository, with two megabytes beside the package."""
+    _git(repo, "config", "uploadpack.allowFilter", "true")
+    _git(repo, "config", "uploadpack.allowAnySHA1InWant", "true")
+    (repo / "beside.bin").write_bytes(os.urandom(2_000_000))
+    _git(repo, "add", ".")
+    _git(repo, "commit", "--quiet", "-m", "large")
+    return repo
+
+
+def test_files_beside_the_package_do_not_come(tmp_path: Path, large: Path) -> None:
+    """The short-cut fetches the whole commit: it has no place within the bounds."""
+    cache = tmp_path / "cache"
+    assert _file(tmp_path, f"file://localhost{large}", "/a/b", "trunk") == ("trunk", "3")
+    assert written(cache) < 500_000
+    with RemoteRepositories(cache) as repositories:  # what is not here is not asked for by git
+        git, commit = repositories.published(f"file://localhost{large}", ["a/b/run.sh"])
+        assert git.blob(commit, "a/b/run.sh", 9) == b"3"
+    assert written(cache) < 500_000
+
+
+def test_git_asks_nobody_for_what_is_not_here(tmp_path: Path, large: Path) -> None:
+    """The short-cut leaves git the address: it fetches each file that is read, without bounds."""
+    address = f"file://localhost{large}"
+    _file(tmp_path, address, "/a/b", "trunk")
+    with RemoteRepositories(tmp_path / "cache") as repositories:
+        git, commit = repositories.published(address, [])
+        with pytest.raises(PackageError, match="is missing"):
+            git.blob(commit, "beside.bin", 9)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({"most_fetched": 1024**2}, "sent more than 1 MiB"),
+        ({"seconds": -1.0}, "took too long"),
+    ],
+)
+def test_no_more_and_no_longer_than_may_be(
+    tmp_path: Path, large: Path, bounds: dict[str, Any], said: str
+) -> None:
+    """The short-cut takes what comes: a repository of terabytes fills the disk of whoever asks."""
+    with (
+        RemoteRepositories(tmp_path / "cache", **bounds) as repositories,
+        pytest.raises(PackageError, match=said),
+    ):
+        repositories.fetch(Fetch(f"file://localhost{large}", "/", "trunk"))
+
+
+def test_the_cache_is_trimmed(tmp_path: Path, repo: Path) -> None:
+    """Short-cuts refused: it grows for ever; what another command reads now is taken from it."""
+    cache = tmp_path / "cache"
+
+    def fetches(address: str) -> list[Path]:
+        with RemoteRepositories(cache, most_kept=0) as repositories:
+            repositories.fetch(Fetch(address, "/", "trunk"))
+        return list(cache.glob("*.git"))
+
+    (first,) = fetches(f"file://localhost{repo}")
+    os.utime(first, (1, 1))
+    (second,) = fetches(f"file://localhost/{repo}")
+    assert first != second
+    assert len(fetches(f"file://localhost//{repo}")) == 2

@@ -94,6 +94,11 @@ def _tells(folder: Path, head: str, base: str, tagged: str) -> bool:
     return bool(on) and said(folder, "merge-base", tagged, head) == tagged != head
 
 
+def ledgers(package: str) -> list[str]:
+    """Return the paths of the files that say something of the revisions of a package."""
+    return [path for path in (LEDGER, config.package_ledger(package)) if path]
+
+
 def entry_at(git: RepositoryTrees, commit: str, package: str, revision: int) -> LedgerEntry | None:
     """Read what the ledgers of one commit say of a revision; None for nothing.
 

@@ -6,7 +6,7 @@ cannot be asked is said, and keeps nobody from a version that is there.
 """
 
 from bot.cli import terminal
-from bot.cli.disk.clone import entry_at
+from bot.cli.disk.clone import entry_at, ledgers
 from bot.cli.disk.git_source import RemoteRepositories
 from bot.cli.dropin import CommandFailure
 from cadlib.errors import PackageError, Place
@@ -52,7 +52,7 @@ def _entry(
 ) -> LedgerEntry | None:
     """What the ledger says of it; where that cannot be read, people are told, and None."""
     try:
-        git, commit = repositories.published(repo)
+        git, commit = repositories.published(repo, ledgers(revision[0]))
         return entry_at(git, commit, *revision)
     except (CommandFailure, PackageError) as error:
         if not missing:

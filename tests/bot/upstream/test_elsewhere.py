@@ -420,3 +420,46 @@ def test_what_is_kept_is_bounded(remote: Remote, tmp_path: Path) -> None:
 
     assert len(kept.trim()) == 1
     assert list((tmp_path / "kept").iterdir()) == []
+
+
+SSH = """#!/bin/sh
+printf '%s\\n' "$@" > "$0.said"
+for last; do :; done
+exec sh -c "$last"
+"""
+
+
+def test_by_ssh_the_key_of_the_host_is_known_and_nothing_else_is_used(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: ssh asks whether to trust a host, reads the user's configuration, or
+    offers the operator's key in nobody's name."""
+    ssh = tmp_path / "bin/ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(SSH)
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ssh.parent}{os.pathsep}{os.environ['PATH']}")
+    known, key = tmp_path / "known", tmp_path / "key"
+    kept = fetcher(tmp_path, reach(remote, known_hosts=known, ssh_key=key))
+    wanted = GitReference(f"ssh://git@127.0.0.1:2222{remote.folder}", "net/core", "main")
+
+    for reader, opens in ((READER, str(key)), (PUBLIC, os.devnull)):
+        came = kept.fetch(wanted, reader, anything)
+
+        assert came.commit == remote.refs()["refs/heads/main"]
+        said = (ssh.parent / "ssh.said").read_text().splitlines()
+        assert said[:2] == ["-F", os.devnull]
+        for option in (
+            "StrictHostKeyChecking=yes",
+            f"UserKnownHostsFile={known}",
+            f"GlobalKnownHostsFile={os.devnull}",
+            "HostKeyAlias=[127.0.0.1]:2222",
+            "HostName=127.0.0.1",
+            f"IdentityFile={opens}",
+            "IdentitiesOnly=yes",
+            "BatchMode=yes",
+        ):
+            assert f"-o{option}" in said
+        assert "git@127.0.0.1" in said
+        assert said[said.index("-p") + 1] == "2222"
+    assert remote.connections == 0
