@@ -273,7 +273,9 @@ class Onto:
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take both words."""
         word, rest = first_word(text)
-        return Word("upstream").take(rest) if word == "onto" else TakenArgument("", text)
+        if word == "onto":
+            return Word("upstream").take(rest)
+        return WrongArgument(texts.ONTO) if word else TakenArgument("", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,9 @@ def instead(word: str) -> str:
     return f"is not a command here; {INSTEAD[word]}"
 
 
+ONTO = "takes nothing after it, or `onto` and an upstream, such as `onto net/base@v3`"
+
+
 def superfluous(names: Sequence[str]) -> str:
     """Text that no argument of a command takes.
 

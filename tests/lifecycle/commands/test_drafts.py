@@ -10,7 +10,7 @@ from lifecycle.access import AccessAction, UserSource
 from lifecycle.actions import OpenProposal, PushDraft, Reply
 from lifecycle.commands import answers
 from lifecycle.commands.draft_grammar import Assignment, FieldValue, Pairs, UpgradeTarget
-from lifecycle.commands.grammar import RevisionTarget, TakenArgument, WrongArgument
+from lifecycle.commands.grammar import RevisionName, RevisionTarget, TakenArgument, WrongArgument
 from lifecycle.commands.handlers.drafts import EvalCommand, SetCommand
 from lifecycle.commands.parse import parse
 from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState, token
@@ -95,6 +95,30 @@ TARGETS = {
 def test_what_to_upgrade_is_read(text: str) -> None:
     """The short-cut takes the first word for a package: "v3" is none."""
     assert UpgradeTarget("t").take(text) == TakenArgument(RevisionTarget(*TARGETS[text]), "")
+
+
+REVISIONS = {
+    "net/core@v3 slow": (RevisionTarget("net/core", 3), "slow"),
+    "net/core/v3 slow": (RevisionTarget("net/core", 3), "slow"),
+    "net/core v3 slow": (RevisionTarget("net/core", 3), "slow"),
+    "net/core@v2 v3 is slow": (RevisionTarget("net/core", 2), "v3 is slow"),
+    "v3 v2 is better": (RevisionTarget(None, 3), "v2 is better"),
+    "./net/core/ v3": (RevisionTarget("net/core", 3), ""),
+}
+
+
+@pytest.mark.parametrize("text", REVISIONS)
+def test_a_revision_is_read_behind_its_package(text: str) -> None:
+    """Short-cuts refused: the number is a reason, and nobody says of which revision."""
+    assert RevisionName("t").take(text) == TakenArgument(*REVISIONS[text])
+    assert RevisionName("t", whole=True).take(text) == TakenArgument(*REVISIONS[text])
+
+
+def test_a_package_alone_is_no_revision() -> None:
+    """The short-cut takes it for revision 0."""
+    assert isinstance(RevisionName("t").take("net/core slow"), WrongArgument)
+    alone = RevisionName("t", whole=True).take("net/core v3x")
+    assert alone == TakenArgument(RevisionTarget("net/core", 0), "v3x")
 
 
 def test_what_is_no_target_is_told() -> None:
