@@ -4,15 +4,17 @@ It is ours when the bot opened it and our signed record stands in it: a marker t
 into an issue of his own makes it nobody's dashboard. Its number is a shortcut in the database.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
 
 from bot.forges.port import Forge, ForgeMissingError, Issue, Repository
 from bot.store.port import Claims, DashboardNumbers
 from lifecycle import boxes, limits, records, replay
+from lifecycle.boxes import Tick
 from lifecycle.events import EVER, Log
 from lifecycle.kinds import Write
+from lifecycle.messages import boxes as box_texts
 
 _CLAIM = Write(("dashboard",), makes_after=0).claim
 
@@ -95,7 +97,12 @@ class Dashboard:
         return max(0, limits.OWN_COMMENT - sum(map(records.length, self._records(frozen, at))))
 
     async def write(
-        self, title: str, text: str, frozen: Log = frozenset(), at: datetime = EVER
+        self,
+        title: str,
+        text: str,
+        frozen: Log = frozenset(),
+        at: datetime = EVER,
+        heard: Collection[Tick] = (),
     ) -> Issue | None:
         """Make it, or edit it in place where its text differs; one that was closed is left alone.
 
@@ -108,6 +115,7 @@ class Dashboard:
             text: Markdown, without the record; what goes beyond `room` is cut off.
             frozen: What was frozen and thawed, to be remembered there.
             at: The present moment: what ended before is not remembered.
+            heard: Boxes that deliveries told of: at others that are ticked there it says so.
 
         Returns:
             The issue; None where there are no issues, or somebody else is making it now.
@@ -119,6 +127,8 @@ class Dashboard:
         except ForgeMissingError:  # issues were turned off, and nobody told us
             return None
         frozen |= self._written(issue)
+        if issue is not None and (lost := boxes.lost(issue.number, issue.body, heard)):
+            text = boxes.noted(text, lost, box_texts.LOST)
         body = self._signed(text, frozen, at)
         if issue is None:
             return await self._make(title, body)

@@ -10,12 +10,12 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from lifecycle.identity import RepositoryId
 
-WORDS = ("upgrade",)
+WORDS = ("upgrade", "resume")
 """Commands that a box gives: they are about the repository, and approve nothing."""
 
 MOST_TICKED = 100
@@ -103,6 +103,30 @@ def sealed(text: str, seal: Callable[[str, str], str]) -> str:
             said = line.removesuffix(UNSEALED)
             made = seal(_digest(said[len(_FREE) :]), _command(said[len(_FREE) :]))
             lines[index] = f"{said}{UNSEALED.replace('0' * 32, made)}"
+    return "\n".join(lines)
+
+
+def lost(issue: int, text: str, heard: Collection[Tick]) -> frozenset[str]:
+    """Return the commands of sealed boxes that are ticked in a text and that no delivery told of.
+
+    Args:
+        issue: Number of the issue, as the forge's adapter gives it.
+        text: Its text, as it stands there.
+        heard: Boxes that deliveries told of.
+    """
+    told = {each.command for each in heard}
+    found = {each.command for each in ticked(issue, text) if each.seal}
+    return frozenset(found - told - {""})
+
+
+def noted(text: str, commands: Collection[str], note: str) -> str:
+    """Return a text of ours, not sealed yet, with a note at the boxes of some commands."""
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        if line.startswith(_FREE) and line.endswith(UNSEALED):
+            said = line.removesuffix(UNSEALED)
+            if _command(said[len(_FREE) :]) in commands:
+                lines[index] = f"{said}{note}{UNSEALED}"
     return "\n".join(lines)
 
 

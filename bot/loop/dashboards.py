@@ -24,10 +24,11 @@ from bot.loop.dry_merges import DryMerges
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
-from bot.store.hints import NOTHING, Hint
+from bot.store.hints import NOTHING, Hint, Press
 from bot.store.port import Queue, Store
 from bot.store.values import VariantWait, Waiting
 from lifecycle import names, timing
+from lifecycle.boxes import Tick
 from lifecycle.events import REPOSITORY, Log
 from lifecycle.facts.overview import (
     ListedChange,
@@ -91,15 +92,21 @@ class DashboardHandler:
         ):
             return None
         try:
-            left = await self._write(served)
+            heard = [Tick.of(Press.of(each).button) for each in hint.pressed | freed]
+            left = await self._write(served, heard)
         except ForgeRefusedError as error:
             # Nobody waits for it; `porchbot doctor` names the permission.
             log.warning("dashboard not written", repository=str(key.repository), error=str(error))
             return None
         return PACE if left else None
 
-    async def _write(self, served: ServedRepository) -> bool:
-        """Write it; whether something was left for a later look."""
+    async def _write(self, served: ServedRepository, heard: Collection[Tick]) -> bool:
+        """Write it; whether something was left for a later look.
+
+        Args:
+            served: Where.
+            heard: Boxes that deliveries told of.
+        """
         frozen, now = await served.freezes.recall(), served.clock.now()
         standing = timing.standing_freezes(frozen, now)
         around = self._serving.around
@@ -115,7 +122,7 @@ class DashboardHandler:
         if frozen or not overview.empty or await served.dashboard.find() is not None:
             text = texts.dashboard(overview, served.dashboard.room(frozen, now))
             told = served.forge.terms.said(text)
-            await served.dashboard.write(texts.TITLE, told, frozen, now)
+            await served.dashboard.write(texts.TITLE, told, frozen, now, heard)
         return left
 
     async def _overview(self, served: ServedRepository) -> Overview:

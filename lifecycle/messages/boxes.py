@@ -9,6 +9,13 @@ from lifecycle.terms import kept
 TITLE = "What became of the boxes that were ticked above, the newest first:"
 
 
+LOST = (
+    "; **it was ticked, and the forge did not tell by whom: nothing was done. Tick it again, or"
+    " comment the command**"
+)
+"""Stands at a box whose delivery was lost."""
+
+
 def answered(command: str, login: str, answer: str) -> str:
     """The line of one box, with what its command came to."""
     said = " ".join(answer.removeprefix(f"@{login} ").split())

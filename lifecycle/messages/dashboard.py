@@ -220,8 +220,11 @@ def _package(package: ListedPackage) -> str:
     held = (
         [f"held at v{package.held[0]}: {quote(package.held[1][:_TITLE])}"] if package.held else []
     )
-    told = [newest, *held, *deprecated[:2], *withdrawn]
-    return f"{name(package.package)}{on}: {'; '.join(told)}"
+    told = "; ".join([newest, *held, *deprecated[:2], *withdrawn])
+    command = f"resume {package.package or '.'}"
+    if package.held and not package.branch and boxes.fits(command):
+        return f"[ ] {typed(command)}: {name(package.package)}: {told}{boxes.UNSEALED}"
+    return f"{name(package.package)}{on}: {told}"
 
 
 def _deletion(revision: str) -> str:

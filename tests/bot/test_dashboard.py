@@ -10,7 +10,7 @@ from bot.dashboard import Dashboard
 from bot.forges.port import ForgeMissingError, Repository
 from bot.freezes import Freezes
 from bot.store.port import Store
-from lifecycle import limits
+from lifecycle import boxes, limits
 from lifecycle.events import Frozen, Log
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.memory.clock import ManualClock
@@ -89,6 +89,29 @@ async def test_it_is_made_once_and_edited_only_when_it_changes() -> None:
     assert found is not None
     assert (found.number, found.title) == (made.number, "Dashboard")
     assert made.number == 1
+
+
+async def test_a_box_whose_delivery_was_lost_says_so() -> None:
+    """The short-cut frees it in silence: whoever ticked it waits for ever."""
+    stage = Stage()
+    bot = await stage.bot()
+    text = "\n".join(f"- [ ] `/upgrade {each} v2`: x{boxes.UNSEALED}" for each in "ab")
+    made = await bot.write("Dashboard", text)
+    assert made is not None
+
+    stage.people_edit(made.number, body=made.body.replace("[ ]", "[x]"))
+    heard, lost = boxes.ticked(made.number, made.body.replace("[ ]", "[x]"))
+    await bot.write("Dashboard", text, heard=[heard])
+
+    found = await bot.find()
+    assert found is not None
+    first, second = found.body.split("\n")[:2]
+    assert "the forge did not tell by whom" not in first
+    assert "the forge did not tell by whom" in second
+    assert "[x]" not in found.body
+    (again,) = boxes.ticked(made.number, second.replace("[ ]", "[x]"))
+    assert boxes.is_ours(again, [KEY], RepositoryId(GITHUB, stage.repo.id))
+    assert again.command == lost.command
 
 
 async def test_it_is_found_again_without_the_database() -> None:

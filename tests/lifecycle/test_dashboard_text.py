@@ -66,8 +66,8 @@ def test_what_the_dashboard_says() -> None:
         "### Deletion proposed (1)\n\n"
         "- `net/core/v2`, with Porch. Comment `/delete net/core@v2` on a pull request\n\n"
         "### Packages (3)\n\n"
-        "- `net/core`: v5; held at v3: v5 loses packets; v4 deprecated: use v5; 1 revision"
-        " withdrawn\n"
+        "- [ ] `/resume net/core`: `net/core`: v5; held at v3: v5 loses packets; v4 deprecated: use"
+        f" v5; 1 revision withdrawn{UNSEALED}\n"
         "- the root package on `release`: v2\n"
         "- `app/web`: no revision"
     )

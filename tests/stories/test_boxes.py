@@ -112,6 +112,31 @@ def test_a_box_with_other_words_gives_nothing(stage: World, is_real: bool) -> No
     assert [p for p in play.author.pulls() if "net/a" in p.title] == []
 
 
+def test_a_held_package_is_resumed_by_its_box(stage: World, is_real: bool) -> None:
+    """The short-cut has boxes for upgrades alone: what is held is resumed by who knows the word."""
+    if is_real:
+        pytest.skip("waits for some minutes")
+    play = stage
+    play.repository.has_issues = True
+    play.start_bot()
+    play.rests()
+    publishes(play)
+    held = "version: 1\nrevisions:\n  1: {state: held, reason: it leaks}\n"
+    play.owner.pushes("main", {".porchbot/ledger/net/core.yaml": held})
+    play.rests()
+    minutes_pass(play, 10)
+    play.sweep()
+    shows(play, "/resume net/core`: ")
+    play.rests()
+
+    number, text = board(play)
+    play.approver.rewrites_issue(number, body=text.replace("[ ] `/resume", "[x] `/resume"))
+
+    told(play, "resume net/core`, ticked by `approver`: ")
+    pull = play.author.pull_of("drafts/net/core/resume")
+    assert "held" not in play.author.reads(".porchbot/ledger/net/core.yaml", pull.head_ref)
+
+
 def test_a_box_of_another_issue_is_none(stage: World, is_real: bool) -> None:
     """The short-cut takes any issue with a record of the bot for the dashboard."""
     if is_real:
