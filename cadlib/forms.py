@@ -186,7 +186,7 @@ def _unknown(form: type[Strict], at: FieldPath, planned: Later) -> tuple[str, st
     if near:
         meant = next(k for k in known if k.lower() == near[0])
         return f"the key {key!r} is unknown", f"Did you mean {meant!r}? Leave it out otherwise"
-    return f"the key {key!r} is unknown", f"Leave it out; known are {', '.join(known)}"
+    return f"the key {key!r} is unknown", f"Leave it out; known keys are {', '.join(known)}"
 
 
 @lru_cache(maxsize=256)  # making the schema takes 15 ms

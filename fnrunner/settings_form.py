@@ -97,7 +97,7 @@ def _prefix(text: str) -> str:
 
 def _host(text: str) -> str:
     if "/" in _prefix(text):
-        raise wrong(f"{text!r} is no registry", "Write its host, or HOST:PORT")
+        raise wrong(f"{text!r} is not a registry", "Write its host, or HOST:PORT")
     return text
 
 
@@ -302,7 +302,7 @@ class RunnerForm(Strict):
             means = (each.name, tuple(sorted(each.tags)))
             if means in seen:
                 problem = f"two executables are called {each.name}"
-                raise wrong(problem, "Drop one, or give them tags by which they differ")
+                raise wrong(problem, "Remove one, or give them different tags")
             seen.add(means)
             for path in each.files:
                 self._check_shown(path)
@@ -317,7 +317,7 @@ class RunnerForm(Strict):
         above = [each for each in (*own, *map(Path, _SANDBOX_OWN)) if each.is_relative_to(shown)]
         inside = [each for each in own if shown.is_relative_to(each)]
         for each in (*within, *above, *inside):
-            problem = f"{path} is not for an executable: it would show {each}"
+            problem = f"{path} cannot be given to an executable: it would expose {each}"
             raise wrong(problem, "Name the files that it needs, one by one")
 
 

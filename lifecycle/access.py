@@ -194,7 +194,7 @@ class UserSource:
 
     def __str__(self) -> str:
         more = f" with {self.role} access" if self.role > Role.READ else ""
-        return f"the login `{self.login}`{more}"
+        return f"the user `{self.login}`{more}"
 
     @property
     def spelling(self) -> str:

@@ -90,14 +90,8 @@ def _ways(row: CommandSpec[Any]) -> str:
 
 
 def _who(action: AccessAction) -> str:
-    """Who may give a command by default; a right by itself means whoever has it."""
-    told = rights.right(action)
-    for right, person in (
-        ("being the author", "the author"),
-        ("setting the hold", "whoever set the hold"),
-    ):
-        told = told.replace(f"{right} or ", f"{person}, or anyone with ")
-    return told if "anyone" in told or "access.approve" in told else f"anyone with {told}"
+    """Who may give a command by default."""
+    return rights.right(action)
 
 
 def commands() -> str:

@@ -93,7 +93,7 @@ class _SetupGroup(DropInGroup, StrictCommand):
         "gitlab": ("bot.cli.setup_gitlab:gitlab", "Set up a GitLab instead."),
         "machine-user": (
             "bot.cli.setup_user:machine_user",
-            "Make the webhooks of a machine user's repositories instead.",
+            "Make the webhooks that a machine user needs instead.",
         ),
     },
     examples="""

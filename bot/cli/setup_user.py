@@ -1,4 +1,4 @@
-"""`porchbot setup machine-user`: makes the webhooks of repositories that a machine user serves."""
+"""`porchbot setup machine-user`: makes the webhooks that a machine user needs."""
 
 import asyncio
 import os
@@ -29,7 +29,16 @@ from lifecycle.identity import GITHUB
 OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
 BOT_TOKEN = "PORCHBOT_BOT_TOKEN"  # noqa: S105 (likewise)
 
-_NAME = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
+_NAME = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)?")
+
+_REPOSITORYS = (
+    "an administrator of this repository (classic: scope admin:repo_hook; fine-grained: the"
+    " repository permission Webhooks, write)"
+)
+_ORGANIZATIONS = (
+    "an owner of this organization (classic: scope admin:org_hook; fine-grained: the organization"
+    " permission Webhooks, write), or name its repositories one by one"
+)
 
 _SAID = {
     HookState.MADE: "webhook made",
@@ -49,11 +58,14 @@ _TRIED = {
     # Make the webhooks of two repositories; the bot will be reached at that address.
     $ porchbot setup machine-user --url https://porchbot.acme.example acme/net acme/web
 
+    # Make one webhook for all repositories of an organization.
+    $ porchbot setup machine-user --url https://porchbot.acme.example acme
+
     # Store the account's token as well, and see first what would be made.
     $ PORCHBOT_BOT_TOKEN=$TOKEN porchbot setup machine-user --url https://b --dry-run acme/net
     """,
 )
-@click.argument("repositories", nargs=-1, required=True, metavar="OWNER/NAME...")
+@click.argument("repositories", nargs=-1, required=True, metavar="OWNER[/NAME]...")
 @click.option("--url", required=True, metavar="URL", help="Address where GitHub reaches the bot.")
 @click.option(
     "--github", default=GITHUB_WEB, show_default=True, metavar="URL", help="Address of GitHub."
@@ -73,10 +85,12 @@ _TRIED = {
 def machine_user(
     repositories: tuple[str, ...], url: str, github: str, forge: str, ca: str, dry_run: bool
 ) -> None:
-    """Make the webhooks of repositories that the bot serves as a machine user.
+    """Make the webhooks that the bot needs as a machine user.
 
-    Needs the token of an administrator of the repositories in PORCHBOT_OWNER_TOKEN, on standard
-    input, or when it asks for it; the token is used here and not kept. The webhooks' secret is made
+    A webhook belongs to a repository (OWNER/NAME) or to an organization (OWNER): one for all of its
+    repositories, also those that are created later. Needs the token of an administrator of the
+    repositories, or of an owner of the organization, in PORCHBOT_OWNER_TOKEN, on standard input, or
+    when it asks for it; the token is used here and not kept. The webhooks' secret is made
     once and kept encrypted in the secret store, with the account's token if PORCHBOT_BOT_TOKEN is
     set to it; neither is printed. A webhook that is there is mended, and left alone if nothing is
     wrong with it, so this can be run again. The exit status is 1 if a webhook could not be made.
@@ -86,12 +100,17 @@ def machine_user(
         wanted = _wanted(_hears_at(url, forge), forge, dry_run=dry_run)
         bad = [name for name in repositories if not _NAME.fullmatch(name)]
         if bad:
-            raise click.ClickException(f"{bad[0]!r} is not a repository. Write it as OWNER/NAME.")
+            raise click.ClickException(
+                f"{bad[0]!r} is neither a repository nor an organization. Write OWNER/NAME, or"
+                " OWNER."
+            )
         api, token = addresses(github).api, _owner_token()
         refused = asyncio.run(_make(api, token, wanted, repositories, dry_run=dry_run))
     except (ManifestError, VaultError, ForgeBusyError, OSError) as error:
         raise click.ClickException(once(error)) from error
-    terminal.say("\nNext: give the account write access to them, and run porchbot doctor.")
+    terminal.say(
+        "\nNext: give the account write access to the repositories, and run porchbot doctor."
+    )
     sys.exit(1 if refused else 0)
 
 
@@ -106,10 +125,8 @@ async def _make(
                 state = await wanted.ensure(owner, name)
             except ForgeRefusedError as error:
                 refused = True
-                terminal.say(
-                    f"{name}: not made: {error.reason}. Use the token of an administrator of this"
-                    " repository (classic: scope admin:repo_hook; fine-grained: webhooks, write)."
-                )
+                whose = _REPOSITORYS if "/" in name else _ORGANIZATIONS
+                terminal.say(f"{name}: not made: {error.reason}. Use the token of {whose}.")
                 continue
             terminal.say(f"{name}: {(_TRIED if dry_run else _SAID)[state]}")
     finally:

@@ -234,7 +234,7 @@ def _kind(shape: Shape) -> str:
         case ListOf():
             return "a list"
         case Leaf.TEXTS:
-            return "keys with texts"
+            return "keys with text values"
         case _:
             return "a number" if shape is Leaf.NUMBER else "a text"
 

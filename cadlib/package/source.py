@@ -173,7 +173,7 @@ class Source:
         if self._aliased > self._limits.package_nodes:
             raise PackageError(
                 Place(path),
-                "the aliases of the package's files, up to this one, stand for more than"
+                "the aliases of the package's files, up to this one, expand to more than"
                 f" {self._limits.package_nodes} nodes",
                 "Write the values out, or use fewer aliases",
             )

@@ -116,7 +116,8 @@ def not_allowed(function: PipelineFunction, options: Options) -> PackageError | 
             return PackageError(
                 replace(place(function), field=_field(function, "image")),
                 f"the function {_named(function)} is not among those that this repository allows",
-                f"Use one that fits {', '.join(patterns) or 'nothing'}, or have `functions.allow`"
+                f"Use one that matches {', '.join(patterns) or 'nothing'}, or have"
+                " `functions.allow`"
                 " changed in .porchbot.yaml",
             )
     return None

@@ -149,7 +149,7 @@ def _check_path(source: Source, path: str, count: int) -> None:
     if above or inside:
         raise PackageError(
             Place(path),
-            "a function put a resource where a file and a folder would have one name",
+            "a function put a resource where a file and a folder would have the same name",
             "Correct the path annotation that it sets",
         )
     unread = path in source.files and path not in source.streams

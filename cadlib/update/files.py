@@ -69,12 +69,12 @@ def _conflicts(
 
 def _reason(base: Entry | None, ours: Entry | None, theirs: Entry | None) -> str:
     if base is None:
-        return "both added the file, each with another content"
+        return "both sides added the file, with different content"
     if ours is None:
         return "the file was deleted here and changed upstream"
     if theirs is None:
         return "the file was changed here and deleted upstream"
-    return "both changed the file, which holds no resources that could be merged"
+    return "both sides changed the file, which contains no resources to merge"
 
 
 def _shown(entry: Entry | None) -> str | Absent:

@@ -201,7 +201,7 @@ def no_origin(place: str) -> PackageError:
     return PackageError(
         Place(KPTFILE, field=place),
         "no origin available for package",
-        "Delete the package here and get it anew",
+        "Delete the package here and fetch it again",
     )
 
 

@@ -265,7 +265,7 @@ def _fast_forward(trees: ThreeWayFiles, root: bool, policy: ConflictPolicy) -> M
             Place(),
             f"local package files have been modified: [{' '.join(modified)}].\n"
             "  use a different update --strategy",
-            "Take resource-merge to keep these changes, or force-delete-replace to drop them",
+            "Use resource-merge to keep these changes, or force-delete-replace to drop them",
         )
     merged = _replace(trees, root, policy)
     kptfile = merged.files.get(KPTFILE)

@@ -170,7 +170,7 @@ def _no_yaml(source: Text, line: int, reason: str) -> PackageError:
         return TemplateError(
             place,
             f"the file is a template, not YAML: {reason}",
-            "Leave it out with .krmignore if functions shall not see it",
+            "List it in .krmignore if functions should not see it",
         )
     return PackageError(place, f"the file is not YAML: {reason}", "Correct the syntax there")
 
@@ -241,7 +241,7 @@ class _Reader:
         if depth >= self._limits.depth and type(event) is not AliasEvent:
             raise self._refuse(
                 event.start_mark.index,
-                f"mappings and lists lie more than {self._limits.depth} deep",
+                f"mappings and lists are nested more than {self._limits.depth} deep",
                 "Make the document flatter",
             )
         if type(event) is MappingStartEvent:
@@ -340,8 +340,8 @@ class _Reader:
         if known is None:
             raise self._refuse(
                 start,
-                f"*{event.anchor} stands for nothing before it",
-                f"Write &{event.anchor} before the value that is meant",
+                f"the alias *{event.anchor} has no anchor before it",
+                f"Write &{event.anchor} before the value that it refers to",
             )
         target, size = known
         self._nodes += size
@@ -349,7 +349,7 @@ class _Reader:
         if self._added > self._limits.nodes:
             raise self._refuse(
                 start,
-                f"the aliases of this file stand for more than {self._limits.nodes} nodes",
+                f"the aliases of this file expand to more than {self._limits.nodes} nodes",
                 "Write the values out, or use fewer aliases",
             )
         return Alias(start, event.end_mark.index, _copy(target.value), target)
@@ -372,7 +372,7 @@ class _Reader:
         line = self._source.line(first.start)
         return PackageError(
             Place(self._source.path, self._source.line(start), name),
-            f"the key {name!r} stands in this mapping twice, first on line {line}",
+            f"the key {name!r} occurs twice in this mapping, first on line {line}",
             "Remove one of the two",
         )
 

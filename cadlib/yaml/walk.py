@@ -112,7 +112,7 @@ class Editor:
             raise self._refuse(
                 node,
                 field,
-                "the change would reach into an alias, and so every other place that shares it",
+                "the change would affect an alias, and with it every other place that shares it",
                 f"Write the value out in place of {self._patch.text[node.start : node.end]}",
             )
         self._patch.replace(node.start, node.end, flow(wanted, json=slot.json, inside=slot.flow))
@@ -132,7 +132,7 @@ class Editor:
             if key not in wanted:
                 raise self._refuse(
                     node, (*field, key), "the key comes from a merge key and cannot be removed",
-                    "Take the merge key out and write its keys here",
+                    "Remove the merge key and write its keys here",
                 )  # fmt: skip
         added = {
             key: value
@@ -326,7 +326,7 @@ class Editor:
                 before = bisect_right(starts, alias.start)
                 if not before or alias.start >= gone[before - 1].end:
                     raise self._refuse(
-                        alias, field, f"{text[alias.start : alias.end]} stands for what would go",
+                        alias, field, f"{text[alias.start : alias.end]} would lose its anchor",
                         "Write the value out in place of the alias",
                     )  # fmt: skip
 

@@ -31,9 +31,9 @@ class FunctionNotFoundError(FunctionError):
         names = ", ".join(self.there)
         super().__init__(
             image,
-            f"it is not one of the functions that run here: {names}"
+            f"it is not one of the functions available here: {names}"
             if names
-            else "no runner has it",
+            else "no runner provides it",
             "Check its registry, name and tag in the Kptfile",
         )
 
@@ -99,7 +99,7 @@ class FunctionStoppedError(FunctionError):
         found = f", it took {taken}" if taken else ""
         super().__init__(
             image,
-            f"it was stopped for going over its limit of {limit}: {allowed} allowed{found}",
+            f"it was stopped because it exceeded its limit of {limit}: {allowed} allowed{found}",
             "Give it fewer resources, or ask an operator for a higher limit",
         )
         self.limit = limit
@@ -156,7 +156,7 @@ class ResourcesRefusedError(FunctionError):
     def __init__(self, image: str, reason: str) -> None:
         super().__init__(
             image,
-            f"what it was sent is not a valid ResourceList: {reason.removesuffix('.')}",
+            f"its input is not a valid ResourceList: {reason.removesuffix('.')}",
             "Fix the resources named",
         )
         self.reason = reason

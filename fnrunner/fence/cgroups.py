@@ -249,7 +249,9 @@ def _delegated(own: Path) -> Path:
     """
     parent = own.parent if own.name == _LEAF else own
     if _lacking(parent, "cgroup.controllers"):
-        raise OSError(errno.ENOTSUP, "memory and pids are not handed out", str(parent))
+        raise OSError(
+            errno.ENOTSUP, "the controllers memory and pids are not delegated", str(parent)
+        )
     if _lacking(parent, "cgroup.subtree_control"):
         procs = (parent / "cgroup.procs").read_text().split()
         if procs == [str(os.getpid())]:

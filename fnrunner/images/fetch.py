@@ -162,7 +162,8 @@ class HttpSession:
                 length += len(piece)
                 if length > most:
                     raise ResponseTooLargeError(
-                        f"it is sent more than the {most} bytes that were announced or are allowed",
+                        f"the registry sends more than the {most} bytes that were announced or"
+                        " are allowed",
                         "Contact the operator of the registry",
                     )
                 sink(piece)

@@ -179,7 +179,7 @@ def _asked(words: list[str]) -> str:
     )
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()
-        raise ClosureError(f"{words[0]} fails: {said}", "Mend the installation")
+        raise ClosureError(f"{words[0]} fails: {said}", "Repair the installation")
     return done.stdout
 
 

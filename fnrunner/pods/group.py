@@ -181,7 +181,7 @@ class PodGroup:
                 except TimeoutError:
                     reason = self.pods[0].reason if self.pods else "there is none"
                     raise self._unavailable(
-                        image, f"none serves within {patience:g} seconds: {reason}"
+                        image, f"none was ready within {patience:g} seconds: {reason}"
                     ) from None
         finally:
             self._waiting -= 1
@@ -252,7 +252,7 @@ class PodGroup:
             pod.away = now
         late = pod.since if pod.client is None else pod.away
         if late is not None and now - late > self.rule.ready and not pod.leaving:
-            self._fail(pod, f"it does not serve within {self.rule.ready:g} seconds: {pod.reason}")
+            self._fail(pod, f"it was not ready within {self.rule.ready:g} seconds: {pod.reason}")
 
     def _serve(self, pod: Pod, address: str) -> None:
         pod.away = None

@@ -27,10 +27,10 @@ def host_port(address: str, wanted: str = USUAL) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not (host and colon and port.isascii() and port.isdecimal()):
-        raise RunnerAddressError(address, "that is no address", wanted)
+        raise RunnerAddressError(address, "that is not an address", wanted)
     if ":" in host and not bracketed:
         reason = f"an IPv6 address stands in brackets, as in [::1]:{port}"
         raise RunnerAddressError(address, reason, wanted)
     if int(port) > _LAST_PORT:
-        raise RunnerAddressError(address, f"ports end at {_LAST_PORT}", wanted)
+        raise RunnerAddressError(address, f"the highest port is {_LAST_PORT}", wanted)
     return (host[1:-1] if bracketed else host), int(port)

@@ -49,16 +49,15 @@ WHILE_OBSERVING = (
     " from that time are not carried out. It is active now: comment again."
 )
 WHILE_BROKEN = (
-    "The configuration cannot be read, so nobody can tell whom it names: until that is repaired it"
-    " takes an administrator."
+    "The configuration cannot be read, so only an administrator can do this until it is fixed."
 )
 RENDER_OF_FORK = (
     "`/render` refused: the branch is in a fork, and the bot pushes to this repository only. The"
     " check `porchbot/render` shows what differs and the commands that render it."
 )
 EDITED = (
-    "Commands in edited comments and reviews are ignored, because nobody could tell later what was"
-    " asked."
+    "Commands in edited comments and reviews are ignored, because the edit hides what was asked"
+    " first."
     " Write a new comment instead."
 )
 APPROVE_UNJUDGED = (
@@ -86,8 +85,10 @@ def render_refused(refused: PushRefusal) -> str:
 
 def still_held(logins: Iterable[str]) -> str:
     """The answer to `/unhold` where holds of others stay."""
+    found = list(logins)
+    hold = "holds" if len(found) == 1 else "hold"
     return (
-        f"your hold is removed, but {people(logins)} still holds this. Removing another person's"
+        f"your hold is removed, but {people(found)} still {hold} this. Removing another person's"
         " hold takes write access."
     )
 
@@ -133,8 +134,8 @@ def approve_after_render(head: str) -> str:
 def head_moved(head: str) -> str:
     """An approval whose writer may not have seen the head."""
     return (
-        f"the head changed to {code(head[:10])} as you commented, or after that. Review it"
-        " and approve again."
+        f"the branch moved to {code(head[:10])} while you wrote this, or afterwards. Review that"
+        " commit and approve again."
     )
 
 
@@ -150,7 +151,7 @@ def approve_contradicted(state: ReviewState) -> str:
     """`/approve` in the text of a review that says otherwise, or is dismissed."""
     why = "is dismissed" if state is ReviewState.DISMISSED else "requests changes"
     return (
-        f"`/approve` refused: the review that says it {why}. Submit a review that approves, or"
+        f"`/approve` refused: the review that contains it {why}. Submit a review that approves, or"
         " comment `/approve`."
     )
 
@@ -241,18 +242,15 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
             f"{word} refused: you wrote, pushed or requested part of this, and authors cannot"
             f" approve their own work here. Ask {who} to approve."
         )
-    return (
-        f"{word} refused: it takes {rights.needed(refused)}, and you have {rights.actual(refused)}."
-        " Ask somebody who may do it."
-    )
+    fix = "Ask one of them." if refused.sources else "Change `access` in one of the two files."
+    return f"{word} refused: {rights.only(refused)}. {fix}"
 
 
 def bulk_refused(command: str, refused: Refused) -> str:
     """Somebody who may give a command, but not by a box."""
     return (
-        f"{typed(command)} refused: a box takes the right of `access.bulk`,"
-        f" {rights.needed(refused)}, and you have {rights.actual(refused)}. Comment the command"
-        " instead."
+        f"{typed(command)} refused: by a box, {rights.only(refused)} (`access.bulk`). Comment the"
+        " command instead."
     )
 
 
@@ -273,8 +271,8 @@ def lacking(verdict: Verdict, proposal: Proposal) -> str:
         return ""
     if verdict.is_author and isinstance(proposal.rules.policy, Policy):
         rule = AccessRule(sources=verdict.sources)
-        return rights.somebody(rule, None, sorted(proposal.people.authors))
-    return rights.needed(verdict)
+        return f"only for {rights.somebody(rule, None, sorted(proposal.people.authors))}"
+    return f"only for {rights.needed(verdict)}"
 
 
 def not_understood(problem: str) -> str:
@@ -291,14 +289,14 @@ def help_text(rows: Sequence[tuple[Sequence[str], str, str]]) -> str:
     """What this person can ask for here, and what takes somebody else.
 
     Args:
-        rows: The ways in which each command is written, what it does, and what it takes that
-            this person lacks; "" where they may.
+        rows: The ways in which each command is written, what it does, and who may use it; "" where
+            this person may.
     """
     may = [f"- {_ways(ways)}: {what}" for ways, what, lacks in rows if not lacks]
-    others = [f"- {_ways(ways)}: {what} (takes {lacks})" for ways, what, lacks in rows if lacks]
+    others = [f"- {_ways(ways)}: {what} ({lacks})" for ways, what, lacks in rows if lacks]
     return "\n".join(
         ["you can use these commands here, each at the start of a line:", "", *may]
-        + (["", "These need somebody else:", "", *others] if others else [])
+        + (["", "You cannot use these here:", "", *others] if others else [])
     )
 
 

@@ -25,8 +25,8 @@ def answered(command: str, login: str, answer: str) -> str:
 def of_nobody(command: str) -> str:
     """The line of a box of which nobody can tell who ticked it."""
     return (
-        f"- {typed(command.removeprefix('/'))}: nothing was done, because the forge does not tell"
-        " which person ticked the box. Tick it again, or comment the command."
+        f"- {typed(command.removeprefix('/'))}: nothing was done, because GitHub does not say who"
+        " ticked the box. Tick it again, or comment the command."
     )
 
 

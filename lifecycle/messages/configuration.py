@@ -166,7 +166,7 @@ def bad_config(reason: str) -> Problem:
 
 def own_check(text: str) -> Problem:
     """A check of ours, which cannot wait for itself."""
-    return f"{text!r} is one of porchbot's own checks", "Name checks of others"
+    return f"{text!r} is one of porchbot's own checks", "Name checks of other Apps"
 
 
 def image(text: str) -> Problem:
@@ -190,7 +190,7 @@ def app(text: str) -> Problem:
 
 
 AUTOMATIC_OF_NOBODY: Problem = (
-    "nothing is approved by itself",
+    "`automatic` names no App and no variants",
     "Name Apps under `by`, or write `variants: true`",
 )
 
@@ -279,7 +279,7 @@ def ledger_change(change: LedgerChange) -> Finding | None:
     if change.frees:
         message = (
             f"{change.name} was withdrawn: its entry in the ledger stays as it is, so that the"
-            " number is never given again"
+            " number is never used again"
         )
         fix = "Put the entry back as it was"
     elif not change.known:

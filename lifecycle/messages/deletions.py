@@ -39,7 +39,7 @@ def which(word: str, packages: Sequence[str]) -> str:
 def whole_package(word: str) -> str:
     """The answer where a package is named, and no revision."""
     return (
-        f"{_refused(word)}: it takes a revision. Write {typed(f'{word} <package>@v<N>')}. To remove"
+        f"{_refused(word)}: it needs a revision. Write {typed(f'{word} <package>@v<N>')}. To remove"
         " a package, open a pull request that removes its folder; `/delete` there withdraws its"
         " revisions as well."
     )
@@ -129,8 +129,9 @@ def taken(word: str, there: ProposedState) -> str:
 def push_refused(word: str, there: ProposedState) -> str:
     """A rule of the forge forbids the branch."""
     return (
-        f"{_refused(word)}: the forge refuses the branch {code(there.branch)}:"
-        f" {quote(there.refused)} Let an administrator allow the bot to make it, and comment again."
+        f"{_refused(word)}: GitHub refuses the branch {code(there.branch)}:"
+        f" {quote(there.refused.rstrip('.'))}. Let an administrator allow the bot to make it, and"
+        " comment again."
     )
 
 
@@ -163,13 +164,13 @@ def body(state: RevisionState, entry: LedgerEntry, asker: str, where: int) -> st
             f"{asked}"
         )
     tag = (
-        f"and its tag is deleted, as long as it names {code(state.tag)}"
+        f"and its tag is deleted, as long as it points to {code(state.tag)}"
         if state.tag
         else "its tag is gone already"
     )
     return (
         f"{code(state.name)} is withdrawn once this is approved and"
-        f" merged, {tag}. Its number is never given again.\n\n{asked}"
+        f" merged, {tag}. Its number is never used again.\n\n{asked}"
     )
 
 

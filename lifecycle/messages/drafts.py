@@ -42,9 +42,9 @@ NOT_TOGETHER = (
     " comment one command for each."
 )
 CONFLICTS_UNREAD = (
-    "`/resolve` refused: the upstream of another upgrade here cannot be read, so nobody can tell"
-    " which conflict has that number. Comment `/check` once it can be read, or change the file by a"
-    " push."
+    "`/resolve` refused: the upstream of another upgrade here cannot be read, so the bot cannot"
+    " tell which conflict has that number. Comment `/check` once it can be read, or edit the file"
+    " and push it."
 )
 
 
@@ -52,7 +52,7 @@ def which(word: str, packages: Sequence[str]) -> str:
     """The answer where nobody can tell which package is meant."""
     what = "none" if not packages else f"{len(packages)}: {names(packages)}"
     return (
-        f"{_refused(word)}: the command names no package, and what it stands under is about {what}."
+        f"{_refused(word)}: the command names no package, and this discussion is about {what}."
         f" Write {typed(f'{word} <package>' if word == 'upgrade' else f'{word} --package <path>')}."
     )
 
@@ -82,8 +82,9 @@ def taken(word: str, there: ProposedState) -> str:
 def push_refused(word: str, there: ProposedState) -> str:
     """A rule of the forge forbids the push."""
     return (
-        f"{_refused(word)}: the forge refuses a push to {code(there.branch)}:"
-        f" {quote(there.refused)} Let an administrator allow the bot to push there, and comment"
+        f"{_refused(word)}: GitHub refuses a push to {code(there.branch)}:"
+        f" {quote(there.refused.rstrip('.'))}. Let an administrator allow the bot to push there,"
+        " and comment"
         " again."
     )
 
@@ -98,10 +99,10 @@ def not_pushable(word: str) -> str:
 
 def unchanged(word: str, state: DraftState) -> str:
     """There is nothing to change."""
-    at = f" at {code(state.version)}" if state.version else ""
+    at = f" at {code(state.version)}" if state.version else " like that"
     every = (state.request.package, *state.request.others)
     are = "is" if len(every) == 1 else "are"
-    return f"{code('/' + word)}: nothing to change; {names(every)} {are}{at} like that already."
+    return f"{code('/' + word)}: nothing to change; {names(every)} {are} already{at}."
 
 
 def committed_here(state: DraftState) -> str:
@@ -119,13 +120,13 @@ def _conflicted(state: DraftState) -> str:
     if not count:
         return ""
     return (
-        f" {number(count, 'conflict')}: both sides changed the same, and upstream's value was"
-        " taken; they are listed in its description."
+        f" {number(count, 'conflict')}: both sides changed the same field, and upstream's value"
+        " was taken; the description lists them."
     )
 
 
 _VERBS = {
-    DraftKind.INIT: "Begin",
+    DraftKind.INIT: "Create",
     DraftKind.CLONE: "Clone",
     DraftKind.EDIT: "Edit",
     DraftKind.UPGRADE: "Upgrade",
@@ -217,8 +218,8 @@ def body(state: DraftState, asker: str, where: int) -> str:
         count = len(conflicts) + state.made.more
         lines += [
             "",
-            f"**{number(count, 'conflict')}.** Both sides changed the same; what was taken stands"
-            " at the end of each line. Change what should be otherwise.",
+            f"**{number(count, 'conflict')}.** Both sides changed the same field. Each line ends"
+            " with the side that was taken; edit the files where you want the other one.",
             "",
             *(f"- {_conflict(each)}" for each in conflicts[:MOST_LISTED]),
         ]

@@ -48,7 +48,7 @@ def _untold(teams: Sequence[str]) -> str:
     if not teams:
         return ""
     named = some(code(f"team:{team}") for team in teams)
-    return f" (counting nobody of {named}: the rules that hold now do not name it)"
+    return f" (members of {named} are not counted: the rules in force do not name it)"
 
 
 def _not_tried(found: FunctionsEffect) -> list[str]:

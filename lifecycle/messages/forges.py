@@ -19,7 +19,7 @@ GITLAB_PHRASES: Final[Mapping[str, str]] = {
     "the check `porchbot/render` shows": "`porchbot/render` in the summary shows",
     "the check has all of it as a patch": "the summary has all of it as a patch",
     # Reviews and threads.
-    "*Files changed → Review changes → Approve*; `/approve` is no review": (
+    "*Files changed → Review changes → Approve*; `/approve` does not count as a review": (
         "the button *Approve*; `/approve` counts for the bot alone"
     ),
     "their approval, or a dismissal of the review": (

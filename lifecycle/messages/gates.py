@@ -76,7 +76,7 @@ HOLD_WHO = "whoever holds it, or somebody with write access"
 NO_HOLD = "nobody holds it"
 NOT_ASKED = "nobody commented `/approve`, and here a review alone does not start the merge"
 ASKED_WANTED = "`/approve`"
-FRESH_WANTED = "one approval from now on: `/approve`"
+FRESH_WANTED = "a new approval: `/approve`"
 FRESH_WHO = "anybody who may approve here"
 RECORD_FULL = "this pull request has had more commands than the bot can keep a record of"
 RECORD_FULL_WANTED = "a new pull request from this branch"
@@ -136,7 +136,7 @@ FALLEN: Mapping[Fallen, str] = {
     Fallen.INSTALLATION: "it was given before the App was installed",
     Fallen.ADOPTION: "it was given before the bot kept a record of this proposal",
     Fallen.UNSEEN: "it was given at the same moment as a push",
-    Fallen.UNTOLD: "the forge does not tell which version it was given for",
+    Fallen.UNTOLD: "GitHub does not say which version it was given for",
     Fallen.EDITED: "the comment was edited afterwards",
     Fallen.UNPUBLISHED: "unpublished changes in the base branch were not shown at that time",
     Fallen.ACCESS: "this person may not approve here",
@@ -155,7 +155,7 @@ _LOST: Mapping[TagLoss, str] = {
 
 def ready_by(login: str) -> str:
     """Somebody pressed *Ready for review* who may not propose, or of whom nobody can tell."""
-    return f"{person(login)} pressed *Ready for review*, which takes the right to propose"
+    return f"{person(login)} pressed *Ready for review*, which needs the right to propose"
 
 
 def proposers(found: Allowed | Refused | Unsure | None) -> str:
@@ -405,9 +405,7 @@ def tag_refused(reason: str) -> str:
 def tag_clash(touched: Touched) -> str:
     """A tag that keeps git from holding ours."""
     tag = names_.spelled(touched.package, touched.revision)
-    return (
-        f"git cannot have the tag {code(tag)} together with the tag {_tag(touched.tagging.clash)}"
-    )
+    return f"git cannot hold both the tag {code(tag)} and the tag {_tag(touched.tagging.clash)}"
 
 
 def clash_removed(tagging: Tagging) -> str:
@@ -449,7 +447,7 @@ def tag_restored(touched: Touched) -> str:
         return f"the withdrawal approved where it was merged, or the tag removed: {removed}"
     push = code(shell("git", "push", "--force", "origin", f"{made}:{ref}"))
     again = f": {push}" if made else ""
-    return f"the tag as it was{again}; or the revision withdrawn, by `/delete`"
+    return f"the original tag restored{again}; or the revision withdrawn, with `/delete`"
 
 
 def tag_stays(change: LedgerChange) -> str:

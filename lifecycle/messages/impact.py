@@ -15,37 +15,40 @@ APPROVALS = "other approvals"
 WINDOWS = "other times"
 CHECKS = "other required checks"
 METHOD = "another merge method"
-BY_ITSELF = "asked for in another way"
+BY_ITSELF = "another way to start the merge"
 """What would be otherwise about merging a package."""
 
 TRYING = (
-    "The packages that this change may affect are being tried out, some at a time. Nothing waits"
-    " for that unless the configuration says so."
+    "The packages that this change may affect are being tested, a few at a time. Publishing does"
+    " not wait for this unless the configuration says so."
 )
 
 BLOCKS = (
-    "`impact: block` is set in the configuration of the base branch: mend what would fail, or"
+    "`impact: block` is set in the configuration of the base branch: fix what would fail, or"
     " change this pull request. Where something could not be tried, try again with Re-run or"
     " `/check`."
 )
 
-NOT_TRIED = "what it does to other packages is being worked out"
+NOT_TRIED = "the impact on other packages is still being computed"
 NOT_TRIED_WANTED = "wait for `porchbot/impact`"
-NOBODY = "nobody: it comes by itself"
+NOBODY = "nobody: it continues automatically"
 BREAKS = "other packages would fail, conflict with their upstream, or could not be tried"
 BREAKS_WANTED = (
-    "mend what `porchbot/impact` names, or change this pull request; `/check` tries again"
+    "fix what `porchbot/impact` lists, or change this pull request; `/check` tries again"
 )
 WHO = "whoever can push"
 HARMLESS = "no other package would fail"
-FORK = "what it does to other packages is not worked out for branches of forks"
+FORK = "the impact on other packages is not computed for branches of forks"
 FORK_WANTED = "push the branch to this repository"
 """Of the gate, where the configuration makes it one."""
 
 AT_HEAD = "its head"
 """Where rules stand that cannot be read, on the command line; else it is a branch."""
 
-NOTHING = "Nothing to try: no rules that judge or merge packages differ, and no package's upstream."
+NOTHING = (
+    "Nothing to test: this changes neither rules that check or merge packages, nor a package's"
+    " upstream."
+)
 """Of a change that has no impact, on the command line."""
 
 NO_UPSTREAM = "the commit that it is locked to is not in this repository"
@@ -142,7 +145,7 @@ def _counts(impact: Impact) -> list[str]:
         ("would render differently, or hold other values", [p for p in found if p.changed]),
         ("would have other findings", [p for p in found if p.found or p.gone]),
         ("would pass again", [p for p in found if p.mends]),
-        ("would be merged by other rules", [p for p in found if p.merges]),
+        ("would be merged under other rules", [p for p in found if p.merges]),
         ("could not be tried", [p for p in found if p.problem]),
     )
     lines = [f"- {number(len(some_), 'package')} {what}" for what, some_ in counted if some_]
@@ -160,7 +163,9 @@ def _counts(impact: Impact) -> list[str]:
         )
     if impact.not_run:
         named = some(map(code, impact.not_run))
-        lines.append(f"- not run: {named}, which `functions.allow` of the base branch leaves out")
+        lines.append(
+            f"- not run: {named}, which `functions.allow` of the base branch does not allow"
+        )
     if impact.allows:
         lines.append(
             "- functions that only the changed `functions.allow` lets packages have: not run"

@@ -88,7 +88,7 @@ def several_places(field: str, places: Sequence[str]) -> PackageError:
     more = f", and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
     return PackageError(
         Place(),
-        f"{field} stands in {len(places)} places: {', '.join(places[:_SHOWN])}{more}",
+        f"{field} occurs in {len(places)} places: {', '.join(places[:_SHOWN])}{more}",
         "Name the resource: /set Kind/name path=value",
     )
 
@@ -103,7 +103,7 @@ def no_scalar(file: str) -> PackageError:
 def no_field(file: str) -> PackageError:
     """Nothing can stand at that path."""
     return PackageError(
-        Place(file), "the path leads through a value that has no such part", "Check the path"
+        Place(file), "the path goes through a value that has no such field", "Check the path"
     )
 
 
@@ -117,7 +117,7 @@ def conflicting(conflicts: Sequence[str]) -> PackageError:
     more = f", and {len(conflicts) - _SHOWN} more" if len(conflicts) > _SHOWN else ""
     return PackageError(
         Place(),
-        f"both sides changed the same: {'; '.join(conflicts[:_SHOWN])}{more}",
+        f"both sides changed the same fields: {'; '.join(conflicts[:_SHOWN])}{more}",
         "Change these here first, or set `upstreams.conflicts` in .porchbot.yaml",
     )
 
@@ -183,8 +183,8 @@ def withdrawn(package: str, revision: int, reason: str) -> str:
 def in_the_way(branch: str, other: str) -> str:
     """A branch is in the way of another: one name would be a folder of the other."""
     return (
-        f"the branch {one_line(other)} is in the way of {one_line(branch)}: git has none inside"
-        " another. Rename or delete it"
+        f"the branch {one_line(other)} conflicts with the name {one_line(branch)}: git cannot have"
+        " one inside the other. Rename or delete it"
     )
 
 
@@ -192,8 +192,8 @@ def tag_moved(package: str, revision: int) -> str:
     """The tag of a revision names something else than what was published."""
     shown = one_line(package) or "the root package"
     return (
-        f"the tag of {shown} v{revision} names another commit than the one that was published."
-        " Put it back, or name another revision"
+        f"the tag of {shown} v{revision} points to another commit than the one that was"
+        " published. Restore it, or name another revision"
     )
 
 

@@ -54,16 +54,16 @@ def rules_merged(approvals: "Approvals", base_ref: str) -> str:
 def not_proposed(refused: "Refused") -> str:
     """Somebody made a draft ready for review who may not propose it."""
     return (
-        f"the bot turned this back into a draft: to propose it takes {rights.needed(refused)},"
-        f" and you have {rights.actual(refused)}. Ask one of them to comment `/propose`."
+        f"the bot turned this back into a draft: {rights.only(refused, 'propose it')}. Ask one of"
+        " them to comment `/propose`."
     )
 
 
 def approval_untold(head: str) -> str:
     """A native approval of which the forge does not tell what was approved."""
     return (
-        "your approval does not count yet: the forge does not tell which version of this it was"
-        f" given for. Review {code(head[:10])}, and comment `/approve`."
+        "your approval does not count yet: GitHub does not say which version of this it was given"
+        f" for. Review {code(head[:10])}, and comment `/approve`."
     )
 
 

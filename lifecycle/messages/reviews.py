@@ -25,5 +25,5 @@ def reviews_wanted(base_ref: str) -> str:
     """What satisfies the rules of a branch."""
     return (
         f"the reviews that the rules of {code(base_ref)} require: *Files changed → Review changes →"
-        " Approve*; `/approve` is no review"
+        " Approve*; `/approve` does not count as a review"
     )

@@ -2,7 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lifecycle.access import AccessAction, AppSource, Role, Source, Unreadable
+from lifecycle.access import (
+    AccessAction,
+    AppSource,
+    AuthorSource,
+    BothSource,
+    HolderSource,
+    OwnersSource,
+    Role,
+    RoleSource,
+    Source,
+    TeamSource,
+    Unreadable,
+)
 from lifecycle.automatic import ByItself
 from lifecycle.messages.markdown import code, names, number, people, person, some
 from lifecycle.needs import Need
@@ -10,8 +22,8 @@ from lifecycle.owners import Owned
 from lifecycle.policy import DEFAULTS, AccessRule
 from lifecycle.rights import Reason, Refused, Unsure
 
-NOBODY = "a rule of `access` that names somebody, here and on the default branch"
-"""What it takes where two configurations name nobody in common."""
+NOBODY = "nobody, because the rules of this branch and of the default branch allow no one in common"
+"""Who may, where two configurations name nobody in common."""
 
 APPROVERS = (
     "those listed in `access.approve` (by default, anybody with write access except the authors)"
@@ -36,12 +48,38 @@ def right(action: AccessAction) -> str:
 
 def named(sources: Iterable[Source]) -> str:
     """Whom a rule names."""
-    return " or ".join(sorted(str(source) for source in sources)) or NOBODY
+    return " or ".join(sorted(map(_who, sources))) or NOBODY
+
+
+def _who(source: Source) -> str:
+    """The people whom a source names."""
+    match source:
+        case RoleSource(role):
+            return f"people with {access(role)}"
+        case TeamSource():
+            return f"members of {source}"
+        case OwnersSource():
+            return "code owners"
+        case AuthorSource():
+            return "the author"
+        case HolderSource():
+            return "whoever set the hold"
+        case BothSource(several):
+            return " who are also ".join(map(_who, several))
+        case _:
+            return str(source)
 
 
 def needed(refused: Refused) -> str:
-    """What it would have taken."""
+    """Who may do it."""
     return named(refused.sources)
+
+
+def only(refused: Refused, what: str = "do this") -> str:
+    """Who may do something, and what the person has instead; a clause."""
+    if not refused.sources:
+        return NOBODY.replace("nobody", f"nobody can {what}", 1)
+    return f"only {needed(refused)} can {what}; you have {actual(refused)}"
 
 
 def unsure(found: Unsure) -> str:
@@ -73,11 +111,11 @@ def somebody(rule: AccessRule, owned: Owned | None, authors: Sequence[str]) -> s
         owned: The files that it is about, where it takes their owners.
         authors: Logins of those who wrote it, sorted.
     """
-    text = f"somebody with {named(rule.sources)}" if rule.sources else NOBODY
+    text = named(rule.sources)
     if owned is not None:
         text += f" ({_owners(owned)})"
     if authors and not rule.self_allowed:
-        text += f", not {people(authors)} (the author)"
+        text += f", except {people(authors)} (the author{'s' if len(authors) > 1 else ''})"
     return text
 
 

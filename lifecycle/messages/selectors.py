@@ -24,6 +24,6 @@ def unreadable(rest: str) -> str:
 def unknown_key(key: str, prefixes: Iterable[str], fields: Iterable[str]) -> str:
     """A key with a colon that means nothing."""
     return (
-        f"{key!r} in the selector is no key. Write a label, {', '.join(prefixes)} with a key behind"
-        f" it, or one of {', '.join(fields)}"
+        f"{key!r} in the selector is not a key. Write a label, {', '.join(prefixes)} followed by"
+        f" a key, or one of {', '.join(fields)}"
     )

@@ -21,7 +21,7 @@ UNREAD_WANTED = (
     "access to it: grant the App the permission Issues (read and write), or turn off issues in the"
     " repository"
 )
-UNREAD_WHO = "an administrator of the repository, or nobody: the bot tries again by itself"
+UNREAD_WHO = "an administrator of the repository, or nobody: the bot retries automatically"
 NEVER_OVERRIDDEN = (
     "`/override` refused: it only works for `window`, `freeze` and `check:<name>` of"
     " `publish.checks`."
@@ -161,7 +161,7 @@ def no_such_gate(gate: str, there: Sequence[str]) -> str:
 def stopped_since(gate: str) -> str:
     """The answer to `/override` that something younger than the comment makes too little."""
     return (
-        f"`/override` refused: {code(gate)} prevents publishing for another reason since you wrote"
+        f"`/override` refused: {code(gate)} prevents publishing for a new reason since you wrote"
         " this; `/why` lists it. Comment again to override that too."
     )
 

@@ -26,7 +26,7 @@ def no_address(text: str) -> Problem:
     """What is no address of a repository."""
     return (
         f"{text[:200]!r} is not an address of a git repository",
-        "Write one by https or ssh, such as https://github.com/acme/blueprints",
+        "Write an https or ssh address, such as https://github.com/acme/blueprints",
     )
 
 
@@ -58,14 +58,15 @@ def scheme(name: str) -> Problem:
     """An address of another kind."""
     return (
         f"addresses that begin with {name}:// are not used",
-        "Write an address by https or ssh",
+        "Write an https or ssh address",
     )
 
 
 def password() -> Problem:
     """A user or password in an address."""
     return (
-        "the address has a user or a password in it, for all to read in the package",
+        "the address contains a user or a password, which everybody who can read the package"
+        " would see",
         "Leave it out; credentials for a host are set by the operator of the bot",
     )
 
@@ -81,7 +82,7 @@ def incomplete(repo: str) -> Problem:
 
 def no_host(host: str) -> Problem:
     """A host that no address is known of."""
-    return f"the host {host} is not found", "Check how it is written"
+    return f"the host {host} cannot be resolved", "Check its spelling"
 
 
 def private(host: str) -> Problem:
@@ -94,25 +95,28 @@ def private(host: str) -> Problem:
 
 def plain_http(host: str) -> Problem:
     """An address without TLS."""
-    return f"{host} would be asked by http, without TLS", "Write the address with https://"
+    return f"{host} would be contacted over http, without TLS", "Write the address with https://"
 
 
 def no_ssh(host: str) -> Problem:
     """No keys of hosts, by which ssh could tell that a host is the right one."""
     return (
-        f"{host} cannot be asked by ssh: no keys of hosts are known",
+        f"{host} cannot be reached by ssh, because no host keys are configured",
         "Write the address with https://, or ask the operator to set PORCHBOT_UPSTREAM_KNOWN_HOSTS",
     )
 
 
 def redirects(host: str, to: str) -> Problem:
     """Addresses that lead on without end, or to nowhere."""
-    return f"{host} leads on to {to!r}, which is not followed", "Write the address it leads to"
+    return (
+        f"{host} redirects to {to!r}, which is not followed",
+        "Write the address that it redirects to",
+    )
 
 
 def redirected(host: str, to: str, problem: str) -> str:
     """A problem with where an address leads to."""
-    return f"{host} leads on to {to}: {problem}"
+    return f"{host} redirects to {to}: {problem}"
 
 
 def unreachable(place: str, reason: str) -> Problem:
@@ -146,7 +150,7 @@ def no_version(ref: str, place: str) -> Problem:
     """A ref that is not there."""
     return (
         f"{place} has no tag, branch or commit {ref!r}",
-        "Name one that is there; it may have been deleted or renamed",
+        "Name an existing one; this one may have been deleted or renamed",
     )
 
 

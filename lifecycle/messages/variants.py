@@ -79,12 +79,12 @@ def names_itself(repo: str, package: str) -> tuple[str, str]:
     )
 
 
-PART_IS_REVISION = "a part of it reads as a revision"
+PART_IS_REVISION = "a part of it looks like a revision"
 
 
 def no_branch(rule: str) -> str:
     """Say that no branch can be named like a package."""
-    return f"git takes no branch of that name ({rule})"
+    return f"git does not allow a branch of that name ({rule})"
 
 
 def bad_annotation(key: str, text: str, known: Sequence[str]) -> tuple[str, str]:
@@ -94,7 +94,7 @@ def bad_annotation(key: str, text: str, known: Sequence[str]) -> tuple[str, str]
 
 def unknown_annotation(key: str, known: Sequence[str]) -> tuple[str, str]:
     """Say that there is no such annotation of ours."""
-    return f"the annotation {key} is unknown", f"Known are {' and '.join(known)}"
+    return f"the annotation {key} is unknown", f"The known ones are {' and '.join(known)}"
 
 
 def bad_operator(operator: str, known: Sequence[str]) -> tuple[str, str]:
@@ -148,7 +148,7 @@ def same_downstream(downstream: str, others: Sequence[str]) -> tuple[str, str]:
     """Say that two rules want one package."""
     return (
         f"two variants for one downstream, {downstream}: the other is {_some(others)}",
-        "Take one of them away",
+        "Remove one of them",
     )
 
 
@@ -165,15 +165,15 @@ def circle(downstreams: Sequence[str]) -> tuple[str, str]:
     first = downstreams.index(min(downstreams))
     return (
         f"a package is made of itself: {_some([*downstreams[first:], *downstreams[:first]])}",
-        "Take one of these variants away",
+        "Remove one of these variants",
     )
 
 
 def circle_across(packages: Sequence[str]) -> str:
     """Say that an upstream was made from the package that is to be made of it."""
     return (
-        f"The upstream of this package was made from it: {_some(packages)}. Take one of these"
-        " variants away."
+        f"The upstream of this package was made from it: {_some(packages)}. Remove one of these"
+        " variants."
     )
 
 
@@ -261,17 +261,17 @@ NOT_ALLOWED = (
 )
 NOT_ADOPTED = (
     "A package is there already, and this variant did not make it. Write `adoptionPolicy:"
-    " adoptExisting` to let it go on with that one, or choose another path."
+    " adoptExisting` to continue with that one, or choose another path."
 )
 CLOSED_BY_PERSON = (
     "Somebody closed the pull request. Another one is opened when the upstream or the variant"
     " changes; to go on with this one, reopen it."
 )
-MERGED_INTO = "People have committed to the draft, so what is new is merged into it."
-HELD = "The package was rolled back, and nothing newer is proposed until that is resumed."
+MERGED_INTO = "People have committed to the draft, so newer changes are merged into it."
+HELD = "The package was rolled back, and nothing newer is proposed until it is resumed."
 RULE_REMOVED = "No variant asks for this package any more."
 WANTED_AGAIN = "A variant asks for this package again."
-NOTHING_LEFT = "The package is as its variant wants it, so that nothing is left to change."
+NOTHING_LEFT = "The package already matches its variant, so there is nothing left to change."
 SUPERSEDED = "A newer draft of the same variant takes its place."
 
 
@@ -308,12 +308,12 @@ def bad_files(text: str) -> tuple[str, str]:
 
 def bad_folder(text: str) -> tuple[str, str]:
     """Say that a folder is not named so."""
-    return f"{text!r} is no folder", "Write its path, without a slash at either end"
+    return f"{text!r} is not a folder", "Write its path, without a slash at either end"
 
 
 def bad_repository(text: str) -> tuple[str, str]:
     """Say that a repository is not named so."""
-    return f"{text!r} is no name of a repository", "Write it as owner/name"
+    return f"{text!r} is not the name of a repository", "Write it as owner/name"
 
 
 # --- the pull requests ----------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def removal_body(variant: str, file: str) -> str:
         file: Where that stood.
     """
     return (
-        f"The variant {code(variant)} made this package. It no longer stands in {code(file)}, and"
+        f"The variant {code(variant)} made this package. It is no longer in {code(file)}, and"
         " its deletion policy was to delete.\n\n- Close this pull request to keep the package.\n"
     )
 
@@ -368,7 +368,7 @@ def body(variant: str, file: str, conflicts: Sequence[str]) -> str:
     lines = [
         f"Made by the variant {code(variant)} of {code(file)}.",
         "",
-        "- Commit here to change it: what is new is merged into your commits then.",
+        "- Commit here to change it: newer changes are then merged into your commits.",
         "- Close it to leave the package as it is until its upstream or the variant changes.",
     ]
     if conflicts:

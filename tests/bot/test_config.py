@@ -279,8 +279,8 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     "a key that is like none": (
         "publish: {zzz: 1}\n",
         [
-            ".porchbot.yaml:1, publish.zzz: the key 'zzz' is unknown. Leave it out; known are"
-            " auto_merge, checks, merge, release, update, windows."
+            ".porchbot.yaml:1, publish.zzz: the key 'zzz' is unknown. Leave it out; known keys"
+            " are auto_merge, checks, merge, release, update, windows."
         ],
     ),
     "a file for the parameters that anybody may change": (
@@ -479,7 +479,7 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     "a check that waits for itself": (
         "publish: {checks: [porchbot/publish]}\n",
         [".porchbot.yaml:1, publish.checks[0].name: 'porchbot/publish' is one of"
-         " porchbot's own checks. Name checks of others."],
+         " porchbot's own checks. Name checks of other Apps."],
     ),
     "several problems, by line": (
         "version: 2\nrender: no\npublish: {merge: rebase}\n",
@@ -592,12 +592,12 @@ BROKEN_LEDGERS: dict[str, tuple[str, str]] = {
     "what comes later": (
         "holds: {}\n",
         ".porchbot/ledger.yaml:1, holds: the key 'holds' is unknown."
-        " Leave it out; known are revisions, version.",
+        " Leave it out; known keys are revisions, version.",
     ),
     "an unknown key below": (
         "revisions: {net: {5: {state: withdrawn, reason: x, by: ann}}}\n",
         ".porchbot/ledger.yaml:1, revisions.net.5.by: the key 'by' is unknown."
-        " Leave it out; known are reason, state, tag.",
+        " Leave it out; known keys are reason, state, tag.",
     ),
 }
 

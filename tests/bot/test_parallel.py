@@ -139,7 +139,7 @@ def test_an_edit_that_is_refused_is_refused_from_the_other_process_too(both: Par
     found = streams(list(both.read({"a.yaml": text, "b.yaml": text}, DEFAULT)))
     (theirs,) = (each for each in found if id(each) in both._theirs)
 
-    with pytest.raises(EditError, match=r"b\.yaml:3, y: the change would reach into an alias"):
+    with pytest.raises(EditError, match=r"b\.yaml:3, y: the change would affect an alias"):
         both.edit([Edit(theirs, {0: {"apiVersion": "v1", "x": {"a": 1}, "y": {"a": 2}}})])
 
 

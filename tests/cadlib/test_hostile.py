@@ -96,14 +96,14 @@ def test_deep_input_is_refused_without_recursion(opening: str) -> None:
     """The short-cut recurses as deep as the text says, and runs out of stack."""
     with pytest.raises(PackageError) as caught:
         read((opening * 100_000).encode())
-    assert "lie more than 64 deep" in str(caught.value) or "not YAML" in str(caught.value)
+    assert "nested more than 64 deep" in str(caught.value) or "not YAML" in str(caught.value)
 
 
 def test_aliases_do_not_go_deeper_than_nodes_can_be_added() -> None:
     """The short-cut bounds depth as written: `[*a]` in `[*b]` in … is as deep as one likes."""
     chain = "- &a0 [x]\n" + "".join(f"- &a{i} [*a{i - 1}]\n" for i in range(1, 5_000))
 
-    with pytest.raises(PackageError, match="the aliases of this file stand for more than"):
+    with pytest.raises(PackageError, match="the aliases of this file expand to more than"):
         read(chain.encode())
 
 

@@ -304,7 +304,7 @@ def de_anchor(case: Case) -> Verdict:
                 return passed()
             if error.place.line and "<<" in error.problem:
                 return deviates("D81", f"{error.problem!r} instead of {wanted!r}")
-        if "stands in this mapping twice" in error.problem and wanted is None:
+        if "occurs twice in this mapping" in error.problem and wanted is None:
             return deviates("D80", error.problem)
         return failed(str(error))
     if wanted:

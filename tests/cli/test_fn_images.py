@@ -146,7 +146,7 @@ def test_a_configuration_without_builtin_functions_has_none(package: Path, tmp_p
 
     result = run(*args, "--runner-config", file, "--", "l=x")
     assert result.exit_code == 1
-    assert "no runner has it" in result.stderr
+    assert "no runner provides it" in result.stderr
 
     file.write_text("version: 1\nruntimes: [builtin]\n")
     assert run(*args, "--runner-config", file, "--", "l=x").exit_code == 0

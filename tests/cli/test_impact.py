@@ -48,7 +48,7 @@ def test_a_file_is_tried_on_every_package_and_changes_nothing(top: Path, tmp_pat
     lines = result.stdout.splitlines()
     assert lines[0] == "2 of 2 packages would change; 1 would fail"
     assert "- 1 package would fail to render or to pass validation" in lines
-    assert "- 2 packages would be merged by other rules" in lines
+    assert "- 2 packages would be merged under other rules" in lines
     edge = lines[lines.index("net/edge") :]
     assert edge[2] == "Would fail, 1 new finding, other approvals:"
     assert "net/edge/a.yaml:9, data.replicas: got array, want null or string" in edge[4]
@@ -98,7 +98,7 @@ def test_what_was_made_from_a_package_is_upgraded_on_trial(top: Path) -> None:
     write(top, {**same, **ours})
     git(top, "add", "--all")
     git(top, "commit", "--quiet", "--message", "made from it")
-    assert "Nothing to try" in impact(top / "net/core/Kptfile").stdout
+    assert "Nothing to test" in impact(top / "net/core/Kptfile").stdout
     write(top, {"net/core/a.yaml": f"{THING}data: {{size: '9'}}\n"})
 
     result = impact(top / "net/core/Kptfile")
@@ -115,7 +115,7 @@ def test_what_was_made_from_a_package_is_upgraded_on_trial(top: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "args", "said", "status"),
     [
-        ("version: 1\n", (), "Nothing to try: no rules", 0),
+        ("version: 1\n", (), "Nothing to test: this changes", 0),
         ("nonsense: 1\n", (), "the key 'nonsense' is unknown", 2),
         ("version: 1\n", ("--base", "gone"), 'no branch, tag or commit "gone"', 2),
         (None, (), "no such file. Name a file with rules, or a pull request such as 12", 2),

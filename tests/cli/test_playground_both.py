@@ -33,7 +33,8 @@ TOLD = (
     "net/core/router.yaml:25: spec.template.spec.containers[0].ports[0].containerPort: got string,",
     "The bot resolved its thread at net/core/router.yaml:25.",
     "@porchbot propose: it is a proposal now",
-    "`@porchbot approve` refused: it takes the Maintainer role, and you have the Reporter role.",
+    "`@porchbot approve` refused: only people with the Maintainer role can do this; you have the"
+    " Reporter role.",
     "● approver comments @porchbot approve: merged, tagged v1",
     "reason: nobody is on call",
     "Draft merge request !2: {mr}/2",

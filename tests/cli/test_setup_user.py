@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from bot.cli.root import main
 from bot.forges.github.registration import EVENTS
+from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
 from bot.settings import Settings
 from bot.vault import open_vault
@@ -76,10 +77,49 @@ def test_the_webhook_of_a_repository_is_made_once_and_mended(place: Place) -> No
     assert open_vault({}, settings.state).names() == ("github-token", "webhook-secrets")
 
 
+def test_one_webhook_of_an_organization_serves_all_its_repositories(place: Place) -> None:
+    """Short-cuts: one for each repository that is there today; events of others are dropped."""
+    state = place.forge.state
+    acme = state.organizations.add("acme", admins=("owner",), members=("stranger",))
+    state.organizations.add("other", admins=("stranger",))
+
+    sent: list[tuple[str, str]] = []
+    place.forge.webhook_observers.append(
+        lambda event, headers, _: sent.append(
+            (event, headers["X-GitHub-Hook-Installation-Target-Type"])
+        )
+    )
+
+    made = place.setup("acme")
+    (hook,) = state.organizations.find("acme").hooks.values()
+    later = state.add_repository(acme.login, "later")
+    with state.lock:
+        change = [FileChange(path="a.yaml", content=b"a: 1\n")]
+        state.commit_files(later, "main", change, "Change", actor=state.user("owner"))
+    again = place.setup("acme")
+    hook.events, hook.secret = ("fork",), ""
+    mended = place.setup("acme")
+    refused = place.setup("other", "acme")
+
+    assert (made.exit_code, again.exit_code, mended.exit_code) == (0, 0, 0)
+    assert "acme: webhook made" in made.output
+    assert "acme: webhook is there already" in again.output
+    assert "acme: webhook mended" in mended.output
+    assert {*hook.events} == {*EVENTS, "fork"}
+    assert hook.url == HOOK
+    assert hook.secret
+    assert {*sent} == {("ping", "organization"), ("push", "organization")}
+    assert not later.hooks
+    assert refused.exit_code == 1
+    assert "other: not made: " in refused.output
+    assert "Use the token of an owner of this organization" in refused.output
+    assert "acme: webhook is there already" in refused.output
+
+
 def test_what_cannot_be_set_up_is_said(place: Place) -> None:
     """Fails when a name that is none goes into an address."""
     for options, told in (
-        (["owner"], "'owner' is not a repository. Write it as OWNER/NAME."),
+        (["a/b/c"], "'a/b/c' is neither a repository nor an organization. Write OWNER/NAME, or"),
         (["--as", "gitlab", "owner/net"], "A further GitHub cannot be named 'gitlab'."),
         (["--github", "https://github.corp/x", "owner/net"], "is not the address of a GitHub"),
     ):

@@ -125,7 +125,14 @@ SERVER_ERROR_BODY: Json = {
 }
 """A 5xx comes from GitHub's outer servers too, with less in it."""
 
-UNDESCRIBED = frozenset({("GET", "/user/repos")}) | frozenset(
+UNDESCRIBED = frozenset(
+    {
+        ("GET", "/user/repos"),
+        ("GET", "/orgs/{org}/hooks"),
+        ("POST", "/orgs/{org}/hooks"),
+        ("PATCH", "/orgs/{org}/hooks/{hook_id}"),
+    }
+) | frozenset(
     (method, f"/repos/{{owner}}/{{repo}}{rest}")
     for method, rest in (
         ("POST", "/rulesets"),

@@ -50,7 +50,8 @@ def test_another_image_is_another_function(image: str) -> None:
     with pytest.raises(FunctionNotFoundError) as caught:
         find(image)
     assert str(caught.value) == (
-        f'function "{image}": no runner has it. Check its registry, name and tag in the Kptfile.'
+        f'function "{image}": no runner provides it. Check its registry, name and tag in the'
+        " Kptfile."
     )
 
 

@@ -278,7 +278,10 @@ USAGE = {
     "half a pair": (["--tls-key", "k.pem"], "--tls-cert and --tls-key go together."),
     "no TLS": (["--tls-client-ca", "c.pem"], "--tls-client-ca asks callers for certificates"),
     "no size": (["--max-message", "0"], "0 is not in the range x>=1"),
-    "no address": (["--listen", "here"], "here: that is no address. Give unix:/PATH or HOST:PORT"),
+    "no address": (
+        ["--listen", "here"],
+        "here: that is not an address. Give unix:/PATH or HOST:PORT",
+    ),
     "no file": (["--tls-cert", "c.pem", "--tls-key", "k.pem"], "c.pem: it cannot be read: No such"),
 }
 

@@ -198,7 +198,7 @@ def test_an_empty_file_has_the_defaults() -> None:
         # or nothing ever fits it
         ("version: 1\nimages: {registries: {'http://r.io': {}}}", ":2, images.registries"),
         ("version: 1\nimages: {registries: {'http://r.io': {}}}", "Leave out http://"),
-        ("version: 1\nimages: {registries: {r.io/a: {}}}", "'r.io/a' is no registry"),
+        ("version: 1\nimages: {registries: {r.io/a: {}}}", "'r.io/a' is not a registry"),
         ("version: 1\nprefixes: ['https://r.io']", "prefixes[0]: 'https://r.io' is an address"),
         (
             "version: 1\nfunctions: [{image: a, environment: {A=B: c}}]",
@@ -220,15 +220,16 @@ def test_an_empty_file_has_the_defaults() -> None:
         (
             "version: 1\nexecutables: [{name: a, path: /a, files: [/var/cache]}]\n"
             "cache: {folder: /var/cache/porchbot/answers}",
-            "/var/cache is not for an executable: it would show /var/cache/porchbot/answers",
+            "/var/cache cannot be given to an executable: it would expose"
+            " /var/cache/porchbot/answers",
         ),
         (
             "version: 1\nexecutables: [{name: a, path: /a, files: [/etc/x/../porchbot/r.json]}]\n"
             "images: {credentials: /etc/porchbot/r.json}",
-            "it would show /etc/porchbot/r.json. Name the files that it needs, one by one",
+            "it would expose /etc/porchbot/r.json. Name the files that it needs, one by one",
         ),
-        ("version: 1\nexecutables: [{name: a, path: /a, files: [/]}]", "it would show /dev"),
-        ("version: 1\nexecutables: [{name: a, path: /a, files: [/proc/1]}]", "would show /proc"),
+        ("version: 1\nexecutables: [{name: a, path: /a, files: [/]}]", "it would expose /dev"),
+        ("version: 1\nexecutables: [{name: a, path: /a, files: [/proc/1]}]", "would expose /proc"),
         ("version: 1\nexecutables: [{name: a, path: /a, files: [b]}]", "is not an absolute path"),
         ("version: 1\nruntimes: [docker]", "'docker' is not"),
         (

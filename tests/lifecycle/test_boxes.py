@@ -119,8 +119,8 @@ def test_where_nobody_can_tell_who_ticked_nothing_happens_and_it_is_said() -> No
     assert isinstance(keep, Keep)
     assert reply.body == (
         "What became of the boxes that were ticked above, the newest first:\n\n"
-        "- `/upgrade net/core v3`: nothing was done, because the forge does not tell which person"
-        " ticked the box. Tick it again, or comment the command."
+        "- `/upgrade net/core v3`: nothing was done, because GitHub does not say who ticked the"
+        " box. Tick it again, or comment the command."
     )
 
 

@@ -72,7 +72,7 @@ def test_a_check_that_others_have_filled_is_told_in_the_summary_and_not_tried_ag
     (say,) = [a for a in actions if isinstance(a, Say)]
     assert (
         "⚠️ `porchbot/publish` cannot be shown at this commit: somebody with write access has set"
-        " that status there as often as the forge allows. What this comment says counts. Push a"
+        " that status there as often as GitHub allows. What this comment says counts. Push a"
         " new commit to see the check again." in say.body
     )
     again = decide(replace(full, rerun=True))

@@ -70,9 +70,9 @@ def test_an_approval_of_one_package_counts_for_no_other() -> None:
     assert missing(ann) == 1
     assert missing(both) == 0
     assert listed(ann) == [
-        "  - ⏳ `net/edge`: 0 of 1, from maintain access.",
+        "  - ⏳ `net/edge`: 0 of 1, from people with maintain access.",
         "    - ❌ `ann` does not count: has write access, and is not listed.",
-        "  - ✅ `net/core`: 1 of 1, from write access.",
+        "  - ✅ `net/core`: 1 of 1, from people with write access.",
         "    - ✅ `ann` counts: write access.",
     ]
 
@@ -207,7 +207,7 @@ def test_a_team_that_cannot_be_read_is_told_with_what_it_takes() -> None:
 
     assert found.fallen == {"ann": Fallen.UNSURE}
     assert listed(made) == [
-        "  - ⏳ `net/core`: 0 of 1, from the team `net`.",
+        "  - ⏳ `net/core`: 0 of 1, from members of the team `net`.",
         "    - ⏳ `ann` may count: the team `net` cannot be read (the App may not read teams: grant"
         " it the organization permission *Members: Read-only*).",
     ]
@@ -220,9 +220,9 @@ def test_owners_are_shown_with_their_files() -> None:
 
     assert listed(made) == [
         "  - ⏳ `net/core`, `net/core/a` and 2 more files (CODEOWNERS lists `@acme/net`, `@bob`):"
-        " 0 of 1, from a code owner.",
+        " 0 of 1, from code owners.",
         "    - ❌ `cid` does not count: has write access, and is not listed.",
-        "  - ✅ `net/core`, `net/core/z` (CODEOWNERS lists `@cid`): 1 of 1, from a code owner.",
+        "  - ✅ `net/core`, `net/core/z` (CODEOWNERS lists `@cid`): 1 of 1, from code owners.",
         "    - ✅ `cid` counts: a code owner.",
     ]
 
@@ -349,9 +349,9 @@ def test_one_who_may_approve_and_not_register_is_not_enough() -> None:
 
     assert missing(approved_by(made, "approver")) == 1
     assert listed(approved_by(made, "approver")) == [
-        "  - ⏳ `net/core` (first revision): 0 of 1, from admin access.",
+        "  - ⏳ `net/core` (first revision): 0 of 1, from people with admin access.",
         "    - ❌ `approver` does not count: has maintain access, and is not listed.",
-        "  - ✅ `net/core`: 1 of 1, from write access.",
+        "  - ✅ `net/core`: 1 of 1, from people with write access.",
         "    - ✅ `approver` counts: write access.",
     ]
     assert missing(approved_by(made, "boss")) == 0

@@ -121,7 +121,8 @@ def test_being_the_author_never_stands_for_write_access() -> None:
 
     assert isinstance(verdict, Refused)
     assert verdict.reason is Reason.ROLE
-    assert (texts.needed(verdict), texts.actual(verdict)) == ("write access", "read access")
+    assert texts.needed(verdict) == "people with write access"
+    assert texts.actual(verdict) == "read access"
 
 
 @pytest.mark.parametrize("is_author", [True, False], ids=["author", "other"])
@@ -224,16 +225,16 @@ def test_a_refusal_says_what_it_takes_and_what_there_is() -> None:
 
     assert isinstance(propose, Refused)
     assert isinstance(approve, Refused)
-    assert texts.needed(propose) == "being the author or write access"
+    assert texts.needed(propose) == "people with write access or the author"
     assert texts.actual(propose) == "read access"
-    assert texts.needed(approve) == "admin access or the login `bob`"
+    assert texts.needed(approve) == "people with admin access or the user `bob`"
     assert texts.actual(approve) == "no access"
     assert not propose.is_author
 
 
 def test_who_may_approve_without_a_configuration_at_hand() -> None:
     assert texts.right(AccessAction.APPROVE).startswith("those listed in `access.approve`")
-    assert texts.named(DEFAULT.approve.sources) == "write access"
+    assert texts.named(DEFAULT.approve.sources) == "people with write access"
 
 
 NET = Team(frozenset({"ann"}))

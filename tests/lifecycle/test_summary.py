@@ -58,7 +58,7 @@ def test_what_is_missing_comes_first_and_what_holds_is_folded() -> None:
         "- ❌ **valid**: 3 errors. **Needed:** no errors: fix them at their lines and push."
         " **Who:** the author.\n"
         "- ⏳ **approved**: 0 of 1. **Needed:** 1 more approval of this content: `/approve`."
-        " **Who:** somebody with write access, not `author` (the author).\n\n"
+        " **Who:** people with write access, except `author` (the author).\n\n"
         "**Findings**"
     )
     assert text.endswith(
@@ -154,21 +154,21 @@ def test_help_lists_what_this_person_can_do_here() -> None:
         "- `/diff [v<N>]`: list the changes field by field, here or since a revision\n"
         "- `/why [field]`: list what is still missing; of a field, what set it\n"
         "- `/help`: show this list\n\n"
-        "These need somebody else:\n\n"
+        "You cannot use these here:\n\n"
         "- `/approve [<commit>]`: approve the content as it is now; if you name a commit, only that"
-        " commit (takes maintain access)\n"
+        " commit (only for people with maintain access)\n"
         "- `/freeze [path/] [until <date> <time> | for <2h>] <reason>`: stop publishing for"
-        " the whole repository, or for one folder (takes maintain access)\n"
-        "- `/thaw [path]`: end a freeze (takes maintain access)\n"
-        "- `/override <gate> <reason>`: publish despite `window`, `freeze` or `check:<name>` (takes"
-        " maintain access)\n"
+        " the whole repository, or for one folder (only for people with maintain access)\n"
+        "- `/thaw [path]`: end a freeze (only for people with maintain access)\n"
+        "- `/override <gate> <reason>`: publish despite `window`, `freeze` or `check:<name>`"
+        " (only for people with maintain access)\n"
         "- `/delete [<package>][@v<N>] [reason]`: open a pull request that withdraws a revision and"
         " deletes its tag; in a pull request that removes a package: withdraw its revisions as well"
-        " (takes maintain access)\n"
+        " (only for people with maintain access)\n"
         "- `/deprecate [<package>@]v<N> <reason>`: open a pull request that deprecates a revision"
-        " (takes maintain access)"
+        " (only for people with maintain access)"
     )
-    outsider = _answer(here, OUTSIDER, "/help").partition("These need somebody else")
+    outsider = _answer(here, OUTSIDER, "/help").partition("You cannot use these here")
     assert "/why" in outsider[0]
     assert "/hold" in outsider[2]
     assert "`/approve [<commit>]`" in _answer(here, APPROVER, "/help").partition("These need")[0]

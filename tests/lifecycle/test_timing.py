@@ -303,7 +303,8 @@ def test_an_exception_for_an_entry_of_the_ledger_takes_whom_its_package_names() 
 
     answers = [c.body for c in after.talk.answers if not c.summary]
     assert any(
-        body.startswith("@approver `/override` refused: it takes admin access") for body in answers
+        body.startswith("@approver `/override` refused: only people with admin access")
+        for body in answers
     ), answers
     elsewhere = changed(listing, policy=Policy(paths=(PathAccess("apps", rule),)))
     (after,) = settled(facts(elsewhere, freezes=frozenset({frozen()}))).proposals

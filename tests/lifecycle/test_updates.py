@@ -46,7 +46,8 @@ CASES: dict[str, tuple[Proposal, Update | None, bool, dict[str, Any], bool, str]
         OUTDATED, None, True, {"same_repository": False, "role": Role.READ}, False, "is in a fork",
     ),
     "with read access": (
-        OUTDATED, MERGES, True, {"role": Role.READ}, False, "it takes write access, and you have",
+        OUTDATED, MERGES, True, {"role": Role.READ}, False,
+        "only people with write access can do this; you have",
     ),
     "forbidden": (OUTDATED, MERGES, True, {"push_refused": REFUSED}, False, "no merges here"),
     "related to nothing": (
@@ -104,7 +105,7 @@ def test_an_author_who_can_only_read_has_nothing_pushed(word: str) -> None:
     pushed, told = pushed_after(word, mine, head_ref="production")
 
     assert not pushed
-    assert "it takes write access, and you have read access" in told
+    assert "only people with write access can do this; you have read access" in told
 
 
 @pytest.mark.parametrize("branch", ["main", "release", "drafts/release"])

@@ -91,7 +91,7 @@ def test_a_team_approves_once_it_can_be_read(staged: Staging) -> None:
             wait_for("a minute", lambda: None, KEPT)
         play.owner.says(number, "/approve")
         refused = play.author.waits_for_answer(number, "`/approve` refused")
-        assert "it takes the team `network`, and you have admin access" in refused
+        assert "only members of the team `network` can do this; you have admin access" in refused
         play.author.waits_for_tag("net/core/v1")
 
 
@@ -150,7 +150,7 @@ def test_reviews_that_the_branch_requires_are_a_gate_of_their_own(staged: Stagin
         number = play.proposes(BRANCH, package("net/core"))
         play.approver.says(number, "/approve")
         text = play.author.waits_for_summary(number, "**branch reviews**: 0 of 1 approving review")
-        assert "`/approve` is no review" in text
+        assert "`/approve` does not count as a review" in text
         play.rests()
         tried = [c for c in play.forge.faults.calls("porchbot[bot]") if "merge" in c.path]
         assert not tried
@@ -310,7 +310,7 @@ def test_a_new_package_waits_for_who_may_register_it(staged: Staging) -> None:
         number = play.proposes(BRANCH, package("net/core"))
         play.approver.says(number, "/approve")
         text = play.author.waits_for_summary(number, "1 of 2 rules met")
-        assert "`net/core` (first revision): 0 of 1, from admin access" in text
+        assert "`net/core` (first revision): 0 of 1, from people with admin access" in text
         play.rests()
         assert not play.author.tags()
         play.owner.says(number, "/approve")

@@ -70,7 +70,7 @@ BAD = {
     "an alias bomb": Bad(
         files={"bomb.yaml": BOMB},
         where=("net/core/bomb.yaml", 5),
-        what="the aliases of this file stand for more than 10000 nodes",
+        what="the aliases of this file expand to more than 10000 nodes",
         mend=". Write the values out, or use fewer aliases.",
     ),
     "not UTF-8": Bad(
@@ -82,13 +82,13 @@ BAD = {
     "too deep": Bad(
         files={"deep.yaml": "a: " + "[" * 5000 + "]" * 5000 + "\n"},
         where=("net/core/deep.yaml", 1),
-        what="mappings and lists lie more than 64 deep",
+        what="mappings and lists are nested more than 64 deep",
         mend=". Make the document flatter.",
     ),
     "twice the same key": Bad(
         files={"twice.yaml": "apiVersion: v1\nkind: ConfigMap\nkind: Secret\n"},
         where=("net/core/twice.yaml", 3),
-        what="the key 'kind' stands in this mapping twice, first on line 2",
+        what="the key 'kind' occurs twice in this mapping, first on line 2",
         mend=". Remove one of the two.",
     ),
 }

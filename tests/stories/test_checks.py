@@ -242,7 +242,7 @@ def test_a_button_takes_the_right_of_who_pressed_it(play: World) -> None:
 
     answer = play.author.waits_for_answer(number, "@approver")
 
-    assert "`/propose` refused: it takes being the author or write access" in answer
+    assert "`/propose` refused: only people with write access or the author can do this" in answer
     play.rests()
     assert play.author.pull(number).draft
     assert len(play.author.answers(number)) == 1

@@ -101,7 +101,8 @@ def test_what_is_shown_there_can_be_stopped_and_resumed_there(stage: World) -> N
             60,
         )
 
-    said(stage.outsider, "/freeze never", "@outsider `/freeze` refused: it takes maintain access")
+    refused = "@outsider `/freeze` refused: only people with maintain access"
+    said(stage.outsider, "/freeze never", refused)
     said(stage.approver, "/freeze net/ fire", "@approver `net` is frozen: fire")
     shows(stage, "`approver` froze `net`: fire. **Needed:** `/thaw`")
     stage.approver.says(number, "/approve")

@@ -44,18 +44,18 @@ def test_a_package_is_begun_on_the_dashboard_and_rendered_in_the_same_commit(
     stage: World, board: Board
 ) -> None:
     """Short-cuts refused: a second commit that renders; a second draft for a second comment."""
-    answer = board.hears(stage.author, "/init net/new", "Begin net/new")
+    answer = board.hears(stage.author, "/init net/new", "Create net/new")
     stage.rests()
     pull = stage.author.pull_of("drafts/net/new/init")
-    assert f"#{pull.number}: Begin net/new." in answer
+    assert f"#{pull.number}: Create net/new." in answer
     assert pull.draft
-    assert pull.title == "Begin net/new"
+    assert pull.title == "Create net/new"
     assert len(stage.author.commits_of(pull.number)) == 1
     kptfile = stage.author.reads("net/new/Kptfile", "drafts/net/new/init")
     assert "name: new" in kptfile
     stage.author.waits_for_check(pull.number, "porchbot/render", "success")
 
-    assert f"#{pull.number}: Begin" in board.hears(stage.author, "/init net/new", "Begin net/new")
+    assert f"#{pull.number}: Create" in board.hears(stage.author, "/init net/new", "Create net/new")
     stage.rests()
     assert len(stage.author.commits_of(pull.number)) == 1
     assert [p.number for p in stage.author.pulls(every=True)] == [pull.number]
@@ -270,7 +270,7 @@ def test_what_was_withdrawn_or_moved_is_not_begun_from(play: World) -> None:
     for word in ("edit", "rollback"):
         play.author.says(other, f"/{word} net/edge@v2")
         answer = play.author.waits_for_answer(other, f"`/{word}` refused: the tag")
-        assert "names another commit than the one that was published" in answer
+        assert "points to another commit than the one that was published" in answer
     play.rests()
     assert not [each for each in play.author.branches() if each.startswith("drafts/net/edge/edit")]
 
@@ -298,7 +298,7 @@ def test_a_branch_in_the_way_is_named(stage: World, board: Board) -> None:
     stage.author.pushes("drafts/net/edge", resized("net/edge", 44))
     stage.rests()
     answer = board.hears(stage.owner, "/set --package net/edge data.size=9", "refused")
-    assert "the branch drafts/net/edge is in the way of drafts/net/edge/set" in answer
+    assert "the branch drafts/net/edge conflicts with the name drafts/net/edge/set" in answer
     stage.owner.deletes("heads/drafts/net/edge")
     stage.rests()
     seconds_pass(stage.forge, 1)
@@ -306,5 +306,7 @@ def test_a_branch_in_the_way_is_named(stage: World, board: Board) -> None:
 
     stage.author.pushes("drafts/net/core/set/mine", resized("net/core", 44))
     stage.rests()
-    answer = board.hears(stage.owner, "/set --package net/core data.size=9", "is in the way of")
+    answer = board.hears(
+        stage.owner, "/set --package net/core data.size=9", "conflicts with the name"
+    )
     assert "drafts/net/core/set/mine" in answer

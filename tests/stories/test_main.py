@@ -64,7 +64,8 @@ def test_from_a_pushed_draft_to_v2(play: RealWorld, tmp_path: Path) -> None:
 
     play.outsider.says(pull.number, "/approve")
     refusal = author.waits_for_answer(pull.number, "@outsider")
-    assert "`/approve` refused: it takes maintain access, and you have read access." in refusal
+    assert "`/approve` refused: only people with maintain access can do this" in refusal
+    assert "; you have read access. Ask one of them." in refusal
     assert author.tags() == {}
 
     waiting = "SELECT gate FROM wait"

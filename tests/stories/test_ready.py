@@ -9,8 +9,8 @@ RULE = '  approve: {require: 1, from: ["role:maintain"]}\n'
 HELD = CONFIG.replace(RULE, RULE + '  propose: {from: ["role:maintain"]}\n')
 BRANCH = "drafts/net/core/w"
 NOTICE = (
-    "@author the bot turned this back into a draft: to propose it takes maintain access, and you"
-    " have write access. Ask one of them to comment `/propose`."
+    "@author the bot turned this back into a draft: only people with maintain access can propose"
+    " it; you have write access. Ask one of them to comment `/propose`."
 )
 
 
@@ -65,7 +65,7 @@ def test_who_may_not_approve_is_said_for_as_long_as_it_is_proposed(play: World) 
     The look after the one that answers then takes the author out of the summary.
     """
     number = play.proposes("drafts/net/edge/w", resized("net/edge", 2))
-    said = "not `author` (the author)"
+    said = "except `author` (the author)"
     assert said in play.author.summary(number)
 
     play.sweep()

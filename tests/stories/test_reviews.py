@@ -136,7 +136,8 @@ def test_who_requests_changes_does_not_approve_in_the_same_breath(play: World) -
 
     answer = play.author.waits_for_answer(number, "@approver `/approve` refused")
     assert answer.startswith(
-        "@approver `/approve` refused: the review that says it requests changes. Submit a review"
+        "@approver `/approve` refused: the review that contains it requests changes. Submit a"
+        " review"
         " that approves, or comment `/approve`."
     )
     play.rests()
@@ -156,6 +157,6 @@ def test_an_approval_of_an_older_commit_is_refused(play: World) -> None:
         commit=repository.get_commit(older), body="/approve", event="COMMENT"
     )
 
-    play.author.waits_for_answer(number, "@approver the head changed to")
+    play.author.waits_for_answer(number, "@approver the branch moved to")
     play.rests()
     assert play.author.pull(number).merged is False

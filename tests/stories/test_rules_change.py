@@ -35,7 +35,7 @@ def test_a_change_of_the_rules_waits_for_approval_under_the_rules_of_the_base(
     play.rests()
     number = proposes(play, "weaker", OPEN)
     summary = play.author.waits_for_summary(number, "rules approved")
-    assert "somebody with admin access, not `author`" in summary
+    assert "people with admin access, except `author`" in summary
     assert "an administrator can merge past this check" in summary
     play.rests()
     assert publish(play, number) is None
@@ -187,7 +187,7 @@ def test_a_change_of_the_rules_tells_nobody_who_is_in_a_team(play: World) -> Non
     run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
 
     assert "approved by 0 of 1" in run.text
-    assert "(counting nobody of `team:incidents`: the rules that hold now do not name it)" in (
+    assert "(members of `team:incidents` are not counted: the rules in force do not name it)" in (
         run.text
     )
     asked = play.forge.faults.calls("porchbot[bot]")

@@ -120,7 +120,7 @@ def test_a_withdrawal_is_not_taken_back(play: World) -> None:
     play.rests()
     number = lists(play, "revisions: {}\n")
     play.approver.says(number, "/approve")
-    play.author.waits_for_summary(number, "the number is never given again")
+    play.author.waits_for_summary(number, "the number is never used again")
     play.rests()
     assert not play.author.pull(number).merged
 

@@ -18,9 +18,9 @@ from bot.sandbox.api import Links
 from bot.sandbox.faults.hooks import HookFaults, OutgoingHook
 from bot.sandbox.github import events as github_events
 from bot.sandbox.github import json as basic
-from bot.sandbox.records.accounts import App, User
+from bot.sandbox.records.accounts import App, OrgHook, User
 from bot.sandbox.records.memory import Happening, Installation
-from bot.sandbox.records.repository import RepoHook
+from bot.sandbox.records.repository import RepoHook, Repository
 from bot.sandbox.rules.permissions import granted
 from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.sending import Hooks
@@ -46,7 +46,7 @@ _OWNER_ONLY = ("rerequested", "requested", "requested_action")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where deliveries go: an App's webhook or a repository's."""
+    """Where deliveries go: the webhook of an App, a repository or an organization."""
 
     id: int
     url: str
@@ -113,21 +113,30 @@ class Deliveries:
                 installation_id=installation.id,
             )
             self._make(target, happening.kind, happening.action, payload)
-        hooks = happening.repo.hooks.values() if happening.repo is not None else ()
-        for hook in hooks:
+        for hook in self._hooks(happening.repo):
             if hook.active and {"*", happening.kind} & set(hook.events):
                 payload = self._payload(self._state, self._links, happening)
                 self._make(_target(hook), happening.kind, happening.action, payload)
 
-    def ping(self, hook: RepoHook, shown: Mapping[str, Any], sender: User) -> None:
-        """Send a ping to a repository's webhook."""
+    def _hooks(self, repo: Repository | None) -> list[RepoHook | OrgHook]:
+        """Webhooks of a repository, and of the organization that owns it."""
+        if repo is None:
+            return []
+        owner = self._state.data.organizations.get(repo.owner.login.lower())
+        return [*repo.hooks.values(), *(owner.hooks.values() if owner is not None else ())]
+
+    def ping(self, hook: RepoHook | OrgHook, shown: Mapping[str, Any], sender: User) -> None:
+        """Send a ping to a webhook."""
         payload = {
             "zen": "Keep it logically awesome.",
             "hook_id": hook.id,
             "hook": dict(shown),
-            "repository": basic.repository(self._links, hook.repo),
             "sender": basic.user(self._links, sender),
         }
+        if isinstance(hook, RepoHook):
+            payload["repository"] = basic.repository(self._links, hook.repo)
+        else:
+            payload["organization"] = basic.organization(self._links, hook.account)
         self._make(_target(hook), "ping", None, payload)
 
     def _make(self, target: Target, kind: str, action: str | None, payload: dict[str, Any]) -> None:
@@ -189,7 +198,10 @@ class Deliveries:
         )
 
 
-def _target(hook: RepoHook) -> Target:
-    return Target(
-        id=hook.id, url=hook.url, secret=hook.secret, kind="repository", owner_id=hook.repo.id
+def _target(hook: RepoHook | OrgHook) -> Target:
+    kind, owner = (
+        ("repository", hook.repo.id)
+        if isinstance(hook, RepoHook)
+        else ("organization", hook.account.id)
     )
+    return Target(id=hook.id, url=hook.url, secret=hook.secret, kind=kind, owner_id=owner)

@@ -1,8 +1,9 @@
-"""GitHub's operations on webhooks: the App's own, those of repositories, and their deliveries."""
+"""GitHub's operations on webhooks: of Apps, repositories and organizations, and deliveries."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from bot.sandbox.api import ApiResponse
@@ -11,11 +12,13 @@ from bot.sandbox.fields import BodyFields
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
 from bot.sandbox.github.routing import ApiRequest, page, pages_of, route
+from bot.sandbox.records.accounts import Organization, OrgHook
 from bot.sandbox.records.repository import RepoHook
 from bot.sandbox.sending import SentHook
 
 _HOOKS = "/repos/{owner}/{repo}/hooks"
 _HOOK = "/repos/{owner}/{repo}/hooks/{hook_id}"
+_ORG_HOOKS = "/orgs/{org}/hooks"
 
 
 # The App's own webhook.
@@ -69,16 +72,11 @@ def list_hooks(request: ApiRequest) -> ApiResponse:
 @route("POST", _HOOKS)
 def create_hook(request: ApiRequest) -> ApiResponse:
     """Make a webhook; it is pinged at once."""
-    repo, config = request.repo, request.fields.inner("config") or BodyFields({})
-    if request.text("name") not in (None, "web"):
-        raise custom("Hook", "name must be passed as web")
-    url = _url(config.required("url"))
-    if any(hook.url == url for hook in repo.hooks.values()):
-        raise custom("Hook", "Hook already exists on this repository")
+    repo, config = request.repo, _new_config(request, request.repo.hooks.values())
     made = RepoHook(
         id=request.state.next_id(),
         repo=repo,
-        url=url,
+        url=_url(config.required("url")),
         secret=config.text("secret") or "",
         events=tuple(request.fields.texts("events") or ("push",)),
         active=request.fields.flag("active", default=True),
@@ -100,19 +98,7 @@ def get_hook(request: ApiRequest) -> ApiResponse:
 @route("PATCH", _HOOK)
 def update_hook(request: ApiRequest) -> ApiResponse:
     """Change a webhook."""
-    hook, fields = _found(request), request.fields
-    config, events = fields.inner("config"), fields.texts("events")
-    if config is not None:
-        url, secret = config.text("url"), config.text("secret")
-        hook.url = hook.url if url is None else _url(url)
-        hook.secret = hook.secret if secret is None else secret
-    kept = list(hook.events) if events is None else events
-    kept += [event for event in fields.texts("add_events") or () if event not in kept]
-    gone = fields.texts("remove_events") or ()
-    hook.events = tuple(event for event in kept if event not in gone)
-    hook.active = fields.flag("active", default=hook.active)
-    hook.updated_at = request.state.now()
-    return ApiResponse(body=_hook(request, hook))
+    return _changed(request, _found(request))
 
 
 @route("DELETE", _HOOK)
@@ -149,6 +135,81 @@ def redeliver(request: ApiRequest) -> ApiResponse:
     return ApiResponse(status=202, body={})
 
 
+# Webhooks of an organization.
+
+
+@route("GET", _ORG_HOOKS)
+def list_org_hooks(request: ApiRequest) -> ApiResponse:
+    """Webhooks of an organization."""
+    return page(request, [_hook(request, hook) for hook in _owned(request).hooks.values()])
+
+
+@route("POST", _ORG_HOOKS)
+def create_org_hook(request: ApiRequest) -> ApiResponse:
+    """Make a webhook of an organization; it is pinged at once."""
+    owner = _owned(request)
+    config = _new_config(request, owner.hooks.values())
+    made = OrgHook(
+        id=request.state.next_id(),
+        account=owner.account,
+        url=_url(config.required("url")),
+        secret=config.text("secret") or "",
+        events=tuple(request.fields.texts("events") or ("push",)),
+        active=request.fields.flag("active", default=True),
+        created_at=request.state.now(),
+        updated_at=request.state.now(),
+    )
+    owner.hooks[made.id] = made
+    body = _hook(request, made)
+    request.hooks.made.ping(made, body, request.user)
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
+
+
+@route("PATCH", f"{_ORG_HOOKS}/{{hook_id}}")
+def update_org_hook(request: ApiRequest) -> ApiResponse:
+    """Change a webhook of an organization, whose events are told all at once."""
+    found = _owned(request).hooks.get(request.number("hook_id"))
+    if found is None:
+        raise not_found()
+    return _changed(request, found)
+
+
+def _owned(request: ApiRequest) -> Organization:
+    """The organization; 404 for whoever does not own it, as for one that is not there."""
+    found = request.state.organizations.find(request.params["org"])
+    if found.members.get(request.user.login) != "admin":
+        raise not_found()
+    return found
+
+
+def _new_config(request: ApiRequest, there: Iterable[RepoHook | OrgHook]) -> BodyFields:
+    """What a new webhook is to be like; refused where one sends there already."""
+    config = request.fields.inner("config") or BodyFields({})
+    if request.text("name") not in (None, "web"):
+        raise custom("Hook", "name must be passed as web")
+    if any(hook.url == config.text("url") for hook in there):
+        raise custom("Hook", "Hook already exists on this repository")
+    return config
+
+
+def _changed(request: ApiRequest, hook: RepoHook | OrgHook) -> ApiResponse:
+    fields = request.fields
+    config, events = fields.inner("config"), fields.texts("events")
+    if config is not None:
+        url, secret = config.text("url"), config.text("secret")
+        hook.url = hook.url if url is None else _url(url)
+        hook.secret = hook.secret if secret is None else secret
+    kept = list(hook.events) if events is None else events
+    if isinstance(hook, RepoHook):
+        kept += [event for event in fields.texts("add_events") or () if event not in kept]
+        gone = fields.texts("remove_events") or ()
+        kept = [event for event in kept if event not in gone]
+    hook.events = tuple(kept)
+    hook.active = fields.flag("active", default=hook.active)
+    hook.updated_at = request.state.now()
+    return ApiResponse(body=_hook(request, hook))
+
+
 def _found(request: ApiRequest) -> RepoHook:
     found = request.repo.hooks.get(request.number("hook_id"))
     if found is None:
@@ -172,14 +233,20 @@ def _config(url: str, secret: str) -> Json:
     return made | {"secret": "********"} if secret else made
 
 
-def _hook(request: ApiRequest, hook: RepoHook) -> Json:
-    url = f"{basic.repo_url(request.links, hook.repo)}/hooks/{hook.id}"
+def _hook(request: ApiRequest, hook: RepoHook | OrgHook) -> Json:
+    one = isinstance(hook, RepoHook)
+    above = (
+        basic.repo_url(request.links, hook.repo)
+        if isinstance(hook, RepoHook)
+        else f"{request.links.api}/orgs/{hook.account.login}"
+    )
+    url = f"{above}/hooks/{hook.id}"
     last = next((s for s in reversed(request.hooks.sent()) if s.delivery.hook_id == hook.id), None)
     response: Json = {"code": None, "status": "unused", "message": None}
     if last is not None:
         response = {"code": last.status, "status": _word(last), "message": _word(last)}
-    return {
-        "type": "Repository",
+    made: Json = {
+        "type": "Repository" if one else "Organization",
         "id": hook.id,
         "name": "web",
         "active": hook.active,
@@ -188,11 +255,10 @@ def _hook(request: ApiRequest, hook: RepoHook) -> Json:
         "updated_at": basic.stamp(hook.updated_at),
         "created_at": basic.stamp(hook.created_at),
         "url": url,
-        "test_url": f"{url}/test",
         "ping_url": f"{url}/pings",
         "deliveries_url": f"{url}/deliveries",
-        "last_response": response,
     }
+    return made | ({"test_url": f"{url}/test", "last_response": response} if one else {})
 
 
 def _list(request: ApiRequest, hook_id: int) -> ApiResponse:

@@ -61,6 +61,20 @@ class Team:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
+class OrgHook:
+    """A webhook of an organization, which sends what happens in all its repositories."""
+
+    id: int
+    account: User
+    url: str
+    secret: str
+    events: tuple[str, ...]
+    active: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class Organization:
     """What an account of type Organization holds: members (`admin`, `member`) and teams."""
 
@@ -71,6 +85,7 @@ class Organization:
     """The group that a subgroup is below; what people may do there, they may do here too."""
     roles: dict[str, Role] = field(default_factory=dict)
     """What a group lets its members do in all it holds, by login."""
+    hooks: dict[int, OrgHook] = field(default_factory=dict)
 
     def people(self, team: Team) -> list[User]:
         """Members of a team and of the teams below it."""

@@ -52,7 +52,7 @@ class CallStoppedError(Exception):
 
     def __init__(self, limit: str, allowed: str) -> None:
         super().__init__(
-            f"it was stopped for going over its limit of {limit}: {allowed} allowed."
+            f"it was stopped because it exceeded its limit of {limit}: {allowed} allowed."
             " Make it do less, or give it fewer resources."
         )
         self.limit = limit
@@ -177,7 +177,7 @@ class _Helper:
 
         _, ready, _ = select.select([], [self._in], [], max(0.0, until - monotonic()))
         if not ready:
-            raise BrokenError("its helper does not take it. Try again.")
+            raise BrokenError("its helper does not accept it. Try again.")
 
     def _read(self, size: int, until: float) -> bytes:
         found = bytearray()

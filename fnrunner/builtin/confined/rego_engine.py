@@ -109,7 +109,7 @@ class CompiledPolicy:
         except RuntimeError as error:
             raise PolicyError(self._worded(str(error))) from error
         if not isinstance(found, list):
-            raise PolicyError('its rule `violation` is no set: write violation[{"msg": msg}]')
+            raise PolicyError('its rule `violation` is not a set: write violation[{"msg": msg}]')
         return found
 
     def _worded(self, text: str) -> str:

@@ -165,7 +165,7 @@ def test_a_ref_that_is_not_there(remote: Remote, tmp_path: Path) -> None:
     assert refused(lambda: get(remote, tmp_path, "v2")) == (
         UpstreamFault.MISSING,
         f"{remote.url}//net/core has no tag, branch or commit 'v2'."
-        " Name one that is there; it may have been deleted or renamed.",
+        " Name an existing one; this one may have been deleted or renamed.",
     )
 
 
@@ -250,7 +250,7 @@ def test_a_redirect_to_a_private_address_is_not_followed(remote: Remote, tmp_pat
 
     assert refused(lambda: get(remote, tmp_path, "main")) == (
         UpstreamFault.REFUSED,
-        "127.0.0.1 leads on to 169.254.169.254: 169.254.169.254 is not in the public network, and"
+        "127.0.0.1 redirects to 169.254.169.254: 169.254.169.254 is not in the public network, and"
         " porchbot does not fetch from other networks."
         " Ask the operator of the bot to allow it with PORCHBOT_UPSTREAM_PRIVATE.",
     )
@@ -292,7 +292,7 @@ def test_a_redirect_in_a_circle_ends(remote: Remote, tmp_path: Path) -> None:
 
     fault, said = refused(lambda: get(remote, tmp_path, "main"))
 
-    assert (fault, said.partition(" leads")[0]) == (UpstreamFault.REFUSED, "127.0.0.1")
+    assert (fault, said.partition(" redirects")[0]) == (UpstreamFault.REFUSED, "127.0.0.1")
     assert len(remote.requests) <= 7
 
 

@@ -417,7 +417,7 @@ async def test_what_is_not_there(stage: Stage) -> None:
     assert await stage.refused("acme/blueprints//net/core@v9") == (
         UpstreamFault.MISSING,
         "acme/blueprints//net/core has no tag, branch or commit 'v9'."
-        " Name one that is there; it may have been deleted or renamed.",
+        " Name an existing one; this one may have been deleted or renamed.",
     )
     assert await stage.refused("acme/blueprints//net/cor@main") == (
         UpstreamFault.MISSING,

@@ -235,10 +235,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         "Kptfile:6, pipeline.mutators:"
         " cannot unmarshal !!str `a long ...` into []v1.Function. Write a list here.",
     ),
-    "a list where keys with texts should be": (
+    "a list where keys with text values should be": (
         HEAD + "  labels: [a]\n",
         "Kptfile:5, metadata.labels: cannot unmarshal !!seq into map[string]string."
-        " Write keys with texts here.",
+        " Write keys with text values here.",
     ),
     "a text where a number should be": (
         HEAD + "status: {renderStatus: {mutationSteps: [{exitCode: none}]}}\n",

@@ -56,7 +56,7 @@ BAD: dict[str, tuple[dict[str, Entry], str]] = {
     ),
     "an alias bomb": (
         {**tree(Kptfile=KPTFILE), "bomb.yaml": Entry(BOMB)},
-        "error: bomb.yaml:5: the aliases of this file stand for more than 10000 nodes.",
+        "error: bomb.yaml:5: the aliases of this file expand to more than 10000 nodes.",
     ),
     "20,001 files": (
         {**tree(Kptfile=KPTFILE), **{f"{n}.yaml": Entry(b"") for n in range(20_000)}},
@@ -69,7 +69,7 @@ BAD: dict[str, tuple[dict[str, Entry], str]] = {
     ),
     "a duplicate key": (
         tree(Kptfile=KPTFILE, a_yaml=resource("a") + "kind: Other\n"),
-        "error: a.yaml:5, kind: the key 'kind' stands in this mapping twice, first on line 2.",
+        "error: a.yaml:5, kind: the key 'kind' occurs twice in this mapping, first on line 2.",
     ),
     "a file that is not UTF-8": (
         {**tree(Kptfile=KPTFILE), "a.yaml": Entry(resource("a").encode() + b"x: \xe9\n")},
@@ -85,7 +85,7 @@ BAD: dict[str, tuple[dict[str, Entry], str]] = {
     ),
     "too deep": (
         tree(Kptfile=KPTFILE, a_yaml="[" * 65 + "]" * 65),
-        "error: a.yaml:1: mappings and lists lie more than 64 deep.",
+        "error: a.yaml:1: mappings and lists are nested more than 64 deep.",
     ),
     "a template in the Kptfile": (
         tree(Kptfile=KPTFILE + "info: {{ .x }}\n"),
@@ -165,7 +165,7 @@ def test_many_small_bombs_are_one_large_one() -> None:
     files = tree(Kptfile=KPTFILE) | {f"{n}.yaml": Entry(small) for n in range(8)}
 
     assert drive(files, limits=limits).texts == [
-        f"error: {n}.yaml: the aliases of the package's files, up to this one, stand for more"
+        f"error: {n}.yaml: the aliases of the package's files, up to this one, expand to more"
         " than 2000 nodes. Write the values out, or use fewer aliases."
         for n in (5, 6, 7)
     ]

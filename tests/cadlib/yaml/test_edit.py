@@ -332,14 +332,14 @@ REFUSED: dict[str, tuple[str, Changes, str]] = {
     "below an alias": (
         "a: &x {k: 1}\nb:\n  c: *x\n",
         {"b.c.k": 2},
-        "f.yaml:3, b.c: the change would reach into an alias, and so every other place that"
+        "f.yaml:3, b.c: the change would affect an alias, and with it every other place that"
         " shares it. Write the value out in place of *x.",
     ),
     "a removed key of a merge key": (
         "a: &x {k: 1}\nb:\n  <<: *x\n  m: 1\n",
         {"b.k": REMOVE},
         "f.yaml:3, b.k: the key comes from a merge key and cannot be removed."
-        " Take the merge key out and write its keys here.",
+        " Remove the merge key and write its keys here.",
     ),
     "a block with an anchor": (
         "a: &x\n  k: 1\n",
@@ -350,7 +350,7 @@ REFUSED: dict[str, tuple[str, Changes, str]] = {
         "a: &x {k: 1}\nb:\n  <<: *x\n  k: 2\n  l: 3\n",
         {"b.k": REMOVE},
         "f.yaml:3, b.k: the key comes from a merge key and cannot be removed."
-        " Take the merge key out and write its keys here.",
+        " Remove the merge key and write its keys here.",
     ),
 }
 

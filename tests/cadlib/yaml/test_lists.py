@@ -138,7 +138,7 @@ def test_a_list_is_edited(before: str, wanted: Value, after: str) -> None:
         (
             "a:\n- &x 1\n- 2\nb: *x\n",
             {"a": [2], "b": 1},
-            "f:4, a: *x stands for what would go. Write the value out in place of the alias.",
+            "f:4, a: *x would lose its anchor. Write the value out in place of the alias.",
         ),
         (
             "a: [x # c\n  , y]\n",
@@ -162,7 +162,7 @@ def test_what_a_list_edit_would_break_is_refused(text: str, wanted: Value, messa
 
 
 def test_an_alias_before_its_anchor_is_refused() -> None:
-    with pytest.raises(EditError, match=r"\*x stands for nothing before it"):
+    with pytest.raises(EditError, match=r"the alias \*x has no anchor before it"):
         edited(
             "- name: a\n  v: &x 1\n- name: b\n  v: *x\n",
             [{"name": "b", "v": 1}, {"name": "a", "v": 1}],

@@ -188,24 +188,27 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a template that is no YAML": (
         b"{{- if .x }}\na: 1\n{{- end }}\n",
         "f.yaml:1: the file is a template, not YAML: while parsing a flow node, did not"
-        " find expected node content. Leave it out with .krmignore if functions shall not see it.",
+        " find expected node content. List it in .krmignore if functions should not see it.",
     ),
     "a key twice": (
         b"a:\n  b: 1\n  c: 2\n  'b': 3\n",
-        "f.yaml:4, b: the key 'b' stands in this mapping twice, first on line 2."
+        "f.yaml:4, b: the key 'b' occurs twice in this mapping, first on line 2."
         " Remove one of the two.",
     ),
     "an alias of nothing": (
         b"a: 1\nb: *x\n",
-        "f.yaml:2: *x stands for nothing before it. Write &x before the value that is meant.",
+        "f.yaml:2: the alias *x has no anchor before it."
+        " Write &x before the value that it refers to.",
     ),
     "an alias of itself": (
         b"a: &a [*a]\n",
-        "f.yaml:1: *a stands for nothing before it. Write &a before the value that is meant.",
+        "f.yaml:1: the alias *a has no anchor before it."
+        " Write &a before the value that it refers to.",
     ),
     "an alias of another document": (
         b"a: &a 1\n---\nb: *a\n",
-        "f.yaml:3: *a stands for nothing before it. Write &a before the value that is meant.",
+        "f.yaml:3: the alias *a has no anchor before it."
+        " Write &a before the value that it refers to.",
     ),
     "a merge of a scalar": (
         b"a:\n  <<: 1\n",
@@ -214,12 +217,12 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "an alias bomb": (
         BOMB.encode(),
-        "f.yaml:5: the aliases of this file stand for more than 10000 nodes."
+        "f.yaml:5: the aliases of this file expand to more than 10000 nodes."
         " Write the values out, or use fewer aliases.",
     ),
     "too deep": (
         b"[" * 100_000,
-        "f.yaml:1: mappings and lists lie more than 64 deep. Make the document flatter.",
+        "f.yaml:1: mappings and lists are nested more than 64 deep. Make the document flatter.",
     ),
     "too large": (
         b"#" * (4 * 1024 * 1024 + 1),

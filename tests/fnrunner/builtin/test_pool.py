@@ -181,7 +181,7 @@ async def test_too_much_memory_is_named_and_the_next_call_is_none_the_worse() ->
         with pytest.raises(FunctionStoppedError) as caught:
             await runner.run("set-labels", b"kind: ResourceList\n" + many)
         assert str(caught.value) == (
-            'function "set-labels": it was stopped for going over its limit of memory: 128 MiB'
+            'function "set-labels": it was stopped because it exceeded its limit of memory: 128 MiB'
             " allowed."
             " Give it fewer resources, or ask an operator for a higher limit."
         )
@@ -205,14 +205,14 @@ async def test_a_worker_that_goes_round_without_memory_is_ended(
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     async with pool(memory_bytes=128 * MIB) as runner:
-        with pytest.raises(FunctionStoppedError, match="over its limit of memory: 128 MiB"):
+        with pytest.raises(FunctionStoppedError, match="exceeded its limit of memory: 128 MiB"):
             await runner.run("set-labels", request())
 
 
 @pytest.mark.parametrize(
     ("number", "error", "text"),
     [
-        (signal.SIGKILL, FunctionStoppedError, "over its limit of memory"),
+        (signal.SIGKILL, FunctionStoppedError, "exceeded its limit of memory"),
         (signal.SIGTERM, RunnerBrokenError, "its process ended by signal 15"),
     ],
 )
@@ -298,12 +298,12 @@ async def test_one_that_is_closed_ends_its_calls_and_takes_no_more() -> None:
 REFUSED: dict[str, tuple[str, bytes, type[Exception], str]] = {
     "another function": (
         "registry.corp/set-labels:v9", b"", FunctionNotFoundError,
-        'function "registry.corp/set-labels:v9": no runner has it.'
+        'function "registry.corp/set-labels:v9": no runner provides it.'
         " Check its registry, name and tag in the Kptfile.",
     ),
     "no ResourceList": (
         "set-labels:v0.2", b"kind: Pod\n", ResourcesRefusedError,
-        'function "set-labels:v0.2": what it was sent is not a valid ResourceList: kind: the kind'
+        'function "set-labels:v0.2": its input is not a valid ResourceList: kind: the kind'
         " is 'Pod', not 'ResourceList'. Correct what the function writes. Fix the resources named.",
     ),
 }  # fmt: skip

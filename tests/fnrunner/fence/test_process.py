@@ -116,7 +116,7 @@ async def test_which_names_mean_it(
     if means:
         assert (await runner.run(image, LIST)).resources == LIST
     else:
-        with pytest.raises(FunctionNotFoundError, match="no runner has it"):
+        with pytest.raises(FunctionNotFoundError, match="no runner provides it"):
             await runner.run(image, LIST)
 
 

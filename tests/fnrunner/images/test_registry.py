@@ -210,7 +210,7 @@ def test_a_manifest_without_end_is_not_read_to_its_end() -> None:
     with lying(endless) as liar:
         found = why(FunctionUnavailableError, lambda: meant(f"{liar.host}/f:v1", access()))
 
-    assert "sent more than the 4194304 bytes" in found
+    assert "sends more than the 4194304 bytes" in found
     assert sent[0] < 100
 
 
@@ -282,7 +282,7 @@ def test_tags_of_all_pages() -> None:
 
 
 STATUSES: dict[int, tuple[type[FunctionError], str, int]] = {
-    404: (FunctionNotFoundError, "no runner has it", 1),
+    404: (FunctionNotFoundError, "no runner provides it", 1),
     403: (
         FunctionUnavailableError,
         "answers 403: it does not exist, or the runner has no access",

@@ -156,10 +156,10 @@ def read(given: grpc.aio.AioRpcError) -> str:
 
 CODE = grpc.StatusCode
 WORDS: Mapping[grpc.StatusCode, str] = {
-    CODE.NOT_FOUND: 'FunctionNotFoundError: function "f": no runner has it.',
+    CODE.NOT_FOUND: 'FunctionNotFoundError: function "f": no runner provides it.',
     CODE.DEADLINE_EXCEEDED: 'FunctionTimeoutError: function "f": it did not finish within 3 sec',
     CODE.RESOURCE_EXHAUSTED: 'MessageTooLargeError: function "f": the resources take more than is',
-    CODE.INVALID_ARGUMENT: 'ResourcesRefusedError: function "f": what it was sent is not',
+    CODE.INVALID_ARGUMENT: 'ResourcesRefusedError: function "f": its input is not',
     CODE.PERMISSION_DENIED: 'FunctionRefusedError: function "f": words. Ask an operator',
     CODE.UNAUTHENTICATED: 'FunctionRefusedError: function "f": words. Ask an operator',
     CODE.FAILED_PRECONDITION: 'FunctionUnavailableError: function "f": words. Ask an operator',

@@ -208,8 +208,8 @@ def test_a_conflict_is_not_resolved_by_a_number_that_may_be_another() -> None:
     ]
     assert reply.body == (
         "@approver `/resolve` refused: the upstream of another upgrade here cannot be read, so"
-        " nobody can tell which conflict has that number. Comment `/check` once it can be read, or"
-        " change the file by a push."
+        " the bot cannot tell which conflict has that number. Comment `/check` once it can be"
+        " read, or edit the file and push it."
     )
     p = replace(p, upgrades=Upgrades(found=(newer, older)))
     assert answers.drafts(facts(p), p, memory.read(p))

@@ -144,7 +144,7 @@ def _answers() -> Iterator[tuple[str, Stage, Person, str]]:
                 ):
                     expected = f"carried out: {word.capitalize()}"
                 else:
-                    expected = f"`/{word}` refused: it takes "
+                    expected = f"`/{word}` refused: only "
                 yield word, stage, person, expected
 
 
@@ -265,15 +265,15 @@ def test_a_command_is_one_row_and_one_function() -> None:
         Reaction.REFUSED,
     )
     assert ask(EXTENDED, PROPOSAL, OUTSIDER, body) == (
-        "@outsider `/promote` refused: it takes being the author or write access, and you have"
-        " read access. Ask somebody who may do it.",
+        "@outsider `/promote` refused: only people with write access or the author can do this;"
+        " you have read access. Ask one of them.",
         Reaction.REFUSED,
     )
     row = (
         "- `/promote [--strategy <strategy>] [version] key=value…`: bring it up to a newer version"
     )
     assert row in ask(EXTENDED, PROPOSAL, APPROVER, "/help")[0].splitlines()
-    assert f"{row} (takes being the author or write access)" in (
+    assert f"{row} (only for people with write access or the author)" in (
         ask(EXTENDED, PROPOSAL, OUTSIDER, "/help")[0].splitlines()
     )
 

@@ -125,7 +125,7 @@ def test_while_they_cannot_be_read_it_takes_an_administrator(command: str, role:
 
     assert bool(kept) is (role is Role.ADMIN)
     if role is not Role.ADMIN:
-        assert "it takes admin access" in text
+        assert "only people with admin access" in text
         assert "The configuration cannot be read" in text
 
 
@@ -148,7 +148,7 @@ def test_what_lasts_takes_an_administrator_while_the_rules_are_broken(
         each.body for each in assess(facts(proposal), proposal).actions if isinstance(each, Reply)
     ] or [""]
 
-    assert ("takes an administrator" in text) is lasting
+    assert ("only an administrator" in text) is lasting
     admin = changed(proposal, roles={"approver": Role.ADMIN})
     texts = [e.body for e in assess(facts(admin), admin).actions if isinstance(e, Reply)]
     assert not any("refused: it takes" in each for each in texts)

@@ -105,8 +105,8 @@ def test_what_is_no_selector_is_quoted(text: str) -> None:
 def test_other_texts_about_selectors() -> None:
     for text, said in {
         "a,": "the selector ends with a comma, or has two in a row. Leave one out",
-        "laebl:x=y": "'laebl:x' in the selector is no key. Write a label, label:, annotation:,"
-        " context: with a key behind it, or one of purpose, path, repository, upstream, revision,"
+        "laebl:x=y": "'laebl:x' in the selector is not a key. Write a label, label:, annotation:,"
+        " context: followed by a key, or one of purpose, path, repository, upstream, revision,"
         " held",
         "a" * 1001: "the selector has more than 1000 characters. Write a shorter one",
     }.items():

@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[str, UpstreamFault, str]] = {
     "a file": (
         "file:///etc//passwd@v1",
         UpstreamFault.REFUSED,
-        "addresses that begin with file:// are not used. Write an address by https or ssh.",
+        "addresses that begin with file:// are not used. Write an https or ssh address.",
     ),
     "a path that leaves the repository": (
         f"{GITHUB}//net/../../etc@v1",
@@ -82,13 +82,15 @@ REFUSED: dict[str, tuple[str, UpstreamFault, str]] = {
     "a password": (
         "https://me:secret@git.corp/x//net@v1",
         UpstreamFault.REFUSED,
-        "the address has a user or a password in it, for all to read in the package."
+        "the address contains a user or a password, which everybody who can read the package"
+        " would see."
         " Leave it out; credentials for a host are set by the operator of the bot.",
     ),
     "a token as user": (
         "https://secret@git.corp/x//net@v1",
         UpstreamFault.REFUSED,
-        "the address has a user or a password in it, for all to read in the package."
+        "the address contains a user or a password, which everybody who can read the package"
+        " would see."
         " Leave it out; credentials for a host are set by the operator of the bot.",
     ),
     "no end of the repository": (

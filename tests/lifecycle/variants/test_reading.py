@@ -145,11 +145,11 @@ PROBLEMS: dict[str, tuple[str, list[str]]] = {
     ),
     "a path with a revision in it": (
         GOOD.replace("package: edge", "package: edge/v3"),
-        ["v.yaml:7:28: no package can be at 'edge/v3': a part of it reads as a revision."],
+        ["v.yaml:7:28: no package can be at 'edge/v3': a part of it looks like a revision."],
     ),
     "a path that no branch can have": (
         GOOD.replace("package: edge", "package: 'edge~1'"),
-        ["v.yaml:7:28: no package can be at 'edge~1': git takes no branch of that name"],
+        ["v.yaml:7:28: no package can be at 'edge~1': git does not allow a branch of that name"],
     ),
     "a revision that nothing has": (
         GOOD.replace("revision: 1", "revision: -2"),
@@ -157,7 +157,7 @@ PROBLEMS: dict[str, tuple[str, list[str]]] = {
     ),
     "an annotation of ours that is misspelt": (
         GOOD.replace("name: edges\n", "name: edges\n  annotations: {porchbot.dev/folow: x}\n"),
-        ["v.yaml:5:17: the annotation porchbot.dev/folow is unknown. Known are porchbot."],
+        ["v.yaml:5:17: the annotation porchbot.dev/folow is unknown. The known ones are porchbot."],
     ),
     "a value of it that is not known": (
         GOOD.replace("name: edges\n", "name: edges\n  annotations: {porchbot.dev/propose: now}\n"),

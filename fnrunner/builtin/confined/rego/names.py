@@ -136,9 +136,7 @@ class ModuleNames:
         if path and path[0] not in _ROOTS:
             functions.check(".".join(path), call.at, v1=v1)
         elif self._rules.get(path) is None:
-            raise RegoError(
-                call.at, f"the function {name or 'that is called here'} is defined nowhere"
-            )
+            raise RegoError(call.at, f"the function {name or 'that is called here'} is not defined")
         wanted = self.arity(name)
         if wanted is not None and len(call.args) not in (wanted, wanted + 1):
             raise RegoError(

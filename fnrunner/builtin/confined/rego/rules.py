@@ -93,7 +93,7 @@ class _Reader(TermReader):
         elif path[:2] == ("future", "keywords") and len(path) <= 3:
             self._keyword(path[2:], at)
         else:
-            raise RegoError(at, f"{'.'.join(path)} cannot be imported here. Take the import out")
+            raise RegoError(at, f"{'.'.join(path)} cannot be imported here. Remove the import")
         return []
 
     def _keyword(self, wanted: tuple[str, ...], at: tuple[int, int]) -> None:

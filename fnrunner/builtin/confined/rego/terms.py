@@ -192,7 +192,7 @@ class TermReader:
         if token.kind != "word" or token.text in self.keywords:
             raise self.error(f"a variable is missing before {self._seen()}")
         if token.text in NEW_KEYWORDS:
-            raise self.error(f"`{token.text}` is a keyword by now. Choose another name")
+            raise self.error(f"`{token.text}` is a keyword now. Choose another name")
         self.take()
         return Var(token.at, token.text)
 
@@ -284,7 +284,7 @@ class TermReader:
         if token.text in NEW_KEYWORDS and not self.sees_call(token.text):
             raise RegoError(
                 token.at,
-                f"`{token.text}` is a keyword by now and cannot be used as a name here. Choose"
+                f"`{token.text}` is a keyword now and cannot be used as a name here. Choose"
                 " another one",
             )
         return Var(token.at, token.text)
@@ -299,7 +299,7 @@ class TermReader:
         while not self.token.spaced and self.sees("[", ".", "("):
             at = self.token.at
             if isinstance(head, ScalarTerm | Infix):
-                raise self.error(f"{self._seen()} cannot follow what stands before it")
+                raise self.error(f"{self._seen()} cannot follow what comes before it")
             if self.took("["):
                 path.append(self.term())
                 self.want("]")
@@ -312,7 +312,7 @@ class TermReader:
     def _field(self) -> Term:
         token = self.take()
         if token.kind != "word" or token.spaced:
-            raise RegoError(token.at, "a name is missing behind the dot")
+            raise RegoError(token.at, "a name is missing after the dot")
         return ScalarTerm(token.at, json.dumps(token.text))
 
     def _call(self, function: Term, at: Place) -> Term:

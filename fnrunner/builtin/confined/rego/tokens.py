@@ -84,17 +84,17 @@ def _tokens(module: str) -> Iterator[Token]:
 def _unknown(letter: str) -> str:
     if letter in '"`':
         return f"the text that begins here with {letter} has no end. Close it"
-    return f"{letter!r} is no part of the language. Take it out"
+    return f"{letter!r} is not part of the language. Remove it"
 
 
 def _check(kind: str, text: str, at: Place) -> None:
     if kind == "interpolated":
         raise RegoError(at, 'strings with templates ($"…") are not supported here. Use sprintf')
     if kind == "number" and re.match(r"0\d", text):
-        raise RegoError(at, f"the number {text} begins with 0. Take the 0 out")
+        raise RegoError(at, f"the number {text} begins with 0. Remove the 0")
     if kind == "string":
         wrong = next((each["wrong"] for each in _ESCAPE.finditer(text) if each["wrong"]), None)
         if wrong is not None:
             raise RegoError(
-                at, f"\\{wrong} is no escape in a string. Write \\\\{wrong}, or use `…`"
+                at, f"\\{wrong} is not an escape in a string. Write \\\\{wrong}, or use `…`"
             )

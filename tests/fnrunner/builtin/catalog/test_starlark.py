@@ -235,7 +235,7 @@ def test_a_script_that_fails_changes_nothing_and_says_why(
 def test_a_script_that_takes_too_much_is_stopped() -> None:
     answer = run("x = 'a'\nwhile True: x += x", items(PODS))
     assert [each["message"] for each in answer.results] == [
-        "the script: it was stopped for going over its limit of memory: 256 MiB allowed."
+        "the script: it was stopped because it exceeded its limit of memory: 256 MiB allowed."
         " Make it do less,"
         " or give it fewer resources."
     ]

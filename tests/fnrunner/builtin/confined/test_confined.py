@@ -64,7 +64,7 @@ def test_what_goes_over_a_limit_is_stopped_and_the_limit_named(
     with pytest.raises(CallStoppedError) as caught:
         starlark(source, **{"seconds": 60, **limits})
     assert str(caught.value) == (
-        f"it was stopped for going over its limit of {said} allowed."
+        f"it was stopped because it exceeded its limit of {said} allowed."
         " Make it do less, or give it fewer resources."
     )
     assert starlark("print(1)")["log"] == ["1"]
