@@ -3,9 +3,10 @@
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import click
 
@@ -26,7 +27,6 @@ from bot.forges.port import (
     once,
 )
 from bot.settings import Settings, SettingsError
-from lifecycle.identity import GITHUB
 
 OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
 
@@ -46,15 +46,18 @@ MOST = 100
 )
 @click.argument("repositories", nargs=-1, metavar="[OWNER/NAME]...")
 @click.option("--fix", is_flag=True, help=f"Make the changes that {OWNER_TOKEN} allows.")
-def doctor(repositories: tuple[str, ...], fix: bool) -> None:
+@click.option("--host", default="", metavar="HOST", help="Check only the forge at this host.")
+def doctor(repositories: tuple[str, ...], fix: bool, host: str) -> None:
     """Check the App's registration, installations and webhook, and the rules of its repositories.
 
     Prints each problem with the change that fixes it. The exit status is 1 when something does not
     work because of it, and 0 when there are only hints or no problems. Settings come from the
     environment, as for `porchbot serve`. With PORCHBOT_OWNER_TOKEN, the token of an administrator
     of the repositories, it also sees who may bypass their rules, and --fix adds missing rules; it
-    never changes or removes a rule. The token is not stored. At a GitLab it checks the bot's token
-    and what the instance can do; `porchbot setup gitlab` adds what a project is missing.
+    never changes or removes a rule. The token is not stored, and is sent to one forge only: where
+    the bot serves several, add --host or name repositories of one of them. At a GitLab it checks
+    the bot's token and what the instance can do; `porchbot setup gitlab` adds what a project is
+    missing.
     """
     try:
         settings = Settings.from_env(os.environ)
@@ -64,7 +67,7 @@ def doctor(repositories: tuple[str, ...], fix: bool) -> None:
             raise click.ClickException(
                 f"--fix needs an administrator's token. Set {OWNER_TOKEN} to one."
             )
-        found = asyncio.run(_look(settings, repositories, token, fix=fix))
+        found = asyncio.run(_look(settings, repositories, token, host, fix=fix))
     except (SettingsError, ForgeBusyError, ForgeRefusedError, OSError) as error:
         raise click.ClickException(once(error)) from error
     for each in sorted(found, key=lambda drift: not drift.harmful):
@@ -79,25 +82,28 @@ def doctor(repositories: tuple[str, ...], fix: bool) -> None:
     sys.exit(1 if wrong else 0)
 
 
-async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: bool) -> list[Drift]:
+async def _look(
+    settings: Settings, wanted: Sequence[str], token: str, host: str, *, fix: bool
+) -> list[Drift]:
     """All that is not as it should be, after what could be mended was."""
     with ExitStack() as stack:
         served = everywhere(settings, gitlab_tokens(settings), stack.callback)
+        hosts = {name: _host(name, each, settings) for name, each in served.items()}
+        asked = [name for name in served if not host or host.lower() in (name, hosts[name])]
+        if not asked:
+            known = ", ".join(hosts.values())
+            raise click.ClickException(f"The bot serves no forge at {host}. Give one of: {known}.")
         found: list[Drift] = []
-        repositories: dict[str, Repository] = {}
-        for each in served.values():
-            found += await each.forges.drift(each.webhook_url)
-            repositories |= await _repositories(each.forges)
-        missing = {name.lower() for name in wanted} - repositories.keys()
-        if missing:
-            raise click.ClickException(
-                f"The bot has no access to {', '.join(sorted(missing))}. Install the App there, or"
-                " make the machine user a collaborator with write access."
-            )
-        chosen = [repositories[name.lower()] for name in wanted] or [*repositories.values()]
-        for name, each in served.items():
+        repositories: list[Repository] = []
+        for name in asked:
+            found += await served[name].forges.drift(served[name].webhook_url)
+            repositories += await _repositories(served[name].forges)
+        chosen = [_named(name, repositories, hosts) for name in wanted] or repositories
+        named = {each.id.forge for each in chosen} if wanted else {*asked}
+        owned = token_forge(named, hosts) if token else ""
+        for name in asked:
             guarded = [repository for repository in chosen if repository.id.forge == name]
-            guards = _guards(each, token if len(served) == 1 or name == GITHUB else "")
+            guards = _guards(served[name], token if name == owned else "")
             stack.callback(guards.close)
             for repository in guarded[:MOST]:
                 lacks = await guards.drift(repository)
@@ -110,6 +116,47 @@ async def _look(settings: Settings, wanted: Sequence[str], token: str, *, fix: b
                     " check."
                 )
         return found
+
+
+def _host(name: str, served: Connection, settings: Settings) -> str:
+    """The host where people open a forge, such as "github.com"."""
+    places = {each.name: each.url for each in settings.gitlabs}
+    found = urlsplit(served.api_url or places.get(name, "")).netloc.lower()
+    return "github.com" if found == "api.github.com" else found.removeprefix("api.")
+
+
+def token_forge(named: Collection[str], hosts: Mapping[str, str]) -> str:
+    """Return the one forge that an owner's token may be sent to.
+
+    Args:
+        named: Names of the forges that somebody asks about.
+        hosts: Name to host, of all that the bot serves.
+
+    Raises:
+        click.ClickException: Nobody said which one; a token of one host is sent to no other.
+    """
+    if len(named) != 1:
+        known = " or ".join(sorted(hosts[name] for name in named))
+        raise click.ClickException(
+            f"{OWNER_TOKEN} belongs to one forge, and the bot serves several. Add --host with"
+            f" {known}, or name repositories of one of them."
+        )
+    (name,) = named
+    return name
+
+
+def _named(name: str, found: Sequence[Repository], hosts: Mapping[str, str]) -> Repository:
+    """The repository of a name, which may be at several forges."""
+    there = [each for each in found if each.full_name.lower() == name.lower()]
+    if not there:
+        raise click.ClickException(
+            f"The bot has no access to {name}. Install the App there, or make the machine user a"
+            " collaborator with write access."
+        )
+    if len(there) > 1:
+        known = " and ".join(sorted(hosts[each.id.forge] for each in there))
+        raise click.ClickException(f"{name} is at {known}. Add --host to choose one of them.")
+    return there[0]
 
 
 class _Guards(Protocol):
@@ -139,14 +186,13 @@ def _guards(served: Connection, token: str) -> _Guards:
     return ProjectGuards(user, served.webhook_url, owner)
 
 
-async def _repositories(forges: Forges) -> dict[str, Repository]:
-    """Those of installations that work, by their full names in small letters."""
-    found: dict[str, Repository] = {}
+async def _repositories(forges: Forges) -> list[Repository]:
+    """Those of installations that work, by their full names."""
+    found: list[Repository] = []
     for one in await forges.installations():
         if not one.suspended:
-            listed = await forges.repositories_of(one.number)
-            found |= {each.full_name.lower(): each for each in listed}
-    return dict(sorted(found.items()))
+            found += await forges.repositories_of(one.number)
+    return sorted(found, key=lambda each: each.full_name.lower())
 
 
 async def _mended(guards: _Guards, found: Sequence[Drift]) -> bool:

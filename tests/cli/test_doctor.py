@@ -1,10 +1,13 @@
 """`porchbot doctor`: what an operator has to change at the forge; the exit status says whether."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from bot.cli.doctor import token_forge
 from bot.cli.root import main
 from bot.sandbox.serve import SandboxForge
 from tests.app_key import keys
@@ -127,3 +130,52 @@ def test_rules_of_repositories_are_compared_and_added(
     assert (branch.required_checks, branch.bypass) == ((("porchbot/publish", app.id),), ())
     assert (tags.creation, tags.update, tags.deletion) == (True, True, True)
     assert [(b.actor_type, b.actor_id) for b in tags.bypass] == [("Integration", app.id)]
+
+
+def test_an_owners_token_goes_to_the_forge_that_is_named() -> None:
+    """Short-cut refused: it is sent to the first GitHub, whoever's it is."""
+    hosts = {"github": "github.com", "corp": "github.corp"}
+
+    assert token_forge({"corp"}, hosts) == "corp"
+    with pytest.raises(click.ClickException, match=r"Add --host with github\.com or github\.corp"):
+        token_forge({"github", "corp"}, hosts)
+
+
+def test_of_two_githubs_the_one_that_is_named_gets_the_token(
+    tmp_path: Path, environment: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts: both get it, or the first one; one of two repositories of a name is taken."""
+    with SandboxForge(tmp_path / "one") as one, SandboxForge(tmp_path / "two") as two:
+        for forge, middle in ((one, ""), (two, "_CORP")):
+            forge.state.add_user("owner")
+            repository = forge.state.add_repository("owner", "packages")
+            app = forge.state.register_app(
+                "porchbot",
+                keys()[1],
+                owner="owner",
+                permissions=MANIFEST["default_permissions"],
+                events=MANIFEST["default_events"],
+                webhook_secret=SECRET,
+            )
+            forge.state.install(app, repository)
+            environment.setenv(f"PORCHBOT_GITHUB{middle}_API_URL", forge.api_url)
+            environment.setenv(f"PORCHBOT_GITHUB{middle}_APP_ID", str(app.id))
+        environment.setenv("PORCHBOT_GITHUB_NAMES", "corp")
+        environment.setenv("PORCHBOT_GITHUB_CORP_PRIVATE_KEY", keys()[0])
+        environment.setenv("PORCHBOT_GITHUB_CORP_WEBHOOK_SECRETS", SECRET)
+        environment.setenv("PORCHBOT_OWNER_TOKEN", two.state.token("owner"))
+        host = urlsplit(two.api_url).netloc
+        told = [
+            CliRunner().invoke(main, ["doctor", "--fix", *options])
+            for options in ([], ["owner/packages"], ["--host", "x.example"])
+        ]
+        before = [dict(each.state.repository("owner", "packages").rulesets) for each in (one, two)]
+        fixed = CliRunner().invoke(main, ["doctor", "--fix", "--host", host])
+        rules = [len(each.state.repository("owner", "packages").rulesets) for each in (one, two)]
+
+    assert "belongs to one forge, and the bot serves several. Add --host with" in told[0].output
+    assert "owner/packages is at 127.0.0.1:" in told[1].output
+    assert "The bot serves no forge at x.example. Give one of: 127.0.0.1:" in told[2].output
+    assert [each.exit_code for each in told] == [1, 1, 1]
+    assert before == [{}, {}]
+    assert rules == [0, 2], fixed.output
