@@ -1,12 +1,17 @@
 """Why packages of variants are not made is told where people look: on the dashboard issue."""
 
 import re
+from dataclasses import replace
 
+import pytest
+
+from bot.sandbox.git.protocol import NewCommit
+from cadlib.limits import DEFAULT
 from tests.stories.people import wait_for
 from tests.stories.test_dashboard import LONG, boards, shows
 from tests.stories.test_upstreams import publishes
-from tests.stories.test_variants import RULES, SHOP, variant
-from tests.stories.world import CONFIG, World, package
+from tests.stories.test_variants import RULES, SHOP, begins, opened, publishes_first, variant
+from tests.stories.world import CONFIG, World, package, resized, seconds_pass
 
 MANY = f"""{RULES}  gone: {{repository: acme/gone}}
   lost: {{branch: no-such-branch}}
@@ -124,3 +129,55 @@ def test_rules_that_are_not_let_in_are_told_where_they_stand(stage: World) -> No
         return waiting(boards(stage)[0]).keys() == {"acme/gone"} or None
 
     wait_for("it to be let in", forgotten, LONG)
+
+
+def test_an_upstream_whose_history_was_rewritten_is_told(stage: World) -> None:
+    """Short-cuts refused: the upgrade is merged without the base that nobody has any more; the
+    commit is taken from wherever a mirror still has it.
+    """
+    stage.repository.has_issues = True
+    stage.start_bot()
+    begins(stage)
+    publishes_first(stage)
+    stage.author.deletes("tags/net/base/v1")
+    rewrites_main(stage)
+    seconds_pass(stage.forge, 1)
+    publishes(stage, "net/base", resized("net/base", 9), 2)
+    stage.owner.pushes("main", variant(revision=2))
+
+    found = waiting(shows(stage, "### Variants that wait"))
+    assert "its branch was rewritten, or is gone" in found["apps/shop"]
+    assert opened(stage) == [f"{SHOP}-1"]
+
+
+def rewrites_main(stage: World) -> None:
+    """All that was committed to the default branch becomes one commit."""
+    state, repo = stage.forge.state, stage.repository
+    with state.lock:
+        git = state.git(repo)
+        last = git.commit(repo.refs["refs/heads/main"])
+        whole = NewCommit(
+            tree=last.tree,
+            parents=(),
+            message="All\n",
+            author=last.author,
+            committer=last.committer,
+        )
+        state.update_ref(repo, "refs/heads/main", git.write_commit(whole), state.user("owner"))
+
+
+def test_an_upstream_that_is_too_large_is_told(
+    stage: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut reads all of it, however large, and the bot dies of it."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    base = package("net/base")
+    base["net/base/large.txt"] = "x" * 50_000
+    publishes(stage, "net/base", base, 1)
+    monkeypatch.setattr("bot.upstream.served.DEFAULT", replace(DEFAULT, package_bytes=20_000))
+    stage.owner.pushes("main", {".porchbot.yaml": RULES, **variant()})
+
+    found = waiting(shows(stage, "### Variants that wait"))
+    assert "net/base" in found["apps/shop"]
+    assert stage.author.pulls() == []
