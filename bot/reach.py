@@ -56,6 +56,7 @@ class Credential:
         readers: Locations of the repositories that get packages by it, such as
             "github.com/acme/net", or patterns of them; empty for all.
         secret: It is sent over encrypted connections only.
+        ssh: It says for whom the key for ssh is, and opens nothing by itself.
     """
 
     host: str
@@ -63,6 +64,7 @@ class Credential:
     user_password: str = field(repr=False)
     readers: tuple[str, ...] = ()
     secret: bool = True
+    ssh: bool = False
 
     def fits(self, host: str, path: str, reader: str, *, encrypted: bool = True) -> bool:
         """Tell whether it is for a repository, for whom asks, and for the way there."""
@@ -84,7 +86,8 @@ class Reach:
         hosts: Of such networks, by name, in lower case.
         credentials: The first one that fits is used.
         known_hosts: Keys of hosts for ssh; None where ssh is not used.
-        ssh_key: Private key for ssh; None for none.
+        ssh_key: Private key for ssh; None for none. Where credentials say for whom it is, nobody
+            else gets it.
     """
 
     networks: tuple[Network, ...] = ()
@@ -131,9 +134,20 @@ class Reach:
         fits = (
             each
             for each in self.credentials
-            if each.fits(at.host, at.path, reader, encrypted=encrypted)
+            if not each.ssh and each.fits(at.host, at.path, reader, encrypted=encrypted)
         )
         return next((each.user_password for each in fits), "")
+
+    def key_for(self, at: Location, reader: str) -> Path | None:
+        """Return the private key for a repository by ssh; None for none.
+
+        Args:
+            at: The repository.
+            reader: Location of the one that it is for.
+        """
+        named = [each for each in self.credentials if each.ssh]
+        fits = not named or any(each.fits(at.host, at.path, reader) for each in named)
+        return self.ssh_key if fits else None
 
     def _reaches(self, host: str, address: str) -> bool:
         return is_public(address) or host.lower() in self.hosts or self._in_networks(address)
@@ -192,7 +206,8 @@ def read_credentials(text: str, homes: Sequence[str] = ()) -> tuple[Credential, 
 
     Behind the address may stand repositories that alone get packages by it, or patterns of them,
     with the hosts that they are at: anybody may have a repository of the same name elsewhere. The
-    host may be left out where there is one forge alone.
+    host may be left out where there is one forge alone. A line with ssh has no password, and says
+    for what the key for ssh is.
 
     Args:
         text: Such as "https://bot:secret@git.corp/platform github.com/acme/*".
@@ -209,19 +224,21 @@ def read_credentials(text: str, homes: Sequence[str] = ()) -> tuple[Credential, 
         if not words or words[0].startswith("#"):
             continue
         parts = urlsplit(words[0])
-        if parts.scheme not in ("https", "http") or not (parts.hostname and parts.password):
+        ssh = parts.scheme == "ssh"
+        opens = bool(parts.hostname) and (parts.password is None if ssh else bool(parts.password))
+        if parts.scheme not in ("https", "http", "ssh") or not opens:
             raise ValueError(
                 f"line {number} is no address with a user and a password. Write"
-                " https://user:token@host there"
+                " https://user:token@host there, or ssh://host for the key"
             )
         usual = 443 if parts.scheme == "https" else 80
-        port = f":{parts.port}" if parts.port not in (None, usual) else ""
+        port = f":{parts.port}" if not ssh and parts.port not in (None, usual) else ""
         path = parts.path.strip("/").removesuffix(".git").lower()
         readers = tuple(_reader(each.lower(), homes, number) for each in words[1:])
-        opens = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
+        text = "" if ssh else f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
         host = (parts.hostname or "").rstrip(".")
-        secret = parts.scheme == "https"
-        found.append(Credential(f"{host}{port}", path, opens, readers, secret))
+        secret = parts.scheme != "http"
+        found.append(Credential(f"{host}{port}", path, text, readers, secret, ssh))
     return tuple(found)
 
 

@@ -133,7 +133,11 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
         "file of known hosts: upstreams by ssh are used only with it",
         "ssh is not used",
     ),
-    "PORCHBOT_UPSTREAM_SSH_KEY": ("file with a private key for upstreams by ssh", "none"),
+    "PORCHBOT_UPSTREAM_SSH_KEY": (
+        "file with a private key for upstreams by ssh; lines such as ssh://git.corp/platform in the"
+        " file of credentials say what it is for, and behind that for whom",
+        "none",
+    ),
     "PORCHBOT_STATUS_TOKEN": ("token for /status, 16 characters or more", "the page is off"),
     "PORCHBOT_STATUS_TOKEN_FILE": ("file with it", "none"),
 }

@@ -122,7 +122,7 @@ class Doors:
         if url.scheme == "http" and not self._reach.is_named(host, addresses):
             raise UpstreamError(_REFUSED, *texts.plain_http(host))
         if url.scheme == "ssh":
-            return self._by_ssh(url, addresses[0], reader), None
+            return self._by_ssh(url, addresses[0], location, reader), None
         credentials = ""
         if reader != PUBLIC:
             secure = url.scheme == "https"
@@ -169,8 +169,8 @@ class Doors:
             raise UpstreamError(_REFUSED, *texts.redirects(url.hostname or "", _shown(to)))
         return to._replace(path=path, query="", fragment="")
 
-    def _by_ssh(self, url: SplitResult, address: str, reader: str) -> Door:
-        key = None if reader == PUBLIC else self._reach.ssh_key
+    def _by_ssh(self, url: SplitResult, address: str, at: Location, reader: str) -> Door:
+        key = None if reader == PUBLIC else self._reach.key_for(at, reader)
         given = {
             "BatchMode": "yes",
             "StrictHostKeyChecking": "yes",

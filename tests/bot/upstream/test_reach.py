@@ -145,6 +145,33 @@ def test_credentials_go_where_they_belong(at: str, reader: str, expected: str) -
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("at", "reader", "opens"),
+    [
+        ("ssh://git@git.corp:2222/platform/x", READER, True),
+        ("git@git.corp:platform/x", "github.com/evil/x", False),
+        ("git@git.corp:platform/x", "gitlab.com/acme/clusters", False),
+        ("git@git.corp:other/x", READER, False),
+        ("git@git.example:platform/x", READER, False),
+    ],
+)
+def test_the_key_for_ssh_goes_where_it_belongs(at: str, reader: str, opens: bool) -> None:
+    """The short-cut has one key for whoever is served, at any host that is known."""
+    key, location = Path("key"), locate(at)
+    assert location is not None
+    text = "ssh://git@git.corp:2222/platform github.com/acme/*\nhttps://a:b@git.corp\n"
+    lines = read_credentials(text, HOMES)
+
+    assert Reach(credentials=lines, ssh_key=key).key_for(location, reader) == (
+        key if opens else None
+    )
+    alone = Reach(credentials=lines[1:], ssh_key=key)
+    assert alone.key_for(location, reader) == key
+    assert Reach(credentials=lines[:1]).credentials_for(location, READER) == ""
+    with pytest.raises(ValueError, match="line 1"):
+        read_credentials("ssh://git:secret@git.corp")
+
+
 def opened(repo: str, reach: Reach, addresses: Sequence[str]) -> Door:
     return Doors(reach, resolve=lambda *_: addresses).open(repo, READER, anything)
 
