@@ -4,7 +4,7 @@ What a request comes to is made from the branch as it is: nothing is left where 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bot.clock import Offload
 from bot.config import LEDGER, package_ledger
@@ -36,6 +36,27 @@ from lifecycle.policy import BrokenPolicy, Policy, Root
 
 MOST_OURS = 50
 """Commits of ours that one draft may have behind each other and still be begun anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What all packages of one request are made by.
+
+    Attributes:
+        reader: Reads git.
+        policy: The rules of the repository.
+        elsewhere: Where packages come from, for whoever asks.
+        upgrades: Upgrades and their conflicts, as far as something is asked of them.
+        base: The branch that they are published on.
+        since: By the monotonic clock; what was fetched after that will do.
+    """
+
+    reader: MirrorReader
+    policy: Policy
+    elsewhere: DraftUpstreams
+    upgrades: Upgrades
+    base: Sha
+    since: float
 
 
 class Drafts:
@@ -134,27 +155,24 @@ class Drafts:
         if there.number and not changes:
             return state
         policy = whole.policy if isinstance(whole.policy, Policy) else Policy()
-        elsewhere = DraftUpstreams(self._upstreams, self._repository, caller, policy)
-        upgrades = proposal.upgrades
-        return await self._together(reader, policy, elsewhere, upgrades, state, base, since)
+        by = _Asked(
+            reader=reader,
+            policy=policy,
+            elsewhere=DraftUpstreams(self._upstreams, self._repository, caller, policy),
+            upgrades=proposal.upgrades,
+            base=base,
+            since=since,
+        )
+        return await self._together(by, state)
 
-    async def _together(
-        self,
-        reader: MirrorReader,
-        policy: Policy,
-        elsewhere: DraftUpstreams,
-        upgrades: Upgrades,
-        state: DraftState,
-        base: Sha,
-        since: float,
-    ) -> DraftState:
+    async def _together(self, by: _Asked, state: DraftState) -> DraftState:
         """The state with the files of all packages of the request; what one lacks, all lack."""
         whole, found = state.request, MergedPackage()
         came = list[DraftState]()
         for request in whole.alone:
             one = replace(state, request=request)
             try:
-                one = await self._made(reader, policy, elsewhere, upgrades, one, base, since)
+                one = await self._made(by, one)
             except PackageError as error:
                 one = _failed(one, texts.problem(error))
             if problem := one.made.problem:
@@ -173,7 +191,7 @@ class Drafts:
             version=came[0].version if len(versions) == 1 else "",
             beside=tuple((each.request.package, each.upstream) for each in came[1:]),
         )
-        return replace(state, pushed=await self._offload(_has, reader, state))
+        return replace(state, pushed=await self._offload(_has, by.reader, state))
 
     async def _branch_state(
         self, reader: MirrorReader, branch: str, base: Sha
@@ -197,25 +215,16 @@ class Drafts:
         )
         return state, done
 
-    async def _made(
-        self,
-        reader: MirrorReader,
-        policy: Policy,
-        elsewhere: DraftUpstreams,
-        upgrades: Upgrades,
-        state: DraftState,
-        base: Sha,
-        since: float,
-    ) -> DraftState:
+    async def _made(self, by: _Asked, state: DraftState) -> DraftState:
         """The state with the files that the request comes to, rendered."""
-        git, request = reader.git, state.request
+        reader, git, request = by.reader, by.reader.git, state.request
         revision, version = "", ""
-        listed = await self._offload(_ledger, reader, base, request)
+        listed = await self._offload(_ledger, reader, by.base, request)
         if isinstance(listed, str):
             return _failed(state, listed)
         if request.kind in (DraftKind.EDIT, DraftKind.ROLLBACK) and request.revision:
             version = f"v{request.revision}"
-            await self._fetcher.learn(reader.tags, {request.package}, since)
+            await self._fetcher.learn(reader.tags, {request.package}, by.since)
             commit = await self._offload(reader.tags.commit, request.package, request.revision)
             revision = await self._offload(git.package, commit or "", request.package)
             if not revision:
@@ -224,9 +233,9 @@ class Drafts:
             if known is not None and known.target != commit:
                 return _failed(state, texts.tag_moved(request.package, request.revision))
         here = await self._offload(git.tree, state.start, request.package)
-        origin = await elsewhere.origin(git, state.start, request)
+        origin = await by.elsewhere.origin(git, state.start, request)
         if request.kind is DraftKind.RESOLVE:
-            asked = upgrades.conflicts[request.revision - 1]
+            asked = by.upgrades.conflicts[request.revision - 1]
             inside = asked.upgrade.conflicts.index(asked.conflict) + 1
             request = replace(request, revision=inside, strategy=asked.upgrade.strategy)
             revision, origin = asked.upgrade.before, Origin(upstream=as_fetched(asked.upgrade))
@@ -235,11 +244,11 @@ class Drafts:
             revision=revision,
             upstream=origin.upstream,
             ref=origin.ref,
-            context=request.package if policy.deployment else None,
-            conflicts=policy.upstream_use.conflicts,
-            allow=policy.allow,
+            context=request.package if by.policy.deployment else None,
+            conflicts=by.policy.upstream_use.conflicts,
+            allow=by.policy.allow,
         )
-        made = await self._renderer.drafted(git, request, sides, elsewhere.fetch)
+        made = await self._renderer.drafted(git, request, sides, by.elsewhere.fetch)
         made = replace(made, files={**made.files, **listed})
         state = replace(
             state,
@@ -258,7 +267,7 @@ class Drafts:
                 files=made.files,
                 start=state.start,
                 package=request.package,
-                base=base,
+                base=by.base,
                 base_ref=state.base_ref,
             )
             state = replace(state, made=replace(made, files=files))
