@@ -26,33 +26,36 @@ from lifecycle.names import Sha
 LATE = timedelta(minutes=10)
 """How much later than others a forge may show a comment: so far back it is read again."""
 
-MOST_OURS = 300
+MOST_OURS = 100
 """Comments of ours that are kept of an issue, those that were written last."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTalk:
-    """What was said on an issue, as far as it was read.
+    """What is kept of what was said on an issue, once all of it has its answer.
 
     Attributes:
         number: Of the issue.
-        comments: What was read, oldest first; of what had its answer before, ours alone.
+        since: What was written before that need not be read again; None where all has to be.
+        ours: The comments of ours that were written last: answers, and what became of boxes.
     """
 
     number: int
-    comments: tuple[Comment, ...]
+    since: datetime | None
+    ours: tuple[Comment, ...]
 
-    @property
-    def since(self) -> datetime | None:
-        """What was written before that need not be read again; None where all has to be."""
-        written = [comment.edited_at or comment.at for comment in self.comments]
-        return max(written) - LATE if written else None
 
-    @property
-    def ours(self) -> dict[int, Comment]:
-        """Those of ours that were written last, by number: answers, and what became of boxes."""
-        ours = sorted((c for c in self.comments if c.ours), key=lambda c: c.edited_at or c.at)
-        return {comment.id: comment for comment in ours[-MOST_OURS:]}
+def read_talk(number: int, comments: Sequence[Comment]) -> ReadTalk:
+    """Return what is kept of an issue.
+
+    Args:
+        number: Of the issue.
+        comments: What was said on it, as far as it was read.
+    """
+    by_time = sorted(comments, key=lambda comment: comment.edited_at or comment.at)
+    last = by_time[-1] if by_time else None
+    since = (last.edited_at or last.at) - LATE if last else None
+    return ReadTalk(number, since, tuple([c for c in by_time if c.ours][-MOST_OURS:]))
 
 
 class DashboardLooker:
@@ -105,9 +108,9 @@ class DashboardLooker:
         since = before.since if before else None
         read = await self._looker.forge.issue_comments(number, since)
         found = {comment.id: comment for comment in read}
-        known = before.ours if before else {}
+        known = {comment.id: comment for comment in before.ours} if before else {}
         comments = tuple(each for _, each in sorted((known | found).items()))
-        self._read_last = ReadTalk(number, comments)
+        self._read_last = read_talk(number, comments)
         return comments
 
     async def waiting(self, ticked: Sequence[Press]) -> tuple[Press, ...]:

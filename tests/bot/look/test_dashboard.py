@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from bot.look.dashboard import LATE, MOST_OURS, DashboardLooker, ReadTalk
+from bot.look.dashboard import LATE, MOST_OURS, DashboardLooker, read_talk
 from lifecycle.access import Person
 from lifecycle.facts.conversation import Comment
 
@@ -29,8 +29,8 @@ def comment(number: int, minutes: int, *, ours: bool = True, edited: int | None 
 
 def test_since_when_it_is_read_again() -> None:
     """Short-cuts refused: when it was written counts for an edited one; nothing is read twice."""
-    assert ReadTalk(1, ()).since is None
-    found = ReadTalk(1, (comment(1, 0, edited=90), comment(2, 30)))
+    assert read_talk(1, ()).since is None
+    found = read_talk(1, (comment(1, 0, edited=90), comment(2, 30)))
     assert found.since == NOON + timedelta(minutes=90) - LATE
 
 
@@ -40,7 +40,7 @@ def test_ours_are_kept_by_what_was_written_last() -> None:
     others = [comment(n, n) for n in range(2, MOST_OURS + 50)]
     said = comment(9_999, 9_999, ours=False)
 
-    kept = ReadTalk(1, (progress, *others, said)).ours
+    kept = [each.id for each in read_talk(1, (progress, *others, said)).ours]
 
     assert len(kept) == MOST_OURS
     assert 1 in kept
