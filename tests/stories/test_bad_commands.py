@@ -72,3 +72,50 @@ def test_what_cannot_be_begun_says_why_by_both_doors(stage: World) -> None:
     assert wrong == []
     assert (sorted(play.author.branches()), len(play.author.pulls(every=True))) == before
     assert play.failing() == []
+
+
+ORIGIN = """\
+upstream:
+  type: git
+  git: {repo: REPO, directory: DIRECTORY, ref: net/core/v1}
+  updateStrategy: resource-merge
+upstreamLock:
+  type: git
+  git: {repo: REPO, directory: DIRECTORY, ref: net/core/v1, commit: COMMIT}
+"""
+GONE = "1" * 40
+WRONG_ORIGINS = {
+    "rewritten": ("REPO", "/net/core", GONE, "its branch was rewritten, or is gone"),
+    "nowhere": ("REPO", "/net/nowhere", "HERE", "has no revision that is published"),
+    "elsewhere": ("https://gone.invalid/x", "/net/core", "HERE", "does not allow gone.invalid/x"),
+    "outside": ("REPO", "/net/../../core", "HERE", "has no revision that is published"),
+    "broken": ("[", "/net/core", "HERE", "the file is not YAML"),
+}
+"""Package to the address, folder and commit of its origin, and what the answer says."""
+
+
+def test_an_origin_that_leads_nowhere_is_told(play: World) -> None:
+    """Short-cuts refused: an upgrade from nothing; a Kptfile that names the new ref already."""
+    publishes(play, "net/core", package("net/core"), 1)
+    here, repo = play.author.tags()["net/core/v1"], play.owner.clone_url
+    files: dict[str, str] = {}
+    for name, (address, directory, commit, _) in WRONG_ORIGINS.items():
+        origin = ORIGIN.replace("DIRECTORY", directory).replace("COMMIT", commit)
+        origin = origin.replace("REPO", address).replace("REPO", repo).replace("HERE", here)
+        files |= package(f"apps/{name}")
+        files[f"apps/{name}/Kptfile"] += origin
+    play.owner.pushes("main", files)
+    number = play.proposes("drafts/net/other/w", package("net/other"))
+    play.rests()
+    before = sorted(play.author.branches())
+
+    for name, (*_, why) in WRONG_ORIGINS.items():
+        seen = len(play.author.answers(number))
+        play.approver.says(number, f"/upgrade apps/{name}")
+        play.rests()
+        (said,) = play.author.answers(number)[seen:]
+        assert "`/upgrade` refused" in said
+        assert why in said
+
+    assert sorted(play.author.branches()) == before
+    assert play.failing() == []
