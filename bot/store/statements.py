@@ -78,6 +78,8 @@ RETURNING key, wanted, hint, tries, extract(epoch FROM now() - heard)::float,
 _MINE = SQL("WHERE key = %(key)s AND owner = %(owner)s RETURNING due < 'infinity'")
 """Only while we still have it; says whether it is still wanted."""
 
+# Which proposals and places are named may be named again meanwhile, for something that came since:
+# only a look that began after that has dealt with them.
 # Wanted meanwhile: again at once, behind those that wait already. Otherwise at rest; or until a
 # time, and then it is still wanted, which `seen` one lower says.
 DONE = (
@@ -88,7 +90,8 @@ UPDATE work SET
   due = CASE WHEN wanted > %(wanted)s THEN now()
     WHEN %(after)s::float IS NULL THEN 'infinity'
     ELSE now() + make_interval(secs => %(after)s::float) END,
-  hint = hint_minus(hint, %(hint)s::jsonb),
+  hint = hint_minus(hint, CASE WHEN wanted > %(wanted)s
+    THEN %(hint)s::jsonb - 'number' - 'installation' ELSE %(hint)s::jsonb END),
   heard = CASE WHEN wanted > %(wanted)s THEN now() END, rested = now(),
   tries = 0, last_error = NULL, held = NULL, owner = NULL, lease = NULL
 {mine}

@@ -128,6 +128,23 @@ async def test_looking_again_drops_what_was_dealt_with(stored: Stored) -> None:
     assert [t.hint for t in await stored.take_all()] == [left]
 
 
+async def test_what_is_named_again_during_a_look_is_named_to_the_next(stored: Stored) -> None:
+    """The short-cut takes out all that the look began with: a closed proposal that somebody
+    comments on again meanwhile is not looked at, and the command has no answer."""
+    queue = stored.store.queue
+    first = Hint(comments=frozenset({1}), numbers=frozenset({7}), installations=frozenset({9}))
+    await queue.wake(KEY, first)
+    (taken,) = await stored.take_all()
+    again = replace(first, comments=frozenset({2}))
+    await queue.wake(KEY, again)
+    await queue.done(taken)
+    (second,) = await stored.take_all()
+    assert second.hint == again
+    await queue.done(second)
+    await queue.wake(KEY)
+    assert [t.hint for t in await stored.take_all()] == [NOTHING]
+
+
 async def test_looking_again_keeps_the_hint(stored: Stored) -> None:
     await stored.store.queue.wake(KEY, Hint(comments=frozenset({1})))
     (taken,) = await stored.take_all()

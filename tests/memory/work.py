@@ -163,7 +163,9 @@ class MemoryQueue:
             return False
         unmoved = row.wanted == taken.wanted
         row.seen = taken.wanted - 1 if unmoved and after is not None else taken.wanted
-        row.hint = _minus(row.hint, taken.stored)
+        again = () if unmoved else ("number", "installation")
+        dealt = {name: values for name, values in taken.stored.items() if name not in again}
+        row.hint = _minus(row.hint, dealt)
         row.rested = self._statements.now()
         row.heard = None if row.wanted == taken.wanted else self._statements.seconds()
         row.rest(self._next(taken, row, after))

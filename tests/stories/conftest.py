@@ -48,8 +48,11 @@ def rendering(runner: str) -> Iterator[Rendering]:
 @pytest.fixture
 def is_real(request: pytest.FixtureRequest) -> bool:
     """Whether the story is told with everything that the bot has in operation."""
+    node = request.node
+    if node.get_closest_marker("simulated_time") is not None:
+        return False
     every = request.config.getoption("--real-stories")
-    return bool(every) or request.node.get_closest_marker("real_parts") is not None
+    return bool(every) or node.get_closest_marker("real_parts") is not None
 
 
 @pytest.fixture

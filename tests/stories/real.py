@@ -52,6 +52,7 @@ class RealWorld(World):
     environment: dict[str, str]
     port: int
     name: str = GITHUB
+    signs: bool = True
     patience: float = PATIENCE
     """Seconds that the bot may take to come to rest."""
     parts: Parts = ALL

@@ -229,6 +229,7 @@ TEAM = {"github": "/teams/", "gitlab": "/groups/"}
 TEAMS = ("one", "two", "three")
 
 
+@pytest.mark.simulated_time("requests are counted: a busy machine looks more often")
 def test_a_look_at_what_waits_for_more_approvals_asks_for_nobody(staged: Staging) -> None:
     """Short-cuts ask for each member, or for each team at each look, or before anybody approved.
 

@@ -208,6 +208,7 @@ def asked_for_one_package(play: World) -> list[str]:
     return [call.name for call in play.forge.faults.calls(play.caller, since=mark)]
 
 
+@pytest.mark.simulated_time("two worlds are compared, request by request")
 def test_a_look_at_one_package_asks_nothing_more(staged: Staging) -> None:
     """The short-cut looks for an impact in each look: every push then costs requests more."""
     with staged(CONFIG + "impact: skip\n") as play:

@@ -188,7 +188,7 @@ def test_a_draft_that_was_pushed_into_the_base_waits_for_its_checks(
 
 WINDOW = """\
   windows:
-    - {kind: freeze, from: "2026-01-01", until: "2026-03-01", paths: [net], reason: stock}
+    - {kind: freeze, from: "2026-01-01", until: "2099-01-01", paths: [net], reason: stock}
 """
 
 

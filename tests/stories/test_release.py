@@ -44,7 +44,7 @@ def test_what_the_notes_of_a_release_say(staged: Staging) -> None:
         )
         assert "data.size" in notes
         assert "### 2 functions\n\n- `" in notes
-        assert "porchbot verify" not in notes  # this bot signs nothing
+        assert ("porchbot verify net/core@v2" in notes) == play.signs
         assert "data.size" in play.author.summary(number)  # it keeps the list of changes
         titles = {tag: title for tag, (title, _) in play.author.releases().items()}
         assert titles == {"net/core/v1": "net/core v1", "net/core/v2": "net/core v2"}

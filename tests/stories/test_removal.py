@@ -64,5 +64,5 @@ def test_what_others_have_as_upstream_is_not_removed(play: World) -> None:
     assert not play.author.pull(number).merged
 
     play.author.pushes("drafts/net/edge/gone", {"net/mine/Kptfile": kptfile})
-    play.author.waits_for_summary(number, "**Missing**")
+    play.rests()
     assert "is the upstream of" not in play.author.summary(number)

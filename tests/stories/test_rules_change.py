@@ -160,7 +160,9 @@ def test_no_function_runs_by_rules_that_nobody_approved(play: World) -> None:
     play.author.pushes("theirs", {".porchbot.yaml": changed + "functions: {allow: [evil/*]}\n"})
     pull = play.author.opens("theirs", "Mine")
 
-    run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
+    play.author.waits_for_check(pull.number, "porchbot/config", "success")
+    play.rests()  # the text may stand in the summary, which is written afterwards
+    run = play.author.checks(pull.head, pull.number)["porchbot/config"]
 
     line = f"- #{waiting} (net/core v1): waits for approved by 0 of 1 →"
     assert f"{line} waits for approved by 0 of 2\n" in run.text

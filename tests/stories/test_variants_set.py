@@ -80,6 +80,7 @@ def rolls_back(play: World, name: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.simulated_time("calls are killed in process, hundreds of them")
 def test_a_set_over_twenty_packages_opens_nothing_twice_whatever_is_killed(stage: World) -> None:
     """Short-cuts refused: what was begun is remembered by the process; a new revision opens a
     second pull request; what people did is undone.

@@ -134,6 +134,7 @@ class World(ABC):
         pushes_to_forks_are_told: The forge tells who pushed to a fork.
         checks_hold_text: A check shows a text of its own, and not a line alone.
         releases_are_drafts: One whose tag goes stays, as a draft.
+        signs: The bot signs tags.
     """
 
     name = GITHUB
@@ -144,6 +145,7 @@ class World(ABC):
     pushes_to_forks_are_told = False
     checks_hold_text = True
     releases_are_drafts = True
+    signs = False
     forge: Forge
     repository: Any
     app: Any
