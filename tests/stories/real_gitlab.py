@@ -62,6 +62,8 @@ def gitlab_world(
             "PORCHBOT_GITLAB_URL": forge.web_url,
             "PORCHBOT_GITLAB_TOKEN": forge.token(NAME),
             "PORCHBOT_GITLAB_WEBHOOK_SECRETS": SECRET,
+            # So that one that GitLab turned off while no bot was there is tried at once.
+            "PORCHBOT_GITLAB_WEBHOOK_URL": url,
         }
         made = RealWorld(forge, repository, None, people, environment, port, name="gitlab")
         made.caller, made.status_events = NAME, STATUS_EVENTS
