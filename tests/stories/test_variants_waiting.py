@@ -103,6 +103,7 @@ def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None
     wait_for("it to be forgotten", lambda: "that wait" not in boards(stage)[0] or None, LONG)
 
 
+@pytest.mark.both_forges
 def test_rules_that_are_not_let_in_are_told_where_they_stand(stage: World) -> None:
     """Short-cuts refused: silence on both sides; a reason that says whether a repository exists."""
     table = (
@@ -124,6 +125,7 @@ def test_rules_that_are_not_let_in_are_told_where_they_stand(stage: World) -> No
     assert "`variants_from`" in said.pop().replace("<!-- -->", "")
     rules = f"{CONFIG}variants_from: [acme/blueprints]\n"
     stage.owner.at("acme/live").pushes("main", {".porchbot.yaml": rules})
+    stage.sweep()
 
     def forgotten() -> bool | None:
         return waiting(boards(stage)[0]).keys() == {"acme/gone"} or None
