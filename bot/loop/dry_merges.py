@@ -94,8 +94,8 @@ class DryMerges:
         until, merged, left = served.clock.monotonic() + SECONDS, 0, False
         found: list[ListedBehind] = []
         with await served.offload(served.mirror.open) as git:
-            for each in behind:
-                key = await served.offload(_key, git, each)
+            every = await served.offload(_keys, git, behind)
+            for each, key in zip(behind, every, strict=True):
                 made = self._kept.get(key)
                 if made is None and (merged >= MOST_MERGED or served.clock.monotonic() > until):
                     left = True
@@ -149,13 +149,16 @@ class DryMerges:
         return fetch
 
 
-def _key(git: History, behind: Behind) -> _Key:
-    """What an upgrade follows from: the package, what it was made from, and what is newest."""
-    update = behind.update
-    tip = git.ref(names.branch_ref(behind.branch)) or ""
-    here = git.package(tip, update.package.path) if tip else ""
-    upstream = update.upstream
-    return here, str(upstream.package), upstream.ref, upstream.commit, str(update.newer[-1])
+def _keys(git: History, behind: Sequence[Behind]) -> list[_Key]:
+    """What upgrades follow from: the package, what it was made from, and what is newest."""
+    tips = {each.branch: git.ref(names.branch_ref(each.branch)) or "" for each in behind}
+    found = list[_Key]()
+    for each in behind:
+        package, upstream = each.update.package.path, each.update.upstream
+        here = git.package(tips[each.branch], package) if tips[each.branch] else ""
+        newest = str(each.update.newer[-1])
+        found.append((here, str(upstream.package), upstream.ref, upstream.commit, newest))
+    return found
 
 
 def _more(made: MergedPackage) -> int:
