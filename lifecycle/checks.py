@@ -330,7 +330,7 @@ def _action(
         status=shown.status,
         conclusion=shown.conclusion,
         title=shown.title,
-        summary=shown.summary[: limits.TEXT],
+        summary=shown.shown,
         text=shown.text[: limits.TEXT],
         buttons=shown.buttons,
         annotations=shown.annotations,

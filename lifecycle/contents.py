@@ -32,6 +32,8 @@ class CheckContent:
         annotations: Findings with file and line, sorted.
         text: What the summary has no room for; "" for nothing.
         buttons: What can be asked for by a click.
+        durations: What is shown below the summary of how long it took; no part of the digest, so
+            that nothing is sent again because it took another time.
     """
 
     status: Status
@@ -41,6 +43,13 @@ class CheckContent:
     annotations: tuple[Finding, ...] = ()
     text: str = ""
     buttons: tuple[Button, ...] = ()
+    durations: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The summary, cut to what fits, with the durations."""
+        below = f"\n\n{self.durations}" if self.durations else ""
+        return self.summary[: limits.TEXT - len(below)] + below
 
     @property
     def badness(self) -> int:
@@ -100,6 +109,7 @@ def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> 
         settles: Rendering was not tried on this state yet, so that a difference may be mended by
             committing it.
     """
+    took = texts.durations(verdicts)
     broken = [v for v in verdicts if v.broken]
     unrenderable = [v for v in verdicts if not v.complete]
     unrendered = [v for v in verdicts if v.changes]
@@ -112,8 +122,9 @@ def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> 
         title = gate_texts.not_rendered(unrendered)
         text = texts.render_summary(unrendered, policy, settles=settles)
     else:
-        return passed(gate_texts.IS_RENDERED, texts.functions_run(verdicts))
-    return replace(failed(title, text), text=texts.patch(unrendered))
+        ran = passed(gate_texts.IS_RENDERED, texts.functions_run(verdicts))
+        return replace(ran, durations=took)
+    return replace(failed(title, text), text=texts.patch(unrendered), durations=took)
 
 
 def validation(
@@ -141,7 +152,9 @@ def validation(
         if bad
         else passed(gate_texts.IS_VALID, text, shown)
     )
-    return replace(content, text=finding_texts.more_findings(ordered))
+    return replace(
+        content, text=finding_texts.more_findings(ordered), durations=texts.durations(verdicts)
+    )
 
 
 def _at_lines(findings: Iterable[Finding]) -> tuple[Finding, ...]:

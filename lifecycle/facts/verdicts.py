@@ -78,6 +78,9 @@ class Verdict:
             cannot be shown are left out: large and binary ones, and those with a Secret's value.
         suggestions: What of it fits at lines that the proposal shows.
         readiness: The conditions that it waits for, in the order of its Kptfile.
+        seconds: Image to the seconds that its calls took, and under "" all of it; empty where the
+            verdict was kept from before. It says nothing of the package, and verdicts that differ
+            in it alone are equal.
     """
 
     package: str
@@ -92,6 +95,7 @@ class Verdict:
     patch: Mapping[str, str] = field(default_factory=dict)
     suggestions: tuple[Suggestion, ...] = ()
     readiness: tuple[Readiness, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property
     def blocking(self) -> tuple[Finding, ...]:

@@ -215,6 +215,31 @@ def functions_run(verdicts: Sequence[Verdict]) -> str:
     )
 
 
+def durations(verdicts: Iterable[Verdict]) -> str:
+    """How long rendering and validation took, and in it the slowest functions; "" for unknown."""
+    spent: dict[str, float] = {}
+    for verdict in verdicts:
+        for image, seconds in verdict.seconds.items():
+            spent[image] = spent.get(image, 0.0) + seconds
+    if "" not in spent:
+        return ""
+    total = spent.pop("")
+    slowest = sorted(spent.items(), key=lambda each: (-each[1], each[0]))
+    shown = [f"{code(image)} {_seconds(took)}" for image, took in slowest[:_SLOWEST]]
+    more = len(slowest) - len(shown)
+    shown += [f"{more} more"] if more else []
+    of_it = f" Functions: {', '.join(shown)}." if shown else ""
+    return f"Rendering and validation took {_seconds(total)}.{of_it}"
+
+
+_SLOWEST = 10
+"""Functions whose time is told."""
+
+
+def _seconds(taken: float) -> str:
+    return f"{taken:.2f} s" if taken < 10 else f"{taken:.0f} s"
+
+
 def render_summary(unrendered: Sequence[Verdict], policy: Policy, *, settles: bool) -> str:
     """Which files differ from their rendering, and how to mend it."""
     paths = [path for v in unrendered for path in sorted(v.changes)]

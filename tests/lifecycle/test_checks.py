@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from lifecycle import contents, limits
 from lifecycle.actions import Say, SetCheck
 from lifecycle.decide import decide
 from lifecycle.facts.checks import PUBLISH, CheckRun, Conclusion, Status
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages.details import Detail, details
+from lifecycle.policy import Policy
 from tests.lifecycle.samples import BLOCKING, PROPOSAL, facts
 
 FORGED = CheckRun(
@@ -91,3 +93,34 @@ def test_a_part_is_told_whole_or_not_at_all() -> None:
     assert "two" not in told
     assert told.endswith("\n\nd\n\n</details>")
     assert told.count("<details>") == told.count("</details>") == 2
+
+
+def test_how_long_it_took_is_shown_and_is_no_news() -> None:
+    """Short-cuts: it is in the digest, so that each run edits the check; every function is told."""
+    ran = {f"f{n}:v1": float(n) for n in range(1, 13)}
+    quick = Verdict(package="net/core", seconds={"": 0.25, "set-labels:v0.2": 0.1})
+    slow = Verdict(package="net/core", seconds={"": 78.4, **ran})
+    unmeasured = Verdict(package="net/core")
+
+    def rendered(verdict: Verdict) -> contents.CheckContent:
+        return contents.rendering([verdict], Policy(), settles=True)
+
+    def validated(verdict: Verdict) -> contents.CheckContent:
+        return contents.validation([verdict], [])
+
+    for made in (rendered, validated):
+        assert made(quick).digest == made(slow).digest == made(unmeasured).digest
+        assert made(quick).shown.endswith(
+            "\n\nRendering and validation took 0.25 s. Functions: `set-labels:v0.2` 0.10 s."
+        )
+        assert "took 78 s. Functions: `f12:v1` 12 s, `f11:v1` 11 s, " in made(slow).shown
+        assert made(slow).shown.endswith(", `f3:v1` 3.00 s, 2 more.")
+        assert "took" not in made(unmeasured).shown
+
+
+def test_a_long_summary_leaves_room_for_how_long_it_took() -> None:
+    """Short-cut refused: it is cut off with the end of the summary."""
+    content = replace(contents.passed("title", "x" * 2 * limits.TEXT), durations="Took 1 s.")
+
+    assert len(content.shown) == limits.TEXT
+    assert content.shown.endswith("\n\nTook 1 s.")

@@ -84,11 +84,15 @@ class WorkerMaker:
     ) -> Made:
         """As `Maker` has it; a package that takes too much is told so."""
         CALL.set(CallContext(package))  # so that the runner shares fairly between packages
+        spent: dict[str, float] = {}
+        began = time.monotonic()
         try:
             with metrics.RENDER_SECONDS.time(), tracing.span("render", package=package):
                 read = partial(self._request, trees, package, tree, origin, policy)
-                frame = await self._asked(trees, package, read)
-            return await self._offload(requests.read_verdict, frame)
+                frame = await self._asked(trees, package, read, spent=spent)
+            made = await self._offload(requests.read_verdict, frame)
+            spent[""] = time.monotonic() - began
+            return replace(made, verdict=replace(made.verdict, seconds=spent))
         except PackageError as error:
             return Made(verdicts.unreadable(package, error))
         except OverLimitError as error:
@@ -176,12 +180,13 @@ class WorkerMaker:
         package: str,
         read: Callable[[], RenderRequest | DraftWork],
         fetch: FetchPackage | None = None,
+        spent: dict[str, float] | None = None,
     ) -> Frame:
         for left in reversed(range(_TRIES)):
             try:
                 async with self._workers.turn(trees.name, package) as worker:
                     request = await self._offload(read)
-                    return await self._told(worker, request, fetch)
+                    return await self._told(worker, request, fetch, {} if spent is None else spent)
             except WorkerEndedError as error:
                 if error.over_memory or not left:
                     raise
@@ -202,8 +207,12 @@ class WorkerMaker:
         worker: WorkerProcess,
         request: RenderRequest | DraftWork,
         fetch: FetchPackage | None,
+        spent: dict[str, float],
     ) -> Frame:
-        """Send a request, and what its functions come to, until the worker has an answer."""
+        """Send a request, and what its functions come to, until the worker has an answer.
+
+        The seconds that each function took are added to `spent`, by its image.
+        """
         await worker.send(*await self._offload(request.frame))
         del request
         left = self._function_seconds
@@ -218,7 +227,9 @@ class WorkerMaker:
                     image, resources = requests.read_call(frame)
                     called = time.monotonic()
                     came = await self._called(image, resources, left)
-                    left -= time.monotonic() - called
+                    took = time.monotonic() - called
+                    left -= took
+                    spent[image] = spent.get(image, 0.0) + took
                     answer = requests.outcome(came, resources)
                     await worker.send(
                         answer.kind, answer.values, len(answer.data), (bytes(answer.data),)

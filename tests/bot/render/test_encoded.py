@@ -40,12 +40,15 @@ def test_a_verdict_is_read_as_it_was_written(verdict: Verdict) -> None:
 
 
 def test_every_field_of_a_verdict_is_written() -> None:
-    """Fails when `Verdict` gets a field, and what is kept forgets it."""
+    """Fails when `Verdict` gets a field, and what is kept forgets it.
+
+    How long it took is not kept: what comes out of the store took no time.
+    """
     one: dict[str, Any] = {"package": "a", "functions": 3, "broken": "so", "complete": False}
     written = encoded.write(Verdict(**one)).decode()
 
     assert encoded.read(written.encode()) == Verdict(**one)
-    assert len(fields(Verdict)) == 12
+    assert len([each for each in fields(Verdict) if each.compare]) == 12
 
 
 @pytest.mark.parametrize(

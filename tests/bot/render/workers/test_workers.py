@@ -161,7 +161,10 @@ async def test_functions_that_never_end_do_not_hold_a_worker() -> None:
             "the functions of the package took more than 0.2 s together"
         ]
         patient = CachingRenderer(WorkerMaker(at.functions, at.workers))
-        assert (await replace(at, renderer=patient).verdict("second")).complete
+        second = await replace(at, renderer=patient).verdict("second")
+        assert second.complete
+        assert {*second.seconds} == {"", *second.versions}
+        assert second.seconds[""] >= sum(second.seconds[image] for image in second.versions) > 0
         assert at.workers.pids == (first,)
 
 
