@@ -75,6 +75,20 @@ def test_objects_are_those_of_the_namespace() -> None:
     assert [each.name for each in resolve([file], around).variants] == ["all-live-net/core"]
 
 
+def test_an_object_is_chosen_by_its_name() -> None:
+    """The short-cut is Porch's, which forgets the name and takes all (D165)."""
+    teams = [KubeObject(api_version="hr/v1", kind="Team", name=name) for name in ("live", "north")]
+    file = read(
+        f"{SET}  - objectSelector: {{apiVersion: hr/v1, kind: Team, name: live}}\n".encode(),
+        "s.yaml",
+    )
+    around = Surroundings(
+        repositories=repositories(), objects=Objects(teams), revision=lambda _: UP
+    )
+
+    assert [each.name for each in resolve([file], around).variants] == ["all-live-net/core"]
+
+
 def test_one_rule_for_each_downstream() -> None:
     """The short-cut lets the last one win, as Porch's map does: both write, in turn, for ever."""
     other = replace(VARIANT, name="others")
