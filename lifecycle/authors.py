@@ -173,11 +173,21 @@ def same_people(authors: Authors, people: Mapping[str, int]) -> frozenset[str]:
     }
 
 
-def alone(proposal: Proposal) -> Person | None:
-    """Return who opened a proposal, and wrote and pushed all of it; None where others may have."""
-    people = proposal.people
-    theirs = {login.casefold() for login in people.authors} <= {people.author.login.casefold()}
-    return people.author if theirs and people.authors_known and not people.author.bot else None
+def alone(author: Person, found: Authors) -> Person | None:
+    """Return who opened a proposal, and wrote and pushed all of it; None where others may have.
+
+    Args:
+        author: Who opened it.
+        found: Who wrote it.
+    """
+    every = [found, *([found.ruled] if found.ruled else [])]
+    theirs = all(
+        {login.casefold() for login in each.logins} <= {author.login.casefold()}
+        and each.accounts <= {author.id}
+        and each.known
+        for each in every
+    )
+    return author if theirs and not author.bot else None
 
 
 def owners(proposal: Proposal) -> frozenset[str]:

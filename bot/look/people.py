@@ -10,9 +10,9 @@ from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.reader import MirrorReader
 from bot.look.teams import Teams
 from lifecycle import memory, needs, readied, timing
-from lifecycle.access import UNTOLD, Role, Team
+from lifecycle.access import UNTOLD, Person, Role, Team
 from lifecycle.approvals import latest_reviews
-from lifecycle.authors import Authors, MadeBy, same_people, wrote
+from lifecycle.authors import Authors, MadeBy, alone, same_people, wrote
 from lifecycle.commands import answers
 from lifecycle.events import Approval
 from lifecycle.facts.conversation import ReviewState
@@ -148,6 +148,13 @@ class People:
             times=replace(p.times, head_at=came_to(pull.head, written.pushes, changes)),
             talk=replace(p.talk, reviews=reviews),
         )
+
+    async def alone(self, git: MirrorReader, pull: ListedProposal, p: Proposal) -> Person | None:
+        """Who opened it, where nobody else wrote or pushed a part of it; None otherwise."""
+        if p.people.author.bot:
+            return None
+        written = await self._who_wrote(git, pull, p.times.head_mark, ())
+        return alone(p.people.author, written.authors)
 
     async def _told(
         self,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from bot import metrics
 from bot.clock import Clock, Offload
@@ -29,7 +30,7 @@ from bot.look.reader import Basis, MirrorReader
 from bot.look.revisions import Revisions
 from bot.look.states import PullState
 from bot.look.timed_rules import timed_now
-from bot.look.upgrades import UpgradeReader
+from bot.look.upgrades import Alone, UpgradeReader
 from bot.look.variant_wishes import VariantWishes
 from bot.render.port import Renderer
 from bot.store.port import Index
@@ -144,18 +145,6 @@ class ProposalReader:
         reviews = await self._offload(
             content.reviews, reader, state.conversation.reviews, read.content, basis.base
         )
-        used = await elsewhere.content(self._users, self._repository, read.content, [pull.author])
-        if not pull.merged:  # what is merged was judged before
-            used = await elsewhere.findings(
-                self._users,
-                self._repository,
-                reader,
-                pull.head,
-                used,
-                [pull.author],
-                self._offload,
-            )
-        read = replace(read, content=used)
         proposal = Proposal(
             place=_place(pull, basis),
             times=self._times(state, look.adoption),
@@ -189,6 +178,8 @@ class ProposalReader:
             ),
             self._asker.merging(state, basis, look.state, read.policy),
         )
+        alone = partial(self._people.alone, reader, pull, proposal)
+        proposal = await self._with_users(reader, proposal, alone)
         if verdicts is None:
             return proposal, found
         proposal = replace(
@@ -220,7 +211,7 @@ class ProposalReader:
             askers = answers.deleting(proposal, memory.read(proposal))
             states = elsewhere.states(self._users, self._repository, found_here, askers)
             proposal = replace(proposal, revisions=await states)
-        proposal = await self._upgrades.read(reader, proposal)
+        proposal = await self._upgrades.read(reader, proposal, alone)
         proposal = await self._origins.read(reader, proposal)
         proposal = replace(
             proposal, has_impact=await elsewhere.has_impact(self._users, self._repository, proposal)
@@ -234,6 +225,23 @@ class ProposalReader:
             pushed_by = await self._people.pusher_of(pull)
             proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
         return proposal, found
+
+    async def _with_users(self, reader: MirrorReader, proposal: Proposal, alone: Alone) -> Proposal:
+        """A proposal with what concerns it in other repositories, as far as its people may know.
+
+        Whoever pushed a part of it asks as well: private names and ledgers are told where all of it
+        is by one person, and to that one.
+        """
+        # Where everybody may read, nothing private is named at all.
+        one = None if self._repository.public or self._users is None else await alone()
+        askers = [] if one is None else [one]
+        used = await elsewhere.content(self._users, self._repository, proposal.content, askers)
+        if not proposal.place.merged:  # what is merged was judged before
+            head = proposal.place.head
+            used = await elsewhere.findings(
+                self._users, self._repository, reader, head, used, askers, self._offload
+            )
+        return replace(proposal, content=used)
 
     async def drafted(
         self, reader: MirrorReader, p: Proposal, head_ref: str, since: float, *, same: bool = True

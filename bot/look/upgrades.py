@@ -6,7 +6,7 @@ whatever tool. So nothing has to be remembered, and `kpt pkg update` is told of 
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from bot.clock import Clock, Offload
@@ -38,6 +38,10 @@ MOST_KEPT = 500
 """Upgrades whose conflicts are kept in memory; one has a few kilobytes."""
 
 
+Alone = Callable[[], Awaitable[Person | None]]
+"""Tells who wrote and pushed all of a proposal; None where it is more than one, or not known."""
+
+
 class UpgradeReader:
     """Reads the upgrades of proposals in one repository.
 
@@ -64,12 +68,13 @@ class UpgradeReader:
         self._clock = clock
         self._kept: OrderedDict[tuple[Upgrade, int | None], tuple[Upgrade, float]] = OrderedDict()
 
-    async def read(self, reader: MirrorReader, proposal: Proposal) -> Proposal:
+    async def read(self, reader: MirrorReader, proposal: Proposal, alone: Alone) -> Proposal:
         """Add the upgrades of an open proposal, and a finding for each conflict that is left.
 
         Args:
             reader: Reads git.
             proposal: It; its policy is told.
+            alone: Tells who wrote and pushed all of it.
         """
         place, policy = proposal.place, proposal.rules.policy
         if place.closed or self._upstreams is None or not isinstance(policy, Policy):
@@ -80,8 +85,12 @@ class UpgradeReader:
         )
         if not found:
             return proposal
+        askers = await asked_by(found, alone)
         told = await asyncio.gather(
-            *(self._told(reader.git, each, asked_by(each, proposal), policy) for each in found)
+            *(
+                self._told(reader.git, each, asker, policy)
+                for each, asker in zip(found, askers, strict=True)
+            )
         )
         upgrades = Upgrades(found=tuple(told), resolved=resolved)
         every = upgrades.conflicts
@@ -119,13 +128,15 @@ class UpgradeReader:
         return told, not unread
 
 
-def asked_by(upgrade: Upgrade, proposal: Proposal) -> Person | None:
-    """Return in whose name an upstream is read again; None for nobody's.
+async def asked_by(upgrades: Sequence[Upgrade], alone: Alone) -> list[Person | None]:
+    """Return in whose name each upstream is read again; None for nobody's.
 
     Who asked us for the commit, or who wrote and pushed all of the proposal. Where others pushed to
     it as well, one of them could name any upstream that its author may read, and see its values.
     """
-    return authors.person_of(upgrade.asker) or authors.alone(proposal)
+    askers = [authors.person_of(each.asker) for each in upgrades]
+    sole = await alone() if None in askers else None
+    return [each or sole for each in askers]
 
 
 def as_fetched(upgrade: Upgrade) -> GitRef:

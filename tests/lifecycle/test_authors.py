@@ -9,7 +9,7 @@ from lifecycle.access import Person
 from lifecycle.authors import Authors, MadeBy, alone, same_people, spelled, wrote
 from lifecycle.merges import Move
 from lifecycle.names import Sha
-from tests.lifecycle.samples import NOW, PROPOSAL, changed
+from tests.lifecycle.samples import NOW
 
 A, B, C, D, E, F = (Sha(letter * 40) for letter in "abcdef")
 NONE = Sha("0" * 40)
@@ -166,20 +166,23 @@ ANN = Person(1, "Ann", bot=False)
 
 
 @pytest.mark.parametrize(
-    ("author", "authors", "known", "wanted"),
+    ("author", "found", "wanted"),
     [
-        (ANN, {"ann"}, True, ANN),
-        (ANN, set(), True, ANN),
-        (ANN, {"ann", "bob"}, True, None),
-        (ANN, {"bob"}, True, None),
-        (ANN, {"ann"}, False, None),
-        (Person(2, "renovate[bot]", bot=True), set(), True, None),
+        (ANN, Authors(frozenset({"ann"}), known=True), ANN),
+        (ANN, Authors(frozenset({"ann"}), True, frozenset({1})), ANN),
+        (ANN, Authors(frozenset(), known=True), ANN),
+        (ANN, Authors(frozenset({"ann", "bob"}), known=True), None),
+        (ANN, Authors(frozenset({"bob"}), known=True), None),
+        (ANN, Authors(frozenset({"ann"}), True, frozenset({1, 9})), None),
+        (ANN, Authors(frozenset({"ann"}), known=False), None),
+        (
+            ANN,
+            Authors(frozenset(), True, ruled=Authors(frozenset({"bob"}), known=True)),
+            None,
+        ),
+        (Person(2, "renovate[bot]", bot=True), Authors(frozenset(), known=True), None),
     ],
 )
-def test_who_made_all_of_it(
-    author: Person, authors: set[str], known: bool, wanted: Person | None
-) -> None:
+def test_who_made_all_of_it(author: Person, found: Authors, wanted: Person | None) -> None:
     """The short-cut takes who opened it: whoever pushes to it then reads what that one may."""
-    proposal = changed(PROPOSAL, author=author, authors=frozenset(authors), authors_known=known)
-
-    assert alone(proposal) == wanted
+    assert alone(author, found) == wanted

@@ -40,6 +40,25 @@ def test_a_revision_that_another_repository_uses_stays(play: Any) -> None:
     assert set(play.author.tags()) == {"net/core/v1"}
 
 
+def test_whoever_pushes_to_a_pull_request_learns_nothing_that_its_author_may_see(
+    play: Any,
+) -> None:
+    """The short-cut asks what the author may read: a push to the branch then names anything."""
+    play.repository.private = True
+    publishes(play)
+    uses(play, "clusters", "author")
+    number = lists(play, WITHDRAWN)
+    assert "`acme/clusters: edge`" in play.author.waits_for_summary(number, "is the upstream of")
+
+    branch = play.author.pull(number).head_ref
+    play.approver.pushes(branch, {"words.md": "Words.\n"})
+    play.rests()
+
+    told = play.author.summary(number)
+    assert "1 package in repositories that" in told
+    assert "clusters" not in told
+
+
 def test_the_dashboard_tells_what_is_behind(play: Any) -> None:
     """The short-cut tells of each package, or asks repositories that others may not see."""
     play.repository.has_issues = True

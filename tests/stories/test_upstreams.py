@@ -90,7 +90,7 @@ def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
     assert 'size: "4"' in play.author.reads("net/mine/settings.yaml", branch)
     assert "upgrade conflict" not in play.author.summary(draft.number)
     play.author.says(draft.number, "/resolve 2 upstream")
-    assert "1 conflict here" in play.author.waits_for_answer(draft.number, "`/resolve` refused")
+    assert "has 1 conflict" in play.author.waits_for_answer(draft.number, "`/resolve` refused")
     commits = play.author.commits_of(draft.number)
     play.author.says(draft.number, "/resolve 1 7\n/propose")
     play.author.waits_for_answer(draft.number, "with 7")
