@@ -66,6 +66,9 @@ class DashboardLooker:
     Args:
         looker: Looks at its proposals.
         dashboard: The issue.
+
+    Attributes:
+        number: Number of the issue when it was looked at last; 0 where there was none.
     """
 
     def __init__(self, looker: Looker, dashboard: Dashboard) -> None:
@@ -73,6 +76,7 @@ class DashboardLooker:
         self._dashboard = dashboard
         self._read_last: ReadTalk | None = None
         self._answered: ReadTalk | None = None
+        self.number = 0
 
     def rested(self) -> None:
         """Everything that was read last has its answer."""
@@ -93,6 +97,7 @@ class DashboardLooker:
             ticked: Boxes that were ticked.
         """
         issue = await self._dashboard.find()
+        self.number = 0 if issue is None else issue.number
         if issue is None:
             return None
         comments = await self._said(issue.number)

@@ -85,8 +85,17 @@ class DashboardReconciler:
         """Read what was said."""
         looked = await self._served.talk.look(self._served.adoption, since, self._ticked)
         if looked is None:
-            return Rest(self.echoes.wait(self.waiting) if self.hint.comments else None)
+            return Rest(self.echoes.wait(self.waiting) if self._expected else None)
         return looked
+
+    @property
+    def _expected(self) -> int:
+        """The newest comment that events told of; 0 for none on this issue.
+
+        Anybody may carry a record of ours into an issue of theirs, and comment there.
+        """
+        elsewhere = self.hint.numbers and abs(self._served.talk.number) not in self.hint.numbers
+        return 0 if elsewhere else max(self.hint.comments, default=0)
 
     def decide(self, looked: Looked) -> Sequence[Action]:
         """The answers that are missing."""
@@ -114,7 +123,7 @@ class DashboardReconciler:
 
     async def rest(self, looked: Looked) -> Rest:
         """Wait for the comments that events told of."""
-        if max(self.hint.comments, default=0) <= max(looked.seen_comments, default=0):
+        if self._expected <= max(looked.seen_comments, default=0):
             self.echoes.news(self.waiting)
             self._served.talk.rested()
             return Rest(None)

@@ -101,7 +101,8 @@ class Hint:
         heads: Commits.
         comments: Comment numbers.
         reviews: Review numbers.
-        numbers: Proposals to look at even if they are closed.
+        numbers: Proposals to look at even if they are closed; of a dashboard's key issues with
+            comments.
         rerun: Deliveries in which somebody pressed Re-run, and who did, as `Rerun` writes them.
         pressed: Buttons of checks that were pressed, and who did, as `Press` writes them.
         everything: Deliveries whose change concerns all of a repository, and no list tells it.

@@ -157,7 +157,8 @@ def _comment(payload: JSONObject) -> Wakes:
     there = {payload["comment"]["id"]} if payload["action"] != "deleted" else ()
     if issue.get("pull_request") is None:
         if there and records.holds_one(issue.get("body") or ""):  # as the dashboard does
-            yield DashboardKey(repository_id(payload)), Hint(comments=frozenset(there))
+            hint = Hint(comments=frozenset(there), numbers=frozenset({issue["number"]}))
+            yield DashboardKey(repository_id(payload)), hint
         return
     yield PullKey(repository_id(payload), issue["number"]), Hint(comments=frozenset(there))
 

@@ -26,7 +26,7 @@ https://docs.gitlab.com/administration/system_hooks/
 """  # noqa: E501 (a table)
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.forges.port import BotIdentity
@@ -218,7 +218,8 @@ def _note(event: Event) -> Iterator[tuple[Key, Hint]]:
         case "MergeRequest":
             yield PullKey(event.here, event.payload["merge_request"]["iid"]), hint
         case "Issue" if records.holds_one(event.payload["issue"].get("description") or ""):
-            yield DashboardKey(event.here), hint
+            numbered = frozenset({int(event.payload["issue"]["iid"])})
+            yield DashboardKey(event.here), replace(hint, numbers=numbered)
 
 
 def _issue(event: Event) -> Wakes:

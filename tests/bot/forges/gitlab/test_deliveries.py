@@ -320,8 +320,8 @@ WAKES: dict[str, tuple[dict[str, object], dict[str, Hint]]] = {
     "GitLab's own words": (note("MergeRequest", {"merge_request": {"iid": 12}}, system=True), {}),
     "a comment on an issue": (note("Issue", {"issue": {"description": "Hi"}}), {}),
     "a comment on the dashboard": (
-        note("Issue", {"issue": {"description": RECORD}}),
-        {"gitlab:7:dashboard": Hint(comments=frozenset({31}))},
+        note("Issue", {"issue": {"iid": 3, "description": RECORD}}),
+        {"gitlab:7:dashboard": Hint(comments=frozenset({31}), numbers=frozenset({3}))},
     ),
     "a comment on a commit": (note("Commit", {}), {}),
     "a pipeline ended": (pipeline("success"), {f"gitlab:7:commit:{HEAD}": NOTHING}),
