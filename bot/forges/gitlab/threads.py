@@ -25,7 +25,7 @@ from bot.forges.port import BotIdentity, ForgeMissingError
 from cadlib.diff.patch import Suggestion
 from cadlib.findings import Finding, Severity
 from lifecycle.actions import SetCheck, Suggest
-from lifecycle.facts.checks import Conclusion, Status
+from lifecycle.facts.checks import PUBLISH, Conclusion, Status
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import fenced
 from lifecycle.names import Sha
@@ -53,7 +53,8 @@ class Threads(Conversations):
     async def show_findings(self, check: SetCheck) -> None:
         """Make the threads of one check be those of its findings at lines that are shown.
 
-        In each merge request that has this head.
+        In each merge request that has this head. The check that waits for people waits with nothing
+        found: a thread that it left open would have to be resolved before it can go on.
         """
         for shown in self._at_head(check.head):
             await self._show(shown, check)
@@ -61,7 +62,7 @@ class Threads(Conversations):
     async def _show(self, shown: Shown, check: SetCheck) -> None:
         name = spelled(check.name, self._access.instance)
         failing = check.status is Status.COMPLETED and check.conclusion is Conclusion.FAILURE
-        if check.status is not Status.COMPLETED:
+        if check.status is not Status.COMPLETED and check.name != PUBLISH:
             return  # what was found before stands until it is known what is found now
         wanted = dict(_wanted(check.annotations if failing else ()))
         mark = f"{talk.MARK}finding {name} "

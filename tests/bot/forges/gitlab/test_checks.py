@@ -1,5 +1,6 @@
 """Checks as commit statuses and findings as threads, at a forge in GitLab's dialect."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from cadlib.diff.patch import Suggestion
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle.actions import SetCheck, Suggest
-from lifecycle.facts.checks import VALIDATE, CheckState, Conclusion, Status
+from lifecycle.facts.checks import PUBLISH, VALIDATE, CheckState, Conclusion, Status
 from lifecycle.names import Sha
 from tests.bot.forges.gitlab.conftest import BOT, World
 
@@ -151,6 +152,28 @@ async def test_findings_stand_at_their_lines_until_they_are_mended(world: World)
     await forge.set_check(check(head, Conclusion.SUCCESS, "e"))
     assert threads(world, number) == [("Beside", 3, True), ("Wrong", 2, True)]
     assert (await forge.conversation(number)).comments == ()
+
+
+async def test_what_waits_for_people_leaves_no_thread_open(world: World) -> None:
+    """The short-cut leaves threads until the check passes, which "All threads must be resolved"
+    keeps it from; but what is only being tried again says nothing of what was found."""
+    number, head = await proposed(world)
+    forge = world.forge()
+    await forge.proposal(number)
+    for name in (PUBLISH, VALIDATE):
+        failing = check(head, Conclusion.FAILURE, "d", finding(2, f"of {name}"))
+        await forge.set_check(replace(failing, name=name))
+    await forge.conversation(number)
+    for name in (PUBLISH, VALIDATE):
+        await forge.set_check(replace(check(head, None, "e"), name=name))
+
+    resolved = {
+        each.attributes["notes"][0]["body"].partition("of ")[2].split()[0]: each.attributes[
+            "notes"
+        ][0]["resolved"]
+        for each in world.discussions(number)
+    }
+    assert resolved == {PUBLISH: True, VALIDATE: False}
 
 
 async def test_of_two_threads_of_one_finding_one_is_left(world: World) -> None:
