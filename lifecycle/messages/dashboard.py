@@ -211,7 +211,7 @@ def _notable(package: ListedPackage) -> tuple[bool, str, str]:
 
 def _package(package: ListedPackage) -> str:
     on = f" on {code(package.branch)}" if package.branch else ""
-    newest = f"v{package.revision}" if package.revision else "no revision"
+    newest = f"v{package.revision}" if package.revision else "not published yet"
     deprecated = [
         f"v{revision} deprecated: {quote(reason[:_TITLE])}"
         for revision, reason in sorted(package.deprecated.items(), reverse=True)

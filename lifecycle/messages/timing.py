@@ -104,8 +104,7 @@ def freeze_done(freeze: Frozen) -> str:
     ends = typed(f"thaw {freeze.path}/" if freeze.path else "thaw")
     return (
         f"{_place([freeze.path])} is frozen{until}: {quote(freeze.reason)}. The bot merges and"
-        " tags nothing in it"
-        f" meanwhile. Comment {ends} to end this."
+        f" tags nothing there meanwhile. Comment {ends} to end this."
     )
 
 

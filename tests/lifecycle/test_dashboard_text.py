@@ -69,7 +69,7 @@ def test_what_the_dashboard_says() -> None:
         "- [ ] `/resume net/core`: `net/core`: v5; held at v3: v5 loses packets; v4 deprecated: use"
         f" v5; 1 revision withdrawn{UNSEALED}\n"
         "- the root package on `release`: v2\n"
-        "- `app/web`: no revision"
+        "- `app/web`: not published yet"
     )
 
 

@@ -50,17 +50,20 @@ def test_one_issue_follows_what_happens(stage: World) -> None:
     other = stage.proposes("drafts/net/edge/w", resized("net/edge", 2))
     shows(stage, f"[#{other}]")
 
-    assert first == "There are no open proposals.\n\n### Packages (1)\n\n- `net/edge`: no revision"
+    assert (
+        first
+        == "There are no open proposals.\n\n### Packages (1)\n\n- `net/edge`: not published yet"
+    )
     day = f"{issue.at:%Y-%m-%d}"
     assert re.sub(r"\]\([^)]*\)", "]", waiting) == (
         "### Proposals (1)\n\n"
         f"- [#{number}] Change: `net/core`. Waiting since {day}: **approved**"
         " (0 of 1)\n\n"
-        "### Packages (1)\n\n- `net/edge`: no revision"
+        "### Packages (1)\n\n- `net/edge`: not published yet"
     )
     assert published == (
         "There are no open proposals.\n\n### Packages (2)\n\n- `net/core`: v1\n- `net/edge`:"
-        " no revision"
+        " not published yet"
     )
     # At GitHub one of them assigns the draft to its author.
     assert edited == 2 + (stage.name == "github")
