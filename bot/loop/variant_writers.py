@@ -56,12 +56,12 @@ class RuleWriters:
         key = (name, path, changed)
         known = self._known.get(key)
         if known is None:
-            known = await _writers(ruling, changed)
+            known = await _writers(ruling, path, changed)
             self._known.put(key, known)
         return known
 
 
-async def _writers(ruling: Ruling, changed: Sha) -> tuple[str, ...]:
+async def _writers(ruling: Ruling, path: str, changed: Sha) -> tuple[str, ...]:
     served = ruling.served
     parents, made = await served.offload(_read, served, changed)
     branch, us = served.repository.default_branch, served.looker.people.login
@@ -74,9 +74,11 @@ async def _writers(ruling: Ruling, changed: Sha) -> tuple[str, ...]:
         log.info("who changed a rule is not told", repository=served.repository.full_name)
         return ()
     found: set[str] = set()
-    if move.actor and move.actor != us:
+    pulls = await _pulls(served, changed, parents, made)
+    whole = bool(pulls) and await served.offload(_came_whole, served, path, changed, parents)
+    if move.actor and move.actor != us and not whole:
         found.add(authors.spelled(Person(move.account, move.actor, bot=False)))
-    for pull in await _pulls(served, changed, parents, made, mine=move.actor == us):
+    for pull in pulls:
         found.add(authors.spelled(pull.author))
         for each in await served.forge.commits(pull.number):
             found |= {login for login in (each.author, each.committer, *each.coauthors) if login}
@@ -88,8 +90,6 @@ async def _pulls(
     changed: Sha,
     parents: tuple[Sha, ...],
     made: datetime,
-    *,
-    mine: bool,
 ) -> list[ListedProposal]:
     """The pull requests that a change came by."""
     found = [
@@ -98,11 +98,24 @@ async def _pulls(
         for pull in await served.forge.proposals_at(parent)
         if pull.merged and pull.merge_commit == changed
     ]
-    if not found and mine and served.clock.now() - made < LONGEST:
+    if not found and served.clock.now() - made < LONGEST:
         branch = served.repository.default_branch
         merged = await served.forge.merged_proposals(branch, made - MARGIN)
         found = [pull for pull in merged if pull.merge_commit == changed]
     return found
+
+
+def _came_whole(
+    served: ServedRepository, path: str, changed: Sha, parents: tuple[Sha, ...]
+) -> bool:
+    """Whether a file is in the merge of a pull request as it was there: who merged wrote none of it.
+
+    What has one parent the forge has made itself: a commit that somebody pushes is no pull
+    request's result. A merge may be pushed, with a file of its own.
+    """
+    with served.mirror.open() as git:
+        now = git.entry(changed, path)
+        return len(parents) < 2 or any(git.entry(each, path) == now for each in parents[1:])
 
 
 def _last_change(ruling: Ruling, path: str) -> Sha | None:

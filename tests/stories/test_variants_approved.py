@@ -62,6 +62,57 @@ def test_who_changed_the_rule_last_does_not_approve_what_it_makes(play: World) -
     play.author.waits_for_tag("apps/shop/v1")
 
 
+@pytest.mark.both_forges
+def test_who_merges_a_change_of_the_rule_may_approve_what_it_makes(play: World) -> None:
+    """The short-cut takes whoever pushed: changes of rules are merged by people, who wrote none."""
+    change = _changes_the_rule(play)
+    play.approver.merges(change)
+    pull = play.author.pull_of(f"{SHOP}-1").number
+    play.rests()
+    play.author.says(pull, "/propose")
+    play.rests()
+
+    play.author.says(pull, "/approve")
+    play.author.waits_for_answer(pull, "`/approve` refused")
+    play.approver.says(pull, "/approve")
+    play.author.waits_for_tag("apps/shop/v1")
+
+
+@pytest.mark.real_parts
+def test_a_rule_that_was_changed_in_its_merge_is_whose_merge_it_is(play: World) -> None:
+    """The short-cut goes by the pull request: a merge that is pushed holds what its maker wants."""
+    _changes_the_rule(play)
+    clone = play.approver.checks_out("main")
+    who = ["-c", "user.name=approver", "-c", "user.email=approver@users.example"]
+    play.approver.git(clone, *who, "merge", "--quiet", "--no-ff", "--no-commit", "origin/edge")
+    file = clone / "variants/shop.yaml"
+    file.write_text(file.read_text() + "  labels: {tier: edge}\n")
+    play.approver.git(clone, *who, "commit", "--quiet", "--all", "--message", "Merge edge")
+    play.approver.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+    pull = play.author.pull_of(f"{SHOP}-1").number
+    play.rests()
+    play.author.says(pull, "/propose")
+    play.rests()
+
+    play.approver.says(pull, "/approve")
+    play.author.waits_for_answer(pull, "authors cannot approve")
+    play.owner.says(pull, "/approve")
+    play.author.waits_for_tag("apps/shop/v1")
+
+
+def _changes_the_rule(play: World) -> int:
+    """A pull request of the author with a rule, approved; its number."""
+    publishes(play, "net/base", package("net/base"), 1)
+    play.owner.pushes("main", {".porchbot.yaml": RULES})
+    play.rests()
+    play.author.pushes("edge", variant())
+    change = play.author.opens("edge").number
+    play.rests()
+    play.approver.says(change, "/approve")
+    play.rests()
+    return change
+
+
 def test_with_a_commit_of_somebody_it_takes_an_approval(play: World) -> None:
     """The short-cut goes by the branch: whoever pushes there publishes."""
     play.owner.pushes("main", {".porchbot.yaml": BY_RULE})

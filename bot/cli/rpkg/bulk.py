@@ -151,7 +151,7 @@ class BulkRun:
         if not plan.total:
             terminal.say(
                 f"Nothing to {self._job.verb}: the selector chooses nothing, or nothing that needs"
-                " it."
+                f" it.{self._job.reminder}"
             )
             return
         if self._how.dry_run or (total > ASKS_FROM and not self._how.yes):

@@ -43,6 +43,7 @@ class _Drafts(ABC):
 
     verb = ""
     published = True
+    reminder = ""
 
     def __init__(self, selector: PackageSelector) -> None:
         self._selector = selector

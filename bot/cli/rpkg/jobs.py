@@ -52,8 +52,10 @@ class Job(Protocol):
         verb: What it does, such as "upgrade".
         published: What was begun is done once it is published, which takes people.
         asked: Keys of what this process asked for.
+        reminder: What is said where nothing is chosen, with a space before it; "" for nothing.
     """
 
+    reminder: str
     verb: str
     published: bool
     asked: set[str]

@@ -48,6 +48,7 @@ class _Touched:
 class _Pulls(ABC):
     """What proposing and approving have in common."""
 
+    reminder = " Packages that are not on the base branch yet are chosen by path=… alone."
     verb = ""
     published = False
 
