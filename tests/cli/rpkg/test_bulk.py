@@ -76,6 +76,7 @@ class FakeJob:
     packages: dict[str, str | None]
     done: set[str] = field(default_factory=set)
     verb: str = "upgrade"
+    reminder: str = " Name more."
     published: bool = True
     asked: set[str] = field(default_factory=set)
 
@@ -221,7 +222,7 @@ def test_circles_and_nothing_at_all_are_said(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == (
         "Left out: z: it is held at v1.\n"
         "Left out, made from each other in a circle: x//a ← x//b ← x//a.\n"
-        "Nothing to upgrade: the selector chooses nothing, or nothing that needs it.\n"
+        "Nothing to upgrade: the selector chooses nothing, or nothing that needs it. Name more.\n"
     )
 
 
