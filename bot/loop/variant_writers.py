@@ -108,7 +108,7 @@ async def _pulls(
 def _came_whole(
     served: ServedRepository, path: str, changed: Sha, parents: tuple[Sha, ...]
 ) -> bool:
-    """Whether a file is in the merge of a pull request as it was there: who merged wrote none of it.
+    """Whether the merge of a pull request has a file as it was there: then who merged wrote none.
 
     What has one parent the forge has made itself: a commit that somebody pushes is no pull
     request's result. A merge may be pushed, with a file of its own.
