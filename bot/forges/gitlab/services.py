@@ -37,7 +37,7 @@ class ServiceChecks(Threads):
     def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
         super().__init__(access, repository, pool)
         self._has_services = False
-        self._binds: bool | None = None
+        self._binds = False
         self._asked: dict[int, tuple[Sha, tuple[JSONObject, ...]]] = {}
 
     async def _project(self) -> JSONObject:
@@ -90,12 +90,12 @@ class ServiceChecks(Threads):
         )
 
     async def _tell_services(self, check: SetCheck) -> None:
-        """Answer for ours in each merge request with this head; one that has another is over."""
-        if check.name != PUBLISH:
-            return
-        if self._binds is None:
-            await self._project()
-        if not self._has_services:
+        """Answer for ours in each merge request with this head; one that has another is over.
+
+        Whether there are services is known once a look has asked what its project requires, which
+        it asks for each that is proposed; of a draft nothing has passed.
+        """
+        if check.name != PUBLISH or not self._has_services:
             return
         conclusion = check.conclusion if check.status is Status.COMPLETED else None
         for shown in self._at_head(check.head):

@@ -54,6 +54,7 @@ async def test_the_bot_answers_for_the_service_of_its_name(world: World, instanc
     number, head = await test_checks.proposed(world)
     forge = world.forge(instance)
     await forge.proposal(number)
+    await forge.required_checks("main")
     seen = []
     for conclusion in (None, Conclusion.SUCCESS, Conclusion.FAILURE, Conclusion.NEUTRAL):
         await forge.set_check(check(head, conclusion))
@@ -71,6 +72,7 @@ async def test_what_others_answer_for_us_is_put_right(world: World) -> None:
     number, head = await test_checks.proposed(world)
     forge = world.forge()
     await forge.proposal(number)
+    await forge.required_checks("main")
     await forge.set_check(check(head, None))
     answer(world, number, own, head, "failed")  # what GitLab makes of one that waits for long
     (waits,) = await forge.checks(head)
