@@ -51,7 +51,7 @@ def test_an_applications_ci_bumps_a_field_and_reads_where(
     assert "has no upstream" in upgraded.output
     refused = runs(stage, monkeypatch, "outsider", "set", *wanted, "data.size=9")
     assert refused.exit_code == 1
-    assert "it takes" in refused.output
+    assert "only people with write access" in refused.output
 
 
 @pytest.mark.both_forges

@@ -344,7 +344,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "a rule that is no set": (
         (pod(), template("violation = 1"), constraint()),
-        'template "wanted": its rule `violation` is no set',
+        'template "wanted": its rule `violation` is not a set',
     ),
     "a violation without a text": (
         (pod(), template('violation[{"msg": 5}] { true }'), constraint()),

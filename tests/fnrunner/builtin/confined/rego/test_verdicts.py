@@ -66,7 +66,7 @@ REFUSED = {
     ),
     "too many arguments": ("answer := count(1, 2, 3)", "p:2:11: count is called with 3"),
     "a text without an end": ('answer := "a', "p:2:11: the text that begins here"),
-    "an escape that is none": ('answer := "\\d"', "p:2:11: \\d is no escape"),
+    "an escape that is none": ('answer := "\\d"', "p:2:11: \\d is not an escape"),
     "a rule without `if`": ("answer { true }", "p:2:1: `if` is required"),
     "a set without `contains`": ("answer[1]", "p:2:1: `contains` is required"),
     "an old function": ("answer := any([true])", "p:2:11: the function any is gone"),
