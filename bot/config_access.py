@@ -113,7 +113,7 @@ class Automatic(Strict):
     version stands alone or is the tag of an image."""
 
     variants: bool = False
-    """What the bot alone makes as a PackageVariant asks, without a conflict."""
+    """What the bot alone makes, without a conflict, for a PackageVariant of what it published."""
 
     @model_validator(mode="after")
     def _says_something(self) -> "Automatic":

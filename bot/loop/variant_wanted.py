@@ -1,17 +1,25 @@
 """What rules for variants want now, asked right before something of theirs is published."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from bot.forges.port import ForgeMissingError
 from bot.look import variant_rules
 from bot.look.variant_wishes import MadeForVariant
-from bot.loop.serving import Serving
+from bot.loop.repository import ServedRepository
+from bot.loop.serving import NotServedError, Serving
 from bot.loop.variant_books import Others, Ruling, VariantBooks
 from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_look import VariantLook, VariantPass, Wanted
 from bot.loop.variant_telling import rules_of
 from bot.store.port import Store
+from bot.upstream.port import FetchedUpstream
 from cadlib.errors import PackageError
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import locate
 from lifecycle.variants.decision import wants
+from lifecycle.variants.facts import VariantFacts
+from lifecycle.variants.upstreams import UpstreamRevision
 
 
 class WantedNow:
@@ -56,10 +64,29 @@ class WantedNow:
             )
         )
         try:
-            _, facts = await looking.read(wanted)
+            task, facts = await looking.read(wanted)
         except (PackageError, UpstreamError):
             return False
+        facts = await self._with_ours(facts, task.fetched.values())
         return wants(facts, made.trail.owner, recipe)
+
+    async def _with_ours(
+        self, facts: VariantFacts, fetched: Iterable[FetchedUpstream]
+    ) -> VariantFacts:
+        """Facts that tell which revisions of the upstream the bot published there itself.
+
+        None of a repository that is not served: nobody approves anything there that we know of.
+        """
+        places = {each.served for each in fetched if each.served is not None}
+        if len(places) != 1:
+            return facts
+        try:
+            there = await self._serving.of(places.pop())
+        except (ForgeMissingError, NotServedError):
+            return facts
+        package = facts.variant.spec.upstream.package
+        found = await there.offload(_with_ours, there, package, facts.revisions)
+        return replace(facts, revisions=found)
 
     async def _wanted(self, made: MadeForVariant, rulings: list[Ruling]) -> Wanted | None:
         """The rule for a package; None where none wants it, or several do."""
@@ -72,6 +99,22 @@ class WantedNow:
             if variant.spec.downstream.package == made.package and base_ref == made.pull.base_ref:
                 return wanted
         return None
+
+
+def _with_ours(
+    there: ServedRepository, package: str, revisions: Sequence[UpstreamRevision]
+) -> tuple[UpstreamRevision, ...]:
+    """Revisions with which of them a tag of ours names, at just that commit."""
+    with there.mirror.open() as git:
+        tags = there.looker.reader(git, there.adoption).tags
+        return tuple(
+            replace(
+                each,
+                ours=tags.standing(package, each.number)[1]
+                and tags.commit(package, each.number) == each.commit,
+            )
+            for each in revisions
+        )
 
 
 def _unless_busy(others: Others) -> bool:

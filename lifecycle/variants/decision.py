@@ -127,7 +127,9 @@ def _decided(facts: VariantFacts) -> Decision:
 
 
 def wants(facts: VariantFacts, owner: str, recipe: Recipe) -> bool:
-    """Tell whether a rule wants now just what a draft was made of.
+    """Tell whether a rule wants now just what a draft was made of, and somebody approved that.
+
+    A tag that the bot did not make is no approval of its upstream: people have to give one here.
 
     Args:
         facts: About the draft's package, as it is before the draft is merged.
@@ -138,7 +140,9 @@ def wants(facts: VariantFacts, owner: str, recipe: Recipe) -> bool:
     if given_up or facts.held or facts.circle or owner != facts.variant.name:
         return False
     upstream = _upstream(facts)
-    return isinstance(upstream, UpstreamRevision) and recipe == _recipe(facts, upstream)
+    if isinstance(upstream, NoUpstream) or not upstream.ours:
+        return False
+    return recipe == _recipe(facts, upstream)
 
 
 def _recipe(facts: VariantFacts, upstream: UpstreamRevision) -> Recipe:

@@ -43,6 +43,7 @@ class UpstreamRevision:
         commit: The commit of the tag, 40 hex digits; "" where it is not known.
         workspace: The last part of the name of the draft it came from; "" where nobody knows.
         state: Whether it is to be used.
+        ours: The bot published it, as its record in the tag says; anybody can push another tag.
     """
 
     number: int
@@ -50,6 +51,7 @@ class UpstreamRevision:
     commit: str = ""
     workspace: str = ""
     state: UpstreamState = UpstreamState.GOOD
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

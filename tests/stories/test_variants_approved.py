@@ -41,6 +41,26 @@ def test_what_a_variant_asks_for_is_published_by_itself_where_a_rule_says_so(pla
 
 
 @pytest.mark.both_forges
+def test_a_tag_that_somebody_pushed_upstream_takes_an_approval(play: World) -> None:
+    """The short-cut takes any tag for a revision: who pushes one publishes what nobody approved."""
+    approved_by_rule(play)
+    play.author.waits_for_tag("apps/shop/v1")
+    play.rests()
+    seconds_pass(play.forge, 1)
+    mine = play.author.pushes("mine", resized("net/base", 9))
+    play.author.makes_ref("tags/net/base/v99", mine)
+    play.sweep()
+    pull = play.author.pull_of(f"{SHOP}-2").number
+    play.author.waits_for_summary(pull, "0 of 1")
+    play.rests()
+    assert not play.author.pull(pull).merged
+    assert "apps/shop/v2" not in play.author.tags()
+
+    play.approver.says(pull, "/approve")
+    play.author.waits_for_tag("apps/shop/v2")
+
+
+@pytest.mark.both_forges
 def test_who_changed_the_rule_last_does_not_approve_what_it_makes(play: World) -> None:
     """The short-cut: nobody wrote it, so a maintainer writes a rule and approves its outcome."""
     publishes(play, "net/base", package("net/base"), 1)

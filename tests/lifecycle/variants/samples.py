@@ -15,7 +15,9 @@ from lifecycle.variants.upstreams import UpstreamRevision, UpstreamState
 from lifecycle.variants.values import Downstream, Propose, Upstream, Variant, VariantSpec
 
 V1, V2, V3 = (
-    UpstreamRevision(number=n, ref=f"net/core/v{n}", commit=f"{n}" * 40, workspace=f"w{n}")
+    UpstreamRevision(
+        number=n, ref=f"net/core/v{n}", commit=f"{n}" * 40, workspace=f"w{n}", ours=True
+    )
     for n in (1, 2, 3)
 )
 SPEC = VariantSpec(

@@ -60,6 +60,18 @@ ROWS: dict[str, tuple[VariantFacts, str, Recipe, bool]] = {
         NEW,
         False,
     ),
+    "the bot did not publish the upstream revision": (
+        replace(FACTS, revisions=(V1, replace(V2, ours=False))),
+        "edges",
+        NEW,
+        False,
+    ),
+    "the bot did not publish the newest that is followed": (
+        replace(AGAIN, variant=FOLLOWS, revisions=(V1, V2, replace(V3, ours=False))),
+        "edges",
+        recipe(FOLLOWS, upstream=V3),
+        False,
+    ),
     "the package was rolled back": (replace(AGAIN, held="to v3"), "edges", recipe(), False),
     "the package changed since": (
         replace(FACTS, published=replace(BEHIND, commit="e" * 40)),
