@@ -80,6 +80,7 @@ class VariantPass:
         downstreams: What was made from which package.
         rulings: The repositories whose rules count, by full name.
         writers: Finds out who changed a rule.
+        before: Branches that are read at a commit: of what is merged, its base right before.
         fetched: Upstreams that were fetched, by the branch whose rules allow them.
         published: The numbers of what was published from drafts that rules name, None for nothing:
             likewise.
@@ -93,6 +94,7 @@ class VariantPass:
     downstreams: Downstreams
     rulings: Mapping[str, Ruling] = field(default_factory=dict)
     writers: RuleWriters = field(default_factory=RuleWriters)
+    before: Mapping[str, Sha] = field(default_factory=dict)
     begun: int = 0
     failed: list[Exception] = field(default_factory=list)
     fetched: dict[tuple[str, RevisionReference], FetchedUpstream] = field(default_factory=dict)
@@ -186,7 +188,8 @@ class VariantLook:
         default = served.repository.default_branch
         if branch in ("", default):
             return default, self._pass.tip, policy
-        tip, rules = await served.offload(_rules, served, branch)
+        at = self._pass.before.get(branch)
+        tip, rules = await served.offload(_rules, served, branch, at)
         if branch not in policy.branches or tip is None or not isinstance(rules, Policy):
             raise PackageError(Place(CONFIG), *texts.not_published_from(branch))
         return branch, tip, rules
@@ -334,10 +337,11 @@ def _made_in(served: ServedRepository, path: str) -> str:
 
 
 def _rules(
-    served: ServedRepository, branch: str
+    served: ServedRepository, branch: str, at: Sha | None
 ) -> tuple[Sha | None, Policy | BrokenPolicy | None]:
+    """Where a branch is, or was, and its rules there."""
     with served.mirror.open() as git:
-        tip = git.ref(names.branch_ref(branch))
+        tip = at or git.ref(names.branch_ref(branch))
         if tip is None:
             return None, None
         return tip, served.looker.reader(git, served.adoption).rules(tip, branch).policy

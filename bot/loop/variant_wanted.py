@@ -45,8 +45,8 @@ class WantedNow:
             return False
         tip, policy = found
         default = served.repository.default_branch
-        if made.pull.merged and made.pull.base_ref == default:
-            tip = made.base  # what it changed itself says nothing against it
+        before = {made.pull.base_ref: made.base} if made.pull.merged else {}
+        tip = before.get(default, tip)  # what it changed itself says nothing against it
         others = await self._books.others(served, policy.variants.sources)
         wanted = await self._wanted(made, [Ruling(served, tip, policy), *others.there])
         if wanted is None:
@@ -60,6 +60,7 @@ class WantedNow:
                 policy=policy,
                 upstreams=upstreams,
                 pulls={made.pull.head_ref: made.pull},
+                before=before,
                 downstreams=Downstreams(self._store.upstreams, served.id.forge, host),
             )
         )

@@ -48,6 +48,25 @@ def test_a_package_is_published_from_the_branch_of_the_table(two_bases: World) -
     assert opened(play) == ["drafts/apps/shop/packagevariant-1"]
 
 
+def test_what_a_rule_approves_is_tagged_on_another_branch_as_well(two_bases: World) -> None:
+    """The short-cut asks what is wanted there as the branch is now, which holds the merge."""
+    play = two_bases
+    publishes(play, "net/base", package("net/base"), 1)
+    rule = variant(annotations="porchbot.dev/propose: asap")["variants/shop.yaml"].replace(
+        "repo: here, package: apps", "repo: live, package: apps"
+    )
+    config = play.author.reads(".porchbot.yaml").replace(
+        'from: ["role:maintain"]}', 'from: ["role:maintain"], automatic: {variants: true}}'
+    )
+    table = "variants: [variants/*.yaml]\nrepositories:\n  here: {}\n  live: {branch: release}\n"
+    play.owner.pushes("release", {".porchbot.yaml": config})
+    play.owner.pushes("main", {".porchbot.yaml": config + table, "variants/shop.yaml": rule})
+
+    play.author.waits_for_tag("apps/shop/v1")
+    assert "Approved-by: nobody needed to" in play.author.tag_text("apps/shop/v1")
+    assert opened(play) == ["drafts/apps/shop/packagevariant-1"]
+
+
 def test_the_branch_that_is_published_from_says_which_upstreams_may_be_used(
     two_bases: World,
 ) -> None:
