@@ -11,8 +11,9 @@ Rules (docs/design.md, "Authors"):
    undecidable, and so does one that a workflow pushed: anybody who can push can write one. The
    forge's own committer and co-authors without an account make nobody unknown.
 4. What we alone made and pushed, onto a branch that we began, has no author: onboarding.
-5. Whoever changed the rule for variants last that we made something by, as far as that is known. A
-   rule that approves such things by itself is approved itself, and asks for nobody else.
+5. Whoever changed the rule for variants last that we made something by. Where that is not known,
+   self-approval is undecidable, as by 3. A rule that approves such things by itself is approved
+   itself, and asks for nobody else.
 """
 
 import re
@@ -23,6 +24,9 @@ from lifecycle.access import Person
 from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import Move
 from lifecycle.names import Sha
+
+UNKNOWN = "?"
+"""Stands among those who changed a rule for somebody whom nobody knows; no login has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,8 @@ def wrote(
         ours: Commits that we made and marked, each to who asked for it, as from `spelled`; ""
             for nobody.
         login: Our own.
-        ruled: Who changed the rules last that commits of ours were made by, as from `spelled`.
+        ruled: Who changed the rules last that commits of ours were made by, as from `spelled`;
+            `UNKNOWN` where somebody did of whom nobody can tell.
     """
     askers = [_read(asker) for asker in ours.values()]
     made = [c for c in commits if c.sha not in ours and c.sha not in updates]
@@ -108,8 +113,8 @@ def wrote(
     logins = frozenset(person for person in people if person) - {login}
     by_rule = [_read(each) for each in ruled]
     writers = Authors(
-        frozenset(person for person, _ in by_rule) - {login},
-        known=True,
+        frozenset(person for person, _ in by_rule) - {login, UNKNOWN},
+        known=(UNKNOWN, 0) not in by_rule,
         accounts=frozenset(account for _, account in by_rule) - {0},
     )
     return Authors(logins, known, frozenset(accounts - {0}), writers if by_rule else None)
@@ -134,6 +139,15 @@ def spelled(person: Person) -> str:
     A login can be changed, the number of the account cannot.
     """
     return f"{person.login} ({person.id})"
+
+
+def listed(found: Authors) -> tuple[str, ...]:
+    """Return who changed a rule, as commits name them, sorted; `UNKNOWN` where not all are known.
+
+    Logins and accounts stand apart: the forge does not tell which account of a commit is whose.
+    """
+    accounts = (spelled(Person(account, UNKNOWN, bot=False)) for account in found.accounts)
+    return tuple(sorted({*found.logins, *accounts, *(() if found.known else (UNKNOWN,))}))
 
 
 def person_of(asker: str) -> Person | None:

@@ -106,7 +106,7 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
             name=texts.RULES_APPROVED,
             state=GateState.WAITS,
             actual=actual,
-            wanted=texts.rules_wanted(approvals, authors_known=proposal.people.authors_known),
+            wanted=texts.rules_wanted(approvals, authors_known=proposal.people.all_known),
             who=texts.approvals_who(approvals, proposal.people.authors),
             leaves=leaves(approvals),
         )
@@ -280,7 +280,7 @@ def _approved(proposal: Proposal, approvals: Approvals) -> Gate:
             state=GateState.WAITS,
             actual=actual,
             wanted=texts.approvals_wanted(
-                approvals, merged=proposal.place.merged, authors_known=proposal.people.authors_known
+                approvals, merged=proposal.place.merged, authors_known=proposal.people.all_known
             ),
             who=texts.approvals_who(approvals, proposal.people.authors),
             leaves=leaves(approvals),

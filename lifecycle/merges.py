@@ -107,6 +107,45 @@ def entry(moves: Sequence[Move], merge: Sha, line: Line) -> LandingMove | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """The move by which a commit came into a branch.
+
+    Attributes:
+        move: What the forge logged.
+        line: First-parent commits from that one on that came with it, oldest first; where the
+            branch was merged into what was pushed, that one and what the branch came to.
+    """
+
+    move: Move
+    line: tuple[Sha, ...]
+
+
+def brought(
+    moves: Sequence[Move], sha: Sha, line: Line, gained: Callable[[Sha, Sha, Sha], bool]
+) -> Brought | None:
+    """Find the newest move by which a commit came into a branch, pushed by force or not.
+
+    Args:
+        moves: Of the branch, newest first.
+        sha: The commit.
+        line: Asks git.
+        gained: Asks git whether the second commit holds the third, and the first does not.
+
+    Returns:
+        None when no move shows it.
+    """
+    for move in moves:
+        if _NONE in (move.before, move.after):
+            continue
+        commits = None if move.forced else line(move.after, move.before)
+        if commits is None and gained(move.before, move.after, sha):
+            return Brought(move, tuple(dict.fromkeys((sha, move.after))))
+        if commits and sha in commits:
+            return Brought(move, commits[commits.index(sha) :])
+    return None
+
+
 def needs_others(found: LandingMove, merge: Sha, parents: Sequence[Sha]) -> bool:
     """Tell whether only the other merge results say where this one begins: a rebase or a squash."""
     return len(parents) == 1 and found.line.index(merge) > 0

@@ -85,7 +85,7 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
     nothing = [(owners.RULES, AccessAction.APPROVE, "")]
     for place, action, package in nothing if by_rules else approved(proposal.content, policy):
         rule = policy.rule(action, place)
-        uncertain = not proposal.people.authors_known and not rule.self_allowed
+        uncertain = not proposal.people.all_known and not rule.self_allowed
         needed = max(rule.require, int(proposal.content.surprising)) + uncertain
         by_itself = None if rules else automatic.approves(proposal, rule, package)
         needed = 0 if by_itself else needed

@@ -129,7 +129,7 @@ def _needs(proposal: Proposal, policy: Policy) -> list[Need]:
     found = []
     for place in proposal.content.timed or ("",):
         rule = policy.rule(AccessAction.OVERRIDE, place)
-        unknown = not proposal.people.authors_known and not rule.self_allowed
+        unknown = not proposal.people.all_known and not rule.self_allowed
         found += [
             Need(
                 packages=(place,),

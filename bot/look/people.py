@@ -144,6 +144,7 @@ class People:
                 authors=same_people(authors, people) | ruled,
                 ruled=ruled - same_people(authors, people),
                 authors_known=authors.known,
+                ruled_known=authors.ruled is None or authors.ruled.known,
             ),
             times=replace(p.times, head_at=came_to(pull.head, written.pushes, changes)),
             talk=replace(p.talk, reviews=reviews),
@@ -155,6 +156,24 @@ class People:
             return None
         written = await self._who_wrote(git, pull, p.times.head_mark, ())
         return alone(p.people.author, written.authors)
+
+    async def wrote(self, git: MirrorReader, pull: ListedProposal) -> Authors:
+        """Who opened, wrote and pushed what was merged, and changed the rules that it was made by.
+
+        What a merge leaves of it only at the forge is asked for there.
+        """
+        here = await self._offload(git.git.has, pull.head)
+        found = (await self._who_wrote(git, pull, "", (), here=here)).authors
+        who, ruled = pull.author, found.ruled or Authors(frozenset(), known=True)
+        opened = Authors(
+            frozenset({who.login}) - {self.login}, known=True, accounts=frozenset({who.id})
+        )
+        every = (found, ruled, *(() if who.login == self.login else (opened,)))
+        return Authors(
+            frozenset().union(*(each.logins for each in every)),
+            all(each.known for each in every),
+            frozenset().union(*(each.accounts for each in every)) - {0},
+        )
 
     async def _told(
         self,
@@ -200,7 +219,13 @@ class People:
         return replace(p, people=replace(p.people, roles=found[0], teams=found[1]))
 
     async def _who_wrote(
-        self, git: MirrorReader, pull: ListedProposal, mark: str, people: Sequence[str]
+        self,
+        git: MirrorReader,
+        pull: ListedProposal,
+        mark: str,
+        people: Sequence[str],
+        *,
+        here: bool = True,
     ) -> _Wrote:
         """Everybody who made or pushed a commit of one head, until the branch leaves it.
 
@@ -212,7 +237,7 @@ class People:
         if key in self._authors:
             return self._authors[key]
         # The forge tells the whole text of each commit: what is too long is not even asked for.
-        too_long = await self._offload(git.too_long, pull.head, pull.base_ref)
+        too_long = here and await self._offload(git.too_long, pull.head, pull.base_ref)
         commits, pushes = await asyncio.gather(
             _none() if too_long else self._forge.commits(pull.number), self._pushes(pull)
         )

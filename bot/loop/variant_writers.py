@@ -1,10 +1,11 @@
 """Who changed a rule for variants last: whoever did counts as an author of what it makes.
 
-As far as that can be known: a rule of long ago, or one whose push the forge tells nothing of, has
-no author, and neither has what it makes.
+A rule of long ago has no author, and neither has what it makes. Where the forge does not tell by
+which move of the branch a change came, or whose that was, nobody knows who may not approve.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -15,7 +16,6 @@ from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.variant_books import Ruling
 from lifecycle import authors, merges
-from lifecycle.access import Person
 from lifecycle.names import Sha
 
 log = structlog.get_logger()
@@ -24,23 +24,48 @@ MOST_WALKED: Final = 500
 """Commits of the default branch that are looked back over."""
 
 MARGIN: Final = timedelta(minutes=10)
-"""How much later than its commits a push may be told; commits may be older by any time."""
+"""How much earlier than the move that brought it in a pull request may have changed last."""
 
-LONGEST: Final = timedelta(days=30)
-"""How long ago a change is whose pull request is looked for among those that were merged since."""
+SPANS: Final = (timedelta(days=1), timedelta(days=30))
+"""How far back the log of the branch is read at first; then as far as it goes."""
 
 MOST_KNOWN: Final = 1_000
 """Rules whose authors are remembered."""
+
+MOST_LOGS: Final = 64
+"""Repositories of which it is remembered what moved their branch, and what was merged there."""
+
+UNSURE: Final = 300.0
+"""Seconds after which it is asked anew what the forge did not tell: its log may have been late."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Who changed a rule, and when that was asked, by the monotonic clock."""
+
+    writers: tuple[str, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """What was merged into a branch between two moments, by its merge result."""
+
+    since: datetime
+    until: datetime
+    pulls: Mapping[Sha | None, ListedProposal]
 
 
 class RuleWriters:
     """Finds out who changed rules."""
 
     def __init__(self) -> None:
-        self._known: Recent[tuple[str, str, Sha], tuple[str, ...]] = Recent(MOST_KNOWN)
+        self._known: Recent[tuple[str, str, Sha], _Found] = Recent(MOST_KNOWN)
+        self._moves: Recent[str, tuple[merges.Move, ...]] = Recent(MOST_LOGS)
+        self._merged: Recent[str, _Merged] = Recent(MOST_LOGS)
 
     async def of(self, file: str, rulings: Mapping[str, Ruling]) -> tuple[str, ...]:
-        """Return who changed a file with rules last, as `authors.spelled` has them, sorted.
+        """Return who changed a file with rules last, as `authors.listed` has them.
 
         Args:
             file: Full name of its repository, a colon, and its path there.
@@ -50,72 +75,97 @@ class RuleWriters:
         ruling = rulings.get(name)
         if ruling is None or not path:
             return ()
-        changed = await ruling.served.offload(_last_change, ruling, path)
+        served = ruling.served
+        changed = await served.offload(_last_change, ruling, path)
         if changed is None:
             return ()
         key = (name, path, changed)
-        known = self._known.get(key)
-        if known is None:
-            known = await _writers(ruling, path, changed)
-            self._known.put(key, known)
+        known, now = self._known.get(key), served.clock.monotonic()
+        if known and (authors.UNKNOWN not in known.writers or now - known.at < UNSURE):
+            return known.writers
+        writers = authors.listed(await self._writers(served, path, changed))
+        if authors.UNKNOWN in writers:
+            log.info("who changed a rule is not told", repository=name, file=path)
+        self._known.put(key, _Found(writers, now))
+        return writers
+
+    async def _writers(self, served: ServedRepository, path: str, changed: Sha) -> authors.Authors:
+        """Who wrote and pushed the pull request by which a change came, and who moved the branch.
+
+        Not who moved it where the file is as it was in the pull request: they merged.
+        """
+        people = served.looker.people
+        found = await self._brought(served, changed)
+        if found is None:
+            return authors.Authors(frozenset(), known=False)
+        move, pull = found.move, await self._pull(served, found)
+        if pull is None:
+            wrote = authors.Authors(frozenset(), known=move.actor != people.login)
+        else:
+            with served.mirror.open() as git:
+                reader = served.looker.reader(git, served.adoption)
+                wrote = await people.wrote(reader, pull)
+            if await served.offload(_came_whole, served, path, changed, pull):
+                return wrote
+        if move.actor == people.login:
+            return wrote
+        return authors.Authors(
+            wrote.logins | {move.actor} - {""},
+            wrote.known and bool(move.actor) and not move.anybodys,
+            wrote.accounts | {move.account} - {0},
+        )
+
+    async def _brought(self, served: ServedRepository, changed: Sha) -> merges.Brought | None:
+        """The move by which a change came; the dates of commits are anybody's and say nothing."""
+        name, branch = served.repository.full_name, served.repository.default_branch
+        known = self._moves.get(name)
+        found = await served.offload(_brought, served, known, changed) if known else None
+        now = served.clock.now()
+        for since in (*(now - span for span in SPANS), datetime.fromtimestamp(0, UTC)):
+            if found is not None:
+                break
+            try:
+                moves = await served.forge.base_moves(branch, since)
+            except ForgeMissingError:  # an older forge without this log
+                return None
+            self._moves.put(name, moves)
+            found = await served.offload(_brought, served, moves, changed)
+        return found
+
+    async def _pull(self, served: ServedRepository, found: merges.Brought) -> ListedProposal | None:
+        """The pull request that a change came by: the first whose result is that or came later."""
+        parents = await served.offload(_parents, served, found.line[0])
+        for parent in parents[1:]:
+            for pull in await served.forge.proposals_at(parent):
+                if pull.merged and pull.merge_commit == found.line[0]:
+                    return pull
+        merged = await self._merged_since(served, found.move.at)
+        return next((merged.pulls[sha] for sha in found.line if sha in merged.pulls), None)
+
+    async def _merged_since(self, served: ServedRepository, at: datetime) -> _Merged:
+        """What was merged since a moment, asked once for all changes that are older than that."""
+        name, since, now = served.repository.full_name, at - MARGIN, served.clock.now()
+        known = self._merged.get(name)
+        if known is None or known.since > since or known.until < at + MARGIN:
+            branch = served.repository.default_branch
+            pulls = await served.forge.merged_proposals(branch, since)
+            known = _Merged(since, now, {pull.merge_commit: pull for pull in pulls})
+            self._merged.put(name, known)
         return known
 
 
-async def _writers(ruling: Ruling, path: str, changed: Sha) -> tuple[str, ...]:
-    served = ruling.served
-    parents, made = await served.offload(_read, served, changed)
-    branch, us = served.repository.default_branch, served.looker.people.login
-    try:
-        moves = await served.forge.base_moves(branch, made - MARGIN)
-    except ForgeMissingError:  # an older forge without this log
-        return ()
-    move = await served.offload(_entry, served, moves, changed)
-    if move is None:
-        log.info("who changed a rule is not told", repository=served.repository.full_name)
-        return ()
-    found: set[str] = set()
-    pulls = await _pulls(served, changed, parents, made)
-    whole = bool(pulls) and await served.offload(_came_whole, served, path, changed, parents)
-    if move.actor and move.actor != us and not whole:
-        found.add(authors.spelled(Person(move.account, move.actor, bot=False)))
-    for pull in pulls:
-        found.add(authors.spelled(pull.author))
-        for each in await served.forge.commits(pull.number):
-            found |= {login for login in (each.author, each.committer, *each.coauthors) if login}
-    return tuple(sorted(found - {us, authors.spelled(Person(0, us, bot=False))}))
+def _came_whole(served: ServedRepository, path: str, changed: Sha, pull: ListedProposal) -> bool:
+    """Whether a file is as it was in a pull request, or the forge alone has put it together.
 
-
-async def _pulls(
-    served: ServedRepository,
-    changed: Sha,
-    parents: tuple[Sha, ...],
-    made: datetime,
-) -> list[ListedProposal]:
-    """The pull requests that a change came by."""
-    found = [
-        pull
-        for parent in parents[1:]
-        for pull in await served.forge.proposals_at(parent)
-        if pull.merged and pull.merge_commit == changed
-    ]
-    if not found and served.clock.now() - made < LONGEST:
-        branch = served.repository.default_branch
-        merged = await served.forge.merged_proposals(branch, made - MARGIN)
-        found = [pull for pull in merged if pull.merge_commit == changed]
-    return found
-
-
-def _came_whole(
-    served: ServedRepository, path: str, changed: Sha, parents: tuple[Sha, ...]
-) -> bool:
-    """Whether the merge of a pull request has a file as it was there: then who merged wrote none.
-
-    What has one parent the forge has made itself: a commit that somebody pushes is no pull
-    request's result. A merge may be pushed, with a file of its own.
+    A commit with one parent that is a pull request's result and does not hold its head the forge
+    has made itself. Everything else may be pushed, with a file of its own.
     """
     with served.mirror.open() as git:
-        now = git.entry(changed, path)
-        return len(parents) < 2 or any(git.entry(each, path) == now for each in parents[1:])
+        here = git.has(pull.head)
+        if here and git.entry(pull.head, path) == git.entry(changed, path):
+            return True
+        squashed = changed == pull.merge_commit and len(git.commit(changed).parents) == 1
+        return squashed and not (here and git.contains(changed, pull.head))
 
 
 def _last_change(ruling: Ruling, path: str) -> Sha | None:
@@ -130,19 +180,19 @@ def _last_change(ruling: Ruling, path: str) -> Sha | None:
     return None
 
 
-def _read(served: ServedRepository, sha: Sha) -> tuple[tuple[Sha, ...], datetime]:
+def _parents(served: ServedRepository, sha: Sha) -> tuple[Sha, ...]:
     with served.mirror.open() as git:
-        commit = git.commit(sha)
-        return commit.parents, datetime.fromtimestamp(commit.committed, UTC)
+        return git.commit(sha).parents
 
 
-def _entry(
+def _brought(
     served: ServedRepository, moves: tuple[merges.Move, ...], changed: Sha
-) -> merges.Move | None:
+) -> merges.Brought | None:
     with served.mirror.open() as git:
         reader = served.looker.reader(git, served.adoption)
-        landing = merges.entry(moves, changed, reader.line)
-    if landing is None:
-        return None
-    there = (m for m in reversed(moves) if not m.forced and m.before == landing.before)
-    return next(there, None)
+
+        def gained(before: Sha, after: Sha, sha: Sha) -> bool:
+            there = git.has(before) and git.contains(after, sha)
+            return there and not git.contains(before, sha)
+
+        return merges.brought(moves, changed, reader.line, gained)

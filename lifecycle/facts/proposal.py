@@ -117,6 +117,7 @@ class Participants:
         us: Our own login; "" where nobody told.
         ruled: Those of `authors` who are among them only because they changed the rule that the bot
             made it by.
+        ruled_known: False when nobody can tell who else changed that rule.
     """
 
     author: Person
@@ -130,6 +131,12 @@ class Participants:
     pushed_by: str = ""
     us: str = ""
     ruled: frozenset[str] = frozenset()
+    ruled_known: bool = True
+
+    @property
+    def all_known(self) -> bool:
+        """Whether everybody is known who may not approve it."""
+        return self.authors_known and self.ruled_known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from lifecycle.access import Person
-from lifecycle.authors import Authors, MadeBy, alone, same_people, spelled, wrote
+from lifecycle.authors import Authors, MadeBy, alone, listed, same_people, spelled, wrote
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from tests.lifecycle.samples import NOW
@@ -131,6 +131,16 @@ def test_who_changed_the_rule_is_told_apart_from_who_wrote_it() -> None:
     assert found.ruled.logins == {"ann", "bob"}
     assert found.ruled.accounts == {7, 1}
     assert same_people(found.ruled, {"anna": 7}) == {"ann", "anna", "bob"}
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_who_changed_a_rule_is_told_by_a_commit(known: bool) -> None:
+    """The short-cut leaves out whom nobody knows: then whoever that was approves what it makes."""
+    changed_it = Authors(frozenset({"ann", "bob"}), known, frozenset({7}))
+
+    found = wrote([], [], updates={}, ours={A: ""}, login=BOT, ruled=listed(changed_it))
+
+    assert found.ruled == changed_it
 
 
 def test_names_are_the_same_in_any_case() -> None:

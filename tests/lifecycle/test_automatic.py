@@ -178,6 +178,7 @@ RENDERED = replace(PROPOSAL.verdicts[0], changes={"a.yaml": b""})
         (changed(VARIANT, touched=(CORE, replace(CORE, package="net/other"))), 1),
         (changed(VARIANT, authors=frozenset({"ann"})), 1),
         (changed(VARIANT, authors=frozenset({"ann"}), ruled=frozenset({"ann"})), 0),
+        (changed(VARIANT, ruled_known=False), 0),
         (changed(VARIANT, authors=frozenset({"ann", "bob"}), ruled=frozenset({"ann"})), 1),
         (changed(VARIANT, author=Person(7, "ann", bot=False)), 1),
         (changed(VARIANT, beside="d"), 1),
@@ -190,6 +191,7 @@ RENDERED = replace(PROPOSAL.verdicts[0], changes={"a.yaml": b""})
     ids=[
         *("as its rule asks", "a new package", "with commits of people", "of another package"),
         *("with another package", "pushed by somebody", "by somebody's rule"),
+        "by a rule of nobody knows whom",
         *("by a rule and pushed by another", "opened by somebody", "with other files"),
         *("with rules", "not rendered", "not judged", "a rule for Apps", "no such rule"),
     ],

@@ -258,6 +258,11 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         True,
         [],
     ),
+    "so does a rule that nobody knows who changed": (
+        settled(facts(changed(APPROVED, ruled_known=False))),
+        True,
+        [],
+    ),
     "an outdated proposal is blocked": (
         settled(facts(changed(APPROVED, touched=(replace(CORE, base=OTHER),)))),
         True,

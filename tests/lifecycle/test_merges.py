@@ -87,6 +87,37 @@ def test_arrivals(
     assert (found and merges.arrival(found, merge, parents, others)) == expected
 
 
+def gained(before: Sha, after: Sha, sha: Sha) -> bool:
+    """F is a branch into which A was merged: its history holds that, but not its line."""
+    return before == F and after == A and sha == A
+
+
+BROUGHT: dict[str, tuple[list[Move], Sha, tuple[int, tuple[Sha, ...]] | None]] = {
+    "the first of three commits": (moves((A, D, PUSH)), B, (0, (B, C, D))),
+    "the last of them": (moves((A, D, PUSH)), D, (0, (D,))),
+    "a move before others": (moves((A, B, PUSH), (B, C, PUSH), (C, D, PUSH)), C, (1, (C,))),
+    "the last time counts, who brings it back has": (
+        moves((A, B, PUSH), (A, C, PUSH)), B, (1, (B, C)),
+    ),
+    "the branch was merged into what was pushed": (moves((F, A, PUSH)), A, (0, (A,))),
+    "pushed by force": (moves((F, A, True)), A, (0, (A,))),
+    "there before it was pushed by force": (moves((A, B, PUSH), (C, B, True)), B, (0, (B,))),
+    "a branch that was made or deleted": (moves((NONE, C, True), (C, NONE, True)), C, None),
+    "not told yet": (moves((A, B, PUSH)), C, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("log", "sha", "expected"), BROUGHT.values(), ids=BROUGHT)
+def test_which_move_brought_a_commit_in(
+    log: list[Move], sha: Sha, expected: tuple[int, tuple[Sha, ...]] | None
+) -> None:
+    """The short-cut compares the tip alone: of several commits only the last is found."""
+    found = merges.brought(log, sha, line, gained)
+
+    place = None if expected is None else (list(reversed(log))[expected[0]], expected[1])
+    assert (found and (found.move, found.line)) == place
+
+
 def test_other_merges_are_asked_for_only_where_they_tell_something() -> None:
     """Fails when every merge costs one more list of pull requests."""
     alone = merges.entry(moves((B, C, MERGE)), C, line)

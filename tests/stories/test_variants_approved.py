@@ -98,6 +98,40 @@ def test_who_merges_a_change_of_the_rule_may_approve_what_it_makes(play: World) 
     play.author.waits_for_tag("apps/shop/v1")
 
 
+@pytest.mark.both_forges
+@pytest.mark.parametrize("method", ["rebase", "squash"])
+def test_who_pushes_a_rule_in_another_name_does_not_approve_what_it_makes(
+    play: World, method: str
+) -> None:
+    """The short-cuts: names in commits are believed; of several only the last has a pull request.
+
+    One commit of three holds the rule, in another's name, and the forge writes them anew. What
+    it makes is drafted much later, by a bot that remembers nothing.
+    """
+    play.owner.pushes("main", {".porchbot.yaml": RULES})
+    play.rests()
+    play.author.pushes("edge", {"one.md": "1"})
+    change = play.author.opens("edge").number
+    play.approver.pushes("edge", variant(), author="author")
+    play.author.pushes("edge", {"two.md": "2"})
+    play.rests()
+    play.owner.merges(change, method)
+    play.rests()
+    play.stop_bot()
+    seconds_pass(play.forge, 40 * 86_400)
+    play.start_bot()
+    publishes(play, "net/base", package("net/base"), 1)
+    pull = play.author.pull_of(f"{SHOP}-1").number
+    play.rests()
+    play.author.says(pull, "/propose")
+    play.rests()
+
+    play.approver.says(pull, "/approve")
+    play.author.waits_for_answer(pull, "authors cannot approve")
+    play.owner.says(pull, "/approve")
+    play.author.waits_for_tag("apps/shop/v1")
+
+
 @pytest.mark.real_parts
 def test_a_rule_that_was_changed_in_its_merge_is_whose_merge_it_is(play: World) -> None:
     """The short-cut goes by the pull request: a merge that is pushed holds what its maker wants."""
