@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from bot.config import CONFIG
 from bot.git.port import History, ObjectTooLargeError
@@ -21,10 +21,8 @@ from lifecycle.variants import reading, resolution
 from lifecycle.variants.objects import KubeObject, Objects, of_value
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
+from lifecycle.variants.topics import TOPIC
 from lifecycle.variants.values import REPOSITORY, Downstream, Upstream, Variant
-
-TOPIC: Final = "topic.porchbot.dev/"
-"""Begins the labels that stand for topics of a repository at its forge; their value is "true"."""
 
 Topics: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Full names of repositories, in small letters, and the topics of each."""
@@ -147,6 +145,7 @@ def read(
             name: (each.repository or repository).lower() for name, each in use.repositories.items()
         },
         directories={name: each.directory for name, each in use.repositories.items()},
+        topics=asks_for_topics(git, tip, use),
     )
     resolved = resolution.resolve([*files, *broken], around)
     return RuleBook(

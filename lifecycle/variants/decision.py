@@ -129,7 +129,8 @@ def _decided(facts: VariantFacts) -> Decision:
 def wants(facts: VariantFacts, owner: str, recipe: Recipe) -> bool:
     """Tell whether a rule wants now just what a draft was made of, and somebody approved that.
 
-    A tag that the bot did not make is no approval of its upstream: people have to give one here.
+    A tag that the bot did not make is no approval of its upstream, and topics and resources of
+    another repository are none of its rule: people have to give one here.
 
     Args:
         facts: About the draft's package, as it is before the draft is merged.
@@ -140,7 +141,7 @@ def wants(facts: VariantFacts, owner: str, recipe: Recipe) -> bool:
     if given_up or facts.held or facts.circle or owner != facts.variant.name:
         return False
     upstream = _upstream(facts)
-    if isinstance(upstream, NoUpstream) or not upstream.ours:
+    if isinstance(upstream, NoUpstream) or not upstream.ours or facts.variant.outside:
         return False
     return recipe == _recipe(facts, upstream)
 

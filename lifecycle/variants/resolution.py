@@ -15,7 +15,7 @@ from typing import Final
 
 from cadlib.errors import Place
 from lifecycle.messages import variants as messages
-from lifecycle.variants import expressions, naming, templates
+from lifecycle.variants import expressions, naming, templates, topics
 from lifecycle.variants.objects import KubeObject, Objects
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
@@ -40,6 +40,7 @@ class Surroundings:
         own: Full name of the rules' own repository: what is selected elsewhere is from outside.
         directories: In which folder of it the paths of packages begin; of a name that is not here,
             in none.
+        topics: Labels of repositories hold topics, since some rule names one.
     """
 
     repositories: Mapping[str, KubeObject]
@@ -48,10 +49,15 @@ class Surroundings:
     places: Mapping[str, str] = field(default_factory=dict)
     own: str = ""
     directories: Mapping[str, str] = field(default_factory=dict)
+    topics: bool = False
 
     def downstream(self, variant: Variant) -> Downstream:
         """Where a variant's package is, by whatever name its repository is called."""
         return self._at(variant.spec.downstream.repo, variant.spec.downstream.package)
+
+    def elsewhere(self, repo: str) -> bool:
+        """Tell whether a repository is another one than the rules' own."""
+        return self.places.get(repo, repo) != self.own.lower()
 
     def upstream(self, variant: Variant) -> Downstream:
         """Where the package is that a variant's is made of."""
@@ -135,6 +141,8 @@ def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Varia
         return _at(variants.origin, *messages.too_many(variants.name, MOST_DOWNSTREAMS))
     if len(chosen) > room:
         return _at(variants.origin, *messages.too_many_together(MOST_TOGETHER))
+    by_selected = [topics.of_selected(t, asked=around.topics) for t in variants.targets]
+    by_downstream = [topics.of_downstream(t, asked=around.topics) for t in variants.targets]
     made: dict[Downstream, Variant] = {}
     for each in chosen:
         try:
@@ -151,7 +159,9 @@ def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Varia
             propose=variants.propose,
             origin=variants.origin,
             set=variants.name,
-            outside=_is_outside(each, around.own),
+            outside=_is_outside(each, around)
+            or (by_selected[each.target] and around.elsewhere(each.repo))
+            or (by_downstream[each.target] and around.elsewhere(spec.downstream.repo)),
         )
         if made.setdefault(spec.downstream, variant) != variant:
             return _at(
@@ -160,9 +170,9 @@ def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Varia
     return list(made.values())
 
 
-def _is_outside(chosen: Chosen, own: str) -> bool:
+def _is_outside(chosen: Chosen, around: Surroundings) -> bool:
     origin = "" if chosen.object is None else chosen.object.origin
-    return bool(origin) and not origin.startswith(f"{own}/")
+    return bool(origin) and not origin.startswith(f"{around.own}/")
 
 
 # --- which rules cannot be kept together ----------------------------------------------------------

@@ -177,7 +177,8 @@ class Variant:
         propose: Who proposes what it made.
         origin: The file that says so, and its line.
         set: Name of the PackageVariantSet that it comes from; "" for one of its own.
-        outside: An object of another repository than the rule's chose it.
+        outside: An object of another repository than the rule's chose it, or topics of one may have
+            a part in it.
     """
 
     name: str
@@ -254,6 +255,21 @@ class Template:
     mutators: tuple[FunctionTemplate, ...] = ()
     validators: tuple[FunctionTemplate, ...] = ()
     injectors: tuple[InjectorTemplate, ...] = ()
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """All its expressions."""
+        entries = (*self.label_exprs, *self.annotation_exprs, *self.context_exprs)
+        functions = (*self.mutators, *self.validators)
+        entries = (*entries, *(entry for each in functions for entry in each.config_exprs))
+        found = (
+            self.repo_expr,
+            self.package_expr,
+            *self.context_removed_exprs,
+            *(each.name_expr for each in self.injectors),
+            *(text for each in entries for text in (each.key_expr, each.value_expr)),
+        )
+        return tuple(text for text in found if text)
 
 
 @dataclass(frozen=True, slots=True)

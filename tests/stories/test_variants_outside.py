@@ -6,10 +6,13 @@ from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants_waiting import waiting
 from tests.stories.world import CONFIG, ROLES, World, minutes_pass, package, seconds_pass
 
-RULES = f"""{CONFIG}variants: [variants/*.yaml]
+BY_RULE = CONFIG.replace(
+    'from: ["role:maintain"]}', 'from: ["role:maintain"], automatic: {variants: true}}'
+)
+RULES = f"""{BY_RULE}variants: [variants/*.yaml]
 repositories: {{here: {{}}}}
 objects: [{{repository: acme/inventory, directory: sites}}]
-""".replace('from: ["role:maintain"]}', 'from: ["role:maintain"], automatic: {variants: true}}')
+"""
 SET = """apiVersion: config.porch.kpt.dev/v1alpha2
 kind: PackageVariantSet
 metadata: {name: sites, annotations: {porchbot.dev/propose: asap}}
@@ -39,7 +42,7 @@ def site(zone: str) -> dict[str, str]:
 
 BY_TOPIC = """apiVersion: config.porch.kpt.dev/v1alpha2
 kind: PackageVariantSet
-metadata: {name: edges}
+metadata: {name: edges, annotations: {porchbot.dev/propose: asap}}
 spec:
   upstream: {repo: here, package: net/base, revision: 1}
   targets:
@@ -96,9 +99,9 @@ def test_without_consent_nothing_of_another_repository_is_used(stage: World) -> 
 
 def test_repositories_are_chosen_by_their_topics(stage: World) -> None:
     """Short-cuts refused: labels of our own table alone; topics of what lets nobody in; a topic
-    that is new counts with the next push alone.
+    that is new counts with the next push alone; a rule that approves what whoever sets it asks for.
     """
-    lets_in = f"{CONFIG}variants_from: [acme/blueprints]\n"
+    lets_in = f"{BY_RULE}variants_from: [acme/blueprints]\n"
     stage.serves("live", {".porchbot.yaml": lets_in}, private=True, people=ROLES)
     stage.serves("shut", {".porchbot.yaml": CONFIG}, private=True, people=ROLES)
     for each in stage.forge.state.data.repositories.values():
