@@ -1,7 +1,7 @@
 """Reads the rules for variants that stand in a repository, and resolves them by its own table."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
@@ -58,6 +58,8 @@ class RuleBook:
         complete: Nothing else is wanted.
         outside: What of other repositories was read for it.
         topics: Topics of the repositories that it names, where it chooses by them.
+        kept_back: Full names, in small letters, of repositories whose objects chose packages that
+            the repository of those packages must not learn of.
     """
 
     repository: str
@@ -68,6 +70,7 @@ class RuleBook:
     complete: bool = True
     outside: tuple["Outside", ...] = ()
     topics: Topics = ()
+    kept_back: tuple[str, ...] = ()
 
     def full_name(self, name: str) -> str:
         """The full name of a repository that the rules call so; "" for none that they know."""
@@ -91,6 +94,26 @@ class RuleBook:
             for each in self.variants
             if self.full_name(each.spec.downstream.repo).lower() == repository.lower()
         ]
+
+    def without(self, repositories: Collection[str], downstream: str) -> "RuleBook":
+        """Return it for one repository, without what objects of others say.
+
+        What they chose goes as well: its name and its template may be made of them.
+
+        Args:
+            repositories: Full names of those others, in small letters.
+            downstream: Full name of the repository.
+        """
+        back = [e for e in self.wanted_in(downstream) if e.is_chosen_from(repositories)]
+        names = (n for n in repositories if any(each.is_chosen_from([n]) for each in back))
+        gone = {self.place(each) for each in back}
+        return replace(
+            self,
+            variants=tuple(each for each in self.variants if self.place(each) not in gone),
+            objects=self.objects.without(repositories),
+            complete=self.complete and not back,
+            kept_back=tuple(sorted(names)),
+        )
 
     @property
     def reaches(self) -> frozenset[str]:

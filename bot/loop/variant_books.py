@@ -1,7 +1,7 @@
 """The rules for variants that count in a repository: its own, and those that it lets in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -139,7 +139,7 @@ class VariantBooks:
         return Outside(repository=name, broken=(VariantFile(problems=(problem,)),))
 
     async def allowed(self, book: RuleBook, downstream: ServedRepository) -> RuleBook:
-        """Return rules with what may be injected into packages of one repository.
+        """Return rules with what packages of one repository may be made of.
 
         Args:
             book: The rules.
@@ -153,7 +153,7 @@ class VariantBooks:
         if len(kept) == len(book.outside):
             return book
         left = {each.repository for each in book.outside if each not in kept}
-        return replace(book, objects=book.objects.without(left))
+        return book.without(left, downstream.repository.full_name)
 
     async def others(self, served: ServedRepository, named: Sequence[str]) -> Others:
         """The other repositories whose rules may want packages in one.

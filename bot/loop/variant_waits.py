@@ -113,7 +113,7 @@ async def keep(
         whole: All packages were looked at; else what is known of the others stays.
     """
     before = await store.variant_waits.of(served.id)
-    old = [e for e in before if e.state == texts.SHUT]
+    old = [e for e in before if e.state in (texts.SHUT, texts.KEPT_BACK)]
     if not whole:
         old += [e for e in before if e.package and e.package not in telling.looked]
     terms = served.forge.terms
@@ -158,7 +158,11 @@ async def keep_shut(
             shut.append(name)
     why = served.forge.terms.said(texts.shut(here))
     before = await store.variant_waits.of(served.id)
-    waits = [each for each in before if each.state != texts.SHUT]
+    waits = [
+        each
+        for each in before
+        if each.state != texts.SHUT and (each.state != texts.KEPT_BACK or each.variant in reached)
+    ]
     waits += [
         VariantWait(package="", variant=each, file="", state=texts.SHUT, why=why) for each in shut
     ]
@@ -167,16 +171,25 @@ async def keep_shut(
         await dashboards.tell(store.queue, served.repository)
 
 
-async def let_in(store: Store, source: ServedRepository, name: str) -> None:
-    """Forget that a repository does not let the rules of another one in: it does.
+async def let_in(
+    store: Store, source: ServedRepository, name: str, kept_back: Sequence[str]
+) -> None:
+    """Forget that a repository does not let the rules of another one in, and keep what it lacks.
+
+    That is told where the rules are: in the one with the packages nobody may learn of it.
 
     Args:
         store: The database.
         source: The repository with the rules.
         name: Full name of the one that lets them in.
+        kept_back: As for `RuleBook`.
     """
     before = await store.variant_waits.of(source.id)
-    waits = [e for e in before if e.state != texts.SHUT or e.variant != name.lower()]
-    if len(waits) != len(before):
+    states, here = (texts.SHUT, texts.KEPT_BACK), name.lower()
+    waits = [e for e in before if e.state not in states or e.variant != here]
+    for each in kept_back:
+        why = source.forge.terms.said(texts.kept_back(each, name))
+        waits.append(VariantWait(package="", variant=here, file="", state=texts.KEPT_BACK, why=why))
+    if sorted(map(_said, waits)) != sorted(map(_said, before)):
         await store.variant_waits.keep(source.id, waits)
         await dashboards.tell(store.queue, source.repository)

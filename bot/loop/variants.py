@@ -111,8 +111,10 @@ class VariantsHandler:
         await self._wake_others(served, own, tip)
         others = await self._books.others(served, policy.variants.sources)
         rules = [own, *[await self._rules(each, served) for each in others.there]]
-        for each in others.there:
-            await variant_waits.let_in(self._store, each.served, served.repository.full_name)
+        for each, those in zip(others.there, rules[1:], strict=True):
+            await variant_waits.let_in(
+                self._store, each.served, served.repository.full_name, those.book.kept_back
+            )
         wanted, problems = self._wanted(served, rules, all_read=others.complete)
         telling.rules(problems)
         if not wanted:

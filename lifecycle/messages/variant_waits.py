@@ -6,6 +6,7 @@ BROKEN = "broken rule"
 NOT_MADE = "cannot be made"
 REFUSED = "push refused"
 SHUT = "not let in"
+KEPT_BACK = "not shared"
 LATER = "not yet"
 TROUBLE = "porchbot failed here; it tries again. The operator finds the error in its log."
 
@@ -26,6 +27,19 @@ def shut(source: str) -> str:
     return (
         "No packages are made there: porchbot does not serve it, or its .porchbot.yaml does not"
         f" list {source} under `variants_from`, with its number if another one had the name before."
+    )
+
+
+def kept_back(repository: str, downstream: str) -> str:
+    """Say that packages are not made which objects chose that their repository may not read.
+
+    Args:
+        repository: Full name of the repository of the objects.
+        downstream: That of the packages'.
+    """
+    return (
+        f"Packages that resources of {repository} chose are not made there: it does not share them"
+        f" with {downstream}. List {downstream} under `upstreams.share` in its .porchbot.yaml."
     )
 
 

@@ -162,6 +162,7 @@ def _of_set(variants: VariantSet, around: Surroundings, room: int) -> list[Varia
             outside=_is_outside(each, around)
             or (by_selected[each.target] and around.elsewhere(each.repo))
             or (by_downstream[each.target] and around.elsewhere(spec.downstream.repo)),
+            chosen_by="" if each.object is None else each.object.origin,
         )
         if made.setdefault(spec.downstream, variant) != variant:
             return _at(

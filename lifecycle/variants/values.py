@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -179,6 +179,7 @@ class Variant:
         set: Name of the PackageVariantSet that it comes from; "" for one of its own.
         outside: An object of another repository than the rule's chose it, or topics of one may have
             a part in it.
+        chosen_by: Where the object stands that chose it, as `KubeObject.origin`; "" for none.
     """
 
     name: str
@@ -189,6 +190,11 @@ class Variant:
     origin: Place = _NOWHERE
     set: str = ""
     outside: bool = False
+    chosen_by: str = field(default="", compare=False)
+
+    def is_chosen_from(self, repositories: Collection[str]) -> bool:
+        """Tell whether an object of a repository of these names, in small letters, chose it."""
+        return self.chosen_by.lower().startswith(tuple(f"{each}/" for each in repositories))
 
     @property
     def digest(self) -> str:

@@ -97,6 +97,32 @@ def test_without_consent_nothing_of_another_repository_is_used(stage: World) -> 
     assert stage.author.pulls() == []
 
 
+def test_what_resources_chose_is_made_only_where_they_may_be_read(stage: World) -> None:
+    """Short-cuts refused: what is injected alone is kept back, and a template carries labels and
+    names over; it stays away without a word; it is told where nobody may know of it.
+    """
+    lets_in = f"{CONFIG}variants_from: [acme/blueprints]\n"
+    stage.serves("live", {".porchbot.yaml": lets_in}, people=ROLES)
+    there = begins(stage, CONSENT)
+    rules = f"{CONFIG}{TABLE}objects: [{{repository: acme/inventory, directory: sites}}]\n"
+    rules += 'upstreams: {share: ["acme/live"]}\n'
+    elsewhere = SET.replace("downstream: {repo: here,", "downstream: {repo: live,")
+    elsewhere = elsewhere.replace("      injectors: [{nameExpr: target.name}]\n", "")
+    stage.owner.pushes("main", {".porchbot.yaml": rules, "variants/sites.yaml": elsewhere})
+    stage.rests()
+    live = stage.author.at("acme/live")
+    assert live.pulls() == []
+    assert "acme/inventory chose are not made there" in shows(stage, "acme/live")
+
+    shared = CONSENT.replace('"acme/blueprints"', '"acme/blueprints", "acme/live"')
+    seconds_pass(stage.forge, 1)
+    there.pushes("main", {".porchbot.yaml": shared})
+    stage.rests()
+    assert [p.head_ref for p in live.pulls()] == [BRANCH]
+    minutes_pass(stage, 10)
+    assert "are not made there" not in shows(stage, "`net/base`: v1")
+
+
 def test_repositories_are_chosen_by_their_topics(stage: World) -> None:
     """Short-cuts refused: labels of our own table alone; topics of what lets nobody in; a topic
     that is new counts with the next push alone; a rule that approves what whoever sets it asks for.
