@@ -9,16 +9,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from bot.config import CONFIG, FOLDER
+from bot.config import CONFIG
 from bot.forges.port import NativeReview
-from bot.look import ledgers, outside, owners, rules, upstreams, variant_rules, variant_trails
+from bot.look import (
+    judging,
+    ledgers,
+    outside,
+    owners,
+    rules,
+    upstreams,
+    variant_rules,
+    variant_trails,
+)
 from bot.look.ledgers import LedgerDifference
 from bot.look.reader import Basis, MirrorReader
 from bot.look.rules import BaseRules
 from cadlib.findings import Finding
 from lifecycle import ledger as ledger_
 from lifecycle import merges, names
-from lifecycle import owners as places
 from lifecycle.access import VARIANTS, AccessAction
 from lifecycle.facts.conversation import Review
 from lifecycle.facts.packages import Content, Touched, Unpublished
@@ -28,14 +36,11 @@ from lifecycle.messages import naming
 from lifecycle.names import Sha
 from lifecycle.needs import approved
 from lifecycle.owners import Owned
-from lifecycle.policy import BrokenPolicy, Policy, VariantUse
+from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.windows import within
 
 MOST_SOURCES = 100
 """Commits of the base branch that are looked at for what brought in what was never published."""
-
-CONFIGURATION = (CONFIG, FOLDER)
-"""What a proposal changes rules by: the configuration, and the folder of the ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -412,7 +417,7 @@ class _Comparison:
         if self.basis.merge is not None:
             files |= set(git.difference(base or "", self.basis.merge).files)
         others = files | set(effect.files)
-        if any(_is_rule(path, paths) for path in others - told | set(effect.files)):
+        if any(judging.is_rule(path, paths) for path in others - told | set(effect.files)):
             return True
         if self.basis.merge is not None or base is None:
             return False
@@ -426,7 +431,7 @@ class _Comparison:
         for commit in git.first_parents(self.head, self.origin):
             files = git.difference(before, commit.sha).files
             if commit.parents != (before,) or any(
-                _is_rule(path, self._judging) for path in set(files) - told
+                judging.is_rule(path, self._judging) for path in set(files) - told
             ):
                 return False
             before = commit.sha
@@ -434,12 +439,7 @@ class _Comparison:
 
     @cached_property
     def _judging(self) -> tuple[str, ...]:
-        """Paths of what judges proposals here, and of what the bot makes drafts of by itself."""
-        policy = self.rules.policy
-        variants = policy.variants if isinstance(policy, Policy) else VariantUse()
-        makes = (each.rpartition("/")[0] for each in variants.files)
-        injects = (each.directory for each in variants.objects if not each.repository)
-        return (*CONFIGURATION, *(places.PLACES if owners.named(policy) else ()), *makes, *injects)
+        return judging.paths(self.rules.policy)
 
     def _differs(self, paths: Iterable[str]) -> bool:
         """Whether the head changes what stands at one of these paths."""
@@ -467,7 +467,9 @@ class _Comparison:
         packages = outside.whole(git, self.head, touched)
         changed: Mapping[str, str] = merged.difference.files
         if not touched:  # people merge it as they like, but for what judges others
-            changed = {path: changed[path] for path in changed if _is_rule(path, self._judging)}
+            changed = {
+                path: changed[path] for path in changed if judging.is_rule(path, self._judging)
+            }
         return Effect(
             packages=merges.hidden_packages(
                 {t.package: t.head_tree for t in touched},
@@ -480,7 +482,3 @@ class _Comparison:
                 several=merged.several,
             ),
         )
-
-
-def _is_rule(path: str, judging: Iterable[str]) -> bool:
-    return any(path == rule or path.startswith(f"{rule}/") for rule in judging)

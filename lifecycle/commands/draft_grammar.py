@@ -13,6 +13,7 @@ from lifecycle.commands.grammar import (
     RevisionTarget,
     TakenArgument,
     WrongArgument,
+    bare,
     first_word,
 )
 from lifecycle.messages import parsing as texts
@@ -185,7 +186,7 @@ class UpgradeTarget:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take one or two words."""
-        package, revision, words = None, 0, text.split()
+        package, revision, words = None, 0, [bare(word) for word in text.split()]
         if words and not _is_version(words[0]):
             package, at, version = words.pop(0).rpartition("@")
             package, version = (package, version) if at else (version, "")
@@ -219,7 +220,7 @@ class OtherPackages:
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take them out of the middle."""
-        words = text.split()
+        words = [bare(word) for word in text.split()]
         end = next((at for at, word in enumerate(words) if _is_version(word)), len(words))
         others = tuple(map(package_path, words[1:end]))
         if None in others or any("@" in word for word in words[1:end]):

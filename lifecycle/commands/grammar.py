@@ -20,9 +20,17 @@ MOST_ARGUMENT, MOST_REASON = 256, 500
 
 
 def first_word(text: str) -> tuple[str, str]:
-    """Return the first word of a text, and what stands behind it without blanks around it."""
+    """Return the first word of a text, and what stands behind it without blanks around it.
+
+    People write paths and names as code: backticks around the word are left out.
+    """
     word, _, rest = text.partition(" ")
-    return word, rest.strip(BLANKS)
+    return bare(word), rest.strip(BLANKS)
+
+
+def bare(word: str) -> str:
+    """Return a word without a pair of backticks around it."""
+    return word[1:-1] if len(word) > 2 and word[0] == word[-1] == "`" else word
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,8 @@ def body(state: DraftState, asker: str, where: int) -> str:
         lines += [
             "",
             f"**{number(count, 'conflict')}.** Both sides changed the same field. Each line ends"
-            " with the side that was taken; edit the files where you want the other one.",
+            " with the side that was taken at first; the summary lists what is still undecided."
+            f" Comment {typed('resolve 1 local')}, `upstream` or a value, or edit the files.",
             "",
             *(f"- {_conflict(each)}" for each in conflicts[:MOST_LISTED]),
         ]

@@ -8,7 +8,7 @@ changes files beside its packages is for whoever names it: they may be rules.
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from bot.cli.rpkg import jobs
@@ -17,6 +17,7 @@ from bot.cli.rpkg.session import Seen, Session, graph_with, package_of
 from bot.cli.rpkg.spoken import answer_to, said_before
 from bot.config import package_ledger
 from bot.forges.port import ListedProposal
+from bot.look import judging
 from lifecycle import names
 from lifecycle.bulk import BulkItem, BulkState
 from lifecycle.selectors.marks import PackageMarks, PackageSelector
@@ -72,13 +73,15 @@ class _Pulls(ABC):
         every = await session.look(dashboard=False)
         items, asks, named, left = list[BulkItem](), dict[str, Ask](), dict[str, str](), []
         for seen in every:
-            marks = {each.path: each for each in seen.source.marks()}
+            bases = dict[str, _Base]()
             for pull in sorted(seen.open, key=lambda each: each.number):
                 if not self.meant(pull) or (self._numbers and pull.number not in self._numbers):
                     continue
                 name = self._name(session, seen, pull, jobs.home(every))
-                touched = await _touched(session, seen, pull)
-                why = self._left(seen, touched, marks)
+                base = bases.get(pull.base_ref) or _base(seen, pull.base_ref)
+                bases[pull.base_ref] = base
+                touched = await _touched(session, seen, pull, base)
+                why = self._left(seen, touched, base.marks)
                 if why is not None:
                     left += [(name, why)] if why else []
                     continue
@@ -105,7 +108,7 @@ class _Pulls(ABC):
         if others:
             return f"it also touches {_some(others)}, not chosen"
         if touched.beside and not self._numbers:
-            return f"it also changes {_some(touched.beside)}, in no package; name its number"
+            return f"it also changes {_some(touched.beside)}, beside packages; name its number"
         return None
 
     def _item(self, seen: Seen, pull: ListedProposal, touched: _Touched) -> BulkItem:
@@ -147,7 +150,8 @@ class _Pulls(ABC):
     def _name(self, session: Session, seen: Seen, pull: ListedProposal, home: str) -> str:
         number = session.forge(seen).terms.said(f"#{pull.number}")
         where = "" if seen.source.name == home else seen.source.name
-        return f"{where}{number} at {pull.head[:10]}"
+        into = "" if pull.base_ref == seen.source.branch else f" into {pull.base_ref}"
+        return f"{where}{number} at {pull.head[:10]}{into}"
 
 
 def _some(paths: Iterable[str]) -> str:
@@ -156,12 +160,39 @@ def _some(paths: Iterable[str]) -> str:
     return ", ".join(every[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-async def _touched(session: Session, seen: Seen, pull: ListedProposal) -> _Touched:
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """A base branch.
+
+    Attributes:
+        commit: Its tip; "" where it is not there.
+        marks: What selectors choose its packages by, by path.
+        judging: Paths of what judges proposals there.
+    """
+
+    commit: str = ""
+    marks: Mapping[str, PackageMarks] = field(default_factory=dict)
+    judging: tuple[str, ...] = ()
+
+
+def _base(seen: Seen, branch: str) -> _Base:
+    """What selectors go by for pull requests to a branch: packages and rules as that one has them.
+
+    The rules of the default branch hold on every other one as well.
+    """
+    commit = seen.git.ref(names.branch_ref(branch))
+    if commit is None:
+        return _Base()
+    there = replace(seen.source, branch=branch, commit=commit)
+    rules = {*judging.paths(seen.source.policy()), *judging.paths(there.policy())}
+    return _Base(commit, {each.path: each for each in there.marks()}, tuple(sorted(rules)))
+
+
+async def _touched(session: Session, seen: Seen, pull: ListedProposal, base: _Base) -> _Touched:
     """What a pull request changes; nothing where that cannot be told."""
     if not await session.head(seen, pull):
         return _Touched()
-    base = seen.git.ref(names.branch_ref(pull.base_ref))
-    origin = seen.git.merge_base(base, pull.head) if base else None
+    origin = seen.git.merge_base(base.commit, pull.head) if base.commit else None
     if origin is None:
         return _Touched()
     differs = seen.git.difference(origin, pull.head)
@@ -171,7 +202,8 @@ async def _touched(session: Session, seen: Seen, pull: ListedProposal) -> _Touch
     beside = (
         path
         for path, state in differs.files.items()
-        if path not in ledgers and not _is_inside(path, state, packages)
+        if path not in ledgers
+        and (judging.is_rule(path, base.judging) or not _is_inside(path, state, packages))
     )
     return _Touched(tuple(sorted(packages)), tuple(sorted(beside)))
 

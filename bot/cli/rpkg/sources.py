@@ -31,7 +31,7 @@ from cadlib.limits import DEFAULT
 from cadlib.package.files import Files
 from lifecycle import names
 from lifecycle.ledger import Entries, ListedState, held, withdrawn
-from lifecycle.policy import BrokenPolicy
+from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.selectors.marks import PackageMarks
 from lifecycle.upstreams.graph import Graph, Package, Upstream
 from lifecycle.upstreams.locations import locate
@@ -82,8 +82,11 @@ class Source:
         return self._here().of(self.trees, commit, package, revision=revision)
 
     def _here(self) -> MarkedRepository:
-        policy = config.read(config.fetch(self.trees.blob, self.commit, config.CONFIG))
-        return MarkedRepository(name=self.name, policy=policy)
+        return MarkedRepository(name=self.name, policy=self.policy())
+
+    def policy(self) -> Policy | BrokenPolicy:
+        """Its rules, as its own `.porchbot.yaml` has them."""
+        return config.read(config.fetch(self.trees.blob, self.commit, config.CONFIG))
 
     def marks(self) -> tuple[PackageMarks, ...]:
         """What selectors choose its packages by, sorted by path."""

@@ -17,6 +17,7 @@ from lifecycle import records
 from lifecycle.access import Person
 from lifecycle.bulk import BulkState
 from lifecycle.names import Sha
+from lifecycle.policy import Policy, VariantUse
 from lifecycle.selectors.grammar import parse
 from lifecycle.selectors.marks import PackageMarks
 from lifecycle.terms import AS_WRITTEN
@@ -26,7 +27,9 @@ HEAD = "a" * 40
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def pull(number: int, *, draft: bool = False, head: str = HEAD) -> ListedProposal:
+def pull(
+    number: int, *, draft: bool = False, head: str = HEAD, base: str = "main"
+) -> ListedProposal:
     return ListedProposal(
         number=number,
         title="t",
@@ -36,7 +39,7 @@ def pull(number: int, *, draft: bool = False, head: str = HEAD) -> ListedProposa
         head=Sha(head),
         head_ref="x",
         head_repository=1,
-        base_ref="main",
+        base_ref=base,
         merge_commit=None,
         merged_at=None,
         updated_at=NOW,
@@ -64,7 +67,8 @@ class FakeGit:
         del before
         packages = [each for each in self.touched[after] if not each.startswith("+")]
         files = [each.removeprefix("+") for each in self.touched[after] if each not in packages]
-        inside = [f"{each}/Kptfile" for each in packages]
+        packages = ["" if each == "." else each for each in packages]
+        inside = [f"{each}/Kptfile".lstrip("/") for each in packages]
         return Difference(
             files=dict.fromkeys([*files, *inside], "100644 x"),
             packages=dict.fromkeys(packages, ("x", "y")),
@@ -85,10 +89,16 @@ class FakeSource:
     place: str = "github.com/acme/x"
     packages: tuple[PackageMarks, ...] = ()
     commit: str = "c"
+    branch: str = "main"
     trees: FakeTrees = field(default_factory=FakeTrees)
 
     def marks(self) -> tuple[PackageMarks, ...]:
-        return self.packages
+        if self.branch == "main":
+            return self.packages
+        return tuple(replace(each, labels={"team": self.branch}) for each in self.packages)
+
+    def policy(self) -> Policy:
+        return Policy(variants=VariantUse(files=("variants/*.yaml",)))
 
 
 @dataclass
@@ -161,9 +171,34 @@ def test_what_also_changes_rules_is_for_whoever_names_it(beside: str, left: str)
     chosen = found(Approvals(parse("team=net"), ()), one, other, _1=f"net/a {beside}", _2=ours)
     named = found(Approvals(None, (1,)), one, other, _1=f"net/a {beside}", _2=ours)
 
-    assert chosen.left == (("#1 at 1", f"it also changes {left}, in no package; name its number"),)
+    assert chosen.left == (("#1 at 1", f"it also changes {left}, beside packages; name its number"),)
     assert [item.change for item in chosen.items] == ["net/a"]
     assert [item.change for item in named.items] == [f"net/a; beside: {left}"]
+
+
+def test_rules_are_beside_a_package_at_the_root_too() -> None:
+    """The short-cut takes all files for the root package's: `/approve` counts for its rules."""
+    pulls = [pull(1, head="1"), pull(2, head="2"), pull(3, head="3")]
+    touched = {"_1": ". +.porchbot.yaml", "_2": ". +variants/x.yaml", "_3": ". +notes"}
+
+    chosen = found(Approvals(parse("path=."), ()), *pulls, **touched)
+
+    assert chosen.left == (
+        ("#1 at 1", "it also changes .porchbot.yaml, beside packages; name its number"),
+        ("#2 at 2", "it also changes variants/x.yaml, beside packages; name its number"),
+    )
+    assert [item.change for item in chosen.items] == ["."]
+
+
+def test_packages_are_chosen_as_the_base_branch_has_them() -> None:
+    """The short-cut goes by the default branch: what is production there may be none here."""
+    pulls = [pull(1, head="1", base="release"), pull(2, head="2")]
+
+    net = found(Approvals(parse("team=net"), ()), *pulls)
+    release = found(Approvals(parse("team=release"), ()), *pulls)
+
+    assert [net.names[i.key] for i in net.items] == ["#2 at 2"]
+    assert [release.names[i.key] for i in release.items] == ["#1 at 1 into release"]
 
 
 def test_drafts_are_proposed_and_numbers_choose_too() -> None:

@@ -88,6 +88,7 @@ TARGETS = {
     "net/core@v3": ("net/core", 3),
     "net/core v3": ("net/core", 3),
     "./net/core/ v3": ("net/core", 3),
+    "`net/core` `v3`": ("net/core", 3),
 }
 
 
@@ -104,6 +105,7 @@ REVISIONS = {
     "net/core@v2 v3 is slow": (RevisionTarget("net/core", 2), "v3 is slow"),
     "v3 v2 is better": (RevisionTarget(None, 3), "v2 is better"),
     "./net/core/ v3": (RevisionTarget("net/core", 3), ""),
+    "`net/core@v3` `slow`": (RevisionTarget("net/core", 3), "`slow`"),
 }
 
 
