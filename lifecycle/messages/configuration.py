@@ -190,7 +190,7 @@ def app(text: str) -> Problem:
 
 
 AUTOMATIC_OF_NOBODY: Problem = (
-    "`automatic` names no App and no variants",
+    "`automatic` names nobody: neither Apps nor variants",
     "Name Apps under `by`, or write `variants: true`",
 )
 

@@ -219,9 +219,9 @@ def test_an_exception_is_past_the_windows_that_closed_then(
     ("gate", "closes", "expected"),
     [
         ("window", window(-9, 9), "recorded"),
-        ("window", window(-1, 9), "for another reason since you wrote this"),
+        ("window", window(-1, 9), "for a new reason since you wrote this"),
         ("freeze", replace(FREEZE, at=NOW - 2 * HOUR), "recorded"),
-        ("freeze", replace(FREEZE, at=NOW, comment=60), "for another reason since you wrote this"),
+        ("freeze", replace(FREEZE, at=NOW, comment=60), "for a new reason since you wrote this"),
     ],
     ids=["a window", "a window of later", "a freeze", "a freeze of later"],
 )

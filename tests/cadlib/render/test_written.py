@@ -247,7 +247,7 @@ def test_what_an_alias_shares_is_not_written_out_in_silence() -> None:
     done = rendered_by({"Kptfile": KPTFILE, "a.yaml": Entry(text)}, function)
 
     assert not done.changes
-    assert "reach into an alias" in "\n".join(map(str, done.findings))
+    assert "the change would affect an alias" in "\n".join(map(str, done.findings))
 
 
 @pytest.mark.long

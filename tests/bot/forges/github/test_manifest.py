@@ -17,7 +17,7 @@ DATA = Addresses("https://acme.ghe.com", "https://api.acme.ghe.com")
         ("https://api.github.com", COM),
         ("https://acme.ghe.com", DATA),
         ("https://api.acme.ghe.com/", DATA),
-        ("https://GitHub.corp", Addresses("https://GitHub.corp", "https://GitHub.corp/api/v3")),
+        ("https://GitHub.corp", Addresses("https://github.corp", "https://github.corp/api/v3")),
         (
             "http://127.0.0.1:8000",
             Addresses("http://127.0.0.1:8000", "http://127.0.0.1:8000/api/v3"),
