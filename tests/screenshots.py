@@ -137,6 +137,9 @@ class _Text(HTMLParser):
 
 
 _UNSEEN = frozenset({"script", "style", "svg", "time"})
+_TOOK = re.compile(
+    r"Rendering and validation took [^\n]* s\.( Functions:\n(.*\n[^\n]* s[,.]\n)+|\n)"
+)
 _TIMES = frozenset({"· edited"})  # a comment edited within its second does not show it
 
 
@@ -146,6 +149,7 @@ def text_of(html: str) -> str:
     reader.feed(html)
     said = re.sub(r"\b[0-9a-f]{7,64}\b", "(commit)", "\n".join(reader.lines))
     said = re.sub(r"#\d+", "#(number)", said)  # the dashboard may take one earlier
+    said = _TOOK.sub("", said + "\n").removesuffix("\n")
     return (
         re.sub(r"((Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?\d{4}-\d\d-\d\d( \d\d:\d\d)?", "(date)", said)
         + "\n"

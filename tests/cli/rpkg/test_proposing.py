@@ -171,7 +171,9 @@ def test_what_also_changes_rules_is_for_whoever_names_it(beside: str, left: str)
     chosen = found(Approvals(parse("team=net"), ()), one, other, _1=f"net/a {beside}", _2=ours)
     named = found(Approvals(None, (1,)), one, other, _1=f"net/a {beside}", _2=ours)
 
-    assert chosen.left == (("#1 at 1", f"it also changes {left}, beside packages; name its number"),)
+    assert chosen.left == (
+        ("#1 at 1", f"it also changes {left}, beside packages; name its number"),
+    )
     assert [item.change for item in chosen.items] == ["net/a"]
     assert [item.change for item in named.items] == [f"net/a; beside: {left}"]
 
