@@ -181,9 +181,13 @@ def test_what_also_changes_rules_is_for_whoever_names_it(beside: str, left: str)
 def test_rules_are_beside_a_package_at_the_root_too() -> None:
     """The short-cut takes all files for the root package's: `/approve` counts for its rules."""
     pulls = [pull(1, head="1"), pull(2, head="2"), pull(3, head="3")]
-    touched = {"_1": ". +.porchbot.yaml", "_2": ". +variants/x.yaml", "_3": ". +notes"}
-
-    chosen = found(Approvals(parse("path=."), ()), *pulls, **touched)
+    chosen = found(
+        Approvals(parse("path=."), ()),
+        *pulls,
+        _1=". +.porchbot.yaml",
+        _2=". +variants/x.yaml",
+        _3=". +notes",
+    )
 
     assert chosen.left == (
         ("#1 at 1", "it also changes .porchbot.yaml, beside packages; name its number"),
