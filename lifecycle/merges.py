@@ -138,7 +138,7 @@ def brought(
     for move in moves:
         if _NONE in (move.before, move.after):
             continue
-        commits = None if move.forced else line(move.after, move.before)
+        commits = line(move.after, move.before)
         if commits is None and gained(move.before, move.after, sha):
             return Brought(move, tuple(dict.fromkeys((sha, move.after))))
         if commits and sha in commits:

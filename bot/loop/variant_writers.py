@@ -35,6 +35,9 @@ MOST_KNOWN: Final = 1_000
 MOST_LOGS: Final = 64
 """Repositories of which it is remembered what moved their branch, and what was merged there."""
 
+MOST_MOVES: Final = 4_000
+"""Moves of one branch that are remembered."""
+
 UNSURE: Final = 300.0
 """Seconds after which it is asked anew what the forge did not tell: its log may have been late."""
 
@@ -118,8 +121,8 @@ class RuleWriters:
     async def _brought(self, served: ServedRepository, changed: Sha) -> merges.Brought | None:
         """The move by which a change came; the dates of commits are anybody's and say nothing."""
         name, branch = served.repository.full_name, served.repository.default_branch
-        known = self._moves.get(name)
-        found = await served.offload(_brought, served, known, changed) if known else None
+        known = self._moves.get(name) or ()
+        found = await served.offload(_brought, served, known, changed)
         now = served.clock.now()
         for since in (*(now - span for span in SPANS), datetime.fromtimestamp(0, UTC)):
             if found is not None:
@@ -128,7 +131,8 @@ class RuleWriters:
                 moves = await served.forge.base_moves(branch, since)
             except ForgeMissingError:  # an older forge without this log
                 return None
-            self._moves.put(name, moves)
+            known = tuple(dict.fromkeys((*moves, *known)))[:MOST_MOVES]
+            self._moves.put(name, known)
             found = await served.offload(_brought, served, moves, changed)
         return found
 
@@ -145,11 +149,14 @@ class RuleWriters:
     async def _merged_since(self, served: ServedRepository, at: datetime) -> _Merged:
         """What was merged since a moment, asked once for all changes that are older than that."""
         name, since, now = served.repository.full_name, at - MARGIN, served.clock.now()
-        known = self._merged.get(name)
-        if known is None or known.since > since or known.until < at + MARGIN:
+        known = self._merged.get(name) or _Merged(now, now, {})
+        if known.since > since or known.until < at + MARGIN:
+            if known.since > since:
+                known = _Merged(since, since, {})
             branch = served.repository.default_branch
-            pulls = await served.forge.merged_proposals(branch, since)
-            known = _Merged(since, now, {pull.merge_commit: pull for pull in pulls})
+            pulls = await served.forge.merged_proposals(branch, known.until - MARGIN)
+            merged = {**known.pulls, **{pull.merge_commit: pull for pull in pulls}}
+            known = _Merged(known.since, now, merged)
             self._merged.put(name, known)
         return known
 

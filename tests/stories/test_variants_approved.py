@@ -5,7 +5,7 @@ import pytest
 from tests.stories.people import wait_for
 from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants import RULES, SHOP, begins, opened, variant
-from tests.stories.world import World, package, resized, seconds_pass
+from tests.stories.world import World, minutes_pass, package, resized, seconds_pass
 
 ASAP = "porchbot.dev/propose: asap, porchbot.dev/follow: latest"
 BY_RULE = RULES.replace(
@@ -118,7 +118,7 @@ def test_who_pushes_a_rule_in_another_name_does_not_approve_what_it_makes(
     play.owner.merges(change, method)
     play.rests()
     play.stop_bot()
-    seconds_pass(play.forge, 40 * 86_400)
+    minutes_pass(play, 45)
     play.start_bot()
     publishes(play, "net/base", package("net/base"), 1)
     pull = play.author.pull_of(f"{SHOP}-1").number
