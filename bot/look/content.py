@@ -467,9 +467,8 @@ class _Comparison:
         packages = outside.whole(git, self.head, touched)
         changed: Mapping[str, str] = merged.difference.files
         if not touched:  # people merge it as they like, but for what judges others
-            changed = {
-                path: changed[path] for path in changed if judging.is_rule(path, self._judging)
-            }
+            there = self._judging
+            changed = {p: changed[p] for p in changed if judging.is_rule(p, there)}
         return Effect(
             packages=merges.hidden_packages(
                 {t.package: t.head_tree for t in touched},
