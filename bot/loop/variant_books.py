@@ -1,5 +1,6 @@
 """The rules for variants that count in a repository: its own, and those that it lets in."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from lifecycle import names
 from lifecycle.identity import RepositoryId
 from lifecycle.messages import variant_waits as texts
 from lifecycle.names import Sha
-from lifecycle.policy import ObjectFolder, Policy
+from lifecycle.policy import ObjectFolder, Policy, VariantUse
 from lifecycle.upstreams import consents
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.reading import VariantFile
@@ -28,6 +29,13 @@ log = structlog.get_logger()
 
 MOST_TOPICS = 1_000
 """Repositories whose topics are asked for: as many as a table of names may have."""
+
+TOPICS_KEPT = 300.0
+"""Seconds that topics are kept: a push wakes all repositories that rules reach, and each reads
+those rules."""
+
+MOST_RULINGS = 1_000
+"""Repositories whose rules' topics are kept."""
 
 MOST_BOOKS = 8
 """States of rules that are remembered: many pull requests of one rule are looked at in a row."""
@@ -63,6 +71,23 @@ class Others:
     busy: Sequence[ForgeBusyError | GitBusyError] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Topics that were asked for.
+
+    Attributes:
+        at: When, in monotonic seconds.
+        tip: The commit of the rules.
+        use: How these are configured.
+        topics: The topics; None where the rules choose by none.
+    """
+
+    at: float
+    tip: Sha
+    use: VariantUse
+    topics: Topics | None
+
+
 class VariantBooks:
     """Reads rules for variants.
 
@@ -75,6 +100,8 @@ class VariantBooks:
         self._serving = serving
         self._store = store
         self._known: Recent[_Place, RuleBook] = Recent(MOST_BOOKS)
+        self._asked: Recent[RepositoryId, _Asked] = Recent(MOST_RULINGS)
+        self._asking: Recent[RepositoryId, asyncio.Lock] = Recent(MOST_RULINGS)
 
     async def book(self, ruling: Ruling) -> RuleBook:
         """What the rules of a repository want."""
@@ -96,14 +123,39 @@ class VariantBooks:
                 folders.setdefault(each.repository.lower(), []).append(each)
         return [await self._objects(ruling, name, those) for name, those in folders.items()]
 
+    def stale(self, ruling: Ruling, began: float) -> float | None:
+        """Seconds after which topics are asked for anew; None where a look did so or needs none.
+
+        Args:
+            ruling: The rules.
+            began: When that look began, in monotonic seconds.
+        """
+        asked = self._asked.get(ruling.served.id)
+        if asked is None or asked.topics is None or asked.at >= began:
+            return None
+        return max(0.0, asked.at + TOPICS_KEPT - ruling.served.clock.monotonic())
+
     async def _topics(self, ruling: Ruling) -> Topics:
-        """The topics of the repositories that rules name, where they choose by them.
+        """The topics of the repositories that rules name, asked for now or a little earlier."""
+        served, use = ruling.served, ruling.policy.variants
+        lock = self._asking.get(served.id) or asyncio.Lock()
+        self._asking.put(served.id, lock)
+        async with lock:
+            now, asked = served.clock.monotonic(), self._asked.get(served.id)
+            fresh = asked is not None and now < asked.at + TOPICS_KEPT
+            if asked is None or not fresh or (asked.tip, asked.use) != (ruling.tip, use):
+                asked = _Asked(now, ruling.tip, use, await self._ask(ruling))
+                self._asked.put(served.id, asked)
+        return asked.topics or ()
+
+    async def _ask(self, ruling: Ruling) -> Topics | None:
+        """The topics of the repositories that rules name; None where they choose by none.
 
         Of those only that are public or let the rules in: nobody learns topics of the others.
         """
         served, use, around = ruling.served, ruling.policy.variants, self._serving.around
         if not use.repositories or not await served.offload(_asks_for_topics, ruling):
-            return ()
+            return None
         me = served.repository
         named = {each.repository or me.full_name for each in use.repositories.values()}
         found = list[tuple[str, tuple[str, ...]]]()

@@ -99,7 +99,7 @@ class VariantsHandler:
             Exception: What went wrong first with a package, once all others were looked at.
         """
         served = await self._serving.of(key.repository)
-        upstreams = self._serving.upstreams
+        upstreams, began = self._serving.upstreams, served.clock.monotonic()
         await served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic())
         found = await rules_of(served)
         telling = VariantTelling()
@@ -117,9 +117,10 @@ class VariantsHandler:
             )
         wanted, problems = self._wanted(served, rules, all_read=others.complete)
         telling.rules(problems)
+        again = self._books.stale(mine, began)
         if not wanted:
             await variant_waits.keep(self._store, served, telling, whole=True)
-            return None
+            return again
         opened = await served.forge.open_proposals()
         going = VariantPass(
             served=served,
@@ -131,7 +132,6 @@ class VariantsHandler:
             rulings={each.served.repository.full_name: each for each in (mine, *others.there)},
             writers=self._writers,
         )
-        again: float | None = None
         left = list(wanted)
         try:
             while left and going.begun < MOST_BEGUN:

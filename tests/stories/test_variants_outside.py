@@ -147,6 +147,7 @@ def test_repositories_are_chosen_by_their_topics(stage: World) -> None:
     seconds_pass(stage.forge, 60)
     stage.sweep()
     stage.rests()
+    minutes_pass(stage, 5)  # topics are kept for so long
     assert [p.head_ref for p in live.pulls()] == ["drafts/edge/net/packagevariant-1"]
     assert stage.author.at("acme/shut").pulls() == []
     minutes_pass(stage, 10)
