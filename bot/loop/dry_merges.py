@@ -126,9 +126,12 @@ class DryMerges:
                 made = await served.looker.renderer.drafted(
                     git, request, sides, self._fetching(readable)
                 )
-        except (*_AWAY, TimeoutError) as error:
+        except _AWAY as error:
             log.info("upgrade not worked out", package=package, reason=str(error))
             return None
+        except TimeoutError:  # it would again, before all others, until something changes
+            log.warning("upgrade not worked out", package=package, reason=texts.TOO_LONG)
+            return MergedPackage(problem=texts.TOO_LONG)
         # The files are not used: what is kept is small.
         return replace(made, files={}, conflicts=made.conflicts[:1], more=_more(made))
 

@@ -5,6 +5,8 @@ Each is where it is and what is wrong, and what to do, neither with a full stop.
 
 Problem = tuple[str, str]
 
+TOO_LONG = "it takes too long to be worked out ahead"
+
 _FORM = "Write <owner>/<repository>/<path>@v<N>, or <git URL>//<path>@<tag, branch or commit>"
 
 

@@ -36,6 +36,8 @@ class Stage:
         await self.clock.sleep(self.seconds)
         if self.made.problem == "away":
             raise GitBusyError("away")
+        if self.made.problem == "slow":
+            raise TimeoutError
         return self.made
 
     async def told(self, merges: DryMerges, count: int, readable: Any = None) -> Any:
@@ -95,9 +97,11 @@ async def test_what_takes_long_is_left_for_later() -> None:
     assert ([each.conflicts for each in told], left) == ([0, 0, None, None, None], True)
 
 
-@pytest.mark.parametrize(("problem", "again"), [("no lock", 1), ("away", 2)])
+@pytest.mark.parametrize(("problem", "again"), [("no lock", 1), ("slow", 1), ("away", 2)])
 async def test_what_nobody_can_tell_is_not_told(problem: str, again: int) -> None:
-    """Short-cuts refused: it is harmless; trouble that passes is kept."""
+    """Short-cuts refused: it is harmless; trouble that passes is kept; what takes too long is begun
+    again at each look, before all others.
+    """
     stage, found = Stage(MergedPackage(problem=problem)), merges()
     told, _ = await stage.told(found, 1)
     await stage.told(found, 1)
