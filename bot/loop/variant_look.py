@@ -1,6 +1,6 @@
 """Looks at one package of a variant: the rule, its upstream, the package and its drafts."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
@@ -39,7 +39,8 @@ from lifecycle.variants.values import Upstream, Variant
 log = structlog.get_logger()
 
 MOST_PROBED: Final = 50
-"""The newest drafts of a package that are asked for where their branches are gone."""
+"""The newest drafts of a package that are asked for without an open pull request: those whose
+branches are there, and as many where these are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,7 @@ class VariantPass:
         fetched: Upstreams that were fetched, by the branch whose rules allow them.
         published: The numbers of what was published from drafts that rules name, None for nothing:
             likewise.
+        crowded: Packages to how many branches of drafts were left out, of which there are too many.
     """
 
     served: ServedRepository
@@ -99,6 +101,7 @@ class VariantPass:
     failed: list[Exception] = field(default_factory=list)
     fetched: dict[tuple[str, RevisionReference], FetchedUpstream] = field(default_factory=dict)
     published: dict[tuple[str, RevisionReference], int | None] = field(default_factory=dict)
+    crowded: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -268,7 +271,11 @@ class VariantLook:
         """The drafts of a package whose branches are there, and their open pull requests."""
         served, found, numbers = self._served, list[DraftFacts](), dict[str, int]()
         trails = await served.offload(_trails, served, base, variant)
+        old = older(branch for branch in trails if branch not in self._pass.pulls)
+        self._pass.crowded[variant.spec.downstream.package] = len(old)
         for branch, (tip, said) in trails.items():
+            if branch in old:
+                continue
             pull = self._pass.pulls.get(branch)
             if pull is None:
                 pulls = await served.forge.proposals_of(branch)
@@ -309,6 +316,12 @@ class VariantLook:
                 said = await served.offload(_trail, served, pull.head, self._pass.tip)
                 drafts.append(variant_facts.draft(branch, pull.head, said, pull, gone=True))
         return replace(facts, drafts=tuple(drafts), workspaces=frozenset(used))
+
+
+def older(branches: Iterable[str]) -> frozenset[str]:
+    """The branches of drafts of a package but for the newest: anybody may push many."""
+    newest = sorted(branches, key=lambda e: naming.last_number([e.rpartition("/")[2]]))
+    return frozenset(newest[:-MOST_PROBED])
 
 
 async def last_number(known: int, newest: Callable[[int], Awaitable[ListedProposal | None]]) -> int:

@@ -64,6 +64,12 @@ class VariantTelling:
         elif decided is not None and decided.state in WAITING:
             self._wait(wanted, decided.state, decided.why)
 
+    def crowded(self, wanted: Wanted, left_out: int) -> None:
+        """Tell that so many branches of a package's drafts were left out, where nothing else is."""
+        package = wanted.variant.spec.downstream.package
+        if left_out and all(each.package != package for each in self.waits):
+            self._wait(wanted, texts.CROWDED, texts.crowded(left_out))
+
     def failed(self, wanted: Wanted, why: str) -> None:
         """Tell why a package could not be made."""
         self.looked.add(wanted.variant.spec.downstream.package)
@@ -187,8 +193,8 @@ async def let_in(
     before = await store.variant_waits.of(source.id)
     states, here = (texts.SHUT, texts.KEPT_BACK), name.lower()
     waits = [e for e in before if e.state not in states or e.variant != here]
-    for each in kept_back:
-        why = source.forge.terms.said(texts.kept_back(each, name))
+    if kept_back:
+        why = source.forge.terms.said(texts.kept_back(kept_back, name))
         waits.append(VariantWait(package="", variant=here, file="", state=texts.KEPT_BACK, why=why))
     if sorted(map(_said, waits)) != sorted(map(_said, before)):
         await store.variant_waits.keep(source.id, waits)

@@ -232,6 +232,7 @@ class VariantsHandler:
             one = VariantReconciler(going, wanted, proposals, str(key), hint)
             again = await self._settling.settle(one)
             telling.package(wanted, one)
+            telling.crowded(wanted, going.crowded.get(package, 0))
             return again
         except (PackageError, UpstreamError) as error:
             log.warning(

@@ -1,5 +1,7 @@
 """What keeps variants waiting, in the words of the dashboard issue."""
 
+from collections.abc import Sequence
+
 from lifecycle.messages.markdown import number
 
 BROKEN = "broken rule"
@@ -8,6 +10,7 @@ REFUSED = "push refused"
 SHUT = "not let in"
 KEPT_BACK = "not shared"
 LATER = "not yet"
+CROWDED = "too many branches"
 TROUBLE = "porchbot failed here; it tries again. The operator finds the error in its log."
 
 CREATIONS_AN_HOUR = 360
@@ -30,16 +33,28 @@ def shut(source: str) -> str:
     )
 
 
-def kept_back(repository: str, downstream: str) -> str:
+def kept_back(repositories: Sequence[str], downstream: str) -> str:
     """Say that packages are not made which objects chose that their repository may not read.
 
     Args:
-        repository: Full name of the repository of the objects.
+        repositories: Full names of the repositories of the objects.
         downstream: That of the packages'.
     """
     return (
-        f"Packages that resources of {repository} chose are not made there: it does not share them"
-        f" with {downstream}. List {downstream} under `upstreams.share` in its .porchbot.yaml."
+        f"Packages that resources of {', '.join(repositories)} chose are not made there, for these"
+        f" are not shared with it. List {downstream} under `upstreams.share` where they stand."
+    )
+
+
+def crowded(left_out: int) -> str:
+    """Say that a package has more branches of drafts without a pull request than are looked at.
+
+    Args:
+        left_out: The others.
+    """
+    return (
+        f"Not looked at: {number(left_out, 'older draft')} without an open pull request, since"
+        " each costs a request. Delete the branches that nobody needs."
     )
 
 

@@ -10,12 +10,15 @@ from bot.forges.port import ForgeBusyError
 from bot.git.port import ObjectTooLargeError
 from bot.look import variant_rules
 from bot.loop import variant_look, variant_telling
+from bot.loop.variant_look import MOST_PROBED
+from bot.loop.variant_waits import VariantTelling
 from cadlib.errors import PackageError, Place
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import ObjectFolder, VariantUse
 from lifecycle.variants import trailer
 from lifecycle.variants.facts import Recipe
+from lifecycle.variants.trailer import Trail
 from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSpec
 
 HERE = RepositoryId("github", 7)
@@ -59,6 +62,45 @@ async def test_the_last_draft_is_found_however_many_there_were(there: int, known
 
     assert await variant_look.last_number(known, newest) == max(there, known)
     assert len(asked) <= 16
+
+
+@pytest.mark.parametrize("count", [0, 3, 50, 51, 400])
+async def test_branches_without_a_pull_request_cost_a_bounded_number_of_requests(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Short-cuts refused: each branch that somebody pushed is asked for at each look; the first
+    by name are, and the newest draft is forgotten; they are left out without a word.
+    """
+    folder, tip, said = "drafts/a/b/packagevariant-", Sha("a" * 40), Trail()
+    trails = {f"{folder}{n + 1}": (tip, said) for n in range(count)}
+    monkeypatch.setattr(variant_look, "_trails", lambda *_: trails)
+    asked = list[str]()
+
+    async def proposals_of(branch: str) -> list[Any]:
+        asked.append(branch)
+        return []
+
+    async def offload(call: Any, *arguments: Any) -> Any:
+        return call(*arguments)
+
+    spec = VariantSpec(upstream=Upstream("base", "a"), downstream=Downstream("here", "a/b"))
+    variant = Variant(name="edge", spec=spec)
+    served: Any = SimpleNamespace(offload=offload, forge=SimpleNamespace(proposals_of=proposals_of))
+    nothing: Any = None
+    going = variant_look.VariantPass(
+        served=served, tip=tip, policy=nothing, upstreams=nothing, pulls={}, downstreams=nothing
+    )
+    await variant_look.VariantLook(going)._drafts(variant, tip)
+
+    kept = range(max(1, count - MOST_PROBED + 1), count + 1)
+    assert asked == [f"{folder}{n}" for n in kept]
+    telling = VariantTelling()
+    wanted = variant_look.Wanted(variant=variant, file="", branch="", book=None)
+    telling.crowded(wanted, going.crowded["a/b"])
+    told = [f"Not looked at: {count - MOST_PROBED} older draft"] if count > MOST_PROBED else []
+    assert [each.why.partition(" without")[0].removesuffix("s") for each in telling.waits] == told
+    telling.crowded(wanted, going.crowded["a/b"])
+    assert len(telling.waits) == len(told)  # one reason for each package
 
 
 def test_what_a_draft_was_made_of_is_read_back_whatever_its_parts_are() -> None:
