@@ -94,14 +94,14 @@ class DryMerges:
         until, merged, left = served.clock.monotonic() + SECONDS, 0, False
         found: list[ListedBehind] = []
         with await served.offload(served.mirror.open) as git:
-            every = await served.offload(_keys, git, behind)
+            every = await served.offload(_keys, str(served.repository.id), git, behind)
             for each, key in zip(behind, every, strict=True):
                 made = self._kept.get(key)
                 if made is None and (merged >= MOST_MERGED or served.clock.monotonic() > until):
                     left = True
                 elif made is None:
                     merged += 1
-                    made = await self._merged(served, git, each, key[0], readable)
+                    made = await self._merged(served, git, each, key[1], readable)
                     if made is not None:
                         self._kept.put(key, made)
                 found.append(_told(each.listed, made))
@@ -152,15 +152,18 @@ class DryMerges:
         return fetch
 
 
-def _keys(git: History, behind: Sequence[Behind]) -> list[_Key]:
-    """What upgrades follow from: the package, what it was made from, and what is newest."""
+def _keys(reader: str, git: History, behind: Sequence[Behind]) -> list[_Key]:
+    """What upgrades follow from: the package, what it was made from, and what is newest.
+
+    The repository that it is told in is a part of it: another one may not read the same.
+    """
     tips = {each.branch: git.ref(names.branch_ref(each.branch)) or "" for each in behind}
     found = list[_Key]()
     for each in behind:
         package, upstream = each.update.package.path, each.update.upstream
         here = git.package(tips[each.branch], package) if tips[each.branch] else ""
         newest = str(each.update.newer[-1])
-        found.append((here, str(upstream.package), upstream.ref, upstream.commit, newest))
+        found.append((reader, here, str(upstream.package), upstream.ref, upstream.commit, newest))
     return found
 
 

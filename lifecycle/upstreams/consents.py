@@ -5,7 +5,9 @@ Rules:
 1. A name means the repository that had it when it was first let in. Another one that has the name
    by now, because the first was renamed, transferred or deleted, is let in by its number:
    `acme/clusters#9`.
-2. A pattern, or a group with all below it, means whatever fits by what it is called now.
+2. A pattern, such as `acme/net/*`, means whatever fits by what it is called now, and so does a name
+   without a slash, which can only be a group's. Any other name is a repository's: a group that is
+   made in its place later is not meant.
 3. The forge says what a repository is called now; no name that was remembered counts.
 """
 
@@ -49,8 +51,9 @@ def consent(entries: Iterable[str], full_name: str, repository_id: RepositoryId)
     for entry in entries:
         listed, _, number = entry.partition(_NUMBER)
         listed = listed.lower()
-        if listed.endswith("*") or name.startswith(f"{listed}/"):
-            fits = Consent.GIVEN if name.startswith(listed.rstrip("*")) else Consent.NONE
+        if listed.endswith("*") or "/" not in listed:
+            below = listed.rstrip("*") if listed.endswith("*") else f"{listed}/"
+            fits = Consent.GIVEN if name.startswith(below) and not number else Consent.NONE
         elif name != listed:
             fits = Consent.NONE
         elif number:

@@ -24,6 +24,7 @@ class Stage:
 
     def __init__(self, made: MergedPackage, seconds: float = 0) -> None:
         self.clock, self.made, self.seconds = ManualClock(), made, seconds
+        self.number = 1
         self.asked: list[str] = []
         self.trees: dict[str, str] = {}
         self.fetch: Any = None
@@ -50,6 +51,7 @@ class Stage:
             ref=lambda name: "1" * 40, package=lambda tip, path: self.trees.get(path, path)
         )
         served: Any = SimpleNamespace(
+            repository=SimpleNamespace(id=self.number),
             clock=self.clock,
             offload=offload,
             mirror=SimpleNamespace(open=lambda: nullcontext(git)),
@@ -88,6 +90,9 @@ async def test_a_few_at_a_look_and_each_once() -> None:
     told, left = await stage.told(found, count)
     assert stage.asked[count:] == ["p1"]
     assert {each.conflicts for each in told} == {5}
+    stage.number = 2  # another repository may not read the same
+    await stage.told(found, 1)
+    assert stage.asked[count:] == ["p1", "p0"]
 
 
 async def test_what_takes_long_is_left_for_later() -> None:

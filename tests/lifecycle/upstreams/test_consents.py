@@ -12,7 +12,11 @@ TABLE = [
     (["other/edge"], "Other/Edge", NAMED),
     (["Other/Edge"], "other/edge", NAMED),
     (["other/edge"], "other/edge2", NONE),
-    (["other/edge"], "other/edge/sub", GIVEN),
+    (["other/edge"], "other/edge/sub", NONE),  # a group that took the name of a repository
+    (["other/edge#9", "other/edge/*#9"], "other/edge/sub", NONE),
+    (["other/edge/*"], "other/edge/sub", GIVEN),
+    (["other"], "other/edge/sub", GIVEN),
+    (["other"], "others/edge", NONE),
     (["acme/*"], "acme-evil/x", NONE),
     (["acme/net#9"], "acme/net", GIVEN),
     (["acme/net#8"], "acme/net", NONE),
