@@ -58,9 +58,13 @@ class ServiceChecks(Threads):
         try:
             listed = self._list(wanted, path)
             found = tuple([each async for each in listed])
-        except (ForgeMissingError, ForgeRefusedError):
-            found = ()  # an instance without the licence, or not ours to read: nothing is answered
+        except ForgeMissingError:
+            found = ()  # an instance without the licence
+        except ForgeRefusedError:
+            found = None  # there may be some, and nobody knows what they say
         self._asked.pop(shown.number, None)
+        if found is None:
+            return
         self._asked[shown.number] = shown.head, found
         if len(self._asked) > MOST_SHOWN:
             del self._asked[next(iter(self._asked))]

@@ -11,7 +11,7 @@ from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import PUBLISH, CheckState, Conclusion
 from lifecycle.names import Sha
 from tests.bot.forges.gitlab import test_checks
-from tests.bot.forges.gitlab.conftest import World
+from tests.bot.forges.gitlab.conftest import BOT, World
 
 BINDING = "only_allow_merge_if_all_status_checks_passed"
 
@@ -108,6 +108,23 @@ async def test_others_are_waited_for_where_a_merge_waits_for_them(world: World) 
     assert states == [CheckState.PENDING, CheckState.FAILURE, CheckState.SUCCESS]
     world.commit("change", {"net/a.yaml": "a: 9\n"})
     await forge.proposal(number)
+    assert forge.standing(number)[SERVICES] is CheckState.PENDING
+
+
+async def test_what_cannot_be_read_is_waited_for(world: World) -> None:
+    """The short-cut takes a list that is refused for an empty one: none of them objects."""
+    world.sandbox.state.data.gitlab.tier = ULTIMATE
+    add(world, "scanner")
+    number, head = await test_checks.proposed(world)
+    forge = world.forge()
+    await forge.proposal(number)
+    world.as_("ann").manager.gitlab.http_put(place(world), post_data={BINDING: True})
+    await forge.required_checks("main")
+    listed = "GET */status_checks"
+    world.sandbox.faults.fail(listed, 403, caller=BOT)
+
+    await forge.checks(head)
+
     assert forge.standing(number)[SERVICES] is CheckState.PENDING
 
 
