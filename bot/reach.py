@@ -87,7 +87,9 @@ class Reach:
         credentials: The first one that fits is used.
         known_hosts: Keys of hosts for ssh; None where ssh is not used.
         ssh_key: Private key for ssh; None for none. Where credentials say for whom it is, nobody
-            else gets it.
+            else gets it, and elsewhere than at forges that are served everybody does.
+        served: Hosts of forges that are served, in lower case. There a repository may have another
+            name or address by now, so nothing tells by ssh whether it consents.
     """
 
     networks: tuple[Network, ...] = ()
@@ -95,6 +97,7 @@ class Reach:
     credentials: tuple[Credential, ...] = ()
     known_hosts: Path | None = None
     ssh_key: Path | None = None
+    served: frozenset[str] = frozenset()
 
     def addresses(self, host: str, port: int, resolve: Resolve | None = None) -> tuple[str, ...]:
         """Look a host up; returns its addresses, all of which may be reached.
@@ -146,8 +149,13 @@ class Reach:
             reader: Location of the one that it is for.
         """
         named = [each for each in self.credentials if each.ssh]
-        fits = not named or any(each.fits(at.host, at.path, reader) for each in named)
-        return self.ssh_key if fits else None
+        fits = any(each.fits(at.host, at.path, reader) for each in named)
+        return self.ssh_key if fits or not (named or self._is_served(at.host)) else None
+
+    def _is_served(self, host: str) -> bool:
+        """Whether a host is that of a forge that is served, or below: ssh.github.com is."""
+        bare = host.partition(":")[0]
+        return any(each and f".{bare}".endswith(f".{each}") for each in self.served)
 
     def _reaches(self, host: str, address: str) -> bool:
         return is_public(address) or host.lower() in self.hosts or self._in_networks(address)

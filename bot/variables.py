@@ -135,7 +135,8 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "PORCHBOT_UPSTREAM_SSH_KEY": (
         "file with a private key for upstreams by ssh; lines such as ssh://git.corp/platform in the"
-        " file of credentials say what it is for, and behind that for whom",
+        " file of credentials say what it is for, and behind that for whom; a forge that is served"
+        " needs such a line",
         "none",
     ),
     "PORCHBOT_STATUS_TOKEN": ("token for /status, 16 characters or more", "the page is off"),

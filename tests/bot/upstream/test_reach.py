@@ -172,6 +172,28 @@ def test_the_key_for_ssh_goes_where_it_belongs(at: str, reader: str, opens: bool
         read_credentials("ssh://git:secret@git.corp")
 
 
+@pytest.mark.parametrize(
+    ("at", "opens"),
+    [
+        ("git@git.example:acme/x", True),
+        ("git@gitlab.corp:acme/renamed", False),
+        ("ssh://git@gitlab.corp:2222/acme/x", False),
+        ("ssh://git@ssh.github.com:443/acme/x", False),
+        ("git@notgithub.com:acme/x", True),
+    ],
+)
+def test_no_line_gives_the_key_for_ssh_at_a_forge_that_is_served(at: str, opens: bool) -> None:
+    """The short-cut looks the name up: one that a private repository had once is not there, and
+    the forge leads to it with the operator's key.
+    """
+    key, location = Path("key"), locate(at)
+    assert location is not None
+
+    reach = Reach(ssh_key=key, served=frozenset({"github.com", "gitlab.corp"}))
+
+    assert reach.key_for(location, READER) == (key if opens else None)
+
+
 def opened(repo: str, reach: Reach, addresses: Sequence[str]) -> Door:
     return Doors(reach, resolve=lambda *_: addresses).open(repo, READER, anything)
 
