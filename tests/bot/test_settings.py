@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from bot import apps, githubs, gitlabs
 from bot.apps import KnownApp
 from bot.cli.root import main
+from bot.reach import Reach
 from bot.settings import Settings, SettingsError
 from bot.variables import VARIABLES
 from bot.vault import open_vault
@@ -81,6 +82,7 @@ def test_defaults() -> None:
         private_key=PEM,
         webhook_secrets=(b"first secret",),
         state=Path("/var/state/porchbot"),
+        upstream_reach=Reach(served=frozenset({"github.com"})),
     )
     assert (settings.host, settings.port, settings.database_url) == ("127.0.0.1", 8080, "")
     assert settings.github_api_url == "https://api.github.com"
@@ -124,6 +126,7 @@ def test_everything_given(tmp_path: Path) -> None:
         older_keys=(PEM.replace("MIIE", "MIIF"),),
         webhook_secrets=(b"new secret", b"old, secret"),
         github_api_url="http://127.0.0.1:3000/api/v3",
+        upstream_reach=Reach(served=frozenset({"127.0.0.1"})),
         runner_address="unix:/run/runner.sock",
         runner_ca="ca.pem",
         runner_cert="bot.pem",
