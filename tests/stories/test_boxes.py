@@ -60,10 +60,9 @@ def offers(play: World, *packages: str) -> None:
 
 
 @pytest.mark.both_forges
-def test_who_ticks_a_box_gives_its_command(stage: World, is_real: bool) -> None:
+@pytest.mark.simulated_time("minutes pass")
+def test_who_ticks_a_box_gives_its_command(stage: World) -> None:
     """Short-cuts refused: the bot's own rights; a comment for each box; a box that stays ticked."""
-    if is_real:
-        pytest.skip("waits for some minutes")
     play = stage
     offers(play, "net/a", "net/b")
     assert "`net/a` is made from `net/core@v1`; v2 is 1 revision ahead; an upgrade has" in shows(
@@ -91,11 +90,10 @@ def test_who_ticks_a_box_gives_its_command(stage: World, is_real: bool) -> None:
 
 
 @pytest.mark.both_forges
-def test_a_box_with_other_words_gives_nothing(stage: World, is_real: bool) -> None:
+@pytest.mark.simulated_time("minutes pass")
+def test_a_box_with_other_words_gives_nothing(stage: World) -> None:
     """Short-cuts refused: what a writer put beside it is done in a maintainer's name; a box in an
     issue of somebody's own, with the bot's record in it, counts."""
-    if is_real:
-        pytest.skip("waits for some minutes")
     play = stage
     offers(play, "net/a", "net/b")
     number, text = board(play)
@@ -112,10 +110,9 @@ def test_a_box_with_other_words_gives_nothing(stage: World, is_real: bool) -> No
     assert [p for p in play.author.pulls() if "net/a" in p.title] == []
 
 
-def test_a_held_package_is_resumed_by_its_box(stage: World, is_real: bool) -> None:
+@pytest.mark.simulated_time("minutes pass")
+def test_a_held_package_is_resumed_by_its_box(stage: World) -> None:
     """The short-cut has boxes for upgrades alone: what is held is resumed by who knows the word."""
-    if is_real:
-        pytest.skip("waits for some minutes")
     play = stage
     play.repository.has_issues = True
     play.start_bot()
@@ -137,10 +134,9 @@ def test_a_held_package_is_resumed_by_its_box(stage: World, is_real: bool) -> No
     assert "held" not in play.author.reads(".porchbot/ledger/net/core.yaml", pull.head_ref)
 
 
-def test_a_box_of_another_issue_is_none(stage: World, is_real: bool) -> None:
+@pytest.mark.simulated_time("minutes pass")
+def test_a_box_of_another_issue_is_none(stage: World) -> None:
     """The short-cut takes any issue with a record of the bot for the dashboard."""
-    if is_real:
-        pytest.skip("waits for some minutes")
     play = stage
     offers(play, "net/a")
     _, text = board(play)
@@ -154,10 +150,9 @@ def test_a_box_of_another_issue_is_none(stage: World, is_real: bool) -> None:
     assert [p for p in play.author.pulls() if "net/a" in p.title] == []
 
 
-def test_many_boxes_are_answered_a_few_at_a_time_and_once(stage: World, is_real: bool) -> None:
+@pytest.mark.simulated_time("minutes pass")
+def test_many_boxes_are_answered_a_few_at_a_time_and_once(stage: World) -> None:
     """Short-cuts refused: what one look has no room for is refused; a bot that ends forgets it."""
-    if is_real:
-        pytest.skip("waits for some minutes")
     play = stage
     packages = [f"net/p{n}" for n in range(7)]
     offers(play, *packages)

@@ -276,10 +276,9 @@ def test_what_was_worked_out_is_not_made_again(play: World) -> None:
 
 
 @pytest.mark.both_forges
-def test_a_base_that_moves_has_it_tried_again(play: World, is_real: bool) -> None:
+@pytest.mark.simulated_time("minutes pass")
+def test_a_base_that_moves_has_it_tried_again(play: World) -> None:
     """Short-cuts refused: the first result for ever; what was shown is taken back meanwhile."""
-    if is_real:
-        pytest.skip("waits for a minute")
     number = proposes(play, "guardrails", {".porchbot.yaml": denying(CONFIG)})
     harmless, _ = says(play, number, *BREAKS)
     play.owner.pushes("main", {**package("net/more"), **resized("net/more", 7)})
@@ -294,11 +293,11 @@ def test_a_base_that_moves_has_it_tried_again(play: World, is_real: bool) -> Non
 
 
 @pytest.mark.both_forges
+@pytest.mark.simulated_time("bots are killed at calls")
 def test_it_is_shown_once_though_the_bot_is_killed_at_every_call(stage: World) -> None:
     """Short-cuts refused: a run that was begun counts as made; a check for each bot that began."""
     play = stage
-    if not isinstance(play, SimulatedWorld):
-        pytest.skip("kills bots at calls")
+    assert isinstance(play, SimulatedWorld)
     play.start_bot()
     play.rests()
     with killed_at_one_call_more(play) as killing:

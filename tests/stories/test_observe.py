@@ -83,16 +83,13 @@ def passes(seconds: float) -> None:
         wait_for("nothing", lambda: None, seconds)
 
 
-def test_a_repository_that_is_only_watched_from_now_on_is_left_as_it_is(
-    staged: Staging, is_real: bool
-) -> None:
+@pytest.mark.simulated_time("minutes pass")
+def test_a_repository_that_is_only_watched_from_now_on_is_left_as_it_is(staged: Staging) -> None:
     """Short-cut: the mode is asked where proposals are decided; other keys write on.
 
     Everything that each kind of key is there for happens while the bot watches: dashboards, labels,
     releases, comments of ours that were edited, buttons, queues, lost tags, looks that break.
     """
-    if is_real:
-        pytest.skip("waits for some minutes")
     with staged(ACTIVE) as stage:
         assert isinstance(stage, SimulatedWorld)
         author, owner = stage.author, stage.owner

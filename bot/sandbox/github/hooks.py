@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from bot.sandbox.api import ApiResponse
@@ -15,6 +17,8 @@ from bot.sandbox.github.routing import ApiRequest, page, pages_of, route
 from bot.sandbox.records.accounts import Organization, OrgHook
 from bot.sandbox.records.repository import RepoHook
 from bot.sandbox.sending import SentHook
+
+H = TypeVar("H", RepoHook, OrgHook)
 
 _HOOKS = "/repos/{owner}/{repo}/hooks"
 _HOOK = "/repos/{owner}/{repo}/hooks/{hook_id}"
@@ -72,21 +76,7 @@ def list_hooks(request: ApiRequest) -> ApiResponse:
 @route("POST", _HOOKS)
 def create_hook(request: ApiRequest) -> ApiResponse:
     """Make a webhook; it is pinged at once."""
-    repo, config = request.repo, _new_config(request, request.repo.hooks.values())
-    made = RepoHook(
-        id=request.state.next_id(),
-        repo=repo,
-        url=_url(config.required("url")),
-        secret=config.text("secret") or "",
-        events=tuple(request.fields.texts("events") or ("push",)),
-        active=request.fields.flag("active", default=True),
-        created_at=request.state.now(),
-        updated_at=request.state.now(),
-    )
-    repo.hooks[made.id] = made
-    request.hooks.made.ping(made, _hook(request, made), request.user)
-    body = _hook(request, made)
-    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
+    return _made(request, request.repo.hooks, partial(RepoHook, repo=request.repo))
 
 
 @route("GET", _HOOK)
@@ -148,21 +138,7 @@ def list_org_hooks(request: ApiRequest) -> ApiResponse:
 def create_org_hook(request: ApiRequest) -> ApiResponse:
     """Make a webhook of an organization; it is pinged at once."""
     owner = _owned(request)
-    config = _new_config(request, owner.hooks.values())
-    made = OrgHook(
-        id=request.state.next_id(),
-        account=owner.account,
-        url=_url(config.required("url")),
-        secret=config.text("secret") or "",
-        events=tuple(request.fields.texts("events") or ("push",)),
-        active=request.fields.flag("active", default=True),
-        created_at=request.state.now(),
-        updated_at=request.state.now(),
-    )
-    owner.hooks[made.id] = made
-    body = _hook(request, made)
-    request.hooks.made.ping(made, body, request.user)
-    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
+    return _made(request, owner.hooks, partial(OrgHook, account=owner.account))
 
 
 @route("PATCH", f"{_ORG_HOOKS}/{{hook_id}}")
@@ -190,6 +166,24 @@ def _new_config(request: ApiRequest, there: Iterable[RepoHook | OrgHook]) -> Bod
     if any(hook.url == config.text("url") for hook in there):
         raise custom("Hook", "Hook already exists on this repository")
     return config
+
+
+def _made(request: ApiRequest, there: dict[int, H], make: Callable[..., H]) -> ApiResponse:
+    """Add a webhook to those of its repository or organization; it is pinged at once."""
+    config = _new_config(request, there.values())
+    made = make(
+        id=request.state.next_id(),
+        url=_url(config.required("url")),
+        secret=config.text("secret") or "",
+        events=tuple(request.fields.texts("events") or ("push",)),
+        active=request.fields.flag("active", default=True),
+        created_at=request.state.now(),
+        updated_at=request.state.now(),
+    )
+    there[made.id] = made
+    body = _hook(request, made)
+    request.hooks.made.ping(made, body, request.user)
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
 def _changed(request: ApiRequest, hook: RepoHook | OrgHook) -> ApiResponse:
