@@ -1,6 +1,6 @@
 """Adds to facts who uses in other repositories what is to go."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from bot.clock import Offload
@@ -18,9 +18,17 @@ from lifecycle.messages import configuration as texts
 from lifecycle.names import Sha
 from lifecycle.policy import ImpactMode, Policy
 
+Askers = Callable[[], Awaitable[Sequence[Person]]]
+"""Tells in whose name private repositories are asked: it may cost requests."""
+
+
+async def nobody() -> Sequence[Person]:
+    """Nobody is asked for."""
+    return ()
+
 
 async def content(
-    users: UpstreamUsers | None, repository: Repository, found: Content, askers: Sequence[Person]
+    users: UpstreamUsers | None, repository: Repository, found: Content, askers: Askers
 ) -> Content:
     """Return the content of a proposal with the users of what it removes and withdraws.
 
@@ -28,13 +36,13 @@ async def content(
         users: Asks who they are; None where nobody can tell.
         repository: Where the proposal is.
         found: Its content.
-        askers: Who proposes it.
+        askers: Who proposes it; asked for where something goes.
     """
     gone = [t.package for t in found.touched if t.removed]
     going = [(each.package, each.revision) for each in found.withdrawals]
     if users is None or not (gone or going):
         return found
-    packages, revisions = await users.of(repository, gone, going, askers)
+    packages, revisions = await users.of(repository, gone, going, await askers())
     touched = tuple(
         replace(t, used_by=(*t.used_by, *by.named), used_unseen=by.unseen)
         if t.removed and (by := packages.get(t.package))
@@ -56,7 +64,7 @@ async def findings(
     reader: MirrorReader,
     head: Sha,
     found: Content,
-    askers: Sequence[Person],
+    askers: Askers,
     offload: Offload,
 ) -> Content:
     """Return the content of a proposal with what other repositories say of its upstreams.
@@ -67,7 +75,7 @@ async def findings(
         reader: Reads git.
         head: The proposal's head.
         found: Its content.
-        askers: As for `content`.
+        askers: As for `content`; asked for where there are upstreams.
         offload: Where git is read.
     """
     there = [t.package for t in found.touched if t.head_tree]
@@ -77,7 +85,10 @@ async def findings(
     def read() -> list[UpstreamUse]:
         return [use for each in there for use in locks.of_package(reader.git, head, each)]
 
-    listed = await users.listed(repository, await offload(read), askers)
+    uses = await offload(read)
+    if not uses:
+        return found
+    listed = await users.listed(repository, uses, await askers())
     said = {
         (use.package, use.place, use.directory, use.ref): texts.upstream_listed(
             use.package, f"{use.place}//{use.ref}", entry

@@ -167,7 +167,9 @@ class GroupLooker:
         mine = {part.entry.number for part in parts}
         return Group(
             base_ref=base_ref,
-            content=await elsewhere.content(self._users, self._repository, found.content, ()),
+            content=await elsewhere.content(
+                self._users, self._repository, found.content, elsewhere.nobody
+            ),
             verdicts=await rendering.verdicts(
                 self._renderer,
                 reader.git,

@@ -232,9 +232,12 @@ class ProposalReader:
         Whoever pushed a part of it asks as well: private names and ledgers are told where all of it
         is by one person, and to that one.
         """
-        # Where everybody may read, nothing private is named at all.
-        one = None if self._repository.public or self._users is None else await alone()
-        askers = [] if one is None else [one]
+
+        async def askers() -> list[Person]:
+            # Where everybody may read, nothing private is named at all.
+            one = None if self._repository.public else await alone()
+            return [] if one is None else [one]
+
         used = await elsewhere.content(self._users, self._repository, proposal.content, askers)
         if not proposal.place.merged:  # what is merged was judged before
             head = proposal.place.head
