@@ -6,6 +6,7 @@ At GitHub it is an App, several of them, or a machine user; at a GitLab a machin
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bot import places
 from bot.apps import KnownApp
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import GitHubWebhooks
@@ -41,6 +42,7 @@ class Connection:
         record_keys: For hidden records there, newest first.
         webhook_url: Where its webhooks are to go; "" where nobody said.
         api_url: Where the API of a GitHub answers; "" for another forge.
+        home: Host of its repositories, without a port.
         lacks: The bot is a machine user where it could be an App, and tells at the start what it
             lacks by that.
     """
@@ -50,6 +52,7 @@ class Connection:
     record_keys: list[bytes] = field(repr=False)
     webhook_url: str = ""
     api_url: str = ""
+    home: str = ""
     lacks: bool = False
 
 
@@ -99,6 +102,7 @@ def _github(
         record_keys=settings.record_keys,
         webhook_url=settings.webhook_url,
         api_url=settings.github_api_url,
+        home=places.host_of(places.github_home(settings.github_api_url)),
         lacks=bool(settings.github_token),
     )
 
@@ -122,12 +126,13 @@ def _gitlab(
         [each.encode() for each in instance.webhook_secrets],
         [each.encode() for each in instance.signing_tokens],
     )
-    places = (f"{KIND}/{instance.name}", *((KIND,) if len(settings.gitlabs) == 1 else ()))
+    doors = (f"{KIND}/{instance.name}", *((KIND,) if len(settings.gitlabs) == 1 else ()))
     return Connection(
         forges=forges,
-        hooks=WebhookSource(reader, forges.identity, places),
+        hooks=WebhookSource(reader, forges.identity, doors),
         record_keys=keys,
         webhook_url=instance.webhook_url,
+        home=places.host_of(places.gitlab_home(instance.url)),
     )
 
 

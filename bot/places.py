@@ -88,6 +88,15 @@ def gitlab_home(url: str) -> str:
     return f"{parts.netloc}{parts.path}".lower()
 
 
+def host_of(home: str) -> str:
+    """Return the host of what addresses of repositories begin with, without its port.
+
+    Args:
+        home: As `github_home` and `gitlab_home` give it.
+    """
+    return _host(f"//{home}")
+
+
 def _host(address: str) -> str:
     try:
         return urlsplit(address).hostname or ""

@@ -153,8 +153,13 @@ class Reach:
         return self.ssh_key if fits or not (named or self._is_served(at.host)) else None
 
     def _is_served(self, host: str) -> bool:
-        """Whether a host is that of a forge that is served, or below: ssh.github.com is."""
+        """Whether a host may be that of a forge that is served, or below: ssh.github.com is.
+
+        Whose a bare number is nobody tells.
+        """
         bare = host.partition(":")[0]
+        if self.served and (host.startswith("[") or bare.replace(".", "").isdigit()):
+            return True
         return any(each and f".{bare}".endswith(f".{each}") for each in self.served)
 
     def _reaches(self, host: str, address: str) -> bool:

@@ -48,6 +48,7 @@ from bot.upstream.doors import Doors
 from bot.upstream.elsewhere import Elsewhere
 from bot.upstream.port import Upstreams
 from bot.upstream.served import ServedUpstreams
+from bot.upstream.standing import Homes
 from bot.upstream.upstreams import AllUpstreams
 from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.errors import CertificateError
@@ -248,6 +249,7 @@ async def running(
                 ServedUpstreams(known, mirrors, store.repositories, clock, offload),
                 elsewhere,
                 offload,
+                Homes(known, {forge: each.home for forge, each in served.items()}),
             )
             made = maker(runner) if maker else _workers(stack, runner, clock, offload)
             renderer = _renderer(stack, made, runner, store, clock, offload)

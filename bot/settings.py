@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from bot import apps, githubs, gitlabs, places, vault
 from bot.apps import SIGNING_KEY, KnownApp
@@ -263,7 +262,7 @@ class _Reading:
             credentials=known,
             known_hosts=self._there("PORCHBOT_UPSTREAM_KNOWN_HOSTS"),
             ssh_key=self._there("PORCHBOT_UPSTREAM_SSH_KEY"),
-            served=frozenset(urlsplit(f"//{each}").hostname or "" for each in self._homes()),
+            served=frozenset(map(places.host_of, self._homes())),
         )
 
     def _homes(self) -> list[str]:

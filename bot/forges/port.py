@@ -903,8 +903,12 @@ class Forges(Protocol):
     async def installation(self, number: int) -> Installation | None:
         """One installation; None when there is none of this number."""
 
-    async def is_installed(self, repository_id: RepositoryId) -> bool:
-        """Whether any installation has a repository."""
+    async def is_installed(self, repository: RepositoryId | str) -> bool:
+        """Whether any installation has a repository.
+
+        Args:
+            repository: Its identity here, or a full name that it has or had before.
+        """
 
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
         """Every repository of one installation; may lack one for once.

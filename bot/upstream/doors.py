@@ -81,6 +81,18 @@ class Doors:
         """Whether some repositories may be read that others may not."""
         return bool(self._reach.credentials or self._reach.ssh_key)
 
+    def opens(self, at: Location, reader: str) -> bool:
+        """Tell whether credentials of the operator's are used for a repository, by any scheme.
+
+        Args:
+            at: Which one.
+            reader: As for `open`.
+        """
+        if reader == PUBLIC:
+            return False
+        sent = self._reach.credentials_for(at, reader)
+        return bool(sent) or self._reach.key_for(at, reader) is not None
+
     def open(self, repo: str, reader: str, allowed: Allowed) -> Door:
         """Judge an address, and where it leads to.
 

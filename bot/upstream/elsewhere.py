@@ -31,7 +31,7 @@ from cadlib.package.files import Files
 from lifecycle import names
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
-from lifecycle.upstreams.locations import locate
+from lifecycle.upstreams.locations import Location, locate
 from lifecycle.upstreams.references import LATEST, GitReference, candidates, is_commit
 
 SECONDS = 120.0
@@ -123,6 +123,10 @@ class Elsewhere:
             raise UpstreamError(UpstreamFault.TOO_LARGE, *much) from None
         finally:
             shutil.rmtree(new, ignore_errors=True)
+
+    def opens(self, at: Location, reader: str) -> bool:
+        """Tell whether the operator's credentials are used for a repository."""
+        return self._doors.opens(at, reader)
 
     def trim(self) -> list[str]:
         """Remove what was used least recently over the bound; returns which."""

@@ -11,6 +11,7 @@ from bot.upstream.doors import MOST_REDIRECTS, PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.served import Place, ServedUpstreams
+from bot.upstream.standing import Homes
 from cadlib.kptfile.values import GitRef
 from lifecycle import names
 from lifecycle.access import Person
@@ -60,6 +61,14 @@ class Fetcher(Protocol):
             UpstreamError: It cannot be had.
         """
 
+    def opens(self, at: Location, reader: str) -> bool:
+        """Tell whether the operator's credentials are used for a repository.
+
+        Args:
+            at: Which one.
+            reader: As for `fetch`.
+        """
+
 
 class AllUpstreams:
     """Implements `Upstreams`.
@@ -68,12 +77,16 @@ class AllUpstreams:
         served: The repositories that are served.
         elsewhere: All others.
         offload: Where git is run.
+        homes: Where the forges are that are served.
     """
 
-    def __init__(self, served: ServedUpstreams, elsewhere: Fetcher, offload: Offload) -> None:
+    def __init__(
+        self, served: ServedUpstreams, elsewhere: Fetcher, offload: Offload, homes: Homes
+    ) -> None:
         self._served = served
         self._elsewhere = elsewhere
         self._offload = offload
+        self._homes = homes
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def fetch(
@@ -92,7 +105,7 @@ class AllUpstreams:
             found = await self._served.at(location) if location else None
             if found is None or not await self._served.may_read(found, into, caller):
                 # Whoever may not see it gets what the public gets, by no credentials of ours.
-                reader = PUBLIC if found else _reader(into)
+                reader = PUBLIC if found else await self._asker(location, _reader(into))
                 return await self._from_elsewhere(reference, reader, into, caller, policy)
             place = Place(found, reference.directory)
         else:
@@ -102,6 +115,16 @@ class AllUpstreams:
             return await self._served.fetch(place, reference.ref)
         except GitBusyError as error:
             raise ForgeBusyError(f"fetch {place}", str(error)) from error
+
+    async def _asker(self, location: Location | None, reader: str) -> str:
+        """Who asks for what no name of a repository that is served leads to.
+
+        A repository that was renamed a moment ago has a name that nobody here knows yet.
+        """
+        if reader == PUBLIC or location is None:
+            return reader
+        opens = self._elsewhere.opens(location, reader)
+        return PUBLIC if opens and await self._homes.may_be_served(location) else reader
 
     async def published_from(
         self, reference: RevisionReference, *, into: Repository, policy: Policy
@@ -183,7 +206,9 @@ class AllUpstreams:
                     known.add(on.location)
                     # As a repository does by a name that it had before.
                     found = await self._served.at(on.location)
-                    if found and not await self._served.may_read(found, into, caller):
+                    if found is None:
+                        reader = await self._asker(on.location, reader)
+                    elif not await self._served.may_read(found, into, caller):
                         reader = PUBLIC
         release = names.parse_tag(names.tag_ref(came.ref))
         return FetchedUpstream(

@@ -123,6 +123,8 @@ async def test_what_the_bot_was_let_into(place: Place) -> None:
     assert {each.id for each in found} == {here, *place.others}
     assert await place.forges.repository_by_id(here, number) in found
     assert await place.forges.is_installed(here)
+    assert await place.forges.is_installed(place.repository.full_name)
+    assert not await place.forges.is_installed("nobody/nothing")
     unknown = RepositoryId(here.forge, here.number + 100_000)
     assert not await place.forges.is_installed(unknown)
     with pytest.raises(ForgeMissingError):

@@ -8,6 +8,7 @@ from bot.git.port import Mirrors
 from bot.store.port import Store
 from bot.upstream.elsewhere import Came
 from bot.upstream.served import ServedUpstreams
+from bot.upstream.standing import Homes
 from bot.upstream.upstreams import AllUpstreams
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.locations import Location
@@ -23,10 +24,15 @@ class Nowhere:
             UpstreamFault.UNREACHABLE, f"{wanted} cannot be reached", f"Ask {reader} and {allowed}"
         )
 
+    def opens(self, at: Location, reader: str) -> bool:
+        """No operator gave any credentials."""
+        del at, reader
+        return False
+
 
 def served(
     forges: Forges, mirrors: Mirrors, store: Store, clock: Clock, offload: Offload
 ) -> AllUpstreams:
     """The upstreams of one forge."""
     known = ServedUpstreams({forges.name: forges}, mirrors, store.repositories, clock, offload)
-    return AllUpstreams(known, Nowhere(), offload)
+    return AllUpstreams(known, Nowhere(), offload, Homes())

@@ -85,9 +85,15 @@ class SimulatedForges:
             return _let_in(await self._about("installation", number))
         return None
 
-    async def is_installed(self, repository_id: RepositoryId) -> bool:
+    async def is_installed(self, repository: RepositoryId | str) -> bool:
         def read() -> None:
-            repo = self.forge.state.data.repositories.get(repository_id.number)
+            state = self.forge.state
+            repo: Repository | None
+            if isinstance(repository, str):
+                owner, _, name = repository.partition("/")
+                repo = state.moved(owner, name) or state.repository(owner, name)
+            else:
+                repo = state.data.repositories.get(repository.number)
             if repo is None or self.forge.state.installation_of(self.forge.app, repo) is None:
                 raise not_found()
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from bot.forges.exchange import MOST_PAGES
 from bot.forges.github.app import AppClients
@@ -76,10 +77,10 @@ class GitHubForges:
             return Installation(int(found["id"]), bool(found.get("suspended_at")))
         return None
 
-    async def is_installed(self, repository_id: RepositoryId) -> bool:
+    async def is_installed(self, repository: RepositoryId | str) -> bool:
         """Whether any installation has a repository; its own page is readable if it is public."""
         with suppress(ForgeMissingError):
-            path = f"/repositories/{repository_id.number}/installation"
+            path = f"{path_of(repository)}/installation"
             await call(self._app.clients, "find its installation", "GET", path)
             return True
         return False
@@ -154,6 +155,13 @@ class GitHubForges:
     async def _about(self, installation: int) -> Any:
         path = f"/app/installations/{installation}"
         return (await call(self._app.clients, "read the installation", "GET", path)).data
+
+
+def path_of(repository: RepositoryId | str) -> str:
+    """Return the path of a repository in the API, by its identity or a full name."""
+    if isinstance(repository, str):
+        return f"/repos/{quote(repository)}"
+    return f"/repositories/{repository.number}"
 
 
 def repository_of(

@@ -94,11 +94,11 @@ class SeveralForges:
         self._owners.pop(number, None)
         return None
 
-    async def is_installed(self, repository_id: RepositoryId) -> bool:
+    async def is_installed(self, repository: RepositoryId | str) -> bool:
         """Whether any of them has a repository, or an older one that cannot be asked may."""
         for app in self._apps:
             try:
-                if await app.is_installed(repository_id):
+                if await app.is_installed(repository):
                     return True
             except (ForgeBusyError, ForgeRefusedError) as error:
                 if app is self._apps[0]:

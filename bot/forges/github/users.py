@@ -14,7 +14,7 @@ import structlog
 from bot.forges.github.deliveries import read_verified
 from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHubByUser
-from bot.forges.github.forges import repository_of
+from bot.forges.github.forges import path_of, repository_of
 from bot.forges.github.http import JSONObject, call, pages
 from bot.forges.github.user import TokenAbout, UserClients
 from bot.forges.port import (
@@ -75,10 +75,10 @@ class UserForges:
         """The account; None for the number of something else, such as an App's installation."""
         return Installation(number) if number == (await self.identity()).account else None
 
-    async def is_installed(self, repository_id: RepositoryId) -> bool:
+    async def is_installed(self, repository: RepositoryId | str) -> bool:
         """Whether it may write to a repository, and that is to be served."""
         with suppress(ForgeMissingError):
-            return self._serves(await self._read(f"/repositories/{repository_id.number}"))
+            return self._serves(await self._read(path_of(repository)))
         return False
 
     async def repositories_of(self, installation: int) -> Sequence[Repository]:

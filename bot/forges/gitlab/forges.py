@@ -96,10 +96,10 @@ class GitLabForges:
         """The account; None for any other number."""
         return Installation(number) if number == (await self.identity()).account else None
 
-    async def is_installed(self, repository_id: RepositoryId) -> bool:
+    async def is_installed(self, repository: RepositoryId | str) -> bool:
         """Whether we may push to a project, and are to."""
         with suppress(ForgeMissingError):
-            data = await self._read(repository_id)
+            data = await self._read(repository)
             return level_of(data) >= DEVELOPER and self._serves.has(_path(data))
         return False
 
@@ -176,8 +176,9 @@ class GitLabForges:
         """One try of those that were listed last; None for what cannot be read."""
         return await self._log.read(number)
 
-    async def _read(self, repository_id: RepositoryId) -> JSONObject:
-        path = f"/projects/{repository_id.number}"
+    async def _read(self, repository: RepositoryId | str) -> JSONObject:
+        named = quote(repository, safe="") if isinstance(repository, str) else repository.number
+        path = f"/projects/{named}"
         data: JSONObject = (await call(self._user.clients, "read a project", "GET", path)).data
         return data
 

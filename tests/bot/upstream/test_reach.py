@@ -180,6 +180,8 @@ def test_the_key_for_ssh_goes_where_it_belongs(at: str, reader: str, opens: bool
         ("ssh://git@gitlab.corp:2222/acme/x", False),
         ("ssh://git@ssh.github.com:443/acme/x", False),
         ("git@notgithub.com:acme/x", True),
+        ("git@140.82.121.4:acme/x", False),
+        ("ssh://git@[2606:50c0:8000::64]/acme/x", False),
     ],
 )
 def test_no_line_gives_the_key_for_ssh_at_a_forge_that_is_served(at: str, opens: bool) -> None:

@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from bot.forges.port import ForgeMissingError, Forges, Repository
+from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges, Repository
 from bot.upstream.doors import PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.served import ServedUpstreams
+from bot.upstream.standing import Homes
 from bot.upstream.upstreams import AllUpstreams
 from cadlib.kptfile.values import GitRef
 from cadlib.package.files import Entry
@@ -22,7 +23,7 @@ from lifecycle.access import Person, Role
 from lifecycle.identity import GITHUB, RepositoryId
 from lifecycle.policy import Policy, UpstreamUse
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
-from lifecycle.upstreams.locations import locate
+from lifecycle.upstreams.locations import Location, locate
 from lifecycle.upstreams.references import GitReference, RevisionReference, parse
 from tests.memory.clock import ManualClock
 from tests.memory.git import MemoryMirrors, MemoryRemote
@@ -79,6 +80,16 @@ class _Forges:
     known: dict[RepositoryId, Repository]
     readers: dict[RepositoryId, dict[str, Role]] = field(default_factory=dict)
     tags: frozenset[str] = frozenset()
+    former: dict[str, RepositoryId] = field(default_factory=dict)
+    error: Exception | None = None
+    asked: list[str] = field(default_factory=list)
+
+    async def is_installed(self, full_name: str) -> bool:
+        self.asked.append(full_name)
+        if self.error:
+            raise self.error
+        named = {each.full_name for each in self.known.values()}
+        return full_name in named or full_name in self.former
 
     async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
         if repository_id not in self.known:
@@ -95,6 +106,10 @@ class _Elsewhere:
 
     asked: list[tuple[GitReference, str]] = field(default_factory=list)
     leads_to: list[str] = field(default_factory=list)
+    opened: str = ""
+
+    def opens(self, at: Location, reader: str) -> bool:
+        return bool(reader) and bool(self.opened) and str(at).startswith(self.opened)
 
     def fetch(self, wanted: GitReference, reader: str, allowed: Allowed) -> Came:
         location = locate(wanted.repo)
@@ -129,7 +144,12 @@ class Stage:
             self.clock,
             at_once,
         )
-        self.upstreams = AllUpstreams(served, self.elsewhere, at_once)
+        self.upstreams = AllUpstreams(
+            served,
+            self.elsewhere,
+            at_once,
+            Homes({GITHUB: cast(Forges, self.forges)}, {GITHUB: "github.com"}),
+        )
 
     async def begin(self) -> "Stage":
         for each in self.forges.known.values():
@@ -353,6 +373,64 @@ async def test_a_name_that_a_repository_had_before_opens_it_no_more_than_its_own
     assert [reader for _, reader in stage.elsewhere.asked] == [PUBLIC, "github.com/acme/clusters"]
     stage.elsewhere.leads_to = [f"https://github.com/endless/{n}" for n in range(9)]
     assert (await stage.refused(old, ANN, allows))[0] is UpstreamFault.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("address", "leads_to", "asks"),
+    [
+        pytest.param("https://github.com/other/packages", [], PUBLIC, id="the name before"),
+        pytest.param("https://github.com/other/now", [], PUBLIC, id="a name nobody heard of yet"),
+        pytest.param("git@github.com:other/packages", [], PUBLIC, id="the name before, by ssh"),
+        pytest.param("ssh://git@ssh.github.com:443/other/now", [], PUBLIC, id="another host of it"),
+        pytest.param("https://GitHub.com/Other/Now.git", [], PUBLIC, id="spelled otherwise"),
+        pytest.param("https://github.com:443/other/now/", [], PUBLIC, id="with its port"),
+        pytest.param("https://github.com/other/first", [], PUBLIC, id="renamed twice"),
+        pytest.param(
+            "https://github.com/vendor/x", ["https://github.com/other/now"], PUBLIC, id="led on"
+        ),
+        pytest.param(
+            "https://github.com/" + "a/" * 30 + "x", [], PUBLIC, id="a path that is not looked at"
+        ),
+        pytest.param("https://github.com/vendor/x", [], "acme", id="another's"),
+        pytest.param("https://git.corp/other/now", [], "acme", id="the name at another host"),
+    ],
+)
+async def test_the_operators_credentials_open_nothing_that_was_renamed(
+    stage: Stage, address: str, leads_to: list[str], asks: str
+) -> None:
+    """The short-cut asks the database alone, which knows the name from before a rename until it is
+    told: neither name counts as served, and the operator's own credentials open it.
+    """
+    allows = Policy(
+        upstream_use=UpstreamUse(allow=("github.com/*", "ssh.github.com/*", "git.corp/*"))
+    )
+    stage.forges.known[OTHERS.id] = replace(
+        OTHERS, full_name="other/now", clone_url="https://github.com/other/now.git"
+    )
+    stage.forges.former = dict.fromkeys(("other/first", "other/packages"), OTHERS.id)
+    stage.elsewhere.opened, stage.elsewhere.leads_to = "", leads_to
+    await stage.get(f"{address}//secret/plan@v7", ANN, allows)
+    assert stage.forges.asked == []  # nothing is opened
+
+    stage.elsewhere.opened = str(locate(address)).partition("/")[0]
+    await stage.get(f"{address}//secret/plan@v7", ANN, allows)
+
+    last = stage.elsewhere.asked[-1][1]
+    assert last == (asks and "github.com/acme/clusters")
+
+
+async def test_where_the_forge_does_not_say_no_credentials_are_used(stage: Stage) -> None:
+    """Short-cuts take an outage, or a redirect that is not followed, for a repository elsewhere."""
+    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    stage.elsewhere.opened = "github.com"
+    stage.forges.error = ForgeRefusedError("read a project", "301")
+
+    await stage.get("https://github.com/vendor/x//net@v7", ANN, allows)
+
+    assert stage.elsewhere.asked[-1][1] == PUBLIC
+    stage.forges.error = ForgeBusyError("read a project", "503")
+    with pytest.raises(ForgeBusyError):
+        await stage.get("https://github.com/vendor/x//net@v7", ANN, allows)
 
 
 async def test_consent_stays_with_the_repository_that_it_was_given_to(stage: Stage) -> None:
