@@ -3,10 +3,13 @@
 Rules
 - What the ledger withdraws or deprecates is not used.
 - Of a package that was rolled back, and is held, what was newer is not used: those revisions whose
-  own commit does not know of that hold. The rollback's own revision does.
+  own commit does not know of that hold. The rollback's own revision does. Of those the newest
+  `MOST_READ` are read, from the top; the others count as held.
 """
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from threading import Lock
 from typing import Final
 
 from bot import config
@@ -23,7 +26,44 @@ _SAID: Final = {
 }
 
 MOST_READ: Final = 1_000
-"""The newest releases of a package whose commits are read to find a draft."""
+"""The newest releases of a package whose commits are read."""
+
+MOST_KEPT: Final = 50_000
+"""Answers that are kept of what commits know; about 200 bytes each."""
+
+
+class Knowing:
+    """Remembers which commits know of a hold: what a commit says stays. For many threads."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[Sha, str, int], bool] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def knows(self, git: History, commit: Sha, package: str, hold: int) -> bool:
+        """Tell whether the ledger at a commit has an entry of a revision.
+
+        Args:
+            git: The repository's mirror, opened.
+            commit: Which one.
+            package: Path of the package.
+            hold: Number of the revision.
+        """
+        asked = (commit, package, hold)
+        with self._lock:
+            found = self._kept.get(asked)
+        if found is None:
+            if not git.has(commit):
+                return False  # it may come yet
+            found = hold in (_entries(git, commit, package) or {})
+            with self._lock:
+                self._kept[asked] = found
+                if len(self._kept) > self._most:
+                    self._kept.popitem(last=False)
+        return found
 
 
 def of(git: History, package: str) -> Refs:
@@ -31,13 +71,13 @@ def of(git: History, package: str) -> Refs:
     return git.refs(names.tag_ref(package) if package else names.TAGS)
 
 
-def newest(git: History, tip: str | None, package: str, tags: Refs) -> str | None:
-    """The newest release that may be used; None for none."""
-    found = usable(git, tip, package, tags)
-    return names.tag(package, found[-1]) if found else None
+def newest(git: History, tip: str | None, package: str, tags: Refs, knowing: Knowing) -> str | None:
+    """The newest release that may be used; None for none. Arguments as for `usable`."""
+    found = next(_good(git, tip, package, tags, knowing), None)
+    return None if found is None else names.tag(package, found)
 
 
-def usable(git: History, tip: str | None, package: str, tags: Refs) -> list[int]:
+def usable(git: History, tip: str | None, package: str, tags: Refs, knowing: Knowing) -> list[int]:
     """The releases that may be used, rising.
 
     Args:
@@ -45,14 +85,14 @@ def usable(git: History, tip: str | None, package: str, tags: Refs) -> list[int]
         tip: The branch whose ledger counts; None where it is not there.
         package: Path of the package.
         tags: As `of` gives them.
+        knowing: What is known of commits already.
     """
-    numbers = names.revisions(package, tags)
-    commits = {n: tags[names.tag(package, n)][1] for n in numbers}
-    states = _states(git, tip, package, commits)
-    return [n for n in numbers if states[n] is UpstreamState.GOOD]
+    return [*_good(git, tip, package, tags, knowing)][::-1]
 
 
-def state(git: History, tip: str | None, package: str, number: int, commit: Sha) -> UpstreamState:
+def state(
+    git: History, tip: str | None, package: str, number: int, commit: Sha, knowing: Knowing
+) -> UpstreamState:
     """How one release stands.
 
     Args:
@@ -61,26 +101,40 @@ def state(git: History, tip: str | None, package: str, number: int, commit: Sha)
         package: As for `usable`.
         number: Its number.
         commit: The commit that its tag names.
+        knowing: As for `usable`.
     """
-    return _states(git, tip, package, {number: commit})[number]
+    (found,) = _states(git, tip, package, {number: commit}, knowing)
+    return found[1]
+
+
+def _good(
+    git: History, tip: str | None, package: str, tags: Refs, knowing: Knowing
+) -> Iterator[int]:
+    """The releases that may be used, falling; no more is read than is taken."""
+    numbers = names.revisions(package, tags)
+    commits = {n: tags[names.tag(package, n)][1] for n in reversed(numbers)}
+    for number, found in _states(git, tip, package, commits, knowing):
+        if found is UpstreamState.GOOD:
+            yield number
 
 
 def _states(
-    git: History, tip: str | None, package: str, commits: Mapping[int, Sha]
-) -> dict[int, UpstreamState]:
+    git: History, tip: str | None, package: str, commits: Mapping[int, Sha], knowing: Knowing
+) -> Iterator[tuple[int, UpstreamState]]:
+    """How releases stand, in their order."""
     entries = _entries(git, tip, package)
-    if entries is None:  # nobody knows what it says
-        return dict.fromkeys(commits, UpstreamState.HELD)
-    hold = held(entries)
-    found: dict[int, UpstreamState] = {}
+    hold = None if entries is None else held(entries)
+    read = 0
     for number, commit in commits.items():
-        entry = entries.get(number)
+        entry = None if entries is None else entries.get(number)
         said = None if entry is None else _SAID.get(entry.state)
-        if said is None and hold and number > hold[0]:
-            there = _entries(git, commit, package) or {}
-            said = None if hold[0] in there else UpstreamState.HELD
-        found[number] = said or UpstreamState.GOOD
-    return found
+        if entries is None:  # nobody knows what it says
+            said = UpstreamState.HELD
+        elif said is None and hold and number > hold[0]:
+            read += 1
+            known = read <= MOST_READ and knowing.knows(git, commit, package, hold[0])
+            said = None if known else UpstreamState.HELD
+        yield number, said or UpstreamState.GOOD
 
 
 def published_from(git: History, package: str, workspace: str) -> int | None:

@@ -21,6 +21,7 @@ from bot.store.port import Repositories
 from bot.store.values import ServedName
 from bot.upstream import releases
 from bot.upstream.port import FetchedUpstream
+from bot.upstream.releases import Knowing
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from lifecycle import names
@@ -85,6 +86,7 @@ class ServedUpstreams:
         self._repositories = repositories
         self._clock = clock
         self._offload = offload
+        self._knowing = Knowing()
 
     async def named(self, forge: str, full_names: Sequence[str]) -> tuple[Repository, ...]:
         """Return the repositories of these names at a forge, in the order of the names."""
@@ -224,7 +226,7 @@ class ServedUpstreams:
         """
         mirror = self._mirror(repository)
         credentials = await self._forge(repository).git_credentials()
-        branch = repository.default_branch
+        branch, knowing = repository.default_branch, self._knowing
 
         def read() -> dict[str, tuple[int, ...]]:
             scope = Scope(frozenset({branch}), frozenset(packages))
@@ -232,7 +234,9 @@ class ServedUpstreams:
             with mirror.open() as git:
                 tip = git.ref(names.branch_ref(branch))
                 return {
-                    package: tuple(releases.usable(git, tip, package, releases.of(git, package)))
+                    package: tuple(
+                        releases.usable(git, tip, package, releases.of(git, package), knowing)
+                    )
                     for package in packages
                 }
 
@@ -298,7 +302,9 @@ class ServedUpstreams:
                 return (ref, ref) if _holds(git, place, ref) else None
             tags = releases.of(git, package)
             if ref == LATEST:
-                tag = releases.newest(git, git.ref(names.branch_ref(branch)), package, tags)
+                tag = releases.newest(
+                    git, git.ref(names.branch_ref(branch)), package, tags, self._knowing
+                )
                 if tag is None:
                     raise UpstreamError(_MISSING, *texts.no_revision(str(place)))
                 return tag, tags[tag][1]
@@ -345,7 +351,7 @@ class ServedUpstreams:
             state = UpstreamState.GOOD
             if number is not None:
                 tip = git.ref(names.branch_ref(place.repository.default_branch))
-                state = releases.state(git, tip, place.package, number, Sha(commit))
+                state = releases.state(git, tip, place.package, number, Sha(commit), self._knowing)
         plain = names.branch_name(names.tag_name(name))
         return FetchedUpstream(
             files=files,

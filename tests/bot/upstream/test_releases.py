@@ -1,7 +1,14 @@
 """How releases of upstreams stand, and from which drafts they were published."""
 
+from typing import cast
+
 import pytest
 
+from bot.git.port import History
+from bot.upstream import releases
+from bot.upstream.releases import MOST_READ, Knowing
+from lifecycle import names
+from lifecycle.names import Ref, Sha
 from lifecycle.policy import Policy
 from lifecycle.upstreams.references import RevisionReference
 from lifecycle.variants.upstreams import UpstreamState
@@ -37,3 +44,57 @@ async def test_the_revision_that_a_draft_became() -> None:
         )
 
     assert [await number(each) for each in ("fix", "v3", "v2", "main")] == [2, 3, None, None]
+
+
+class _Held:
+    """A repository whose package was rolled back to v3; it counts what is read of it."""
+
+    def __init__(self, revisions: int, knowing: int = 0) -> None:
+        self.tags = {
+            names.tag("net/core", n): (Ref("x"), Sha(f"{n:040x}")) for n in range(1, revisions + 1)
+        }
+        self.knows = {"tip"} | ({f"{knowing:040x}"} if knowing else set())
+        self.read: list[str] = []
+
+    def has(self, commit: str) -> bool:
+        return bool(commit)
+
+    def blob(self, commit: str, path: str, most: int) -> bytes | None:
+        assert most
+        self.read.append(commit)
+        own = path == ".porchbot/ledger/net/core.yaml" and commit in self.knows
+        return b"version: 1\nrevisions: {v3: {state: held, reason: x}}\n" if own else None
+
+    def newest(self, knowing: Knowing) -> str | None:
+        return releases.newest(cast(History, self), "tip", "net/core", self.tags, knowing)
+
+    def usable(self, knowing: Knowing) -> list[int]:
+        return releases.usable(cast(History, self), "tip", "net/core", self.tags, knowing)
+
+
+def test_revisions_above_a_hold_are_read_from_the_top_once_and_no_more_than_a_bound() -> None:
+    """Short-cuts read the ledger at each of 100,000 commits, at each look; or none of them, so that
+    the rollback's own revision is not found."""
+    git, knowing = _Held(3_000, knowing=2_990), Knowing()
+
+    assert git.newest(knowing) == "refs/tags/net/core/v2990"
+    assert set(git.read) == {"tip", *(f"{n:040x}" for n in range(2_990, 3_001))}
+    assert git.usable(knowing) == [1, 2, 3, 2_990]
+    assert len(set(git.read)) == 1 + MOST_READ
+    git.read.clear()
+    assert git.usable(knowing) == [1, 2, 3, 2_990]
+    assert set(git.read) == {"tip"}
+
+    assert _Held(2 * MOST_READ, knowing=4).newest(knowing) == "refs/tags/net/core/v3"
+
+
+def test_what_is_kept_of_commits_is_bounded() -> None:
+    """Short-cut refused: what anybody tags stays in memory for ever; a commit that is not there
+    yet counts as one that knows nothing."""
+    git, knowing = _Held(4), Knowing(most=5)
+
+    assert not knowing.knows(cast(History, git), Sha(""), "net/core", 3)
+    for n in range(9):
+        knowing.knows(cast(History, git), Sha(f"{n:040x}"), "net/core", 3)
+
+    assert len(knowing) == 5
