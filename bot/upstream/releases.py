@@ -8,7 +8,7 @@ Rules
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from threading import Lock
 from typing import Final
 
@@ -103,7 +103,7 @@ def state(
         commit: The commit that its tag names.
         knowing: As for `usable`.
     """
-    (found,) = _states(git, tip, package, {number: commit}, knowing)
+    (found,) = _states(git, tip, package, [(number, commit)], knowing)
     return found[1]
 
 
@@ -112,20 +112,24 @@ def _good(
 ) -> Iterator[int]:
     """The releases that may be used, falling; no more is read than is taken."""
     numbers = names.revisions(package, tags)
-    commits = {n: tags[names.tag(package, n)][1] for n in reversed(numbers)}
+    commits = ((n, tags[names.tag(package, n)][1]) for n in reversed(numbers))
     for number, found in _states(git, tip, package, commits, knowing):
         if found is UpstreamState.GOOD:
             yield number
 
 
 def _states(
-    git: History, tip: str | None, package: str, commits: Mapping[int, Sha], knowing: Knowing
+    git: History,
+    tip: str | None,
+    package: str,
+    commits: Iterable[tuple[int, Sha]],
+    knowing: Knowing,
 ) -> Iterator[tuple[int, UpstreamState]]:
     """How releases stand, in their order."""
     entries = _entries(git, tip, package)
     hold = None if entries is None else held(entries)
     read = 0
-    for number, commit in commits.items():
+    for number, commit in commits:
         entry = None if entries is None else entries.get(number)
         said = None if entry is None else _SAID.get(entry.state)
         if entries is None:  # nobody knows what it says

@@ -8,7 +8,7 @@ from bot.git.port import History
 from bot.upstream import releases
 from bot.upstream.releases import MOST_READ, Knowing
 from lifecycle import names
-from lifecycle.names import Ref, Sha
+from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.upstreams.references import RevisionReference
 from lifecycle.variants.upstreams import UpstreamState
@@ -50,8 +50,8 @@ class _Held:
     """A repository whose package was rolled back to v3; it counts what is read of it."""
 
     def __init__(self, revisions: int, knowing: int = 0) -> None:
-        self.tags = {
-            names.tag("net/core", n): (Ref("x"), Sha(f"{n:040x}")) for n in range(1, revisions + 1)
+        self.tags: dict[str, tuple[Sha, Sha]] = {
+            names.tag("net/core", n): (Sha("x"), Sha(f"{n:040x}")) for n in range(1, revisions + 1)
         }
         self.knows = {"tip"} | ({f"{knowing:040x}"} if knowing else set())
         self.read: list[str] = []
