@@ -79,10 +79,17 @@ def tried(tree: WorkingTree, base: Base, package: str, functions: Functions) -> 
         if use.locked and use.place == str(place) and use.package != package
     ]
     states = _States(tree.trees)
-    trials, sources = impact_plan.upgrades(states, plan, users)
+    made = impact_plan.upgrades(states, _HERE.id, plan, users)
+    trials = made.trials
     if not trials:
         return None
-    found = Impact(base_ref=base.shown, base=base.commit, upstreams=sources, total=len(trials))
+    found = Impact(
+        base_ref=base.shown,
+        base=base.commit,
+        upstreams=made.sources,
+        total=len(trials),
+        more=made.more,
+    )
     for number, each in enumerate(trials):
         name = each.user.use.package
         progress.at(f"trying {number} of {len(trials)}: {name or 'the root package'}")

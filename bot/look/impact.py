@@ -30,7 +30,7 @@ from bot.git.port import (
 from bot.look import impact_places as places
 from bot.look import impact_plan as plans
 from bot.look.assemble import Looker
-from bot.look.impact_places import Opened, Place
+from bot.look.impact_places import Downstreams, Opened, Place
 from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial
 from bot.look.rendered import scratch
 from bot.overtaken import unless_overtaken
@@ -69,8 +69,8 @@ HOUR: Final = 3600.0
 MOST_KEPT: Final = 10_000
 """Packages of which is kept what came of them: a kilobyte each where something did."""
 
-MOST_REPOSITORIES: Final = 30
-"""Other repositories that one head is tried on; users in others are only counted."""
+FEW: Final = 100
+"""Packages of other repositories that are tried before the rules are: most often that is all."""
 
 _UNREADABLE: Final = (
     ForgeBusyError,
@@ -144,6 +144,7 @@ class ImpactReader:
         self._offload: Offload = looker.offload
         self._begun: deque[float] = deque()
         self._kept: dict[tuple[object, ...], PackageImpact] = {}
+        self._downstreams = Downstreams(others, looker.clock)
 
     def wait(self, *, again: bool = False) -> float | None:
         """Seconds until another head may be tried; None for now.
@@ -160,6 +161,7 @@ class ImpactReader:
     def forget(self) -> None:
         """Drop what is kept: somebody pressed Re-run."""
         self._kept.clear()
+        self._downstreams.forget()
 
     async def begin(
         self, head: Sha, base_ref: str, adoption: Adoption, *, waited_for: bool = False
@@ -172,6 +174,7 @@ class ImpactReader:
             adoption: What the repository was when the bot first saw it.
             waited_for: Something waits for it: that there is nothing to try is shown as well.
         """
+        self._begun.append(self._clock.monotonic())  # to find out that there is nothing costs too
         return await self._looker.extended.fetched(
             lambda: self._begin(head, base_ref, adoption, waited_for)
         )
@@ -188,50 +191,37 @@ class ImpactReader:
             users: Sequence[UpstreamUser] = ()
             if plan.changed and location is not None:
                 users = await self._users.users(str(location))
-            trials, sources = await self._offload(
-                plans.upgrades, git, plan, places.locked(users, self._repository.id, plan)
-            )
-        if not plan.rules and not trials and not waited_for:
+            here = self._repository.id
+            made = await self._offload(plans.upgrades, git, here, plan, users)
+        if not plan.rules and not made.trials and not waited_for:
             return None
-        here = self._repository.id
-        mine = [each for each in trials if each.user.repository.id == here]
-        theirs, unseen = await self._readable(
-            [each for each in trials if each.user.repository.id != here]
-        )
-        waiting: list[RulesTrial | UpgradeTrial] = [*mine, *theirs, *plan.rules]  # few first
+        mine = [each for each in made.trials if each.user.repository.id == here]
+        others = [each for each in made.trials if each.user.repository.id != here]
+        seen = await self._downstreams.seen(each.user.repository for each in others)
+        theirs = [each for each in others if each.user.repository in seen.readable]
+        unseen = sum(each.user.repository in seen.closed for each in others)
+        # What decides here is crowded out by nobody else; what is few is told soon.
+        waiting = [*mine, *theirs[:FEW], *plan.rules, *theirs[FEW:]]
+        rest = len(others) - len(theirs) - unseen
         more = max(0, len(waiting) - plans.MOST_TRIED)
-        self._begun.append(self._clock.monotonic())
         return Trial(
             plan=plan,
             impact=Impact(
                 base_ref=base_ref,
                 base=plan.base,
                 rules=bool(plan.rules),
-                upstreams=sources,
+                upstreams=made.sources,
                 total=len(waiting) - more,
                 not_run=plan.not_run,
                 allows=plan.allows,
                 unseen=unseen,
-                more=more,
-                elsewhere=len(theirs),
+                more=more + made.more + rest,
+                elsewhere=len(theirs) + made.elsewhere + rest,
                 ended=not waiting,
             ),
             until=self._clock.monotonic() + SECONDS,
             waiting=deque(waiting[: plans.MOST_TRIED]),
         )
-
-    async def _readable(self, trials: Sequence[UpgradeTrial]) -> tuple[list[UpgradeTrial], int]:
-        """Those in repositories that everybody can read, and how many there are in others."""
-        found: list[UpgradeTrial] = []
-        unseen = 0
-        there = dict.fromkeys(each.user.repository for each in trials)
-        seen = {name for name in [*there][:MOST_REPOSITORIES] if await self._others(name)}
-        for each in trials:
-            if each.user.repository in seen:
-                found.append(each)
-            else:
-                unseen += 1
-        return found, unseen
 
     async def wave(self, trial: Trial) -> None:
         """Go on with a trial for a while; its impact has ended when nothing is left.

@@ -1,13 +1,14 @@
 """Where packages are that a head is tried on, and what an upgrade of theirs is given."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
-from bot.clock import Offload
+from bot.clock import Clock, Offload
 from bot.git.port import History
-from bot.look.impact_plan import Plan, RulesTrial, States, UpgradeTrial
-from bot.store.values import UpstreamUser
+from bot.look.impact_plan import RulesTrial, States, UpgradeTrial
+from bot.store.values import ServedName
 from cadlib.errors import PackageError
 from cadlib.errors import Place as FilePlace
 from cadlib.limits import DEFAULT
@@ -18,6 +19,16 @@ from lifecycle.messages import impact as texts
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.upstreams.locations import locate
+
+MOST_REPOSITORIES: Final = 30
+"""Other repositories that one head is tried on; packages in more are only counted."""
+
+MOST_ASKED: Final = 100
+"""Other repositories of which is asked, for one head, whether it may be tried there: one to three
+requests each."""
+
+CLOSED: Final = 3600.0
+"""Seconds for which a repository where it may not be tried is not asked about again."""
 
 
 @dataclass(slots=True)
@@ -45,16 +56,61 @@ class Opened:
             each.close()
 
 
-def locked(
-    users: Sequence[UpstreamUser], here: RepositoryId, plan: Plan
-) -> tuple[UpstreamUser, ...]:
-    """Packages with a lock, on all branches that are published from; not those that are changed."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Other repositories, by whether a head may be tried there.
 
-    def is_changed(user: UpstreamUser) -> bool:
-        there = user.repository.id == here and user.branch == plan.base_ref
-        return there and user.use.package in plan.changed
+    Attributes:
+        readable: It may.
+        closed: It may not. Of what is in neither nobody knows: there are too many.
+    """
 
-    return tuple(each for each in users if each.use.locked and not is_changed(each))
+    readable: frozenset[ServedName]
+    closed: frozenset[ServedName]
+
+
+class Downstreams:
+    """Tells in which other repositories the heads of one may be tried.
+
+    Args:
+        may: Gives something for a repository where they may.
+        clock: For how long an answer counts.
+    """
+
+    def __init__(self, may: Callable[[ServedName], Awaitable[object]], clock: Clock) -> None:
+        self._may = may
+        self._clock = clock
+        self._closed: dict[RepositoryId, float] = {}
+
+    def forget(self) -> None:
+        """Ask anew about all."""
+        self._closed.clear()
+
+    async def seen(self, names: Iterable[ServedName]) -> Seen:
+        """Ask about repositories, until there are enough where it may be tried.
+
+        Those that are closed take nobody's place; they are remembered, so that each head comes
+        further than the one before.
+
+        Args:
+            names: The repositories, in the order in which they are asked about.
+        """
+        there = dict.fromkeys(names)
+        readable: set[ServedName] = set()
+        now, asked = self._clock.monotonic(), 0
+        self._closed = {id_: at for id_, at in self._closed.items() if at > now - CLOSED}
+        for each in there:
+            if each.id in self._closed:
+                continue
+            if asked >= MOST_ASKED or len(readable) >= MOST_REPOSITORIES:
+                break
+            asked += 1
+            if await self._may(each):
+                readable.add(each)
+            else:
+                self._closed[each.id] = now
+        closed = frozenset(each for each in there if each.id in self._closed)
+        return Seen(frozenset(readable), closed)
 
 
 def unjudged(

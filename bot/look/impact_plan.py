@@ -3,6 +3,7 @@
 Everything here works on one opened mirror and asks nobody else; it may run in a thread.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -11,12 +12,21 @@ from bot.git.port import History
 from bot.look.reader import MirrorReader
 from bot.store.values import UpstreamUser
 from lifecycle import impact, names
+from lifecycle.identity import RepositoryId
 from lifecycle.messages import impact as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
 MOST_TRIED: Final = 5_000
 """Packages that are tried for one head; of more there are only so many told."""
+
+MOST_STATES: Final = 20_000
+"""States of upstreams that are read for one head: each takes 50 to 200 µs."""
+
+MOST_FOLDERS: Final = 50
+"""Folders of tags that are listed one by one, 2 ms each; of more, all tags are listed at once."""
+
+_AFTER: Final = chr(ord("/") + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +96,7 @@ def read(reader: MirrorReader, head: Sha, base_ref: str) -> Plan | None:
     judged = impact.judged_otherwise(held, tried)
     runs, not_run = impact.trial(now, tried)  # who pushes chooses where a branch begins
     trees = _packages(git, base) if held != tried else {}
-    tags = _tags(git, trees)
+    tags = nested_tags(git, trees)
     trials = tuple(rules_trials(trees, tags, base_ref, reader.default_branch, (held, tried)))
     return Plan(
         head=head,
@@ -148,11 +158,18 @@ def rules_trials(
             yield RulesTrial(package=package, tree=trees[package], merges=merges)
 
 
-def _tags(git: History, packages: Iterable[str]) -> list[str]:
-    """The tags of packages inside others, which make these units of their own."""
+def nested_tags(git: History, packages: Iterable[str]) -> list[str]:
+    """Return the tags of packages inside others, which make these units of their own.
+
+    Args:
+        git: Where the tags are.
+        packages: Paths of all packages; there may be other tags in what is returned.
+    """
     there = set(packages)
-    nested = [p for p in there if _is_nested(p, there)]
-    return [ref for package in nested for ref in git.refs(names.tag_ref(package))]
+    folders = {names.tag_ref(package) for package in there if _is_nested(package, there)}
+    if not folders:
+        return []
+    return [*git.refs(*(folders if len(folders) <= MOST_FOLDERS else [names.TAGS]))]
 
 
 def _is_nested(package: str, packages: set[str]) -> bool:
@@ -180,6 +197,23 @@ class UpgradeTrial:
         return self.user.use.ref or self.user.use.commit[:10]
 
 
+@dataclass(frozen=True, slots=True)
+class Upgrades:
+    """What an upgrade is tried on.
+
+    Attributes:
+        trials: The packages, those of the repository of the head first.
+        sources: The changed packages that they were made from, sorted.
+        more: Packages more of which nobody read whether they have the change already.
+        elsewhere: How many of these are in other repositories.
+    """
+
+    trials: tuple[UpgradeTrial, ...] = ()
+    sources: tuple[str, ...] = ()
+    more: int = 0
+    elsewhere: int = 0
+
+
 class States(Protocol):
     """Where the states of an upstream are; `History` is one."""
 
@@ -191,36 +225,76 @@ class States(Protocol):
 
 
 def upgrades(
-    git: States, plan: Plan, users: Sequence[UpstreamUser]
-) -> tuple[list[UpgradeTrial], tuple[str, ...]]:
-    """Return what an upgrade is tried on, and the changed packages that those were made from.
+    git: States, here: RepositoryId, plan: Plan, users: Sequence[UpstreamUser]
+) -> Upgrades:
+    """Return what an upgrade is tried on, of the packages with a lock.
+
+    Those that are changed themselves are not. Work grows with the locks and with the changed
+    packages, and not with one times the other.
 
     Args:
         git: Where the upstreams are.
+        here: The repository of the head.
         plan: What the head changes.
-        users: The packages that were made from any of this repository, with their locks.
+        users: The packages that were made from any of this repository, with their locks; on all
+            branches that are published from.
     """
+    changed = Changed(plan.changed)
     found: list[UpgradeTrial] = []
-    sources: set[str] = set()
+    used: set[str] = set()
+    around: dict[str, tuple[str, ...]] = {}
     trees: dict[tuple[str, str], str] = {}
-    for user in users:
+    more: list[UpstreamUser] = []
+    for user in sorted(users, key=lambda each: each.repository.id != here):
         directory = user.use.directory
-        around = [p for p in plan.changed if _touches(directory, p)]
-        if not around:
+        if directory not in around:
+            around[directory] = changed.touching(directory)
+        own = user.repository.id == here and user.branch == plan.base_ref
+        if not around[directory] or not user.use.locked or (own and user.use.package in changed):
+            continue
+        if len(trees) >= MOST_STATES:
+            more.append(user)
             continue
         base, after = (_tree(git, trees, at, directory) for at in (plan.base, plan.head))
         before = _tree(git, trees, user.use.commit, directory)
         if not after or after in (base, before):
             continue
         found.append(UpgradeTrial(user=user, before=before, after=after))
-        sources.update(around)
-    return found, tuple(sorted(sources))
+        used.add(directory)
+    return Upgrades(
+        trials=tuple(found),
+        sources=tuple(sorted({each for directory in used for each in around[directory]})),
+        more=len(more),
+        elsewhere=sum(each.repository.id != here for each in more),
+    )
 
 
-def _touches(directory: str, package: str) -> bool:
-    """Whether a package lies in a folder, or around it."""
-    inner, outer = f"{directory}/", f"{package}/"
-    return not directory or not package or inner.startswith(outer) or outer.startswith(inner)
+class Changed:
+    """The packages that a head changes, to be found by where they are.
+
+    Args:
+        packages: Their paths; "" for the root package.
+    """
+
+    def __init__(self, packages: Iterable[str]) -> None:
+        self._sorted = sorted(set(packages))
+        self._known = frozenset(self._sorted)
+
+    def __contains__(self, package: object) -> bool:
+        return package in self._known
+
+    def touching(self, directory: str) -> tuple[str, ...]:
+        """Return those that lie in a folder or around it, or are it.
+
+        Args:
+            directory: The folder; "" for the whole repository.
+        """
+        if not directory:
+            return tuple(self._sorted)
+        parts = directory.split("/")
+        above = ("/".join(parts[:length]) for length in range(len(parts) + 1))
+        first, end = (bisect_left(self._sorted, f"{directory}{by}") for by in ("/", _AFTER))
+        return *(each for each in above if each in self._known), *self._sorted[first:end]
 
 
 def _tree(git: States, known: dict[tuple[str, str], str], commit: str, path: str) -> str:

@@ -2,8 +2,9 @@
 
 from collections import deque
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -18,9 +19,11 @@ from bot.look.impact import (
     WAVE,
     ImpactReader,
     Other,
+    Others,
     Trial,
 )
-from bot.look.impact_plan import Plan, RulesTrial, UpgradeTrial, upgrades
+from bot.look.impact_places import CLOSED, MOST_ASKED, MOST_REPOSITORIES, Downstreams
+from bot.look.impact_plan import Plan, RulesTrial, Upgrades, UpgradeTrial, upgrades
 from bot.store.values import Adoption, ServedName, UpstreamUse, UpstreamUser
 from cadlib.errors import PackageError
 from cadlib.update.upstream import Fetch
@@ -29,6 +32,7 @@ from lifecycle.facts.verdicts import FunctionVersion, Verdict
 from lifecycle.names import Sha
 from lifecycle.policy import GuardrailFunction, Policy
 from tests.bot.look.test_whatif import REPOSITORY
+from tests.ids import on_github
 from tests.memory.clock import ManualClock
 
 HEAD, BASE = Sha("a" * 40), Sha("b" * 40)
@@ -61,7 +65,7 @@ async def no_other(repository: ServedName) -> Other | None:
     return None
 
 
-def reader(renders: Renders, clock: ManualClock) -> ImpactReader:
+def reader(renders: Renders, clock: ManualClock, others: Others = no_other) -> ImpactReader:
     async def fetched(look: Any) -> Any:
         return await look()
 
@@ -74,7 +78,7 @@ def reader(renders: Renders, clock: ManualClock) -> ImpactReader:
         extended=SimpleNamespace(fetched=fetched),
         reader=lambda git, adoption: None,
     )
-    return ImpactReader(cast("Looker", looker), NoUsers(), no_other)
+    return ImpactReader(cast("Looker", looker), NoUsers(), others)
 
 
 def plan(count: int) -> Plan:
@@ -141,13 +145,75 @@ async def test_so_many_heads_are_tried_in_an_hour(monkeypatch: pytest.MonkeyPatc
     clock = ManualClock()
     reading_ = reader(Renders(clock), clock)
     monkeypatch.setattr(impact_plan, "read", lambda *_: plan(1))
-    monkeypatch.setattr(impact_plan, "upgrades", lambda *_: ([], ()))
     for _ in range(MOST_AN_HOUR):
         assert reading_.wait() is None
         assert await reading_.begin(HEAD, "main", cast("Adoption", None)) is not None
     assert reading_.wait() == HOUR
     await clock.sleep(HOUR)
     assert reading_.wait() is None
+
+
+async def test_a_head_with_nothing_to_try_counts_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut counts what is tried: whoever changes what nobody has made from has seconds of
+    planning for every push."""
+    clock = ManualClock()
+    reading_ = reader(Renders(clock), clock)
+    monkeypatch.setattr(impact_plan, "read", lambda *_: plan(0))
+    for _ in range(MOST_AN_HOUR):
+        assert reading_.wait() is None
+        assert await reading_.begin(HEAD, "main", cast("Adoption", None)) is None
+    assert reading_.wait() == HOUR
+
+
+async def test_what_cannot_be_read_takes_nobodys_place() -> None:
+    """Short-cuts refused: the first 30 are asked about, whatever they answer; a thousand private
+    ones are asked about for each push."""
+    clock, asked = ManualClock(), list[str]()
+
+    async def may(name: ServedName) -> bool:
+        asked.append(name.full_name)
+        return name.full_name.startswith("open")
+
+    there = [ServedName(on_github(100 + i), f"closed/{i}", 1) for i in range(MOST_ASKED + 20)]
+    there += [ServedName(on_github(500 + i), f"open/{i}", 1) for i in range(MOST_REPOSITORIES + 5)]
+    downstreams = Downstreams(may, clock)
+
+    first = await downstreams.seen(there)
+    assert (len(asked), len(first.readable), len(first.closed)) == (MOST_ASKED, 0, MOST_ASKED)
+    asked.clear()
+    second = await downstreams.seen([*there, *there])
+    assert (len(asked), len(second.readable), len(second.closed)) == (50, 30, 120)
+    asked.clear()
+    await downstreams.seen(there)
+    assert asked == [f"open/{i}" for i in range(MOST_REPOSITORIES)], "they may be closed by now"
+    await clock.sleep(CLOSED)
+    asked.clear()
+    await downstreams.seen(there)
+    assert asked[0] == "closed/0"
+
+
+async def test_what_others_have_leaves_room_for_what_decides_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The short-cut tries others' packages first: 5,000 of them, and the rules are not tried."""
+    clock = ManualClock()
+    theirs = [UpgradeTrial(user=user(commit=f"{i:040}"), before="1", after="2") for i in range(300)]
+    for i, each in enumerate(theirs):
+        name = ServedName(on_github(9 + i % 3), f"acme/{'a' if i % 3 else 'closed'}{i % 3}", 1)
+        theirs[i] = replace(each, user=replace(each.user, repository=name))
+    monkeypatch.setattr(impact_plan, "MOST_TRIED", 150)
+    monkeypatch.setattr(impact_plan, "read", lambda *_: plan(50))
+    monkeypatch.setattr(impact_plan, "upgrades", lambda *_: Upgrades(tuple(theirs), ("net",)))
+
+    async def other(name: ServedName) -> Any:
+        return None if "closed" in name.full_name else object()
+
+    made = await reader(Renders(clock), clock, other).begin(HEAD, "main", cast("Adoption", None))
+
+    assert made is not None
+    assert [isinstance(each, RulesTrial) for each in made.waiting] == [False] * 100 + [True] * 50
+    found = made.impact
+    assert (found.total, found.more, found.unseen, found.elsewhere) == (150, 100, 100, 200)
 
 
 async def test_bases_that_move_leave_room_for_new_heads() -> None:
@@ -213,9 +279,75 @@ def test_who_is_upgraded_on_trial(
     held, changed = Policy(), ("net/core",)
     made = Plan(head=HEAD, base_ref="main", base=BASE, held=held, now=held, changed=changed)
     there = {(commit * 40, path): tree for (commit, path), tree in trees.items()}
-    found, sources = upgrades(cast("Any", Trees(there)), made, [user(directory)])
-    assert [each.before for each in found] == ([] if wanted is None else [wanted])
-    assert sources == (() if wanted is None else ("net/core",))
+    found = upgrades(Trees(there), REPOSITORY.id, made, [user(directory)])
+    assert [each.before for each in found.trials] == ([] if wanted is None else [wanted])
+    assert found.sources == (() if wanted is None else ("net/core",))
+
+
+class Path(str):
+    """A path that counts how often any is compared with another, or put together."""
+
+    __slots__ = ()
+    counted: ClassVar = [0]
+
+    def __lt__(self, other: str) -> bool:
+        self.counted[0] += 1
+        return str.__lt__(self, other)
+
+    def __format__(self, spec: str) -> str:
+        self.counted[0] += 1
+        return str.__format__(self, spec)
+
+
+def test_a_plan_takes_time_in_proportion_to_locks_and_packages() -> None:
+    """The short-cut compares each lock with each changed package: 25 s for 100,000 and 1,000."""
+    changed = tuple(sorted(Path(f"net/team{i % 7}/p{i:03}") for i in range(400)))
+    there = [i % 800 for i in range(4_000)]
+    users = [user(f"net/team{i % 7}/p{i:03}", f"{i % 3}" * 40) for i in there]
+    held = Policy()
+    made = Plan(head=HEAD, base_ref="main", base=BASE, held=held, now=held, changed=changed)
+    trees = {(at, each): at for at in (HEAD, BASE) for each in changed}
+
+    found = upgrades(Trees(trees), REPOSITORY.id, made, users)
+
+    assert len(found.trials) == 2_000
+    assert found.sources == changed
+    assert Path.counted[0] < 20 * (len(users) + len(changed))
+
+
+def test_states_of_upstreams_are_read_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short-cut: who has a lock for each commit that there is makes us read as many trees."""
+    monkeypatch.setattr(impact_plan, "MOST_STATES", 10)
+    trees = {(HEAD, "net/core"): "2", (BASE, "net/core"): "1"}
+    elsewhere = replace(user().repository, id=on_github(9))
+    users = [
+        replace(user(commit=f"{i:040}"), repository=elsewhere if i < 90 else user().repository)
+        for i in range(100)
+    ]
+    held = Policy()
+    made = Plan(head=HEAD, base_ref="main", base=BASE, held=held, now=held, changed=("net/core",))
+
+    found = upgrades(Trees(trees), REPOSITORY.id, made, users)
+
+    assert [each.user.use.commit for each in found.trials] == [f"{i:040}" for i in range(90, 98)]
+    assert (found.more, found.elsewhere) == (92, 90)
+
+
+@pytest.mark.parametrize(
+    ("nested", "listed"), [(0, []), (3, ["net/p0/sub", "net/p1/sub", "net/p2/sub"]), (80, [""])]
+)
+def test_tags_are_listed_by_a_bounded_number_of_runs_of_git(nested: int, listed: list[str]) -> None:
+    """The short-cut starts git for each package inside another: 10 s for 5,000 of them."""
+    asked: list[str] = []
+
+    class Tags:
+        def refs(self, *places: str) -> dict[str, object]:
+            asked.extend(places)
+            return {}
+
+    packages = [p for i in range(nested) for p in (f"net/p{i}", f"net/p{i}/sub")]
+    assert impact_plan.nested_tags(cast("Any", Tags()), packages) == []
+    assert sorted(asked) == [f"refs/tags/{each}".rstrip("/") for each in listed]
 
 
 @pytest.mark.parametrize(
