@@ -201,7 +201,8 @@ class ImpactReader:
         theirs = [each for each in others if each.user.repository in seen.readable]
         unseen = sum(each.user.repository in seen.closed for each in others)
         # What decides here is crowded out by nobody else; what is few is told soon.
-        waiting = [*mine, *theirs[:FEW], *plan.rules, *theirs[FEW:]]
+        waiting: list[RulesTrial | UpgradeTrial] = []
+        waiting += [*mine, *theirs[:FEW], *plan.rules, *theirs[FEW:]]
         rest = len(others) - len(theirs) - unseen
         more = max(0, len(waiting) - plans.MOST_TRIED)
         return Trial(

@@ -306,7 +306,7 @@ def test_a_plan_takes_time_in_proportion_to_locks_and_packages() -> None:
     users = [user(f"net/team{i % 7}/p{i:03}", f"{i % 3}" * 40) for i in there]
     held = Policy()
     made = Plan(head=HEAD, base_ref="main", base=BASE, held=held, now=held, changed=changed)
-    trees = {(at, each): at for at in (HEAD, BASE) for each in changed}
+    trees: dict[tuple[str, str], str] = {(at, p): at for at in (HEAD, BASE) for p in changed}
 
     found = upgrades(Trees(trees), REPOSITORY.id, made, users)
 
@@ -318,7 +318,7 @@ def test_a_plan_takes_time_in_proportion_to_locks_and_packages() -> None:
 def test_states_of_upstreams_are_read_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short-cut: who has a lock for each commit that there is makes us read as many trees."""
     monkeypatch.setattr(impact_plan, "MOST_STATES", 10)
-    trees = {(HEAD, "net/core"): "2", (BASE, "net/core"): "1"}
+    trees: dict[tuple[str, str], str] = {(HEAD, "net/core"): "2", (BASE, "net/core"): "1"}
     elsewhere = replace(user().repository, id=on_github(9))
     users = [
         replace(user(commit=f"{i:040}"), repository=elsewhere if i < 90 else user().repository)
