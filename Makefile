@@ -62,7 +62,7 @@ cases: $(DEV_READY)
 
 # N histories (or as many as fit into SECONDS), the first drawn from SEED; one alone is printed.
 simulate: $(DEV_READY)
-	@$(BIN)/python -m tests.simulation $(N) $(if $(REAL),--real) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FORGE),--forge $(FORGE))
+	@$(BIN)/python -m tests.simulation $(N) $(if $(REAL),--real) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FORGE),--forge $(FORGE)) $(if $(VARIANTS),--variants $(VARIANTS))
 
 bench: $(DEV_READY) tools
 	$(BIN)/python -m tests.benchmarks

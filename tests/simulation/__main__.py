@@ -32,6 +32,9 @@ EACH = 4
 SHOWN = 3
 """Histories that went wrong and are shrunk and printed."""
 
+VARIANTS = ("some", "all", "none")
+"""Which histories have variants: every fourth, all or none."""
+
 GROUPS = ("stage", "publish", "bot", "move", "scene", "attack", "race", "fault", "webhook")
 
 
@@ -65,16 +68,24 @@ def quiet() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
-def some(first: int, count: int, real: bool, at: str) -> Count:
+def has_variants(seed: int, which: str) -> bool:
+    """Whether a history has variants."""
+    return which == "all" or (which == "some" and seed % 4 == 0)
+
+
+def some(first: int, count: int, real: bool, at: str, which: str) -> Count:
     """Play some histories."""
     counted = Count()
     with RealSetting() if real else nullcontext() as setting:
         for number in range(first, first + count):
-            counted.add(play(str(number), real=setting, at=at))
+            variants = has_variants(number, which)
+            counted.add(play(str(number), real=setting, at=at, variants=variants))
     return counted
 
 
-def many(first: int, count: int, seconds: float, real: bool, jobs: int, at: str) -> Iterator[Count]:
+def many(
+    first: int, count: int, seconds: float, real: bool, jobs: int, at: str, which: str
+) -> Iterator[Count]:
     """Play histories on some processes, as many as asked for, or until the time is up."""
     ends = time.monotonic() + seconds
     with ProcessPoolExecutor(jobs, initializer=quiet) as pool:
@@ -83,7 +94,7 @@ def many(first: int, count: int, seconds: float, real: bool, jobs: int, at: str)
         while going or begun < count:
             while begun < count and len(going) < 2 * jobs and time.monotonic() < ends:
                 size = min(EACH, count - begun)
-                going.add(pool.submit(some, first + begun, size, real, at))
+                going.add(pool.submit(some, first + begun, size, real, at, which))
                 begun += size
             if not going:
                 return
@@ -92,7 +103,9 @@ def many(first: int, count: int, seconds: float, real: bool, jobs: int, at: str)
                 yield each.result()
 
 
-def until_found(first: int, count: int, each: float, at: str = GITHUB) -> int:
+def until_found(
+    first: int, count: int, each: float, at: str = GITHUB, *, variants: bool = False
+) -> int:
     """Play histories until something is violated, one after the other.
 
     Args:
@@ -100,9 +113,10 @@ def until_found(first: int, count: int, each: float, at: str = GITHUB) -> int:
         count: How many.
         each: Seconds of the processor for one, after which none is played any more.
         at: The forge.
+        variants: All of them have variants; none otherwise.
     """
     for number in range(count):
-        violations = _violations(str(first + number), each, at)
+        violations = _violations(str(first + number), each, at, variants=variants)
         if violations is None:
             print(f"nothing was found in {number} histories; the next one does not end")
             return 2
@@ -113,14 +127,14 @@ def until_found(first: int, count: int, each: float, at: str = GITHUB) -> int:
     return 0
 
 
-def _violations(seed: str, seconds: float, at: str) -> list[Violation] | None:
+def _violations(seed: str, seconds: float, at: str, *, variants: bool) -> list[Violation] | None:
     """What one history violates; None where it does not end within so many seconds."""
     with warnings.catch_warnings():
         # What was made and not yet begun when it was cut off is never awaited.
         warnings.filterwarnings("ignore", ".* was never awaited", RuntimeWarning)
         try:
             with at_most(seconds):
-                return play(seed, at=at).violations
+                return play(seed, at=at, variants=variants).violations
         except TooLongError:
             pass  # its frames have gone when this is left
         gc.collect()
@@ -182,20 +196,24 @@ def main() -> int:
     parser.add_argument("--until-found", action="store_true", help="end with the first violation")
     parser.add_argument("--each", type=float, default=0.0, help="seconds for one, with the latter")
     parser.add_argument("--forge", choices=FORGES, default=GITHUB, help="where (default: github)")
+    parser.add_argument("--variants", choices=VARIANTS, help="which have variants (default: some)")
     given = parser.parse_args()
+    which = given.variants or VARIANTS[0]
     if given.real and given.forge != GITHUB:
         parser.error("on PostgreSQL and git histories happen at GitHub")
     quiet()
     if given.until_found:
-        return until_found(given.seed, given.count, given.each, given.forge)
+        return until_found(
+            given.seed, given.count, given.each, given.forge, variants=given.variants == "all"
+        )
     began, counted = time.monotonic(), Count()
     if given.count == 1 and not given.real:
-        outcome = play(str(given.seed), at=given.forge)
+        outcome = play(str(given.seed), at=given.forge, variants=has_variants(given.seed, which))
         print(printed(outcome, all_of_it=True))
         counted.add(outcome)
     else:
         for some_more in many(
-            given.seed, given.count, given.seconds, given.real, given.jobs, given.forge
+            given.seed, given.count, given.seconds, given.real, given.jobs, given.forge, which
         ):
             counted.join(some_more)
             for seed, why in some_more.wrong.items():
@@ -204,8 +222,11 @@ def main() -> int:
                 print(f"{counted.histories} histories so far", flush=True)
     for seed in list(counted.wrong)[:SHOWN]:
         where = "" if given.forge == GITHUB else f" FORGE={given.forge}"
+        where += f" VARIANTS={given.variants}" if given.variants else ""
+        variants = has_variants(int(seed), which)
         print(f"\nshrunk (replay it with `make simulate N=1 SEED={seed}{where}`):")
-        print(printed(shrink(seed, play(seed, at=given.forge), at=given.forge)), flush=True)
+        found = play(seed, at=given.forge, variants=variants)
+        print(printed(shrink(seed, found, at=given.forge, variants=variants)), flush=True)
     print(f"\n{table(counted)}")
     violations = sum(len(set(why)) for why in counted.wrong.values())
     print(

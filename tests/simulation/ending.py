@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.simulation import ending_variants
 from tests.simulation.diary import Diary, Entry
 from tests.simulation.evidence import QUEUE, Evidence
+from tests.simulation.evidence_variants import Variants, package_of
 from tests.simulation.oracle import may
 from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText, called
 from tests.simulation.words import SUMMARY, Violation, answered_by, tags_of
@@ -36,6 +38,8 @@ class Ending:
             sure to be published, but says what it waits for all the same.
         forgotten: Whether what the bot said on a pull request was lost in both places: with a
             database, and where it stood.
+        variants: What is known of variants; None where there are none.
+        calm: Nothing ever went wrong.
     """
 
     def __init__(
@@ -48,7 +52,11 @@ class Ending:
         quiet: int,
         doubt: bool,
         forgotten: Callable[[int], bool],
+        variants: Variants | None = None,
+        calm: bool = False,
     ) -> None:
+        self._variants = variants
+        self._calm = calm
         self._evidence = evidence
         self._history = evidence.history
         self._diary = evidence.diary
@@ -67,7 +75,10 @@ class Ending:
         for pull in self._repo.pulls.values():
             for check, why in self._of(pull):
                 found.append(Violation(check, f"#{pull.number}: {why}", end))
-        return found + [Violation("released", why, end) for why in self._unreleased()]
+        found += [Violation("released", why, end) for why in self._unreleased()]
+        if self._variants is None or self._doubt or not self._calm:
+            return found
+        return found + [Violation("made", w, end) for w in ending_variants.unmade(self._variants)]
 
     def _unreleased(self) -> Iterator[str]:
         """Tags of the bot's that still stand and have no release, though the rules ask for one."""
@@ -241,7 +252,7 @@ class Ending:
                 return False
             if any(r.startswith(f"refs/tags/{package}/") for r in self._diary.of_ref):
                 return False
-        for path in (CONFIG, ".porchbot"):
+        for path in (CONFIG, ".porchbot", "variants", "objects"):
             if self._history.at(left, path) != self._history.at(pull.head_sha, path):
                 return False
         if any("freeze" in word for words in self._diary.meant.values() for word in words):
@@ -271,6 +282,8 @@ class Ending:
         then = max((e.at for e in moves), default=0.0)
         authors = self._evidence.authors(self._left(pull), pull.head_sha, pull.number, ref)
         authors |= {e.who for e in self._diary.of_ref[ref]}
+        if self._variants is not None and package_of(ref):
+            authors |= self._variants.every_writer()
         for e in about:
             rests = [p for p, _ in self._diary.quiet if last < p <= e.place]
             approves = "approve" in self._diary.meant.get(e.number, ()) or (

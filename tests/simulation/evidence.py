@@ -5,12 +5,11 @@ Nothing of the bot is imported here, nor by the oracle: it reads git's objects f
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
 
-from tests.simulation import setting
 from tests.simulation.diary import Diary, Entry
 from tests.simulation.setting import (
     BOT,
@@ -18,6 +17,7 @@ from tests.simulation.setting import (
     CONFIG,
     DEFAULT,
     MAIN,
+    PACKAGES,
     STAMP,
     RulesText,
     called,
@@ -37,10 +37,12 @@ class History:
 
     Args:
         git: Reads commits, trees, blobs and tags by their ids.
+        packages: Paths of the packages that may be there.
     """
 
-    def __init__(self, git: Any) -> None:
+    def __init__(self, git: Any, packages: Sequence[str] = PACKAGES) -> None:
         self._git = git
+        self.packages = packages
         self._at: dict[tuple[str, str], str] = {}
         self._above: dict[str, frozenset[str]] = {}
         self._sound: dict[tuple[str, bool, bool], bool] = {}
@@ -108,6 +110,15 @@ class History:
         """A tag object; None for anything else."""
         return self._git.tag(sha) if self._git.kind(sha) == "tag" else None
 
+    def kind(self, sha: str) -> str:
+        """What an object is."""
+        return str(self._git.kind(sha))
+
+    def blob(self, sha: str) -> bytes:
+        """What a file holds."""
+        data: bytes = self._git.blob(sha)
+        return data
+
     def rules(self, commit: str) -> RulesText | None:
         """The rules that stand in a commit; None where nobody here wrote them."""
         blob = self.at(commit, CONFIG)
@@ -134,7 +145,7 @@ class History:
 
     def touched(self, before: str, after: str) -> dict[str, str]:
         """Packages whose trees differ, to their later tree; "" where they are gone."""
-        found = {p: (self.package(before, p), self.package(after, p)) for p in setting.PACKAGES}
+        found = {p: (self.package(before, p), self.package(after, p)) for p in self.packages}
         return {p: new for p, (old, new) in found.items() if old != new}
 
 

@@ -69,8 +69,15 @@ class Furnished(Protocol):
     hands: Callable[..., Hands]
     app: App | None
 
-    def furnish(self, rules: RulesText | None) -> Repository:
-        """Make the repository, with these rules; None for no file."""
+    def furnish(
+        self, rules: RulesText | None, files: Mapping[str, bytes] | None = None
+    ) -> Repository:
+        """Make the repository, with these rules; None for no file.
+
+        Args:
+            rules: These.
+            files: What it holds; None for the packages that are there otherwise.
+        """
 
     def let_in(self) -> None:
         """The bot may work in the repository from now on."""
@@ -102,14 +109,16 @@ class AtGitHub:
     def __init__(self, clock: Clock, drawn: Random, faults: Faults) -> None:
         self.forge = SimulatedForge(clock, drawn, faults=faults)
 
-    def furnish(self, rules: RulesText | None) -> Repository:
+    def furnish(
+        self, rules: RulesText | None, files: Mapping[str, bytes] | None = None
+    ) -> Repository:
         """As `Furnished` has it."""
         state = self.forge.state
         for login in PEOPLE:
             state.add_user(login)
         state.organizations.add(OWNER)
         self.app = self.forge.add_app(OWNER)
-        self._repo = _repository(self.forge, rules, ROLES)
+        self._repo = _repository(self.forge, rules, ROLES, files)
         state.organizations.add_team(OWNER, TEAM)
         return self._repo
 
@@ -150,7 +159,9 @@ class AtGitLab:
         self.forge: SimulatedForge = made
         self.reader = GitLabWebhooks(made.name, [SECRET.encode()])
 
-    def furnish(self, rules: RulesText | None) -> Repository:
+    def furnish(
+        self, rules: RulesText | None, files: Mapping[str, bytes] | None = None
+    ) -> Repository:
         """As `Furnished` has it."""
         state = self.forge.state
         for login in (*PEOPLE, ACCOUNT):
@@ -158,7 +169,7 @@ class AtGitLab:
         state.organizations.add(OWNER)
         self.me = BotIdentity(BOT, "", state.user(ACCOUNT).id)
         roles = {who: GRANTED.get(role, role) for who, role in self.roles.items()}
-        self._repo = _repository(self.forge, rules, roles)
+        self._repo = _repository(self.forge, rules, roles, files)
         hook = WebHook(
             id=state.next_id(),
             kind="project",
@@ -192,10 +203,13 @@ class AtGitLab:
 
 
 def _repository(
-    forge: SimulatedForge, rules: RulesText | None, roles: Mapping[str, str]
+    forge: SimulatedForge,
+    rules: RulesText | None,
+    roles: Mapping[str, str],
+    given: Mapping[str, bytes] | None,
 ) -> Repository:
-    files = {}
-    for package in PACKAGES:
+    files = dict(given or {})
+    for package in PACKAGES if given is None else ():
         files[f"{package}/Kptfile"] = kptfile(package)
         for name in "ab":
             files[f"{package}/{name}.yaml"] = resource(name, "v0")

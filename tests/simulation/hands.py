@@ -5,7 +5,7 @@ Each forge has hands of its own, which do the same in its way (`github_hands`, `
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import Random
 from typing import ClassVar, TypeVar
@@ -22,7 +22,11 @@ from tests.simulation.diary import Diary
 from tests.simulation.forge import TouchedState
 from tests.simulation.setting import (
     BOT,
+    CHOICES,
     MAIN,
+    PACKAGES,
+    VARIED,
+    RulesText,
     called,
 )
 
@@ -54,10 +58,23 @@ class Hands(ABC):
     draw: Random
     forks: dict[str, Repository] = field(default_factory=dict)
     told: int = 0
+    packages: tuple[str, ...] = PACKAGES
+    """What people work on."""
+    varied: bool = False
+    """Rules say where those for variants stand."""
     has_queues: ClassVar[bool] = True
     """Merge queues are there."""
     tags_by: ClassVar[tuple[str, str]] = ("make_tag", "forge")
     """The call by which the bot makes a tag, and the port that it is made to."""
+
+    @property
+    def choices(self) -> tuple[RulesText, ...]:
+        """The rules that there may be."""
+        return VARIED if self.varied else CHOICES
+
+    def as_here(self, rules: RulesText) -> RulesText:
+        """Rules as they are written down here."""
+        return replace(rules, variants=True) if self.varied else rules
 
     # --- choosing -------------------------------------------------------------------------------
 

@@ -15,14 +15,17 @@ from bot.git.port import Mirrors
 from bot.sandbox.faults.hooks import OutgoingHook
 from bot.store.port import Store
 from tests.simulation import ending
+from tests.simulation import variants as varied
 from tests.simulation.deeds import Scene
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
+from tests.simulation.evidence_variants import Variants
 from tests.simulation.furnishing import AtGitHub, AtGitLab, Furnished
 from tests.simulation.hands import ImpossibleError
-from tests.simulation.manner import MOVES, SETTLING, STEPS, Manner, manner
+from tests.simulation.manner import SETTLING, Manner, manner
 from tests.simulation.moves import Move
-from tests.simulation.oracle import Oracle
+from tests.simulation.oracle import STALE, Oracle
+from tests.simulation.oracle_variants import VariantsOracle
 from tests.simulation.outcome import Outcome
 from tests.simulation.replica import Replica
 from tests.simulation.scheduler import SimulatedClock
@@ -30,6 +33,7 @@ from tests.simulation.setting import (
     ADMIN,
     BOT,
     MAIN,
+    PACKAGES,
     PEOPLE,
     RELEASE,
 )
@@ -65,6 +69,7 @@ class Simulation(System):
         how: The manner of it; None to draw it.
         real: PostgreSQL and git on disk, to be used in place of those in memory.
         at: The forge: "github" or "gitlab".
+        variants: Packages are made of others by rules.
     """
 
     def __init__(
@@ -74,14 +79,19 @@ class Simulation(System):
         how: Manner | None = None,
         real: "RealSetting | None" = None,
         at: str = GITHUB,
+        *,
+        variants: bool = False,
     ) -> None:
         self.seed = seed
         self.at = at
+        self.variants = variants
         draw = Random(f"{seed}/begin")
-        self.manner = how or manner(draw)
+        self.manner = how or manner(draw, variants)
         self._kept = kept
         self._real = real
         self._count = FEWEST + int(draw.random() * (MOST - FEWEST))
+        if variants:
+            self._count //= 2  # most are scenes, and each has more to look at
         super().__init__(draw, self._latency)
         self.loop.stays = lambda: self.draw.random() < self.manner.alone
         self.backup: Any = None
@@ -98,7 +108,8 @@ class Simulation(System):
     def _set_up(self) -> None:
         made = FORGES[self.at](self.clock, self.draw, self.weather.befalls_request)
         self.place: Furnished = made
-        self.forge, self.repo = made.forge, made.furnish(self.manner.rules)
+        self.forge = made.forge
+        self.repo = made.furnish(self.manner.rules, varied.files() if self.variants else None)
         self.reader, self.me = made.reader, made.me
         forge, state = made.forge, made.forge.state
         self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
@@ -107,6 +118,8 @@ class Simulation(System):
         for who in PEOPLE:
             self.diary.role(who, made.roles[who])
         self.hands = made.hands(state, self.repo, self.diary, self.draw)
+        if self.variants:
+            self.hands.packages, self.hands.varied = varied.THERE, True
         with forge.change():
             self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
         self.stores: Stores = MemoryStores(self.clock)
@@ -114,11 +127,19 @@ class Simulation(System):
             self._real.begins(forge)
             self.stores = self._real.database
         self.store = self.stores.empty()
-        self.evidence = Evidence(self.diary, History(state.git(self.repo)))
+        self.evidence = Evidence(
+            self.diary,
+            History(state.git(self.repo), varied.EVERY if self.variants else PACKAGES),
+        )
         self._came = 0
         self.words = Words(self.evidence, self._excused, self._remembers)
+        self.asked = Variants(self.evidence) if self.variants else None
         self.oracle = Oracle(
-            self.evidence, self.words, lambda: self._came, lambda: not self.weather.skewed
+            self.evidence,
+            self.words,
+            lambda: self._came,
+            lambda: not self.weather.skewed,
+            VariantsOracle(self.asked, STALE) if self.asked else None,
         )
 
     def begin(self) -> None:
@@ -172,7 +193,8 @@ class Simulation(System):
     def race(self) -> None:
         """Somebody acts just before a call of a bot is carried out."""
         for _ in range(4):
-            move = self.draw.choices(MOVES, self.manner.weights[: len(MOVES)])[0]
+            moves = self.manner.moves
+            move = self.draw.choices(moves, self.manner.weights[: len(moves)])[0]
             try:
                 with self.forge.change():
                     move.act(self.hands)
@@ -289,7 +311,7 @@ class Simulation(System):
         self.draw = self.hands.draw = draw = Random(f"{self.seed}/{number}")
         self._endless = self.loop.steps + ENDLESS
         for _ in range(8):
-            step = draw.choices(STEPS, self.manner.weights)[0]
+            step = draw.choices(self.manner.steps, self.manner.weights)[0]
             began = self.forge.past.now
             try:
                 if isinstance(step, Move):
@@ -356,6 +378,8 @@ class Simulation(System):
             quiet=quiet,
             doubt=bool(self.lost_stores or self.weather.refused or self.reinstalled),
             forgotten=lambda pull: bool(self.lost_stores) and self.meddled(pull),
+            variants=self.asked,
+            calm=self.manner.calm,
         )
 
     def _judge_end(self) -> list[Violation]:
@@ -378,7 +402,9 @@ def play(
     kept: Collection[int] | None = None,
     real: "RealSetting | None" = None,
     at: str = GITHUB,
+    *,
+    variants: bool = False,
 ) -> Outcome:
-    """Play one history, at GitHub or at GitLab."""
+    """Play one history, at GitHub or at GitLab, with variants or without."""
     asyncio.set_event_loop(None)
-    return Simulation(seed, kept, real=real, at=at).run()
+    return Simulation(seed, kept, real=real, at=at, variants=variants).run()

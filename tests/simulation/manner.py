@@ -2,21 +2,26 @@
 
 from dataclasses import dataclass
 from random import Random
+from typing import TypeAlias
 
 from tests.simulation import (
     moves,
     moves_attacks,
     moves_settings,
     moves_talk,
+    moves_variants,
     scenes,
     scenes_bots,
     scenes_gates,
     scenes_memory,
+    scenes_variants,
 )
 from tests.simulation.deeds import Misfortune, Scene
 from tests.simulation.faults import MISFORTUNES
 from tests.simulation.moves import Move
-from tests.simulation.setting import CHOICES, RulesText
+from tests.simulation.setting import AUTOMATIC, CHOICES, VARIED, RulesText
+
+Step: TypeAlias = Move | Scene | Misfortune
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Manner:
         hurry: Share of steps after which nothing rests before the next.
         before: The bot comes when this many steps were done.
         rules: Those of the repository at the beginning; None without a file.
+        steps: What may happen.
+        moves: What people do, of these: they come first.
     """
 
     weights: tuple[float, ...]
@@ -48,6 +55,8 @@ class Manner:
     hurry: float
     before: int
     rules: RulesText | None = None
+    steps: tuple[Step, ...] = ()
+    moves: tuple[Move, ...] = ()
 
 
 SETTLING = "everything settles"
@@ -60,20 +69,37 @@ MOVES: tuple[Move, ...] = tuple(
 )
 """All that people do."""
 
-STEPS: tuple[Move | Scene | Misfortune, ...] = (*MOVES, *SCENES, *MISFORTUNES)
-"""All that may happen."""
+STEPS: tuple[Step, ...] = (*MOVES, *SCENES, *MISFORTUNES)
+"""All that may happen without variants."""
+
+WITH_VARIANTS: tuple[Step, ...] = (
+    *moves_variants.MOVES,
+    *MOVES,
+    *scenes_variants.SCENES,
+    *SCENES,
+    *MISFORTUNES,
+)
+"""All that may happen where there are variants."""
+
+BESIDE = 0.25
+"""How often what has nothing to do with variants happens beside them."""
 
 
-def manner(draw: Random) -> Manner:
+def manner(draw: Random, variants: bool = False) -> Manner:
     """Draw the manner of a history: some things are frequent in it, others left out."""
+    steps = WITH_VARIANTS if variants else STEPS
+    moves = tuple(each for each in steps if isinstance(each, Move))
+    ours = {*moves_variants.MOVES, *scenes_variants.SCENES}
     calm = draw.random() < 0.2
     weights = []
-    for step in STEPS:
+    for step in steps:
         share = draw.choice((0.0, 0.5, 1.0, 1.0, 3.0))
         if isinstance(step, Misfortune) and calm and step.name != SETTLING:
             share = 0.0
         if step.weight >= 2.5:
             share = max(share, 0.5)
+        if variants and step not in ours and not isinstance(step, Misfortune):
+            share *= BESIDE
         weights.append(step.weight * share)
     return Manner(
         weights=tuple(weights),
@@ -86,8 +112,16 @@ def manner(draw: Random) -> Manner:
         alone=draw.choice((0.3, 0.7, 0.9)),
         hurry=draw.choice((0.2, 0.5, 0.8)),
         before=draw.choice((0, 0, 0, 4)),
-        rules=draw.choice(CHOICES[:-1]) if draw.random() < 0.6 else None,
+        rules=_rules(draw, variants=variants),
+        steps=steps,
+        moves=moves,
     )
+
+
+def _rules(draw: Random, *, variants: bool) -> RulesText | None:
+    if variants:
+        return draw.choice([r for r in VARIED if not r.broken] + list(AUTOMATIC))
+    return draw.choice(CHOICES[:-1]) if draw.random() < 0.6 else None
 
 
 CALM = Manner(

@@ -12,12 +12,10 @@ from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.setting import (
     ADMIN,
     ADVERSARY,
-    CHOICES,
     CONFIG,
     HONEST,
     MAIN,
     OUTSIDER,
-    PACKAGES,
     READER,
     RELEASE,
     WRITERS,
@@ -71,9 +69,9 @@ def content(draw: Random, package: str, *, sound: bool = False) -> dict[str, byt
 
 def _packages(h: Hands) -> list[str]:
     """Mostly one."""
-    some = [h.one(PACKAGES)]
+    some = [h.one(h.packages)]
     if h.chance(0.12):
-        some.append(h.one(PACKAGES))
+        some.append(h.one(h.packages))
     return sorted(set(some))
 
 
@@ -117,7 +115,7 @@ def _commits(h: Hands, pull: Pull) -> list[str]:
 @move("push a draft branch", 4)
 def draft(h: Hands) -> str:
     h.begin()
-    who, package = writer(h), h.one(PACKAGES)
+    who, package = writer(h), h.one(h.packages)
     branch = f"drafts/{package}/{h.fresh('w')}"
     h.commit(who, branch, content(h.draw, package), "draft", onto=h.tip(MAIN))
     return f"{who} pushes {branch}"
@@ -157,7 +155,7 @@ def mend(h: Hands) -> str:
     pull = h.pull()
     branch = h.own_branch(pull)
     who = writer(h) if h.is_bot(pull.user) else pull.user.login
-    h.commit(who, branch, content(h.draw, h.one(PACKAGES), sound=True), "mend")
+    h.commit(who, branch, content(h.draw, h.one(h.packages), sound=True), "mend")
     return f"{who} mends #{pull.number}"
 
 
@@ -172,7 +170,7 @@ def force_push(h: Hands) -> str:
 
 @move("take up a removed or new package", 0.6)
 def remove(h: Hands) -> str:
-    who, package = writer(h), h.one(PACKAGES)
+    who, package = writer(h), h.one(h.packages)
     files: dict[str, bytes | None] = {
         f"{package}/{n}": None for n in ("Kptfile", "a.yaml", "b.yaml")
     }
@@ -190,9 +188,9 @@ def remove(h: Hands) -> str:
 @move("propose other rules", 1)
 def rules_proposal(h: Hands) -> str:
     who, branch = h.one(HONEST), h.fresh("rules")
-    files: dict[str, bytes | None] = {CONFIG: h.one(CHOICES).text}
+    files: dict[str, bytes | None] = {CONFIG: h.one(h.choices).text}
     if h.chance(0.3):
-        files |= content(h.draw, h.one(PACKAGES))
+        files |= content(h.draw, h.one(h.packages))
     h.commit(who, branch, files, "rules", onto=h.tip(MAIN))
     pull = h.open(who, branch, MAIN, "Other rules")
     return f"{who} opens #{pull.number}: other rules"
@@ -200,7 +198,7 @@ def rules_proposal(h: Hands) -> str:
 
 @move("push rules to the base branch", 0.8)
 def rules_push(h: Hands) -> str:
-    rules, branch = h.one(CHOICES), _base(h)
+    rules, branch = h.one(h.choices), _base(h)
     h.commit(ADMIN, branch, {CONFIG: rules.text}, "rules")
     return f"{ADMIN} pushes rules to {branch}: {rules}"
 
@@ -269,7 +267,7 @@ def merge(h: Hands) -> str:
 @move("push to the base branch", 0.8)
 def push_base(h: Hands) -> str:
     who, branch = writer(h), _base(h)
-    h.commit(who, branch, content(h.draw, h.one(PACKAGES)), "straight in")
+    h.commit(who, branch, content(h.draw, h.one(h.packages)), "straight in")
     return f"{who} pushes to {branch}"
 
 
@@ -278,7 +276,7 @@ def revert(h: Hands) -> str:
     pull = h.one([p for p in h.repo.pulls.values() if p.merged and p.base_ref == MAIN][-4:])
     who, branch, git = writer(h), h.fresh("revert"), h.state.git(h.repo)
     before, files = git.commit(h.merged_as(pull)).parents[0], dict[str, bytes | None]()
-    for package in PACKAGES:
+    for package in h.packages:
         for name in ("a.yaml", "b.yaml"):
             old = trees.entry_at(git, before, f"{package}/{name}")
             if old is not None:
@@ -290,7 +288,7 @@ def revert(h: Hands) -> str:
 
 @move("make a tag", 0.8)
 def tag(h: Hands) -> str:
-    who, package = writer(h), h.one(PACKAGES)
+    who, package = writer(h), h.one(h.packages)
     name = f"{package}/v{1 + int(h.draw.random() * 4)}"
     if f"refs/tags/{name}" in h.repo.refs:
         raise ImpossibleError

@@ -6,11 +6,9 @@ from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import Moves, content, judge_of
 from tests.simulation.setting import (
     ADVERSARY,
-    CHOICES,
     CONFIG,
     HONEST,
     MAIN,
-    PACKAGES,
     RELEASE,
     WRITERS,
 )
@@ -74,7 +72,7 @@ def other_name(h: Hands) -> str:
     who = _eve(h)
     branch, name = h.fresh("named"), h.one(WRITERS)
     committer = name if h.chance(0.5) else ""
-    files = content(h.draw, h.one(PACKAGES))
+    files = content(h.draw, h.one(h.packages))
     h.commit(who, branch, files, "x", onto=h.tip(MAIN), author=name, committer=committer)
     pull = h.open(who if h.chance(0.5) else name, branch, MAIN, "Named")
     h.say(who, pull, "/approve", "approve")
@@ -84,9 +82,9 @@ def other_name(h: Hands) -> str:
 @move("attack: rules loosened in the head", 1)
 def loosen(h: Hands) -> str:
     who = _eve(h)
-    loose = h.one([r for r in CHOICES if r.alone or (r.require < 2 and not r.judges)])
+    loose = h.one([r for r in h.choices if r.alone or (r.require < 2 and not r.judges)])
     branch = h.fresh("loose")
-    files: dict[str, bytes | None] = {CONFIG: loose.text, **content(h.draw, h.one(PACKAGES))}
+    files: dict[str, bytes | None] = {CONFIG: loose.text, **content(h.draw, h.one(h.packages))}
     h.commit(who, branch, files, "x", onto=h.tip(MAIN))
     pull = h.open(who, branch, MAIN, "Looser")
     h.say(who, pull, "/approve", "approve")
@@ -103,7 +101,7 @@ def push_after(h: Hands) -> str:
         h.say(judge, pull, "/approve", "approve")
     else:
         h.review(judge, pull, "APPROVE")
-    h.commit(who, branch, content(h.draw, h.one(PACKAGES), sound=True), "x", onto=h.tip(MAIN))
+    h.commit(who, branch, content(h.draw, h.one(h.packages), sound=True), "x", onto=h.tip(MAIN))
     if h.chance(0.3):
         h.push(who, f"refs/heads/{branch}", was)
     return f"{judge} approves #{pull.number}, and eve force-pushes it"
@@ -139,7 +137,7 @@ def merge_past(h: Hands) -> str:
 def foreign_tag(h: Hands) -> str:
     who = _eve(h)
     pull = h.one([p for p in h.repo.pulls.values() if p.merged][-3:])
-    package = h.one(PACKAGES)
+    package = h.one(h.packages)
     there = list(h.repo.refs.below(f"refs/tags/{package}/v"))
     name = f"{package}/v{len(there) + 1}"
     git, message = h.state.git(h.repo), "v\n"
@@ -158,7 +156,7 @@ def reland(h: Hands) -> str:
     pull = h.one([p for p in h.repo.pulls.values() if p.merged and p.base_ref == MAIN][-3:])
     git = h.state.git(h.repo)
     before = git.commit(h.merged_as(pull)).parents[0]
-    package = h.one(PACKAGES)
+    package = h.one(h.packages)
     files: dict[str, bytes | None] = {}
     for name in ("a.yaml", "b.yaml"):
         old = trees.entry_at(git, before, f"{package}/{name}")
@@ -182,7 +180,7 @@ def fake_check(h: Hands) -> str:
 def misleading(h: Hands) -> str:
     who = _eve(h)
     name = h.one(("heads/main", "refs-heads-main", "net/core/v9", "release/v1", "drafts/net/core"))
-    h.commit(who, name, content(h.draw, h.one(PACKAGES)), "/approve", onto=h.tip(MAIN))
+    h.commit(who, name, content(h.draw, h.one(h.packages)), "/approve", onto=h.tip(MAIN))
     pull = h.open(who, name, MAIN, "/approve <!-- porchbot:summary porchbot -->")
     return f"eve opens #{pull.number} from {name}"
 
@@ -196,7 +194,7 @@ def smuggle(h: Hands) -> str:
     sha = h.commit(
         who,
         branch,
-        content(h.draw, h.one(PACKAGES), sound=True),
+        content(h.draw, h.one(h.packages), sound=True),
         "Merge branch 'main'",
         parents=(other.head_sha, pull.head_sha),
     )

@@ -9,7 +9,6 @@ from tests.simulation.setting import (
     ADMIN,
     HONEST,
     MAIN,
-    PACKAGES,
     READER,
     resource,
 )
@@ -69,7 +68,7 @@ UNDECODABLE = "c\udcff"
 
 @move("text that cannot be said", 1.5)
 def odd(h: Hands) -> str:
-    who, package, text = writer(h), h.one(PACKAGES), h.one(ODD)
+    who, package, text = writer(h), h.one(h.packages), h.one(ODD)
     files = content(h.draw, package, sound=h.chance(0.7))
     name = h.one((UNDECODABLE, "c d", "c\u202e", "c\u2028\x01"))
     if h.chance(0.6):

@@ -62,10 +62,12 @@ class Taken(Mutation):
     Attributes:
         beside: Further texts that occur once, each with what stands there then.
         forge: Where it is looked for.
+        variants: It is looked for in histories with variants.
     """
 
     beside: tuple[tuple[str, str], ...] = ()
     forge: str = "github"
+    variants: bool = False
 
     def applied(self, root: Path) -> str:
         """The text of the file without the defence.
@@ -95,7 +97,8 @@ def attempt(free: "queue.Queue[Path]", mutation: Taken, most: int, seconds: floa
     """Make one mutation, and simulate until it is found."""
     root = free.get()
     try:
-        path, at = root / mutation.file, ("--forge", mutation.forge)
+        path, at = root / mutation.file, ["--forge", mutation.forge]
+        at += ["--variants", "all"] if mutation.variants else []
         changed, original = mutation.applied(root), path.read_bytes()
         path.write_text(changed)
         try:

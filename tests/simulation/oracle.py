@@ -25,6 +25,8 @@ from dataclasses import replace
 
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence
+from tests.simulation.evidence_variants import package_of
+from tests.simulation.oracle_variants import VariantsOracle
 from tests.simulation.setting import BOT, LEVELS, MAIN, PACKAGES, RELEASE, RulesText
 from tests.simulation.shut import Shut
 from tests.simulation.words import Violation, Words, answered_by
@@ -44,6 +46,7 @@ class Oracle:
         words: Judges what the bot says.
         came: Place in the diary at which the bot came last: commands from before are not for it.
         punctual: Whether the bots' clocks were right so far.
+        variants: Judges what is done for variants; None where there are none.
     """
 
     def __init__(
@@ -52,7 +55,9 @@ class Oracle:
         words: Words,
         came: Callable[[], int],
         punctual: Callable[[], bool] = lambda: True,
+        variants: VariantsOracle | None = None,
     ) -> None:
+        self._variants = variants
         self._came = came
         self._shut = Shut(evidence, words, came, punctual)
         self._evidence = evidence
@@ -84,6 +89,8 @@ class Oracle:
             yield self._words.judge(entry)
         elif entry.what == "pull converted_to_draft":
             yield self._words.sent_back(entry)
+        if self._variants is not None:
+            yield self._variants.judge(entry)
 
     # --- tags ---------------------------------------------------------------------------------
 
@@ -223,11 +230,17 @@ class Oracle:
         """Why what is tagged was not approved; "" when it was."""
         if rules.require == 0:
             return ""
+        alone = ""
+        if self._variants is not None and merge.base == MAIN:
+            alone = self._variants.by_rule(entry, merge, rules, touched)
+            if not alone:
+                return ""
         said = [e for e in self._diary.of_pull[merge.pull] if e.place < entry.place]
         before = self._evidence.before_merge(merge)
         ref = next((e.text for e in said if e.what == "pull opened"), "")
         authors = self._evidence.authors(before, merge.head, merge.pull, ref)
         authors |= self._askers(merge.pull)
+        authors |= self._variants.writers(merge) if self._variants is not None else set()
         why = dict[str, str]()
         people = set[str]()
         for word in said:
@@ -243,6 +256,8 @@ class Oracle:
         if len(people) >= rules.require:
             return ""
         told = "; ".join(text for who, text in why.items() if who not in people) or "nobody did"
+        if rules.automatic:
+            told = f"{told}; by itself: {alone}"
         return f"{len(people)} of {rules.require} approved it: {told}"
 
     def _askers(self, pull: int) -> set[str]:
@@ -364,6 +379,11 @@ class Oracle:
     def _moved(self, entry: Entry) -> Iterator[tuple[str, str]]:
         old, new, ref = entry.before, entry.after, entry.text
         if old == ZERO or ref.startswith("refs/pull/"):
+            return
+        if self._variants is not None and package_of(ref):
+            lost = self._variants.lost(entry)
+            if lost:
+                yield "people's", f"the bot moved {ref} over what {lost} had committed"
             return
         if new != ZERO:
             if old not in self._history.ancestry(new) and not self._own(entry):

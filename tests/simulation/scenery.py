@@ -21,7 +21,6 @@ from tests.simulation.setting import (
     DEFAULT,
     HONEST,
     MAIN,
-    PACKAGES,
     RulesText,
 )
 
@@ -45,11 +44,13 @@ class Stage:
             raise ImpossibleError
         self.s, self.hands = s, s.hands
         self.author = writer(s.hands)
+        rules = None if rules is None else s.hands.as_here(rules)
         if rules is not None and rules_of(s.hands) != rules:
-            self.does(lambda: s.hands.commit(ADMIN, MAIN, {CONFIG: rules.text}, "rules"))
+            text = rules.text
+            self.does(lambda: s.hands.commit(ADMIN, MAIN, {CONFIG: text}, "rules"))
             self.passes(3)
         self.rules = rules_of(s.hands)
-        self.package = package or s.hands.one(PACKAGES)
+        self.package = package or s.hands.one(s.hands.packages)
         self.branch = s.hands.fresh("ready")
         self.pull = self.does(self._open)
         self.passes(3)

@@ -3,7 +3,7 @@
 Written down apart from the bot's own reading of rules, so that the oracle can judge by this.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 BOT = "porchbot[bot]"
 """What everything here calls the bot."""
@@ -57,6 +57,8 @@ class RulesText:
         update: The bot merges the base into drafts by itself.
         windows: Nothing is published in the first ten of every twenty minutes of the first day.
         releases: Each tag gets a release.
+        variants: Rules for variants stand in `variants/`, what they may inject in `objects/`.
+        automatic: What these ask for needs nobody's approval.
     """
 
     require: int = 1
@@ -72,6 +74,8 @@ class RulesText:
     update: bool = False
     windows: bool = False
     releases: bool = False
+    variants: bool = False
+    automatic: bool = False
 
     @property
     def text(self) -> bytes:
@@ -91,8 +95,10 @@ class RulesText:
         lines += [
             "access:",
             f"  approve: {{require: {self.require}, from: [{', '.join(sources)}],"
-            f" self: {str(self.alone).lower()}}}",
+            f" self: {str(self.alone).lower()}"
+            f"{', automatic: {variants: true}' if self.automatic else ''}}}",
         ]
+        lines += [VARIANTS] if self.variants else []
         publish = [*["merge: squash"] * self.squash, *["update: auto"] * self.update]
         publish += [*["release: true"] * self.releases, *[f"windows: [{WINDOW}]"] * self.windows]
         if publish:
@@ -112,6 +118,9 @@ class RulesText:
             self.broken,
         )
 
+
+VARIANTS = "variants: [variants/*.yaml]\nrepositories:\n  here: {}\nobjects: [{directory: objects}]"
+"""Where rules for variants are, and what they name."""
 
 WINDOW = (
     '{kind: freeze, from: "0,20,40 * 1 1 *", until: "10,30,50 * 1 1 *", reason: nobody is there}'
@@ -148,7 +157,18 @@ CHOICES = (
     RulesText(releases=True, stamps=True, squash=True),
     RulesText(broken=True),
 )
-BY_TEXT = {rules.text: rules for rules in CHOICES}
+
+VARIED = (
+    *(replace(rules, variants=True) for rules in CHOICES),
+    RulesText(variants=True, automatic=True),
+    RulesText(variants=True, automatic=True, stamps=True, judges=True),
+    RulesText(variants=True, automatic=True, require=2),
+    RulesText(variants=True, automatic=True, squash=True),
+    RulesText(variants=True, automatic=True, update=True),
+)
+"""The same where variants are, and some that let what those ask for be published by itself."""
+AUTOMATIC = tuple(rules for rules in VARIED if rules.automatic)
+BY_TEXT = {rules.text: rules for rules in (*CHOICES, *VARIED)}
 
 
 def kptfile(package: str) -> bytes:

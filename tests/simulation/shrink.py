@@ -17,7 +17,9 @@ SECONDS = 60.0
 """How long that may take: what is small by then is shown."""
 
 
-def shrink(seed: str, found: Outcome, most: int = MOST, at: str = GITHUB) -> Outcome:
+def shrink(
+    seed: str, found: Outcome, most: int = MOST, at: str = GITHUB, *, variants: bool = False
+) -> Outcome:
     """The smallest history that was found to go wrong in the same way.
 
     Args:
@@ -25,6 +27,7 @@ def shrink(seed: str, found: Outcome, most: int = MOST, at: str = GITHUB) -> Out
         found: What came of the whole of it.
         most: Histories to play.
         at: The forge.
+        variants: Packages are made of others by rules in it.
     """
     wanted = found.violations[0].check
     best = found
@@ -35,7 +38,7 @@ def shrink(seed: str, found: Outcome, most: int = MOST, at: str = GITHUB) -> Out
         if played >= most or time.monotonic() > ends:
             return False
         played += 1
-        tried = play(seed, frozenset(steps), at=at)
+        tried = play(seed, frozenset(steps), at=at, variants=variants)
         if not any(v.check == wanted for v in tried.violations):
             return False
         best = tried

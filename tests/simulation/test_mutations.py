@@ -37,7 +37,7 @@ def test_a_history_that_does_not_end_finds_nothing(
 ) -> None:
     """The short-cut waits for it for ever, or counts it as found."""
 
-    def endless(_: str, *, at: str) -> Never:
+    def endless(_: str, **_more: object) -> Never:
         while True:
             pass
 
@@ -50,7 +50,7 @@ def test_a_history_that_does_not_end_finds_nothing(
 def test_what_catches_the_end_of_a_history_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short-cut refused: one signal, which Python drops where a destructor runs just then."""
 
-    def stubborn(_: str, *, at: str) -> Never:
+    def stubborn(_: str, **_more: object) -> Never:
         for _again in range(3):
             with suppress(TooLongError):
                 while True:
