@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from tests.simulation.history import FORGES, GITHUB, play
+from tests.simulation.furnishing import FORGES, GITHUB
+from tests.simulation.history import play
 from tests.simulation.outcome import Outcome
 from tests.simulation.real import RealSetting
 from tests.simulation.shrink import printed, shrink

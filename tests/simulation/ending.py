@@ -17,8 +17,7 @@ from tests.simulation import ending_variants
 from tests.simulation.diary import Diary, Entry
 from tests.simulation.evidence import QUEUE, Evidence
 from tests.simulation.evidence_variants import Variants, package_of
-from tests.simulation.oracle import may
-from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText, called
+from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText, called, may
 from tests.simulation.words import SUMMARY, Violation, answered_by, tags_of
 
 PUBLISH = "porchbot/publish"

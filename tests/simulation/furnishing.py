@@ -202,6 +202,12 @@ class AtGitLab:
         return lambda: blocked.discard(number)
 
 
+FORGES: Mapping[str, Callable[..., Furnished]] = {"github": AtGitHub, "gitlab": AtGitLab}
+"""Where histories may happen."""
+
+GITHUB = "github"
+
+
 def _repository(
     forge: SimulatedForge,
     rules: RulesText | None,

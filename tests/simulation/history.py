@@ -7,7 +7,7 @@ on in the same way when steps of it are left out: that is how it is shrunk.
 import asyncio
 import hashlib
 import heapq
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from tests.simulation.deeds import Scene
 from tests.simulation.diary import Diary
 from tests.simulation.evidence import Evidence, History
 from tests.simulation.evidence_variants import Variants
-from tests.simulation.furnishing import AtGitHub, AtGitLab, Furnished
+from tests.simulation.furnishing import FORGES, GITHUB, Furnished
 from tests.simulation.hands import ImpossibleError
 from tests.simulation.manner import SETTLING, Manner, manner
 from tests.simulation.moves import Move
@@ -29,14 +29,7 @@ from tests.simulation.oracle_variants import VariantsOracle
 from tests.simulation.outcome import Outcome
 from tests.simulation.replica import Replica
 from tests.simulation.scheduler import SimulatedClock
-from tests.simulation.setting import (
-    ADMIN,
-    BOT,
-    MAIN,
-    PACKAGES,
-    PEOPLE,
-    RELEASE,
-)
+from tests.simulation.setting import ADMIN, BOT, MAIN, PACKAGES, PEOPLE, RELEASE
 from tests.simulation.stores import MemoryStores, Stores
 from tests.simulation.system import ENDLESS, EndlessError, System
 from tests.simulation.weather import COMMENT, REACT
@@ -44,11 +37,6 @@ from tests.simulation.words import Violation, Words
 
 if TYPE_CHECKING:
     from tests.simulation.real import RealSetting
-
-FORGES: Mapping[str, Callable[..., Furnished]] = {"github": AtGitHub, "gitlab": AtGitLab}
-"""Where histories may happen."""
-
-GITHUB = "github"
 
 FEWEST, MOST = 41, 48
 """Steps of a history."""
@@ -108,8 +96,8 @@ class Simulation(System):
     def _set_up(self) -> None:
         made = FORGES[self.at](self.clock, self.draw, self.weather.befalls_request)
         self.place: Furnished = made
-        self.forge = made.forge
-        self.repo = made.furnish(self.manner.rules, varied.files() if self.variants else None)
+        files = varied.files() if self.variants else None
+        self.forge, self.repo = made.forge, made.furnish(self.manner.rules, files)
         self.reader, self.me = made.reader, made.me
         forge, state = made.forge, made.forge.state
         self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
@@ -127,10 +115,8 @@ class Simulation(System):
             self._real.begins(forge)
             self.stores = self._real.database
         self.store = self.stores.empty()
-        self.evidence = Evidence(
-            self.diary,
-            History(state.git(self.repo), varied.EVERY if self.variants else PACKAGES),
-        )
+        packages = varied.EVERY if self.variants else PACKAGES
+        self.evidence = Evidence(self.diary, History(state.git(self.repo), packages))
         self._came = 0
         self.words = Words(self.evidence, self._excused, self._remembers)
         self.asked = Variants(self.evidence) if self.variants else None
@@ -280,22 +266,21 @@ class Simulation(System):
     def run(self) -> Outcome:
         """Let it happen."""
         with self.happening():
-            violations = self._run()
+            found = self._run()
         trace = hashlib.sha256("\n".join(self.weather.trace).encode()).hexdigest()[:16]
-        tally = self.weather.tally
-        tally.update(ending.reached(self.diary, self.repo))
-        return Outcome(self.seed, self.told, violations, tally, trace, self.diary)
+        self.weather.tally.update(ending.reached(self.diary, self.repo))
+        return Outcome(self.seed, self.told, found, self.weather.tally, trace, self.diary)
 
     def _run(self) -> list[Violation]:
         try:
             for number in range(self._count):
                 if number == self.manner.before:
                     self.begin()
-                if self._kept is None or number in self._kept:
-                    self._step(number)
-                    found = self._judge()
-                    if found or self.beyond:
-                        return self._ends(found)
+                if self._kept is not None and number not in self._kept:
+                    continue
+                self._step(number)
+                if (found := self._judge()) or self.beyond:
+                    return self._ends(found)
             self.draw = self.hands.draw = Random(f"{self.seed}/end")
             return self._judge_end()
         except EndlessError:

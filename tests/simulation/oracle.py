@@ -27,7 +27,7 @@ from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence
 from tests.simulation.evidence_variants import package_of
 from tests.simulation.oracle_variants import VariantsOracle
-from tests.simulation.setting import BOT, LEVELS, MAIN, PACKAGES, RELEASE, RulesText
+from tests.simulation.setting import BOT, MAIN, RELEASE, RulesText, may
 from tests.simulation.shut import Shut
 from tests.simulation.words import Violation, Words, answered_by
 
@@ -398,13 +398,3 @@ class Oracle:
         """Whether the bot moves a branch for the ledger that it made, and nobody else moved."""
         moves = [e for e in self._diary.of_ref[entry.text] if e.place < entry.place]
         return entry.text.startswith(LISTING) and all(e.who == BOT for e in moves)
-
-
-def may(level: str, who: str, rules: RulesText) -> bool:
-    """Whether a role, or a name, lets somebody approve."""
-    if who in rules.only and level != "none":
-        return True
-    return bool(rules.least) and LEVELS.index(level) >= LEVELS.index(rules.least)
-
-
-__all__ = ["PACKAGES", "Oracle", "Violation"]

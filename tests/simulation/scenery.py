@@ -13,7 +13,6 @@ from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Comment, Pull
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import content, writer
-from tests.simulation.oracle import may
 from tests.simulation.setting import (
     ADMIN,
     BY_TEXT,
@@ -22,6 +21,7 @@ from tests.simulation.setting import (
     HONEST,
     MAIN,
     RulesText,
+    may,
 )
 
 if TYPE_CHECKING:

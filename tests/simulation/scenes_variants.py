@@ -42,7 +42,8 @@ class Play:
     def __init__(self, s: "Simulation") -> None:
         if not s.begun or not s.hands.varied:
             raise ImpossibleError
-        self.s, self.hands = s, s.hands
+        self.s = s
+        self.hands: Hands = s.hands
         if not s.hands.repo.refs.below(f"refs/tags/{UPSTREAM}/v"):
             self.publishes()
 

@@ -134,6 +134,13 @@ def is_closed(since: float, until: float) -> bool:
     return until < DAY and since // EVERY == until // EVERY and until % EVERY < CLOSED
 
 
+def may(level: str, who: str, rules: RulesText) -> bool:
+    """Whether a role, or a name, lets somebody approve."""
+    if who in rules.only and level != "none":
+        return True
+    return bool(rules.least) and LEVELS.index(level) >= LEVELS.index(rules.least)
+
+
 DEFAULT = RulesText()
 """What holds without a file."""
 

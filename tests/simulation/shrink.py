@@ -7,7 +7,8 @@ do what they did, as far as there is still something to do it to.
 import time
 from collections.abc import Callable, Sequence
 
-from tests.simulation.history import GITHUB, play
+from tests.simulation.furnishing import GITHUB
+from tests.simulation.history import play
 from tests.simulation.outcome import Outcome
 
 MOST = 300

@@ -14,7 +14,19 @@ from tests.simulation.manner import CALM
 from tests.simulation.setting import BOT
 
 HERE = Path(__file__).parent
-JUDGES = ("oracle", "shut", "words", "ending", "evidence", "diary", "setting")
+JUDGES = (
+    "oracle",
+    "oracle_variants",
+    "shut",
+    "words",
+    "ending",
+    "ending_variants",
+    "evidence",
+    "evidence_variants",
+    "diary",
+    "setting",
+    "variants",
+)
 """Modules that judge: what they import is what they share with the bot."""
 
 
@@ -44,8 +56,10 @@ def test_what_judges_shares_nothing_with_the_bot(module: str) -> None:
 class Scene:
     """A forge with people, where somebody acts as if they were the bot."""
 
+    variants = False
+
     def __init__(self) -> None:
-        self.simulation = found = Simulation("7", how=CALM)
+        self.simulation = found = Simulation("7", how=CALM, variants=self.variants)
         self.hands = found.hands
         found.loop.advance(100.0)
 

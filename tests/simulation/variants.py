@@ -96,7 +96,8 @@ class Wish:
             "metadata": metadata,
             "spec": spec,
         }
-        return yaml.safe_dump(whole, sort_keys=False).encode()
+        text: str = yaml.safe_dump(whole, sort_keys=False)
+        return text.encode()
 
     def _marks(self) -> list[tuple[str, str]]:
         follow = [("follow", "latest")] * self.follow

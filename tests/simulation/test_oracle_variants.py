@@ -1,0 +1,263 @@
+"""The oracle of variants: each of its checks able to fail, and none on what is proper."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from bot.sandbox.git import trees
+from bot.sandbox.git.objects import Ident
+from bot.sandbox.git.protocol import NewCommit
+from bot.sandbox.records.refs import ZERO
+from bot.sandbox.records.repository import Pull
+from tests.simulation.setting import CONFIG, MAIN, RulesText, resource
+from tests.simulation.test_oracle import Scene
+from tests.simulation.variants import HIDDEN, SITE, Wish, asking
+
+RULE = Wish(names=("shop",), revision=1, follow=False)
+BY_RULE = RulesText(variants=True, automatic=True)
+KPTFILE = """apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata: {{name: shop, labels: {{tier: {label}}}, annotations: {{porchbot.dev/variant: shop}}}}
+upstreamLock: {{type: git, git: {{ref: base/v{number}, commit: {commit}}}}}
+"""
+Content = Mapping[str, bytes | None]
+
+
+class Variants(Scene):
+    """A rule that wants a package of an upstream, and somebody who acts as if they were the bot."""
+
+    variants = True
+
+    def begin(self, rule: Wish = RULE, rules: RulesText = BY_RULE) -> None:
+        """Rules come in, and the upstream is published."""
+        with self.simulation.forge.change():
+            files: Content = {CONFIG: rules.text, rule.path: rule.text}
+            self.hands.commit("ann", MAIN, files, "rules")
+        self.published = self.hands.tip(MAIN)
+        self.upstream()
+        self.rest()
+
+    def upstream(self, name: str = "base/v1") -> None:
+        """The bot tags what the main branch has."""
+        pull = self.propose()
+        pull.merge_commit_sha = self.hands.tip(MAIN)
+        self.tag(pull, name)
+        self.rest()
+        self.judged()
+
+    def content(self, number: int = 1, label: str = "none") -> dict[str, bytes | None]:
+        """What the rule makes."""
+        text = KPTFILE.format(label=label, number=number, commit=self.published)
+        found: dict[str, bytes | None] = {f"shop/{n}.yaml": resource(n, "v0") for n in "ab"}
+        return {"shop/Kptfile": text.encode(), f"shop/{SITE}": asking(), **found}
+
+    def pushes(self, files: Content, number: int = 1, *, onto: str = MAIN) -> str:
+        """The bot pushes a draft of the variant; gives its branch."""
+        state, repo, us = self.hands.state, self.hands.repo, self.simulation.forge.us
+        git, branch = state.git(repo), f"drafts/shop/packagevariant-{number}"
+        parent = self.hands.tip(onto)
+        tree: str | None = git.commit(parent).tree
+        for path, data in files.items():
+            entry = None if data is None else ("100644", git.write_blob(data))
+            tree = trees.put(git, tree, path, entry)
+        who = Ident(us.name, us.email, state.now())
+        new = NewCommit(
+            tree=tree or "", parents=(parent,), message="made\n", author=who, committer=who
+        )
+        with self.simulation.forge.change():
+            state.update_ref(repo, f"refs/heads/{branch}", git.write_commit(new), us)
+        return branch
+
+    def opens(self, branch: str) -> Pull:
+        """The bot opens its pull request."""
+        state, us = self.hands.state, self.simulation.forge.us
+        with self.simulation.forge.change():
+            pull = state.pulls.open(self.hands.repo, us, title="Made", head=branch, base=MAIN)
+        self.rest()
+        return pull
+
+    def ends(self, pull: Pull) -> None:
+        """It is merged and tagged."""
+        self.merge(pull)
+        self.tag(pull, "shop/v1")
+
+
+def asked(a: Variants) -> None:
+    a.begin()
+    a.ends(a.opens(a.pushes(a.content())))
+
+
+def pushed_to(a: Variants) -> None:
+    a.begin()
+    pull = a.opens(a.pushes(a.content()))
+    with a.simulation.forge.change():
+        a.hands.commit("eve", pull.head_ref, {"shop/a.yaml": resource("a", "v1")}, "x")
+    a.rest()
+    a.ends(pull)
+
+
+def other_content(a: Variants) -> None:
+    a.begin()
+    a.ends(a.opens(a.pushes({**a.content(), "shop/a.yaml": resource("a", "v1")})))
+
+
+def other_label(a: Variants) -> None:
+    a.begin(replace(RULE, label="red"))
+    a.ends(a.opens(a.pushes(a.content(label="blue"))))
+
+
+def more_than_it(a: Variants) -> None:
+    a.begin()
+    rule = replace(RULE, label="eve")
+    a.ends(a.opens(a.pushes({**a.content(), rule.path: rule.text})))
+
+
+def of_a_tag_of_somebody(a: Variants) -> None:
+    a.begin()
+    with a.simulation.forge.change():
+        a.hands.tag("eve", "base/v1", a.published, "mine\n")
+    a.rest()
+    a.ends(a.opens(a.pushes(a.content())))
+
+
+def no_rule_approves(a: Variants) -> None:
+    a.begin(rules=RulesText(variants=True))
+    a.ends(a.opens(a.pushes(a.content())))
+
+
+def opened_twice(a: Variants) -> None:
+    a.begin()
+    for number in (1, 2):
+        a.opens(a.pushes(a.content(), number))
+
+
+def closed(a: Variants, *, change: Callable[[Variants], None] = lambda _: None) -> None:
+    a.begin()
+    pull = a.opens(a.pushes(a.content()))
+    with a.simulation.forge.change():
+        a.hands.turn("bob", pull, "closed")
+    a.rest()
+    change(a)
+    a.opens(a.pushes(a.content(), 2))
+
+
+def closed_and_changed(a: Variants) -> None:
+    def change(a: Variants) -> None:
+        with a.simulation.forge.change():
+            rule = replace(RULE, label="red")
+            a.hands.commit("ann", MAIN, {rule.path: rule.text}, "rule")
+        a.rest()
+
+    closed(a, change=change)
+
+
+def unwanted(a: Variants) -> None:
+    a.begin(replace(RULE, names=("old",), adopts=True))
+    a.opens(a.pushes(a.content()))
+
+
+def another_revision(a: Variants) -> None:
+    a.begin()
+    a.upstream("base/v2")
+    a.pushes(a.content(2))
+
+
+def held(a: Variants) -> None:
+    a.begin()
+    with a.simulation.forge.change():
+        ledger = b"revisions:\n  1: {state: held, reason: worse}\n"
+        a.hands.commit("ann", MAIN, {".porchbot/ledger/shop.yaml": ledger}, "held")
+    a.rest()
+    a.pushes(a.content())
+
+
+def over_people(a: Variants) -> None:
+    a.begin()
+    branch = a.pushes(a.content())
+    with a.simulation.forge.change():
+        a.hands.commit("bob", branch, {"shop/a.yaml": resource("a", "v1")}, "x")
+    a.rest()
+    a.pushes(a.content())
+
+
+def people_undone(a: Variants) -> None:
+    a.begin(replace(RULE, follow=True))
+    branch = a.pushes(a.content())
+    with a.simulation.forge.change():
+        a.hands.commit("bob", branch, {"shop/a.yaml": resource("a", "v1")}, "x")
+    a.upstream("base/v2")
+    a.pushes(a.content(2), onto=branch)
+
+
+def removed(a: Variants, rule: Wish | None = RULE) -> None:
+    a.begin(rule or RULE)
+    with a.simulation.forge.change():
+        a.hands.commit("ann", MAIN, a.content(), "made")
+        if rule is None:
+            a.hands.commit("ann", MAIN, {RULE.path: None}, "no rule")
+    a.rest()
+    a.opens(a.pushes(dict.fromkeys(a.content())))
+
+
+def removed_with_its_rule(a: Variants) -> None:
+    removed(a, None)
+
+
+def not_adopted(a: Variants) -> None:
+    a.begin()
+    with a.simulation.forge.change():
+        files: Content = {"shop/Kptfile": b"metadata: {name: shop}\n"}
+        a.hands.commit("ann", MAIN, files, "theirs")
+    a.rest()
+    a.opens(a.pushes(a.content()))
+
+
+def secret_told(a: Variants) -> None:
+    a.begin()
+    a.pushes({**a.content(), "shop/b.yaml": f"where: {HIDDEN}\n".encode()})
+
+
+def ended(a: Variants) -> None:
+    """What the bot alone has made it may take away again."""
+    a.begin()
+    branch = a.pushes(a.content())
+    state, us = a.hands.state, a.simulation.forge.us
+    with a.simulation.forge.change():
+        state.update_ref(a.hands.repo, f"refs/heads/{branch}", ZERO, us)
+
+
+DEEDS: list[tuple[Callable[[Variants], None], set[str]]] = [
+    (asked, set()),
+    (ended, set()),
+    (closed_and_changed, set()),
+    (removed_with_its_rule, set()),
+    (pushed_to, {"approved"}),
+    (other_content, {"approved"}),
+    (other_label, {"approved"}),
+    (more_than_it, {"approved"}),
+    (of_a_tag_of_somebody, {"approved"}),
+    (no_rule_approves, {"approved"}),
+    (opened_twice, {"opened once"}),
+    (closed, {"stays closed"}),
+    (unwanted, {"wanted"}),
+    (another_revision, {"wanted"}),
+    (removed, {"wanted"}),
+    (not_adopted, {"wanted"}),
+    (held, {"held"}),
+    (over_people, {"people's"}),
+    (people_undone, {"people's"}),
+    (secret_told, {"no secrets"}),
+]
+
+
+@pytest.mark.parametrize(("deed", "violated"), DEEDS, ids=lambda d: getattr(d, "__name__", ""))
+def test_each_check_sees_what_it_is_there_for(
+    deed: Callable[[Variants], None], violated: set[str]
+) -> None:
+    """Fails on an oracle that finds nothing, or that finds fault with what is proper."""
+    scene = Variants()
+    with scene.simulation.happening():
+        deed(scene)
+    found = scene.simulation.oracle.judge()
+    assert {v.check for v in found} == violated, [str(v) for v in found]
