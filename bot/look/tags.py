@@ -106,6 +106,11 @@ class Tags:
         named = self._named(package, number)
         return (str(named[0]), self._is_ours(package, number)) if named else ("", False)
 
+    def was_published(self, package: str, number: int) -> bool:
+        """Whether a revision that is tagged was published: by us, or before we came."""
+        before = self.baseline is not None and _ref(package, number) in self.baseline
+        return before or self._is_ours(package, number)
+
     def commit(self, package: str, number: int) -> Sha | None:
         """The commit of a revision, ours or not; None where there is none, or git lacks it."""
         known = self.used.get(package, {}).get(number)

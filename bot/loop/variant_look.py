@@ -16,11 +16,13 @@ from bot.loop.repository import ServedRepository
 from bot.loop.variant_books import Ruling
 from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_drafts import Task
+from bot.loop.variant_upstreams import PublishedUpstreams, UpstreamCame
 from bot.loop.variant_writers import RuleWriters
 from bot.upstream.port import FetchedUpstream, Upstreams
 from cadlib.errors import PackageError, Place
 from lifecycle import names
 from lifecycle.messages import upstreams as upstream_texts
+from lifecycle.messages import variant_waits as wait_texts
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -33,7 +35,7 @@ from lifecycle.variants.carrying import Around
 from lifecycle.variants.facts import DraftFacts, VariantFacts
 from lifecycle.variants.objects import Objects
 from lifecycle.variants.trailer import Trail
-from lifecycle.variants.upstreams import UpstreamRevision, means_draft
+from lifecycle.variants.upstreams import means_draft
 from lifecycle.variants.values import Upstream, Variant
 
 log = structlog.get_logger()
@@ -86,6 +88,8 @@ class VariantPass:
         published: The numbers of what was published from drafts that rules name, None for nothing:
             likewise.
         crowded: Packages to how many branches of drafts were left out, of which there are too many.
+        passed_over: Packages to why newer tags of their upstream are not followed.
+        records: Which revisions of upstreams were published.
     """
 
     served: ServedRepository
@@ -94,6 +98,7 @@ class VariantPass:
     upstreams: Upstreams
     pulls: dict[str, ListedProposal]
     downstreams: Downstreams
+    records: PublishedUpstreams
     rulings: Mapping[str, Ruling] = field(default_factory=dict)
     writers: RuleWriters = field(default_factory=RuleWriters)
     before: Mapping[str, Sha] = field(default_factory=dict)
@@ -102,21 +107,7 @@ class VariantPass:
     fetched: dict[tuple[str, RevisionReference], FetchedUpstream] = field(default_factory=dict)
     published: dict[tuple[str, RevisionReference], int | None] = field(default_factory=dict)
     crowded: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Upstream:
-    """What came of an upstream.
-
-    Attributes:
-        fetched: Its revisions that a rule may mean, by commit.
-        revisions: The same, as they are decided on.
-        missing: Why there are no more; "" for nothing.
-    """
-
-    fetched: dict[str, FetchedUpstream] = field(default_factory=dict)
-    revisions: list[UpstreamRevision] = field(default_factory=list)
-    missing: str = ""
+    passed_over: dict[str, str] = field(default_factory=dict)
 
 
 class VariantLook:
@@ -145,7 +136,7 @@ class VariantLook:
             await fetcher.fetch(scope, served.clock.monotonic())
             here = replace(here, workspace=await served.offload(_made_in, served, path))
         objects = Objects(()) if wanted.book is None else wanted.book.objects
-        came = _Upstream()
+        came = UpstreamCame()
         if wanted.book is not None:
             came = await self._upstream(variant, wanted.book, base_ref, policy)
         one_of = next(iter(came.fetched.values()), None)
@@ -199,15 +190,17 @@ class VariantLook:
 
     async def _upstream(
         self, variant: Variant, book: RuleBook, base_ref: str, policy: Policy
-    ) -> _Upstream:
+    ) -> UpstreamCame:
         """The revisions of its upstream that a rule may mean, or why there are none."""
-        spec, came = variant.spec.upstream, _Upstream()
+        spec, came = variant.spec.upstream, UpstreamCame()
         source = book.full_name(spec.repo)
         try:
             named = await self._named(spec, source, base_ref, policy)
             for ref in dict.fromkeys([named, LATEST] if variant.follow else [named]):
                 wanted = RevisionReference(source, spec.package, ref)
                 one = await self._fetch(wanted, base_ref, policy)
+                if ref == LATEST:
+                    one = await self._published(variant, one, wanted, base_ref, policy)
                 workspace = spec.workspace if ref == named and means_draft(spec) else ""
                 revision = variant_facts.revision(one, workspace)
                 if revision is not None and one.commit not in came.fetched:
@@ -216,6 +209,30 @@ class VariantLook:
         except UpstreamError as error:
             came.missing = str(error)
         return came
+
+    async def _published(
+        self,
+        variant: Variant,
+        newest: FetchedUpstream,
+        wanted: RevisionReference,
+        base_ref: str,
+        policy: Policy,
+    ) -> FetchedUpstream:
+        """The newest revision of an upstream that was published there.
+
+        Raises:
+            UpstreamError: All were tagged by somebody.
+        """
+        package = variant.spec.upstream.package
+        found = await self._pass.records.newest(newest, package)
+        if found.passed_over:
+            why = wait_texts.passed_over(package, found.passed_over, wanted.repository)
+            self._pass.passed_over[variant.spec.downstream.package] = why
+            if found.number is None:
+                raise UpstreamError(UpstreamFault.MISSING, *wait_texts.none_published(why))
+        if found.number == newest.revision:
+            return newest
+        return await self._fetch(replace(wanted, ref=f"v{found.number}"), base_ref, policy)
 
     async def _named(self, spec: Upstream, source: str, base_ref: str, policy: Policy) -> str:
         """The ref of the revision that a rule names; that of the newest where it names none.

@@ -70,6 +70,12 @@ class VariantTelling:
         if left_out and all(each.package != package for each in self.waits):
             self._wait(wanted, texts.CROWDED, texts.crowded(left_out))
 
+    def passed_over(self, wanted: Wanted, why: str) -> None:
+        """Tell which tags of an upstream are not followed, where nothing else is told."""
+        package = wanted.variant.spec.downstream.package
+        if why and all(each.package != package for each in self.waits):
+            self._wait(wanted, texts.PASSED_OVER, why)
+
     def failed(self, wanted: Wanted, why: str) -> None:
         """Tell why a package could not be made."""
         self.looked.add(wanted.variant.spec.downstream.package)

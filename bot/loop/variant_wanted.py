@@ -12,6 +12,7 @@ from bot.loop.variant_books import Others, Ruling, VariantBooks
 from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_look import VariantLook, VariantPass, Wanted
 from bot.loop.variant_telling import rules_of
+from bot.loop.variant_upstreams import ServedRecords
 from bot.store.port import Store
 from bot.upstream.port import FetchedUpstream
 from cadlib.errors import PackageError
@@ -61,6 +62,7 @@ class WantedNow:
                 upstreams=upstreams,
                 pulls={made.pull.head_ref: made.pull},
                 before=before,
+                records=ServedRecords(self._serving),
                 downstreams=Downstreams(self._store.upstreams, served.id.forge, host),
             )
         )

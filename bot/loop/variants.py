@@ -27,6 +27,7 @@ from bot.loop.variant_circles import Downstreams
 from bot.loop.variant_look import VariantPass, Wanted
 from bot.loop.variant_package import VariantReconciler
 from bot.loop.variant_telling import rules_of
+from bot.loop.variant_upstreams import ServedRecords
 from bot.loop.variant_waits import VariantTelling
 from bot.loop.variant_writers import RuleWriters
 from bot.store.hints import Hint
@@ -128,6 +129,7 @@ class VariantsHandler:
             policy=policy,
             upstreams=upstreams,
             pulls={p.head_ref: p for p in opened if p.head_repository == served.id.number},
+            records=ServedRecords(self._serving),
             downstreams=Downstreams(self._store.upstreams, served.id.forge, _host(served)),
             rulings={each.served.repository.full_name: each for each in (mine, *others.there)},
             writers=self._writers,
@@ -233,6 +235,7 @@ class VariantsHandler:
             again = await self._settling.settle(one)
             telling.package(wanted, one)
             telling.crowded(wanted, going.crowded.get(package, 0))
+            telling.passed_over(wanted, going.passed_over.get(package, ""))
             return again
         except (PackageError, UpstreamError) as error:
             log.warning(

@@ -73,7 +73,7 @@ def of(git: History, package: str) -> Refs:
 
 def newest(git: History, tip: str | None, package: str, tags: Refs, knowing: Knowing) -> str | None:
     """The newest release that may be used; None for none. Arguments as for `usable`."""
-    found = next(_good(git, tip, package, tags, knowing), None)
+    found = next(good(git, tip, package, tags, knowing), None)
     return None if found is None else names.tag(package, found)
 
 
@@ -87,7 +87,7 @@ def usable(git: History, tip: str | None, package: str, tags: Refs, knowing: Kno
         tags: As `of` gives them.
         knowing: What is known of commits already.
     """
-    return [*_good(git, tip, package, tags, knowing)][::-1]
+    return [*good(git, tip, package, tags, knowing)][::-1]
 
 
 def state(
@@ -107,10 +107,13 @@ def state(
     return found[1]
 
 
-def _good(
+def good(
     git: History, tip: str | None, package: str, tags: Refs, knowing: Knowing
 ) -> Iterator[int]:
-    """The releases that may be used, falling; no more is read than is taken."""
+    """The releases that may be used, falling; no more is read than is taken.
+
+    Arguments as for `usable`.
+    """
     numbers = names.revisions(package, tags)
     commits = ((n, tags[names.tag(package, n)][1]) for n in reversed(numbers))
     for number, found in _states(git, tip, package, commits, knowing):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lifecycle import names
 from lifecycle.messages.markdown import number
 
 BROKEN = "broken rule"
@@ -11,7 +12,11 @@ SHUT = "not let in"
 KEPT_BACK = "not shared"
 LATER = "not yet"
 CROWDED = "too many branches"
+PASSED_OVER = "newer tags"
 TROUBLE = "porchbot failed here; it tries again. The operator finds the error in its log."
+
+_MOST_SHOWN = 5
+"""Tags of an upstream that are named."""
 
 CREATIONS_AN_HOUR = 360
 """Pull requests and comments that the bot creates in an hour at most, of the 500 of GitHub's."""
@@ -56,6 +61,30 @@ def crowded(left_out: int) -> str:
         f"Not looked at: {number(left_out, 'older draft')} without an open pull request, since"
         " each costs a request. Delete the branches that nobody needs."
     )
+
+
+def passed_over(package: str, numbers: Sequence[int], repository: str) -> str:
+    """Say that newer tags of an upstream are not followed.
+
+    Args:
+        package: Path of the upstream.
+        numbers: Those revisions, newest first; at least one.
+        repository: Full name of their repository.
+    """
+    listed = ", ".join(names.shown(package, each) for each in numbers[:_MOST_SHOWN])
+    left = len(numbers) - _MOST_SHOWN
+    more = f" and {number(left, 'more tag')}" if left > 0 else ""
+    return (
+        f"Passed over: {listed}{more} in {repository}. Somebody pushed that tag, and porchbot did not"
+        " publish it, so nobody is known to have approved it. Publish the change there, or name the"
+        " revision in the rule."
+    )
+
+
+def none_published(why: str) -> tuple[str, str]:
+    """Say that an upstream has no other revision than those; problem and fix."""
+    problem, _, fix = why.removesuffix(".").rpartition(". ")
+    return problem, fix
 
 
 def later(count: int) -> str:

@@ -42,7 +42,8 @@ def test_what_a_variant_asks_for_is_published_by_itself_where_a_rule_says_so(pla
 
 @pytest.mark.both_forges
 def test_a_tag_that_somebody_pushed_upstream_takes_an_approval(play: World) -> None:
-    """The short-cut takes any tag for a revision: who pushes one publishes what nobody approved."""
+    """The short-cut takes any tag for a revision: who pushes one publishes what nobody approved, or
+    has it proposed wherever the newest one is followed."""
     approved_by_rule(play)
     play.author.waits_for_tag("apps/shop/v1")
     play.rests()
@@ -50,6 +51,10 @@ def test_a_tag_that_somebody_pushed_upstream_takes_an_approval(play: World) -> N
     mine = play.author.pushes("mine", resized("net/base", 9))
     play.author.makes_ref("tags/net/base/v99", mine)
     play.sweep()
+    play.rests()
+    assert opened(play) == [f"{SHOP}-1"]
+
+    play.owner.pushes("main", variant(revision=99, annotations="porchbot.dev/propose: asap"))
     pull = play.author.pull_of(f"{SHOP}-2").number
     play.author.waits_for_summary(pull, "0 of 1")
     play.rests()

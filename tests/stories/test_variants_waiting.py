@@ -183,3 +183,27 @@ def test_an_upstream_that_is_too_large_is_told(
     found = waiting(shows(stage, "### Variants that wait"))
     assert "net/base" in found["apps/shop"]
     assert stage.author.pulls() == []
+
+
+def test_a_tag_that_somebody_pushed_is_not_followed_and_told(stage: World) -> None:
+    """Short-cuts refused: whatever has the highest number; nothing that the bot did not publish,
+    where it came later than its packages."""
+    stage.repository.has_issues = True
+    first = stage.author.pushes("main", package("net/base"))
+    stage.author.makes_ref("tags/net/base/v1", first)
+    stage.start_bot()
+    rules = variant(annotations="porchbot.dev/follow: latest", revision=-1)
+    stage.owner.pushes("main", {".porchbot.yaml": RULES, **rules})
+    stage.author.pull_of(f"{SHOP}-1")
+
+    mine = stage.author.pushes("mine", resized("net/base", 9))
+    stage.author.makes_ref("tags/net/base/v98", mine)
+    stage.author.makes_ref("tags/net/base/v99", mine)
+    stage.sweep()
+    found = waiting(shows(stage, "### Variants that wait"))
+
+    said = found["apps/shop"].replace("<!-- -->", "")
+    assert "**newer tags** since" in said
+    assert "Passed over: net/base@v99, net/base@v98 in acme/blueprints. Somebody pushed" in said
+    assert "ref: net/base/v1" in stage.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
+    assert opened(stage) == [f"{SHOP}-1"]

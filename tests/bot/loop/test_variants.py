@@ -88,7 +88,13 @@ async def test_branches_without_a_pull_request_cost_a_bounded_number_of_requests
     served: Any = SimpleNamespace(offload=offload, forge=SimpleNamespace(proposals_of=proposals_of))
     nothing: Any = None
     going = variant_look.VariantPass(
-        served=served, tip=tip, policy=nothing, upstreams=nothing, pulls={}, downstreams=nothing
+        served=served,
+        tip=tip,
+        policy=nothing,
+        upstreams=nothing,
+        pulls={},
+        downstreams=nothing,
+        records=nothing,
     )
     await variant_look.VariantLook(going)._drafts(variant, tip)
 
