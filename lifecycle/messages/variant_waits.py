@@ -75,9 +75,9 @@ def passed_over(package: str, numbers: Sequence[int], repository: str) -> str:
     left = len(numbers) - _MOST_SHOWN
     more = f" and {number(left, 'more tag')}" if left > 0 else ""
     return (
-        f"Passed over: {listed}{more} in {repository}. Somebody pushed that tag, and porchbot did not"
-        " publish it, so nobody is known to have approved it. Publish the change there, or name the"
-        " revision in the rule."
+        f"Passed over: {listed}{more} in {repository}. Somebody pushed that tag, and porchbot did"
+        " not publish it, so nobody is known to have approved it. Publish the change there, or name"
+        " the revision in the rule."
     )
 
 
