@@ -45,13 +45,13 @@ def _check(name: str, address: str, known: Mapping[str, str], before: str) -> No
     others = sorted(other for other, at in known.items() if at == address and other != name)
     if others:
         raise StoreError(
-            f"The settings name {address} {name}, and in the database it is {others[0]}. Name it"
-            f" {others[0]} in the settings: what is kept of its projects is kept by that name."
+            f"The settings call {address} {name}, but the database knows it as {others[0]}. Call it"
+            f" {others[0]} in the settings too, because its stored data has that name."
         )
     had = known.get(name, address)
     if had not in (address, before):
         raise StoreError(
-            f"The settings name {address} {name}, and in the database that is {had}. Give the new"
-            " instance another name; if it is the same instance at a new address, set its"
+            f"The settings call {address} {name}, but in the database {name} is {had}. Give the new"
+            " server another name; if it is the same server at a new address, set its"
             f" MOVED_FROM to {had}."
         )
