@@ -53,8 +53,9 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
         "none",
     ),
     "PORCHBOT_GITHUB_NAMES": (
-        "names of further GitHubs, separated by commas: each has the variables above once more,"
-        " such as GITHUB_<NAME>_APP_ID or GITHUB_<NAME>_WEBHOOK_SECRETS, the name in capitals and"
+        "names of further GitHubs, separated by commas: each has its own copies of the "
+        "variables above, such as GITHUB_<NAME>_APP_ID or GITHUB_<NAME>_WEBHOOK_SECRETS, "
+        "the name in capitals and"
         " - written _",
         "those of `porchbot setup --as`",
     ),
@@ -78,12 +79,12 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "PORCHBOT_GITLAB_MOVED_FROM": ("address that it had before, if it has moved", "none"),
     "PORCHBOT_GITLAB_PROJECTS": (
-        "projects and groups that are served there: full paths, separated by commas",
-        "those of `porchbot setup gitlab`, else all that make the bot a member",
+        "projects and groups to serve there: full paths, separated by commas",
+        "those of `porchbot setup gitlab`, otherwise all of which the bot is a member",
     ),
     "PORCHBOT_GITLAB_NAMES": (
-        "names of several GitLabs, separated by commas: the variables above are then"
-        " such as GITLAB_<NAME>_URL and so on, the name in capitals and - written _",
+        "names of several GitLabs, separated by commas: the variables above are then "
+        "written as GITLAB_<NAME>_URL and so on, the name in capitals and - written _",
         "one, named gitlab",
     ),
     "PORCHBOT_LISTEN": ("address to receive webhooks on, host:port", f"{HOST}:{PORT}"),
@@ -120,13 +121,13 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
         "tags are not signed",
     ),
     "PORCHBOT_UPSTREAM_PRIVATE": (
-        "networks and hosts outside of the public network that packages may come from, such as"
+        "networks and hosts on private networks that packages may come from, such as"
         " 10.1.0.0/16,git.corp",
         "none",
     ),
     "PORCHBOT_UPSTREAM_CREDENTIALS_FILE": (
-        "file with credentials for upstreams, a line each: https://user:token@host/path, and behind"
-        " it the repositories that alone may use it, such as github.com/acme/*",
+        "file with credentials for upstreams, one per line: https://user:token@host/path, "
+        "followed by the repositories that may use it, such as github.com/acme/*",
         "none",
     ),
     "PORCHBOT_UPSTREAM_KNOWN_HOSTS": (
@@ -134,9 +135,10 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
         "ssh is not used",
     ),
     "PORCHBOT_UPSTREAM_SSH_KEY": (
-        "file with a private key for upstreams by ssh; lines such as ssh://git.corp/platform in the"
-        " file of credentials say what it is for, and behind that for whom; a forge that is served"
-        " needs such a line",
+        "file with a private key for upstreams by ssh; lines such as "
+        "ssh://git.corp/platform in the file of credentials say where it may be used, "
+        "followed by the repositories that may use it; required for a forge that the bot "
+        "serves",
         "none",
     ),
     "PORCHBOT_STATUS_TOKEN": ("token for /status, 16 characters or more", "the page is off"),

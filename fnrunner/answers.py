@@ -96,12 +96,12 @@ class DiskAnswers:
             said = f"{self._path.name} cannot be opened: {error}"
             raise _unusable(folder, said) from error
         except sqlite3.DatabaseError as error:
-            _log.warning("the cache of answers in %s is broken and begun anew: %s", folder, error)
+            _log.warning("the cache of answers in %s is corrupt and is replaced: %s", folder, error)
             try:
                 _remove(self._path)
                 self._database = self._open()
             except (OSError, sqlite3.Error) as again:
-                said = f"{self._path.name} is broken, and cannot be begun anew: {again}"
+                said = f"{self._path.name} is corrupt, and cannot be replaced: {again}"
                 raise _unusable(folder, said) from again
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class DiskAnswers:
             return _unpacked(data)
         except (ValueError, zlib.error, KeyError, TypeError) as error:
             _log.warning(
-                "an answer kept in %s cannot be read and is dropped: %s", self._path, error
+                "an answer in the cache %s cannot be read and is deleted: %s", self._path, error
             )
             self._database.execute("DELETE FROM answers WHERE key = ?", (key,))
             return None
@@ -207,7 +207,7 @@ class DiskAnswers:
         if isinstance(error, sqlite3.OperationalError):  # locked for long, or the disk is full
             _log.warning("the cache of answers in %s cannot be used now: %s", self._path, error)
             return
-        _log.warning("the cache of answers in %s is broken and begun anew: %s", self._path, error)
+        _log.warning("the cache of answers in %s is corrupt and is replaced: %s", self._path, error)
         with self._lock:
             if self._closed:
                 return
@@ -217,11 +217,11 @@ class DiskAnswers:
                 self._database = self._open()
             except (OSError, sqlite3.Error) as again:
                 self._closed = True
-                _log.warning("answers are not kept in %s any more: %s", self._path, again)
+                _log.warning("answers are no longer cached in %s: %s", self._path, again)
 
 
 def _unusable(folder: Path, said: str) -> OSError:
-    return OSError(f"cache.folder {folder}: {said}. Let this user write it, or choose another.")
+    return OSError(f"cache.folder {folder}: {said}. Make it writable, or choose another folder.")
 
 
 def _remove(path: Path) -> None:

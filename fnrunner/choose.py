@@ -358,7 +358,7 @@ async def _make_images(
         return None if alone else Refusing(error.problem, error.fix)
     stack.callback(found.close)
     if alone and found.unfenced is not None:
-        _log.warning("images run in pods alone: %s", found.unfenced)
+        _log.warning("images run only in pods: %s", found.unfenced)
         return None
     return found
 

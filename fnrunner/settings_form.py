@@ -127,10 +127,10 @@ Variable = Annotated[str, AfterValidator(_variable)]
 
 
 class BoundsForm(Strict):
-    """How much one function may take; what is left out is as for all functions."""
+    """Limits of one function; a key that is left out has the value for all functions."""
 
     time: Time | None = None
-    """Longest run, such as "30s"."""
+    """Longest run time, such as "30s"."""
     memory: Size | None = None
     """Memory of all its processes together, such as "512Mi"."""
     processes: Positive | None = None
@@ -156,33 +156,33 @@ class BoundsForm(Strict):
 
 
 class FunctionForm(Strict):
-    """What the functions that fit a pattern may have."""
+    """Limits and permissions of the functions that match a pattern."""
 
     image: Pattern
     """Full name of the image, with * for any characters; the name of an executable; a digest."""
     limits: BoundsForm = BoundsForm()
-    """How much they may take."""
+    """Their limits."""
     network: bool = False
     """Whether they may use the network."""
     pure: bool = True
-    """Whether the same resources always give the same answer; if not, answers are not kept."""
+    """Whether the same input always gives the same output; if not, answers are not cached."""
     environment: dict[Variable, str] = Field(default={})
-    """Variables that they are given."""
+    """Their environment variables."""
 
 
 class ExecutableForm(Strict):
     """A program on this machine that is a function."""
 
     name: str
-    """What Kptfiles call it: a name alone, or with registry and path."""
+    """Its name in Kptfiles: a short name, or one with registry and path."""
     path: Absolute
     """The program, an absolute path."""
     args: list[str] = Field(default=[])
-    """What it is started with."""
+    """Its arguments."""
     files: list[Absolute] = Field(default=[])
-    """Other files and folders that it may read; it sees nothing else that lies beside it."""
+    """Other files and folders that it may read; it cannot see anything else in its folder."""
     tags: list[Tag] = Field(default=[])
-    """Tags, or ranges of versions, that mean it; any if there are none."""
+    """Tags, or ranges of versions, that refer to it; if empty, all tags do."""
 
 
 class RegistryForm(Strict):
@@ -195,76 +195,76 @@ class RegistryForm(Strict):
 
 
 class SandboxForm(Strict):
-    """What is around images and executables."""
+    """The sandbox of images and executables."""
 
     uncounted: bool = False
-    """Whether they run with memory that nobody counts, where control groups cannot be written."""
+    """Whether they may use memory that cannot be counted if control groups are not writable."""
 
 
 class ImagesForm(Strict):
     """Where images are kept, and how they are fetched."""
 
     folder: Absolute = ""
-    """Where they are kept; porchbot/images in the user's cache folder when left out."""
+    """Folder for the images; by default porchbot/images in the user's cache folder."""
     size: Size = 10 * 1024 * MIB
-    """How much they may take on disk; those used longest ago go first."""
+    """Disk space for images; those unused for longest are deleted first."""
     resolve: Time = 300.0
-    """How long a tag is taken to mean the same digest."""
+    """How long the digest of a tag is remembered."""
     credentials: Absolute = ""
     """File with credentials, in the format of docker's config.json."""
     private: bool = False
-    """Whether registries on private addresses may be asked that are not named here."""
+    """Whether registries at private addresses may be used even if they are not listed here."""
     offline: bool = False
-    """Whether only images run that are here already."""
+    """Whether only images that are already in the folder may run."""
     registries: dict[Host, RegistryForm] = Field(default={})
     """Registries by host, or host:port."""
 
 
 class CacheForm(Strict):
-    """Where answers are kept."""
+    """The cache of answers."""
 
     enabled: bool = True
-    """Whether any are kept."""
+    """Whether answers are cached."""
     memory: Size = 64 * MIB
-    """How much is kept in memory."""
+    """Size of the cache in memory."""
     disk: Size = 1024 * MIB
-    """How much is kept on disk."""
+    """Size of the cache on disk."""
     folder: Absolute = ""
-    """Where; without one, answers are kept in memory only."""
+    """Folder of the cache; without one, answers are cached in memory only."""
 
 
 class CallsForm(Strict):
-    """How many calls are taken."""
+    """How many calls are accepted, and how large."""
 
     time: Time = 30.0
-    """Longest call, waiting included; no function has more time, whatever its limits say."""
+    """Longest call, including waiting; no function can run longer, whatever its limits say."""
     message: Size = 6 * MIB
-    """Largest ResourceList, each way."""
+    """Largest ResourceList, in a request or an answer."""
     running: Positive | None = None
-    """Functions that run at the same time; the number of processors when left out."""
+    """Functions that run at the same time; by default the number of processors."""
     waiting: Positive = 64
-    """Calls that may wait for their turn."""
+    """Calls that may wait in the queue."""
 
 
 class PodsForm(Strict):
     """Pods that run images on Kubernetes (`pip install porchbot[kubernetes]`)."""
 
     namespace: str = "porchbot-functions"
-    """Where pods are made."""
+    """Namespace for the pods."""
     template: Absolute = ""
-    """File with a pod template (YAML); a small one of ours when left out."""
+    """File with a pod template (YAML); by default a small built-in one."""
     server: str = ""
-    """Image with porchbot, whose `porchbot function-server` is put before the function."""
+    """Image of porchbot; its `porchbot function-server` is copied into each pod."""
     most: Positive = 2
-    """Pods of one image at the same time."""
+    """Largest number of pods for one image."""
     queue: Positive = 2
-    """Calls that wait at one pod before another is made."""
+    """Calls that may wait for one pod before another pod is created."""
     idle: Time = 1800.0
-    """How long a pod without calls stays."""
+    """How long a pod without calls is kept."""
     ready: Time = 60.0
-    """How long a pod may take until it serves."""
+    """How long a pod may take to become ready."""
     warm: list[str] = Field(default=[])
-    """Images of which a pod stands ready from the start."""
+    """Images that always have a pod ready, from the start."""
 
 
 class RunnerForm(Strict):
@@ -273,8 +273,8 @@ class RunnerForm(Strict):
     version: Literal[1]
     """Version of this format."""
     prefixes: list[Prefix] = Field(default=list(lookup.PREFIXES))
-    """Registries and folders whose functions the builtin ones stand for; a short name means
-    the first."""
+    """Registries and folders whose functions are built in; a short name stands for the
+    first one."""
     runtimes: list[Literal["builtin", "executable", "image", "pod"]] = Field(
         default=["builtin", "executable", "image"]
     )
@@ -282,9 +282,9 @@ class RunnerForm(Strict):
     allow: list[Pattern] = Field(default=list(ANY))
     """Images that may run: names with * for any characters, or digests."""
     limits: BoundsForm = BoundsForm()
-    """How much any function may take."""
+    """Limits of every function."""
     functions: list[FunctionForm] = Field(default=[])
-    """What single functions may have; of those that fit, the last counts."""
+    """Limits and permissions of certain functions; the last entry that matches counts."""
     executables: list[ExecutableForm] = Field(default=[])
     """Programs on this machine that are functions."""
     binaries: Absolute = "/functions"

@@ -69,7 +69,7 @@ stands in [settings](../operate/settings.md).
 
 _CLI = """# Commands of the terminal
 
-What `--help` says of each. What `pkg` and `fn` do otherwise than kpt stands in
+The output of `--help` for each command. Where `pkg` and `fn` differ from kpt, see
 [commands.md](../commands.md).
 """
 

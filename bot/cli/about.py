@@ -28,7 +28,7 @@ def version() -> None:
     "help",
     cls=StrictCommand,
     examples="""
-    # Show what the options of `fn eval` are.
+    # Show the options of `fn eval`.
     $ porchbot help fn eval
     """,
 )

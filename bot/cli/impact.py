@@ -43,7 +43,7 @@ class Undetermined(CommandFailure):
     # Try other rules, compared with those of another branch.
     $ porchbot impact stricter.yaml --base origin/release
 
-    # Try upgrades of what was made from a package to what it is in the working tree.
+    # Try to upgrade all packages made from net/core to its version in the working tree.
     $ porchbot impact net/core/Kptfile
 
     # Try a pull request: its rules, and upgrades to the packages that it changes.
@@ -56,7 +56,7 @@ class Undetermined(CommandFailure):
     "wanted",
     default="",
     metavar="REF",
-    help="With a file: branch whose packages and rules it is compared with, or a commit. Default:"
+    help="With a file: the branch or commit whose packages and rules to compare with. Default:"
     " the default branch of the remote (origin/HEAD), otherwise main or master.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -65,17 +65,17 @@ class Undetermined(CommandFailure):
 def impact(
     context: click.Context, /, what: str, wanted: str, *, as_json: bool, **given: Any
 ) -> None:
-    """Show what a change would do to packages that it does not touch.
+    """Show what a change would do to other packages.
 
-    Given a file, it is tried in place of .porchbot.yaml: every package of the base branch is
-    rendered and validated by the rules that hold and by the file, on this machine, and nothing is
-    changed. A file in .porchbot/ of the working tree is tried with the .porchbot.yaml beside it.
-    Given a Kptfile, the packages of the base branch that were made from its package are upgraded on
-    trial to what the working tree has.
+    Given a file, tries it in place of .porchbot.yaml: renders and validates every package of the
+    base branch with the current rules and with the file, on this machine, and changes nothing. A
+    file in .porchbot/ of the working tree is tried together with the .porchbot.yaml next to that
+    folder. Given a Kptfile, tries to upgrade the packages of the base branch that were made from
+    its package to the version in the working tree.
 
-    Given the number or address of a pull request (or merge request), its rules are tried likewise,
-    and packages that were made from those that it changes are upgraded on trial, as the check
-    porchbot/impact does; packages in other repositories are not known here. Tokens are those of
+    Given the number or address of a pull request (or merge request), tries its rules in the same
+    way, and upgrades of the packages that were made from those it changes, as the check
+    porchbot/impact does, but without packages in other repositories. It uses the same tokens as
     `porchbot check`.
 
     The exit status is 0 if nothing would fail or conflict, 1 if something would, and 2 if that

@@ -19,7 +19,7 @@ _COMMANDS = {
     "impact": ("bot.cli.impact:impact", "Show what a change would do to other packages."),
     "live": ("bot.cli.about:live", "Not available: use `kpt live` to deploy packages."),
     "pkg": ("bot.cli.pkg.group:pkg", "Get, update, and inspect packages on disk."),
-    "rpkg": ("bot.cli.rpkg.group:rpkg", "Look at packages in repositories, and change them."),
+    "rpkg": ("bot.cli.rpkg.group:rpkg", "List packages in repositories, and change them."),
     "runner": ("bot.cli.runner:runner", "Run the function runner: Porch's gRPC service."),
     "secret": ("bot.cli.secret:secret", "Store the bot's secrets, encrypted."),
     "setup": ("bot.cli.setup:setup", "Register the bot as a GitHub App, or set up a GitLab."),
@@ -35,8 +35,10 @@ main = DropInGroup(
     lazy=_COMMANDS,
     aliases=ALIASES,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="The lifecycle of kpt packages in an ordinary GitHub repository, and kpt's commands for"
-    " packages on disk.",
+    help=(
+        "A lifecycle for kpt packages in ordinary GitHub and GitLab repositories, and kpt's "
+        "commands for packages on disk."
+    ),
     examples="""
     # Fetch a package, change it, and see what the bot would report.
     $ porchbot pkg get https://github.com/example/blueprints.git/shop@v1
@@ -127,14 +129,14 @@ _REPO = click.option(
     type=click.Choice(["github", "gitlab", "both"]),
     default="github",
     show_default=True,
-    help="Which forge it is; both: one bot serves one of each.",
+    help="Which forge to start; both: one bot serves one of each.",
 )
 def playground(repo: Path | None, info: Path | None, replicas: int, forge: str) -> None:
     """Start a local forge together with the bot, to try things out by hand.
 
     The file of --info has bot_url, bots, log and, under forges, for github and gitlab: web_url
     (python-gitlab's address), api_url (PyGithub's base_url), repositories, and users with their
-    tokens. Where there is one forge alone, what it has also stands at the top.
+    tokens. If there is only one forge, its keys are also at the top level.
     """
     from bot.cli.demo.playground import run
 
@@ -144,7 +146,7 @@ def playground(repo: Path | None, info: Path | None, replicas: int, forge: str) 
 @main.command(
     cls=StrictCommand,
     examples="""
-    # Show how a package goes from draft to tag, then exit.
+    # Take a package from draft to tag, then exit.
     $ porchbot demo --exit
 
     # The same on GitLab.
@@ -152,16 +154,16 @@ def playground(repo: Path | None, info: Path | None, replicas: int, forge: str) 
     """,
 )
 @_REPO
-@click.option("--exit", "leave", is_flag=True, help="Exit after the demo, on a terminal too.")
+@click.option("--exit", "leave", is_flag=True, help="Exit after the demo, even in a terminal.")
 @click.option(
     "--forge",
     type=click.Choice(["github", "gitlab"]),
     default="github",
     show_default=True,
-    help="Which forge it is.",
+    help="Which forge to start.",
 )
 def demo(repo: Path | None, leave: bool, forge: str) -> None:
-    """Start the playground, and show in the terminal how a package goes from draft to tag."""
+    """Start the playground, and take a package from draft to tag, explaining each step."""
     from bot.cli.demo.story import run
 
     sys.exit(run(repo, forge, leave=leave))

@@ -93,14 +93,14 @@ class _SetupGroup(DropInGroup, StrictCommand):
         "gitlab": ("bot.cli.setup_gitlab:gitlab", "Set up a GitLab instead."),
         "machine-user": (
             "bot.cli.setup_user:machine_user",
-            "Make the webhooks that a machine user needs instead.",
+            "Create the webhooks for a machine user instead.",
         ),
     },
     examples="""
     # Register an App for an organization of GitHub.com; the bot will be reached at that address.
     $ porchbot setup --org acme --url https://porchbot.acme.example
 
-    # On a GitHub Enterprise Server whose certificate a private authority signed.
+    # On a GitHub Enterprise Server with a certificate of a private authority.
     $ porchbot setup --github https://github.corp --ca corp.pem --url https://porchbot.corp
     """,
 )
@@ -114,7 +114,10 @@ class _SetupGroup(DropInGroup, StrictCommand):
     default=GITHUB,
     show_default=True,
     metavar="NAME",
-    help="Name of this GitHub in the bot, which stays; for a second one, such as corp.",
+    help=(
+        "The bot's name for this GitHub, which cannot be changed later. Needed for a second "
+        "one, such as corp."
+    ),
 )
 @click.option(
     "--org",
@@ -144,8 +147,10 @@ class _SetupGroup(DropInGroup, StrictCommand):
     "--forget",
     type=int,
     metavar="NUMBER",
-    help="Only forget an App that was deleted on GitHub; what it signed no longer counts. Where two"
-    " GitHubs have an App of this number, say which with --github or --as.",
+    help=(
+        "Only forget an App that was deleted on GitHub; what it signed no longer counts. If "
+        "two GitHubs have an App with this number, add --github or --as."
+    ),
 )
 @click.option(
     "--minutes",
@@ -170,10 +175,10 @@ def setup(
 ) -> None:
     """Register the bot as a GitHub App.
 
-    Opens a page that a browser is let into once, with the token in the address that is printed.
-    From there the browser takes the App's manifest to GitHub, and comes back with a code, for
-    which the bot gets the App's private key and secrets. They are kept encrypted in the secret
-    store (PORCHBOT_SECRETS_STORE), and never printed.
+    Serves a page that one browser can open, with the token in the printed address. From there the
+    browser sends the App's manifest to GitHub, and returns with a code that the bot exchanges for
+    the App's private key and secrets. These are stored encrypted in the secret store
+    (PORCHBOT_SECRETS_STORE), and never printed.
     """
     if context.invoked_subcommand is not None:
         return

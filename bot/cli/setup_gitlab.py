@@ -31,7 +31,7 @@ SERVICE = "https://gitlab.com"
     # Set up all projects of a group of gitlab.com; the bot will be reached at that address.
     $ porchbot setup gitlab --group acme --url https://porchbot.acme.example
 
-    # See first what would be made in one project of a GitLab of your own.
+    # First show what would be created, in one project of a self-managed GitLab.
     $ porchbot setup gitlab --gitlab https://git.corp --project acme/nets --url https://b --dry-run
     """,
 )
@@ -45,13 +45,19 @@ SERVICE = "https://gitlab.com"
     help="Address of GitLab.",
 )
 @click.option("--project", "projects", multiple=True, metavar="PATH", help="A project to serve.")
-@click.option("--group", "groups", multiple=True, metavar="PATH", help="A group to serve, whole.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="PATH",
+    help="A group to serve, with all its projects.",
+)
 @click.option(
     "--name",
     default=gitlabs.FIRST,
     show_default=True,
     metavar="NAME",
-    help="Name of this GitLab in the bot, which stays.",
+    help="The bot's name for this GitLab, which cannot be changed later.",
 )
 @click.option(
     "--login", default="porchbot", show_default=True, metavar="NAME", help="The bot's login there."
@@ -59,11 +65,15 @@ SERVICE = "https://gitlab.com"
 @click.option(
     "--ca", default="", metavar="FILE", help="PEM file of certificate authorities for GitLab."
 )
-@click.option("--gates", is_flag=True, help="Also let nothing be merged that checks hold back.")
 @click.option(
-    "--only-bot", is_flag=True, help="Let nobody but the bot merge to default branches (Premium)."
+    "--gates",
+    is_flag=True,
+    help="Also turn on the project settings that prevent merging while a check fails.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+@click.option(
+    "--only-bot", is_flag=True, help="Allow only the bot to merge to default branches (Premium)."
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be created.")
 @click.option("--forget", is_flag=True, help="Only remove this GitLab from the secret store.")
 def gitlab(
     url: str,
@@ -78,14 +88,14 @@ def gitlab(
     dry_run: bool,
     forget: bool,
 ) -> None:
-    """Make an account, webhooks and rules for the bot at a GitLab.
+    """Create an account, webhooks and rules for the bot on a GitLab.
 
     Needs the token of an owner of the groups or projects (scope api) in PORCHBOT_OWNER_TOKEN, on
-    standard input, or when it asks for it; the token is used here and not kept. The bot gets an
-    account of its own: a service account, or the token of one project; or set PORCHBOT_BOT_TOKEN
-    to the token of an account that you made. Its token and the secrets of its webhooks are kept
-    encrypted in the secret store, and never printed. What is there already is left as it is, so
-    that this can be run again. The exit status is 1 when something could not be made.
+    standard input, or when it asks for it; the token is not stored. The bot gets its own account: a
+    service account, or the token of one project; or set PORCHBOT_BOT_TOKEN to the token of an
+    account that you created. Its token and the secrets of its webhooks are stored encrypted in the
+    secret store, and never printed. Anything that exists is left as it is, so you can run this
+    again. The exit status is 1 if something could not be created.
     """
     try:
         if forget:

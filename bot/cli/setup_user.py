@@ -55,13 +55,13 @@ _TRIED = {
 @click.command(
     cls=StrictCommand,
     examples="""
-    # Make the webhooks of two repositories; the bot will be reached at that address.
+    # Create the webhooks of two repositories; the bot will be reached at that address.
     $ porchbot setup machine-user --url https://porchbot.acme.example acme/net acme/web
 
-    # Make one webhook for all repositories of an organization.
+    # Create one webhook for all repositories of an organization.
     $ porchbot setup machine-user --url https://porchbot.acme.example acme
 
-    # Store the account's token as well, and see first what would be made.
+    # Show what would be created if the account's token is stored as well.
     $ PORCHBOT_BOT_TOKEN=$TOKEN porchbot setup machine-user --url https://b --dry-run acme/net
     """,
 )
@@ -76,24 +76,24 @@ _TRIED = {
     default=GITHUB,
     show_default=True,
     metavar="NAME",
-    help="Name of this GitHub in the bot.",
+    help="The bot's name for this GitHub.",
 )
 @click.option(
     "--ca", default="", metavar="FILE", help="PEM file of certificate authorities for GitHub."
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be created.")
 def machine_user(
     repositories: tuple[str, ...], url: str, github: str, forge: str, ca: str, dry_run: bool
 ) -> None:
-    """Make the webhooks that the bot needs as a machine user.
+    """Create the webhooks that the bot needs as a machine user.
 
     A webhook belongs to a repository (OWNER/NAME) or to an organization (OWNER): one for all of its
     repositories, also those that are created later. Needs the token of an administrator of the
     repositories, or of an owner of the organization, in PORCHBOT_OWNER_TOKEN, on standard input, or
-    when it asks for it; the token is used here and not kept. The webhooks' secret is made
-    once and kept encrypted in the secret store, with the account's token if PORCHBOT_BOT_TOKEN is
-    set to it; neither is printed. A webhook that is there is mended, and left alone if nothing is
-    wrong with it, so this can be run again. The exit status is 1 if a webhook could not be made.
+    when it asks for it; the token is not stored. The webhooks' secret is generated once and stored
+    encrypted in the secret store, with the account's token if it is in PORCHBOT_BOT_TOKEN; neither
+    is printed. An existing webhook is repaired if something is wrong with it, so you can run this
+    again. The exit status is 1 if a webhook could not be created.
     """
     try:
         trust.use(ca or os.environ.get(trust.VARIABLE, ""))

@@ -23,7 +23,7 @@ from cadlib.yaml import read as read_yaml
 from cadlib.yaml.tree import Map, Node, Scalar, Seq
 
 LINKED = "`kubectl apply` applies what this symlink points to, {target}, which no function sees"
-TAGGED = "functions get this as it is written, while `kubectl` decodes what is tagged {tag}"
+TAGGED = "functions get this text as it is written, while `kubectl` decodes values tagged {tag}"
 WORD = "functions get the text `{word}`, while `kubectl` reads true or false without quotes"
 
 _WORDS = r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)"

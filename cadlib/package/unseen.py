@@ -37,7 +37,7 @@ GENERATED = (
     " `kubectl create` would create it"
 )
 BESIDE = (
-    "no function sees this resource, because the file is not valid YAML further on;"
+    "no function sees this resource, because the file is not valid YAML after it;"
     " `kubectl apply` would apply it"
 )
 

@@ -234,7 +234,7 @@ def _check_places(resources: Sequence[Resource]) -> None:
             raise PackageError(
                 Place(each.path),
                 f'resource at path "{each.path}" and index "{index}" already exists',
-                "Give each resource that it makes a path or an index of its own",
+                "Give each resource that it makes its own path or index",
             )
         seen.add(at)
 

@@ -175,7 +175,7 @@ def check(wanted: GitRef, package: str = "", *, name: str) -> None:
 def _endless(package: str, wanted: GitRef) -> PackageError:
     return PackageError(
         Place(packages.join(package, KPTFILE), field="upstream"),
-        f"the package is fetched from {wanted.repo}{wanted.directory}@{wanted.ref}, which it is"
-        " part of itself",
+        f"the package is fetched from {wanted.repo}{wanted.directory}@{wanted.ref}, which itself"
+        " contains this package",
         "Remove the cycle upstream",
     )

@@ -228,7 +228,7 @@ def _commented(stream: Stream, comments: Sequence[Comments | None], expected: li
         document = stream.documents[position]
         if not agree(document.comments, each):
             place = _wanted_comment(stream, {position: each})
-            raise EditError(place, "the text would not have the wanted comments", _BY_HAND)
+            raise EditError(place, "the edited text would not have the wanted comments", _BY_HAND)
     return stream.data
 
 

@@ -77,7 +77,7 @@ def _pieces(
         match = _BETWEEN.fullmatch(text, end, following)
         assert match is not None  # noqa: S101 - the pattern matches everything
         if "," in _COMMENTS.sub("", match["before"]):
-            raise ValueError("a comma stands below the comment of the entry before it")
+            raise ValueError("a comma is on the line after the comment of the previous entry")
         pieces.append(_Piece(before, match["note"] or ""))
         before = match["before"]
     last = _COMMENTS.sub("", text[spans[-1][1] : inside[1]])

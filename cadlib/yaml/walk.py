@@ -440,7 +440,7 @@ class Editor:
         if found is None:
             source = self._document.source
             place = Place(source.path, source.line(slot.after or 0), field_text(field))
-            raise EditError(place, "a key behind a question mark has no colon below it", _COLON_FIX)
+            raise EditError(place, "a key with a question mark has no colon", _COLON_FIX)
         return found.end()
 
     def _beginning(self, node: Node, colon: int) -> int:

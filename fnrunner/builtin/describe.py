@@ -9,21 +9,20 @@ from fnrunner.builtin.lookup import IMAGE_ONLY, PREFIXES, CatalogFunction, get, 
 from fnrunner.contract.errors import FunctionNotFoundError
 
 _INTRO: Final = """\
-# Functions that are built in
+# Built-in functions
 
-These functions of the catalog run inside porchbot, without an image. One is meant by its short
-name, or by its full name below one of these prefixes, which an operator can change:
+These functions of kpt's catalog run inside porchbot, without an image. Refer to one by its short
+name, or by its full name with one of these prefixes (an operator can change them):
 
 {prefixes}
 
-with one of the tags that it states, or with none, `latest` or `unstable`. Any other name is that
-of an image.
+and with one of the tags listed for it, with `latest` or `unstable`, or without a tag. Every other
+name means an image.
 """
 _IMAGES: Final = """\
-## Functions that need their image
+## Functions that are not built in
 
-The catalog's other functions are run from their image, where images can be run:
-
+The other functions of the catalog run from their images, if the runner can run images:
 """
 
 
@@ -48,7 +47,7 @@ def one(name: str) -> str:
     if name in names():
         return _described(get(name), "#")
     if name in IMAGE_ONLY:
-        return f"# {name}\n\nIt is not built in, but run from its image: it {IMAGE_ONLY[name]}.\n"
+        return f"# {name}\n\nIt is not built in and runs from its image: it {IMAGE_ONLY[name]}.\n"
     raise FunctionNotFoundError(name, names())
 
 
@@ -67,7 +66,7 @@ def _described(function: CatalogFunction, heading: str) -> str:
     if about.tags:
         parts.append(f"Tags: {tags}.")
     if about.alone:
-        parts.append("It treats each resource alone.")
+        parts.append("It processes each resource separately.")
     if about.example:
-        parts.append(f"A configuration that works:\n\n```yaml\n{about.example.strip()}\n```")
+        parts.append(f"Example configuration:\n\n```yaml\n{about.example.strip()}\n```")
     return "\n\n".join(parts) + "\n"

@@ -36,17 +36,17 @@ _KPTS_OWN: Final = {"builtins/gen-pkg-context": "gen-pkg-context"}
 # The catalog's other functions, and why they need their image.
 IMAGE_ONLY: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "analyze-istio": "runs istioctl, a program of its own",
-        "annotate-apply-time-mutations": "writes for Config Sync's applier alone, out of comments",
-        "bind": "is in the catalog without a release",
-        "export-terraform": "translates Google's resources into Terraform; large, for one cloud",
-        "generate-kpt-pkg-docs": "writes documents about a package, not resources",
+        "analyze-istio": "runs the separate program istioctl",
+        "annotate-apply-time-mutations": "turns comments into annotations for Config Sync only",
+        "bind": "has never been released in the catalog",
+        "export-terraform": "converts Google Cloud resources to Terraform; large, for one cloud",
+        "generate-kpt-pkg-docs": "writes documentation about a package, not resources",
         "helm-inflator": "runs helm; render-helm-chart replaced it",
         "kubeval": "is no longer maintained; kubeconform replaced it",
-        "render-helm-chart": "runs helm, a program of its own, and fetches charts",
-        "set-gcp-resource-ids": "is part of Google's blueprints, without cases or documents",
-        "sops": "runs sops with keys, which no function in process should see",
-        "source-gcloud-config": "runs gcloud with somebody's credentials",
+        "render-helm-chart": "runs the separate program helm, and downloads charts",
+        "set-gcp-resource-ids": "is part of Google's blueprints, without tests or documentation",
+        "sops": "decrypts with keys that no function inside porchbot should see",
+        "source-gcloud-config": "runs gcloud with a user's credentials",
     }
 )
 _MOVING_TAGS: Final = ("", "latest", "unstable")  # no tag means the latest

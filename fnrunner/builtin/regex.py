@@ -19,7 +19,7 @@ def _compiled(pattern: str) -> Any:
         return re2.compile(pattern, _QUIET)
     except re2.error as error:
         reason = error.args[0].decode() if error.args else "unknown reason"
-        raise PatternError(f"`{pattern}` is no regular expression: {reason}") from error
+        raise PatternError(f"`{pattern}` is not a valid regular expression: {reason}") from error
 
 
 def found(pattern: str, text: str) -> bool:

@@ -209,7 +209,7 @@ class _Compiler:
             yield check_types(("integer", "string"))
         elif (wanted := schema.get("type")) is not None and wanted != "":
             if wanted not in _TYPES:
-                raise DefinitionError((*path, "type"), f"{wanted!r} is no type of a schema")
+                raise DefinitionError((*path, "type"), f"{wanted!r} is not a valid schema type")
             yield _typed(str(wanted), nullable=schema.get("nullable") is True)
         if isinstance(allowed := schema.get("enum"), list):
             yield check_enum(allowed)
@@ -308,7 +308,7 @@ def _pattern(pattern: Value, path: Path) -> Check:
     try:
         compiled = re2.compile(str(pattern), options)
     except re2.error as error:
-        raise DefinitionError(path, f"{pattern!r} is no pattern") from error
+        raise DefinitionError(path, f"{pattern!r} is not a valid pattern") from error
 
     def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:
         if isinstance(value, str) and not compiled.search(value):
@@ -365,7 +365,7 @@ def _bounded(
     shown: str = "",
 ) -> Check:
     if not isinstance(bound, int | float) or isinstance(bound, bool):
-        raise DefinitionError((*path, key), f"{bound!r} is no number")
+        raise DefinitionError((*path, key), f"{bound!r} is not a number")
     limit = bound
 
     def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:

@@ -89,7 +89,7 @@ class Sandbox:
         unseen = found is None and not uncounted
         if unseen and not seccomp.has_list():
             raise SandboxError(
-                "control groups cannot be written here, and what else could limit memory is"
+                "control groups are not writable here, and no other way to limit memory is"
                 f" not known for {os.uname().machine}",
                 "Let this user write control groups (memory and pids), or set"
                 " `sandbox: {uncounted: true}` in the runner's configuration",

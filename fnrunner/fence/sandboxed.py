@@ -412,7 +412,7 @@ class Run:
             return FunctionFailedError(self._name, f"it could not be started: {log}")
         return FunctionRefusedError(
             self._name,
-            f"the sandbox's user cannot reach what it is to run: {barrier} is closed to others",
+            f"the sandbox's user cannot reach the program: other users cannot enter {barrier}",
             "Open it to them (chmod o+x), or keep functions elsewhere",
         )
 

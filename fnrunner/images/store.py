@@ -189,7 +189,7 @@ class ImageStore:
         try:
             self.trim()
         except (OSError, ImageStoreError) as error:  # what was brought is there all the same
-            _log.warning("the folder of images %s cannot be tidied: %s", self._folder, error)
+            _log.warning("the image folder %s cannot be cleaned up: %s", self._folder, error)
         return Lease(entry / "root", about, lock)
 
     def _held(self, entry: Path, digest: str, lock: int) -> ImageMetadata | None:
@@ -254,7 +254,7 @@ class ImageStore:
             self._ready()
             self._write(path, {"image": image, "digest": digest, "when": self._clock()})
         except OSError as error:
-            _log.warning("what %s means cannot be kept in %s: %s", image, self._folder, error)
+            _log.warning("the digest of %s cannot be stored in %s: %s", image, self._folder, error)
 
     def trim(self) -> None:
         """Remove images beyond the size, those used longest ago first, and leavings."""
@@ -309,7 +309,7 @@ class ImageStore:
             return None
         if digest not in self._seen or not (entry / "root").is_dir():
             if seal(entry / "root") != found.get("seal"):
-                _log.warning("%s is not as it was unpacked: it is brought again", entry)
+                _log.warning("%s was changed after it was unpacked: it is pulled again", entry)
                 return None
             self._seen.add(digest)
         try:

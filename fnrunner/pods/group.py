@@ -212,7 +212,7 @@ class PodGroup:
             try:
                 found = {each.name: each for each in await self._cluster.pods()}
             except ClusterError as error:
-                _log.warning("what became of pod %s is not known: %s", pod.name, error)
+                _log.warning("the state of pod %s is unknown: %s", pod.name, error)
                 return None
             state = found.get(pod.name)
             if state is None or state.ended or state.killed or time.monotonic() > until:
@@ -230,7 +230,7 @@ class PodGroup:
             self._see(pod, states, asked)
         idle = [each for each in self.pods if self._is_idle(each)]
         for pod in idle[: max(len(self.pods) - self.keep, 0)]:
-            _log.info("pod %s is deleted: it had no calls for long", pod.name)
+            _log.info("pod %s is deleted because it was idle", pod.name)
             self._drop(pod)
         while len(self.pods) < self.keep and not self._broken and not self._closed:
             self._make()
@@ -340,7 +340,7 @@ class PodGroup:
                 pod.made = time.monotonic()
                 self._named(pod.name)
                 return
-        await self._failed(pod, "names of pods are taken again and again", made=False)
+        await self._failed(pod, "no free name for a pod was found", made=False)
 
     def _fail(self, pod: Pod, reason: str) -> None:
         pod.leaving = True

@@ -135,7 +135,7 @@ class PodRunner:
             left = [each.name for each in await self._cluster.pods()]
             await asyncio.gather(*map(self._cluster.delete, left))
         except ClusterError as error:  # they end by themselves when nobody looks at them
-            _log.warning("pods are left behind: %s", error)
+            _log.warning("pods could not be deleted: %s", error)
         self._cluster.close()
 
     async def identity(self, image: str) -> str:
@@ -249,7 +249,7 @@ class PodRunner:
             self._told = ""
         except ClusterError as error:
             if str(error) != self._told:  # once, not every few seconds
-                _log.warning("pods are not seen: %s", error)
+                _log.warning("pods cannot be watched: %s", error)
             self._told = str(error)
         for spec, group in list(self._groups.items()):
             group.see(states, asked)
@@ -299,7 +299,7 @@ class PodRunner:
                 try:
                     group = (await self._group(image))[1]
                 except FunctionError as error:
-                    _log.warning("no pod stands ready: %s", error)
+                    _log.warning("no pod is ready: %s", error)
                     continue
                 before = self._warm.get(image)
                 if before is not None and before is not group:
@@ -388,7 +388,7 @@ class Instance:
             except OSError:
                 continue
             return
-        raise ClusterError(f"{_NAMES} runners make pods from here", "End some of them")
+        raise ClusterError(f"{_NAMES} runners on this machine use pods already", "Stop some")
 
     def close(self) -> None:
         """Give the name free."""

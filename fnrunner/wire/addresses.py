@@ -27,9 +27,9 @@ def host_port(address: str, wanted: str = USUAL) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not (host and colon and port.isascii() and port.isdecimal()):
-        raise RunnerAddressError(address, "that is not an address", wanted)
+        raise RunnerAddressError(address, "this is not an address", wanted)
     if ":" in host and not bracketed:
-        reason = f"an IPv6 address stands in brackets, as in [::1]:{port}"
+        reason = f"an IPv6 address must be in brackets, as in [::1]:{port}"
         raise RunnerAddressError(address, reason, wanted)
     if int(port) > _LAST_PORT:
         raise RunnerAddressError(address, f"the highest port is {_LAST_PORT}", wanted)

@@ -24,7 +24,7 @@ _MOST_NAMES: Final = 200
 _LONGEST_NAME: Final = 256  # characters; a registry's host, a path and a digest fit
 _RAN: Final = frozenset({OK, FAILED, "function_stopped", "function_timeout"})
 
-CALLS = Counter("porchbot_function_calls", "Calls by how they ended.", ["function", "outcome"])
+CALLS = Counter("porchbot_function_calls", "Calls by outcome.", ["function", "outcome"])
 FAILURES = Counter("porchbot_function_failures", "Calls whose function failed.", ["function"])
 SECONDS = Histogram(
     "porchbot_function_seconds",
@@ -35,8 +35,8 @@ SECONDS = Histogram(
 CALLS_NOW = Gauge("porchbot_function_calls_now", "Calls without an answer yet.", ["function"])
 WAITING = Gauge("porchbot_function_queue", "Calls that wait for their turn.", ["function"])
 RUNNING = Gauge("porchbot_function_running", "Functions that run now.", ["function"])
-CACHE_HITS = Counter("porchbot_function_cache_hits", "Answers kept from before.", ["function"])
-CACHE_MISSES = Counter("porchbot_function_cache_misses", "Answers not kept yet.", ["function"])
+CACHE_HITS = Counter("porchbot_function_cache_hits", "Calls answered from the cache.", ["function"])
+CACHE_MISSES = Counter("porchbot_function_cache_misses", "Calls not in the cache.", ["function"])
 
 
 class FunctionLabels:
@@ -137,7 +137,7 @@ def served(address: str) -> Iterator[str]:
     try:
         server, thread = start_http_server(port, host)
     except OSError as error:  # taken, not ours, or no host of that name
-        raise RunnerAddressError(address, "it cannot be listened on", "HOST:PORT") from error
+        raise RunnerAddressError(address, "cannot listen on this address", "HOST:PORT") from error
     try:
         yield f"{address.rpartition(':')[0]}:{server.server_port}"
     finally:

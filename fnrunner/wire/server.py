@@ -91,7 +91,7 @@ def _bind(server: grpc.aio.Server, address: str, tls: grpc.ServerCredentials | N
 def _check_left(address: str, path: Path) -> None:
     """Make sure that what stands at the path may be replaced; gRPC would replace anything."""
     if not stat.S_ISSOCK(path.stat().st_mode):
-        raise RunnerAddressError(address, "there is a file which is not a socket")
+        raise RunnerAddressError(address, "a file that is not a socket has this path")
     with socket.socket(socket.AF_UNIX) as probe:
         if probe.connect_ex(str(path)) == 0:
             raise RunnerAddressError(address, "another process serves it")
@@ -103,7 +103,7 @@ def _add_port(server: grpc.aio.Server, address: str, tls: grpc.ServerCredentials
             return server.add_insecure_port(address)
         return server.add_secure_port(address, tls)
     except RuntimeError as error:  # gRPC says no more than that it failed
-        raise RunnerAddressError(address, "it cannot be listened on") from error
+        raise RunnerAddressError(address, "cannot listen on this address") from error
 
 
 def _file(address: str) -> tuple[int, int] | None:

@@ -79,7 +79,7 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
             async with asyncio.timeout(grace):
                 await self._idle.wait()
         except TimeoutError:
-            _log.warning("%d calls did not end within %g seconds: cut", self._now, grace)
+            _log.warning("%d calls did not end within %g seconds: stopped", self._now, grace)
 
     async def _evaluate(
         self,

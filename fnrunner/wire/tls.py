@@ -160,7 +160,7 @@ def _pair(certificate: Path, key: Path) -> tuple[bytes, bytes]:
     public = _certificates(certificate, chain)[0].public_key()
     if _private(key, private).public_key().public_bytes(*_PUBLIC) != public.public_bytes(*_PUBLIC):
         raise CertificateError(
-            key, f"it is not the key of {certificate}", "Give the two that belong together"
+            key, f"it is not the private key of {certificate}", "Give a certificate and its key"
         )
     return chain, private
 
@@ -191,6 +191,6 @@ def _private(path: Path, data: bytes) -> PrivateKeyTypes:
     try:
         return serialization.load_pem_private_key(data, None)
     except TypeError as error:
-        raise CertificateError(path, "its key is encrypted", "Give one without password") from error
+        raise CertificateError(path, "its key is encrypted", "Remove its password") from error
     except ValueError as error:
         raise CertificateError(path, "it has no private key", "Give a PEM file with one") from error

@@ -292,7 +292,7 @@ def test_a_folder_that_takes_no_database_is_an_error_with_its_path() -> None:
 def test_a_folder_below_a_file_is_an_error_with_its_path_and_a_remedy(tmp_path: Path) -> None:
     """Short-cut: say "[Errno 20] Not a directory", and no more."""
     (tmp_path / "file").touch()
-    said = r"cache\.folder .*/file/answers: it cannot be made: Not a directory\. Let this user"
+    said = r"cache\.folder .*/file/answers: it cannot be made: Not a directory\. Make it writable"
     with pytest.raises(OSError, match=said):
         DiskAnswers(tmp_path / "file/answers")
 

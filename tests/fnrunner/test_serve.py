@@ -135,7 +135,7 @@ async def test_an_ipv6_address_stands_in_brackets() -> None:
     ):
         assert address.startswith("[::1]:")
         assert await client.is_ready(60)
-    with pytest.raises(RunnerAddressError, match=r"stands in brackets, as in \[::1\]:9445\. Give"):
+    with pytest.raises(RunnerAddressError, match=r"must be in brackets, as in \[::1\]:9445\. Give"):
         async with serving("::1:9445", LIMITS):
             pass
 
@@ -280,7 +280,7 @@ USAGE = {
     "no size": (["--max-message", "0"], "0 is not in the range x>=1"),
     "no address": (
         ["--listen", "here"],
-        "here: that is not an address. Give unix:/PATH or HOST:PORT",
+        "here: this is not an address. Give unix:/PATH or HOST:PORT",
     ),
     "no file": (["--tls-cert", "c.pem", "--tls-key", "k.pem"], "c.pem: it cannot be read: No such"),
 }

@@ -14,7 +14,7 @@ from fnrunner.contract.errors import FunctionNotFoundError
     "list",
     cls=DropIn,
     examples="""
-    # List the functions that are built in.
+    # List the built-in functions.
     $ porchbot fn list
     """,
 )
@@ -27,11 +27,11 @@ from fnrunner.contract.errors import FunctionNotFoundError
     help="How to print it. Default: table.",
 )
 def names(args: tuple[str, ...], output: str) -> None:
-    """List the functions that are built in: they need no image and no network.
+    """List the built-in functions, which need no image and no network.
 
-    A function answers to its short name, to that name below the catalog's registries, and to the
-    tags it states; `porchbot fn doc NAME` says more. The catalog's other functions are listed
-    with the reason why they need their image.
+    Refer to a function by its short name, or by that name in one of the catalog's registries, with
+    any of the tags listed; `porchbot fn doc NAME` describes it. The catalog's other functions are
+    listed with the reason why they need their image.
     """
     at_most(args, 0)
     functions = [lookup.get(each) for each in lookup.names()]
@@ -71,20 +71,19 @@ def _table(heading: tuple[str, ...] | None, rows: list[tuple[str, ...]]) -> None
 @click.command(
     cls=DropIn,
     examples="""
-    # Say what set-labels does.
+    # Describe set-labels.
     $ porchbot fn doc set-labels
 
-    # The same, as kpt has it.
+    # The same, with kpt's option.
     $ porchbot fn doc --image set-labels:v0.2
     """,
 )
 @click.argument("args", metavar="[NAME]", nargs=-1)
 @click.option("-i", "--image", default="", help="The function's image, in place of NAME.")
 def doc(args: tuple[str, ...], image: str) -> None:
-    """Say what a builtin function does and how to configure it; without NAME, of all of them.
+    """Describe a built-in function and its configuration; without NAME, all of them.
 
-    NAME is a short name or an image, such as set-labels or set-labels:v0.2. What is printed is
-    Markdown.
+    NAME is a short name or an image, such as set-labels or set-labels:v0.2. The output is Markdown.
     """
     at_most(args, 0 if image else 1)
     wanted = image or "".join(args)

@@ -98,7 +98,7 @@ def _selecting(command: Any) -> Any:
 def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> None:
     """Run one function on the resources of DIR, by default the current folder, or of one FILE.
 
-    With "-" they are read from standard input. What stands behind "--", key=value each, is the
+    With "-" they are read from standard input. The arguments after "--", each key=value, are the
     function's configuration.
     """
     request = _request(args, context.meta[_ARGS], given)

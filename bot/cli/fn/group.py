@@ -3,8 +3,8 @@
 from bot.cli.dropin import DropInGroup
 
 _COMMANDS = {
-    "doc": ("bot.cli.fn.catalog:doc", "Say what a builtin function does, and how to configure it."),
-    "list": ("bot.cli.fn.catalog:names", "List the functions that are built in."),
+    "doc": ("bot.cli.fn.catalog:doc", "Describe a built-in function and its configuration."),
+    "list": ("bot.cli.fn.catalog:names", "List the built-in functions."),
     "eval": ("bot.cli.fn.evaluate:evaluate", "Run one function on a folder or a stream."),
     "render": ("bot.cli.fn.render:render", "Run the pipelines of a package."),
     "sink": ("bot.cli.fn.sink:sink", "Write a stream of resources to a folder."),

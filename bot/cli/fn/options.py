@@ -115,8 +115,10 @@ _IMAGES: list[Callable[[Any], Any]] = [
         "--image-pull-policy",
         type=click.Choice(POLICIES, case_sensitive=False),
         default="IfNotPresent",
-        help="When to ask the registry what a tag means: each time, if it was not asked yet, or"
-        " never. Default: IfNotPresent. Functions that are built in need no image.",
+        help=(
+            "When to look up a tag in the registry: every time, only the first time, or never. "
+            "Default: IfNotPresent. Built-in functions need no image."
+        ),
     ),
     click.option(
         "--runner",
@@ -136,7 +138,7 @@ _IMAGES: list[Callable[[Any], Any]] = [
         )
         for what, does in (
             ("ca", "PEM file of the authorities that sign the runner's certificate, for TLS."),
-            ("cert", "PEM file of the certificate to show the runner."),
+            ("cert", "PEM file of the client certificate for the runner."),
             ("key", "PEM file of its private key."),
         )
     ),
@@ -145,7 +147,7 @@ _IMAGES: list[Callable[[Any], Any]] = [
         default="",
         envvar="PORCHBOT_RUNNER_CONFIG",
         metavar="FILE",
-        help="Configuration for images that are run here: limits, registries, executables."
+        help="Configuration for images that run on this machine: limits, registries, executables."
         " Default: $PORCHBOT_RUNNER_CONFIG, or none.",
     ),
 ]
@@ -155,8 +157,10 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         "--output",
         default="",
         metavar="stdout|unwrap|DIR",
-        help="Write the resources there, and change nothing: to standard output as a ResourceList"
-        " or as documents, or to a new folder.",
+        help=(
+            "Write the resources to standard output, as a ResourceList or as documents, or to "
+            "a new folder, instead of changing them in place."
+        ),
     ),
     click.option(
         "--results-dir",
@@ -167,13 +171,13 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option(
         "--truncate-output/--no-truncate-output",
         default=True,
-        help="Show four lines at most of what a function says. Default: yes.",
+        help="Show at most four lines of a function's messages. Default: yes.",
     ),
     click.option(
         "--image-prefix",
         default=None,
         metavar="PREFIX",
-        help="Where images with a short name are. Default: $KPT_IMAGE_PREFIX, or the catalog.",
+        help="Prefix for images with a short name. Default: $KPT_IMAGE_PREFIX, or the catalog.",
     ),
     *_IMAGES,
 ]

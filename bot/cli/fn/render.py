@@ -44,7 +44,7 @@ class RenderFailure(CommandFailure):
     "--allow-network", "network", is_flag=True, help="Allow functions to use the network."
 )
 @click.option(
-    "--write-status", is_flag=True, help="Write how it went into `status` of the Kptfile, as kpt."
+    "--write-status", is_flag=True, help="Write the result to `status` in the Kptfile, as kpt does."
 )
 @options.running
 def render(
@@ -59,8 +59,8 @@ def render(
 ) -> None:
     """Run the pipelines of the package at PKG_PATH, by default the current folder.
 
-    Packages inside it come first. The resources are changed in place; when a function fails,
-    nothing is, unless the Kptfile's annotation kpt.dev/save-on-render-failure asks for it.
+    Subpackages are rendered first. The resources are changed in place. If a function fails, nothing
+    is changed, unless the Kptfile has the annotation kpt.dev/save-on-render-failure.
     """
     at_most(args, 1)
     path = place.found(args[0] if args else ".")

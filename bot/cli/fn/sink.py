@@ -18,7 +18,7 @@ from bot.cli.fn import place
 )
 @click.argument("args", metavar="DIR", nargs=-1)
 def sink(args: tuple[str, ...]) -> None:
-    """Write resources from standard input into DIR, which must not be there yet."""
+    """Write resources from standard input to DIR, which must not exist yet."""
     at_most(args, 1)
     if not args:
         raise CommandFailure("requires at least 1 arg(s), only received 0")

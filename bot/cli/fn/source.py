@@ -30,7 +30,7 @@ _MARKERS = (KPTFILE, IGNORE_FILE)
     "--output",
     default=place.STDOUT,
     metavar="stdout|unwrap",
-    help="As a ResourceList that says where each resource lies (the default), or as documents.",
+    help="As a ResourceList with the file of each resource (the default), or as documents.",
 )
 @click.option("--fn-config", default="", metavar="FILE", help="The list's functionConfig.")
 def source(args: tuple[str, ...], output: str, fn_config: str) -> None:

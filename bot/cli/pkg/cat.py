@@ -21,7 +21,7 @@ _STYLES = ("TaggedStyle", "DoubleQuotedStyle", "LiteralStyle", "FoldedStyle", "F
 @click.option(
     "--format/--no-format", "ordered", default=True, help="Put keys in kpt's order. Default: yes."
 )
-@click.option("--annotate", is_flag=True, help="Say in annotations which file each comes from.")
+@click.option("--annotate", is_flag=True, help="Add annotations with the file of each resource.")
 @click.option(
     "--style",
     "styles",

@@ -22,7 +22,9 @@ ON_CONFLICT = click.option(
     type=click.Choice([each.value for each in ConflictPolicy]),
     default=ConflictPolicy.UPSTREAM.value,
     show_default=True,
-    help="Take upstream's side, take the local one, or change nothing and fail.",
+    help=(
+        "In a conflict, take the upstream's value, take the local one, or change nothing and fail."
+    ),
 )
 
 

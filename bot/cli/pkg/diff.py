@@ -49,8 +49,10 @@ _TYPES = ("local", "remote", "combined", "3way")
     default="",
     envvar="KPT_EXTERNAL_DIFF",
     metavar="COMMAND",
-    help="Show the differences with this command, which is given the folders."
-    " Without it they are told by resource and field.",
+    help=(
+        "Show the differences with this command, which gets the folders as arguments. By "
+        "default they are shown by resource and field."
+    ),
 )
 @click.option(
     "--diff-tool-opts",
@@ -60,7 +62,7 @@ _TYPES = ("local", "remote", "combined", "3way")
     metavar="OPTIONS",
     help="Options for that command.",
 )
-@click.option("--debug", is_flag=True, help="Keep the folders that the command was given.")
+@click.option("--debug", is_flag=True, help="Keep the folders that the command got.")
 def diff(args: tuple[str, ...], kind: str, tool: str, options: str, debug: bool) -> None:
     """Show what differs between a package and its upstream.
 

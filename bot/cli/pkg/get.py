@@ -49,8 +49,8 @@ from cadlib.update.upstream import STRATEGIES
 def command(args: tuple[str, ...], strategy: str, for_deployment: bool) -> None:
     """Fetch a package from a git repository into a new folder.
 
-    VERSION is a tag, a branch or a commit; the default branch if it is not given. The folder
-    is named like the package unless another one is given.
+    VERSION is a tag, a branch or a commit, by default the default branch. The folder gets the name
+    of the package unless you give another one.
     """
     at_least(args, 1)
     at_most(args, 2)

@@ -8,18 +8,21 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "tree": ("bot.cli.pkg.tree:tree", "Show resources, files and packages as a tree."),
     "get": ("bot.cli.pkg.get:command", "Fetch a package from a git repository."),
     "merge": ("bot.cli.pkg.merge:command", "Merge three folders, without git."),
-    "update": ("bot.cli.pkg.update:command", "Apply what is new in the upstream of a package."),
-    "init": ("bot.cli.pkg.init:init", "Begin a package in a folder."),
+    "update": (
+        "bot.cli.pkg.update:command",
+        "Merge changes of a package's upstream into the package.",
+    ),
+    "init": ("bot.cli.pkg.init:init", "Make a folder a package."),
 }
 
 
 pkg = DropInGroup(
     name="pkg",
     lazy=_COMMANDS,
-    help="Get, update, and look into packages on disk.",
+    help="Get, update and inspect packages on disk.",
     epilog="Other names: package",
     examples="""
-    # Bring a package up to version v2 of its upstream.
+    # Update a package to version v2 of its upstream.
     $ porchbot pkg update shop@v2
     """,
 )

@@ -13,7 +13,7 @@ from cadlib.update import init as packages
 @click.command(
     cls=DropIn,
     examples="""
-    # Begin a package in the folder "shop".
+    # Make the folder "shop" a package.
     $ porchbot pkg init shop --description "Everything a shop needs"
     """,
 )
@@ -29,13 +29,13 @@ from cadlib.update import init as packages
     "--keywords",
     multiple=True,
     metavar="WORDS",
-    help="Keywords of the package, with commas between them. May be given several times.",
+    help="Keywords of the package, separated by commas. May be given several times.",
 )
 @click.option("--site", default="", metavar="URL", help="Page with information about the package.")
 def init(args: tuple[str, ...], description: str, keywords: tuple[str, ...], site: str) -> None:
-    """Begin a package in DIR, by default in the current folder.
+    """Make DIR, by default the current folder, a package.
 
-    Writes Kptfile, README.md and package-context.yaml, each only if there is none.
+    Writes Kptfile, README.md and package-context.yaml unless they exist.
     """
     at_most(args, 1)
     given = os.path.normpath(args[0] if args else ".")

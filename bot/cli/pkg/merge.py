@@ -23,14 +23,17 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     "merge",
     cls=DropIn,
     examples="""
-    # Bring what is new in v2 into the folder "shop".
+    # Merge the changes between v1 and v2 into the folder "shop".
     $ porchbot pkg merge --original v1 --updated v2 --local shop --output shop
     """,
 )
 @click.option(
-    "--original", type=_FOLDER, required=True, help="Upstream when the local one was made."
+    "--original",
+    type=_FOLDER,
+    required=True,
+    help="The upstream version from which the local package was made.",
 )
-@click.option("--updated", type=_FOLDER, required=True, help="Upstream now.")
+@click.option("--updated", type=_FOLDER, required=True, help="The new upstream version.")
 @click.option("--local", type=_FOLDER, required=True, help="The local package.")
 @click.option(
     "--output",
@@ -41,7 +44,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--strategy",
     default="",
-    help="How to merge; what the local Kptfile says if not given. One of:"
+    help="How to merge. Default: the strategy in the local Kptfile. One of:"
     f" {', '.join(STRATEGIES)}.",
 )
 @REPORT

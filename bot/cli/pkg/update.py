@@ -25,7 +25,7 @@ from cadlib.update.upstream import STRATEGIES
     # Update the package "shop" to v2.
     $ porchbot pkg update shop@v2
 
-    # Change nothing where something was changed on both sides.
+    # Fail and change nothing if there is a conflict.
     $ porchbot pkg update shop@v2 --on-conflict fail
     """,
 )
@@ -33,16 +33,16 @@ from cadlib.update.upstream import STRATEGIES
 @click.option(
     "--strategy",
     default="",
-    help="How to merge, from now on; what the Kptfile says if not given. One of:"
+    help="How to merge, now and in later updates. Default: the strategy in the Kptfile. One of:"
     f" {', '.join(STRATEGIES)}.",
 )
 @REPORT
 @ON_CONFLICT
 def command(package: str, strategy: str, report: Path | None, on_conflict: str) -> None:
-    """Apply what is new in the upstream of a package.
+    """Merge changes of a package's upstream into the package.
 
-    VERSION is a tag, a branch or a commit to go to and to follow from now on. What was changed
-    both here and upstream is a conflict: it is reported, and goes to upstream unless
+    VERSION is a tag, a branch or a commit, which later updates follow too. A field that was changed
+    both here and upstream is a conflict: it is reported, and gets the upstream's value unless
     --on-conflict says otherwise. An update that fails changes nothing.
     """
     with RemoteRepositories() as repositories:

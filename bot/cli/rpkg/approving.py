@@ -20,7 +20,7 @@ def _command(
         "repositories",
         multiple=True,
         metavar="OWNER/NAME | URL",
-        help="The repository; the one that the current folder is a clone of if not given. With"
+        help="The repository. Default: that of the clone in the current folder. With"
         " --selector it may be repeated.",
     )
     @click.option(
@@ -62,8 +62,8 @@ def _run(
 propose = _command(
     "propose",
     Proposals,
-    "Propose drafts, in the caller's name. A draft is chosen where all packages are that it"
-    " changes.",
+    "Propose drafts on behalf of the token's owner. A selector includes a draft only if it "
+    "matches all packages that the draft changes.",
     """
     # Propose two drafts.
     $ porchbot rpkg propose --repository acme/clusters 12 14
@@ -75,13 +75,14 @@ propose = _command(
 approve = _command(
     "approve",
     Approvals,
-    "Approve proposals, in the caller's name and each at the head that is shown: one that is pushed"
-    " to afterwards is not approved. A proposal is chosen where all packages are that it changes.",
+    "Approve proposals on behalf of the token's owner, each at the commit that is shown: "
+    "after another push it is not approved. A selector includes a proposal only if it "
+    "matches all packages that the proposal changes.",
     """
     # Show every proposal that changes packages of one team, and no other.
     $ porchbot rpkg approve --repository acme/clusters --selector team=net --dry-run
 
-    # Approve two proposals as they stand now.
+    # Approve two proposals at their current commits.
     $ porchbot rpkg approve --repository acme/clusters 12 14
     """,
 )

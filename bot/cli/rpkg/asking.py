@@ -32,20 +32,22 @@ def where(command: F) -> F:
         "number",
         type=click.IntRange(1),
         metavar="NUMBER",
-        help="Comment on this pull request; on the dashboard issue if not given.",
+        help="Comment on this pull request. Default: on the dashboard issue.",
     )
     timeout = click.option(
         "--timeout",
         default=120,
         show_default=True,
         type=click.IntRange(0),
-        help="Seconds to wait for the bot's answer; 0 to wait for none.",
+        help="Seconds to wait for the bot's answer; 0 not to wait.",
     )
     return on(timeout(command))
 
 
 PACKAGE = click.option("--package", default="", metavar="PATH", help="The package to change.")
-PROPOSE = click.option("--propose", is_flag=True, help="Propose it at once; a draft if not given.")
+PROPOSE = click.option(
+    "--propose", is_flag=True, help="Propose it at once. Default: leave it a draft."
+)
 STRATEGY = click.option("--strategy", default="", metavar="NAME", help="How upgrades merge.")
 
 
@@ -63,7 +65,7 @@ def _asks(
         "--repository",
         default="",
         metavar="OWNER/NAME | URL",
-        help="The repository; the one that the current folder is a clone of if not given.",
+        help="The repository. Default: that of the clone in the current folder.",
     )
     @click.argument("args", nargs=-1, metavar=usage)
     def command(
@@ -78,7 +80,7 @@ def _asks(
         cls=StrictCommand,
         help=text,
         examples=f"""
-    # {text.rstrip(".").split(",")[0]}; GITHUB_TOKEN or GITLAB_TOKEN is the caller's.
+    # {text.rstrip(".").split(",")[0]}; on behalf of the owner of GITHUB_TOKEN or GITLAB_TOKEN.
     $ porchbot rpkg {word} {example}
     """,
     )(command)
@@ -201,5 +203,8 @@ eval_ = _asks(
     PROPOSE,
 )
 resume = _asks(
-    "resume", "PACKAGE [REASON ...]", "End the hold after a rollback by a pull request.", "net/core"
+    "resume",
+    "PACKAGE [REASON ...]",
+    "Open a pull request that ends the hold after a rollback.",
+    "net/core",
 )

@@ -68,9 +68,9 @@ def options(command: F) -> F:
             default=0,
             type=click.IntRange(0),
             metavar="SECONDS",
-            help="Wait that long for a wave to be published, and begin the next one.",
+            help="Wait this long for a wave to be published, then begin the next one.",
         ),
-        click.option("--go-on", is_flag=True, help="Leave what failed, and go on with the rest."),
+        click.option("--go-on", is_flag=True, help="Continue with the rest if one fails."),
         click.option(
             "--at-most",
             "most",
@@ -79,9 +79,12 @@ def options(command: F) -> F:
             type=click.IntRange(1, 100),
             help="Packages that may be open at a time.",
         ),
-        click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing."),
+        click.option("--dry-run", is_flag=True, help="Only show what would be done."),
         click.option(
-            "--yes", is_flag=True, help=f"Go ahead; more than {ASKS_FROM} are only shown without."
+            "--yes",
+            is_flag=True,
+            help=f"Go ahead even if there are more than {ASKS_FROM}; otherwise these are only"
+            " listed.",
         ),
     ):
         command = option(command)

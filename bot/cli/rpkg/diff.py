@@ -22,7 +22,7 @@ from lifecycle.upstreams.references import RevisionReference
     # Compare two revisions of a package in this clone.
     $ porchbot rpkg diff net/core@v1 net/core@v2
 
-    # Compare a package with the one that it was made from, in another repository.
+    # Compare a package with its upstream in another repository.
     $ porchbot rpkg diff acme/clusters//edge@v4 acme/blueprints//net/core@v7
     """,
 )
@@ -32,9 +32,9 @@ from lifecycle.upstreams.references import RevisionReference
 def command(old: str, new: str, folders: tuple[Path, ...], repositories: tuple[str, ...]) -> None:
     """Compare two revisions of any two packages, by resource and field.
 
-    OWNER/NAME// in front of a package names its repository, and is read with GITHUB_TOKEN where no
-    clone of it is given. Values of Secrets are not shown. The exit code is 0 whether they differ or
-    not.
+    OWNER/NAME// in front of a package names its repository, which is read with GITHUB_TOKEN unless
+    a clone of it is given. Values of Secrets are not shown. The exit status is 0 whether they
+    differ or not.
     """
     wanted = [_read(each) for each in (old, new)]
     named = {each.repository: None for each in wanted if each.repository}

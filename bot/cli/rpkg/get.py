@@ -24,7 +24,7 @@ _HEAD = ("PACKAGE", "REVISION", "PURPOSE", "UPSTREAM", "LABELS")
     # List the packages of this clone.
     $ porchbot rpkg get
 
-    # List what was made from any revision of net/base and belongs to one team.
+    # List the packages of one team that were made from any revision of net/base.
     $ porchbot rpkg get --repository acme/clusters --selector 'upstream=net/base,team=edge'
 
     # Show two packages as JSON.
@@ -49,10 +49,10 @@ def command(
     selector: PackageSelector,
     output: str,
 ) -> None:
-    """List packages with what selectors choose them by.
+    """List packages with the properties that selectors match.
 
-    PACKAGES are paths in any of the repositories, and all packages if none is given. They are read
-    as the branch that is checked out has them, and the default branch at the forge.
+    PACKAGES are paths in any of the repositories; without any, all packages are listed. In a clone
+    they are read from the branch that is checked out, at the forge from the default branch.
     """
 
     def show(found: list[Source]) -> None:

@@ -17,10 +17,10 @@ from lifecycle.upstreams.graph import Graph, Package
     "graph",
     cls=StrictCommand,
     examples="""
-    # Show all packages of this clone, each below what it was made from.
+    # Show all packages of this clone, each below its upstream.
     $ porchbot rpkg graph
 
-    # Show what net/core was made from, and what was made from it in two repositories.
+    # Show the upstream of net/core, and the packages made from it, in two repositories.
     $ porchbot rpkg graph net/core --repository acme/blueprints --repository acme/clusters
 
     # Draw it.
@@ -42,9 +42,9 @@ def command(
 ) -> None:
     """Show which package was made from which.
 
-    PACKAGE is a path in the first repository, and all packages if it is not given. Packages are
-    read as the branch that is checked out has them, and the default branch at the forge. A cycle is
-    named, and not followed.
+    PACKAGE is a path in the first repository; without it, all packages are shown. In a clone
+    packages are read from the branch that is checked out, at the forge from the default branch. A
+    cycle is shown, but not followed.
     """
 
     def show(found: list[Source]) -> None:

@@ -15,10 +15,10 @@ from lifecycle.selectors.marks import PackageSelector
     "rollback",
     cls=StrictCommand,
     examples="""
-    # Bring a revision back, and hold the package there.
+    # Return a package to an older revision, and hold it there.
     $ porchbot rpkg rollback net/core@v2 v3 loses packets
 
-    # Bring back, of all that was made from a bad revision, what was published before that.
+    # Return every package made from a bad revision to its newest revision without it.
     $ porchbot rpkg rollback --selector upstream=net/base@v3 --to last-without v3 loses packets
     """,
 )
@@ -27,7 +27,7 @@ from lifecycle.selectors.marks import PackageSelector
     "repositories",
     multiple=True,
     metavar="OWNER/NAME | URL",
-    help="The repository; the one that the current folder is a clone of if not given. With"
+    help="The repository. Default: that of the clone in the current folder. With"
     " --selector it may be repeated.",
 )
 @asking.where
@@ -37,8 +37,10 @@ from lifecycle.selectors.marks import PackageSelector
     default=LAST_WITHOUT,
     show_default=True,
     metavar="vN | last-without",
-    help="With --selector, the revision to go back to: last-without is the newest one that the"
-    " selector does not choose.",
+    help=(
+        "With --selector, the revision to return to: last-without is the newest one that does "
+        "not match the selector."
+    ),
 )
 @bulk.options
 @click.argument("args", nargs=-1, metavar="[PACKAGE@vN] [REASON ...]")
@@ -51,9 +53,9 @@ def command(
     to: str,
     **how: Any,
 ) -> None:
-    """Bring a revision back by a pull request, and hold the package there.
+    """Open a pull request that returns a package to an older revision, and hold the package there.
 
-    With --selector, each package that it chooses is brought back by a pull request of its own.
+    With --selector, each package that matches gets its own pull request.
     """
     if selector is None:
         if len(repositories) > 1:

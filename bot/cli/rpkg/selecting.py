@@ -35,7 +35,7 @@ SELECTOR = click.option(
     type=_Selector(),
     default="",
     metavar="SELECTOR",
-    help=f"Only packages that it chooses, {_HELP}",
+    help=f"Only packages that match, {_HELP}",
 )
 
 MANY = click.option(
@@ -43,7 +43,7 @@ MANY = click.option(
     "--selector",
     type=_Selector(),
     metavar="SELECTOR",
-    help=f"All packages that it chooses, in waves, {_HELP}",
+    help=f"All packages that match, in waves, {_HELP}",
 )
 
 

@@ -278,8 +278,10 @@ def named(command: Any) -> Any:
             "folders",
             type=click.Path(file_okay=False, path_type=Path),
             multiple=True,
-            help="Clone on disk; may be repeated. Default: the current folder, where no other is"
-            " named.",
+            help=(
+                "Clone on disk; may be repeated. Default: the current folder, unless another "
+                "repository is named."
+            ),
         ),
     )
     for option in options:

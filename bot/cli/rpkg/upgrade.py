@@ -25,20 +25,20 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE", "C
     "upgrade",
     cls=StrictCommand,
     examples="""
-    # Have what is new in the upstream of a package merged, as a draft.
+    # Merge the upstream's changes into a package, as a draft.
     $ porchbot rpkg upgrade --repository acme/clusters net/core latest
 
-    # Have two packages upgraded in one pull request.
+    # Upgrade two packages in one pull request.
     $ porchbot rpkg upgrade --repository acme/clusters --together net/core net/edge
 
-    # Show which packages of a team are behind; with --yes, have them upgraded, five at a time.
+    # Show which packages of a team are behind; with --yes, upgrade them, five at a time.
     $ porchbot rpkg upgrade --repository acme/clusters --selector team=net --propose
 
     # List the packages of this clone with the newer revisions of their upstreams.
     $ porchbot rpkg upgrade --discover=upstream --repo . --repository acme/blueprints
 
-    # List what was made from the packages of a clone and is behind, in that and another one.
-    $ porchbot rpkg upgrade --discover=downstream --repo blueprints --repo clusters
+    # List packages that are behind the packages of a clone from which they were made, in two
+    clones. $ porchbot rpkg upgrade --discover=downstream --repo blueprints --repo clusters
     """,
 )
 @click.option(
@@ -55,7 +55,7 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE", "C
     nargs=-1,
     metavar="[PACKAGE ...] [vN | latest]",
 )
-@click.option("--together", is_flag=True, help="Several packages in one pull request.")
+@click.option("--together", is_flag=True, help="Upgrade several packages in one pull request.")
 @asking.STRATEGY
 @asking.PROPOSE
 def command(
@@ -71,11 +71,11 @@ def command(
     selector: PackageSelector | None,
     **how: Any,
 ) -> None:
-    """Have a package upgraded, or all that a selector chooses, or list what is behind.
+    """Upgrade a package or all that match a selector, or list packages that are behind.
 
-    Revisions are told by the tags of the repositories that are named: an upstream in another one
-    has no update that is known. CONFLICTS says what an upgrade to the newest one would come to;
-    porchctl has no such column.
+    Revisions are found by the tags of the given repositories; for an upstream in another repository
+    no updates are known. The column CONFLICTS, which porchctl does not have, says what an upgrade
+    to the newest revision would conflict in.
     """
     said = {"strategy": strategy, "propose": propose, "together": together}
     given = asking.written_options(said)

@@ -35,22 +35,23 @@ ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.1.4", "v0.1.5", "~0.1"),
     summary="Copies a field of one resource into fields of others.",
     doc="""\
-`ApplyReplacements` (`fn.kpt.dev/v1alpha1`) with `replacements`, kustomize's. Each has
+`ApplyReplacements` (`fn.kpt.dev/v1alpha1`) with `replacements` as in kustomize. Each has
 
 - `source`: `group`, `version`, `kind`, `name`, `namespace` of exactly one resource, its
-  `fieldPath` (`metadata.name` if none is given), and `options`; or `sourceValue`, a text.
+  `fieldPath` (default: `metadata.name`), and `options`; or `sourceValue`, a fixed text.
 - `targets`: each with `select` (the same fields, as regular expressions, `labelSelector` and
   `annotationSelector`), `reject` (a list of the same), `fieldPaths` and `options`.
 
-In a path `[name=web]` picks elements of a list, `0` the first of them, `*` (in targets) all of
-them; `\\.` is a dot within a key, as are dots in `[a.b/c]`. In targets the part after `=` is a
-regular expression that may fit in the middle. A path goes on inside a text that is JSON or YAML.
+In a path, `[name=web]` selects elements of a list, `0` the first element, and `*` (in targets only)
+all elements; `\\.` is a dot within a key, and so is a dot in `[a.b/c]`. In targets the part after
+`=` is a regular expression, which may match any part of the value. A path can continue inside a
+string that holds JSON or YAML.
 
-`options` has `delimiter` and `index` (a part of the text; -1 in a target puts the value before
-the first), and `create`. kustomize does not use `encoding`, and neither does this function.
+`options` has `delimiter` and `index` (which part of the string; -1 in a target inserts the value
+before the first part), and `create`. Like kustomize, this function ignores `encoding`.
 
-A field keeps its type: `"8080"` put where 80 stands gives the number 8080. A mapping put where
-a scalar stands takes its place, where the catalog's function leaves an empty text.
+A field keeps its type: `"8080"` replacing 80 becomes the number 8080. A mapping can replace a
+scalar; the catalog's function leaves an empty string there.
 """,
     example="""\
 apiVersion: fn.kpt.dev/v1alpha1

@@ -24,18 +24,18 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.2", "v0.2.0", "v0.2.1", "v0.2.2", "v0.2.3", "v0.2.4"),
-    summary="Puts values into the fields whose comments name setters.",
+    summary="Sets the fields whose comments name setters.",
     doc="""\
-A ConfigMap, whose data are the values of setters by name. A field names its setters in a comment
-behind it:
+A ConfigMap whose data are the values of the setters, by name. A field names its setters in a
+comment on its line:
 
     image: nginx:1.16.1 # kpt-set: nginx:${tag}
 
-A list has the comment behind its key, or behind its closing bracket; the value of its setter
-is a list in YAML, such as `[dev, stage]`, or empty. What a field without quotes is set to may
-become a number or a boolean; one in quotes stays text.
+For a list, the comment is after its key, or after its closing bracket; the value of its setter
+is a YAML list, such as `[dev, stage]`, or empty. A field without quotes may become a number or a
+boolean; a field in quotes stays a string.
 
-Results tell each field that was set; values that look like secrets are not told.
+Results list each field that was set; values that look like secrets are left out.
 """,
     example="""\
 apiVersion: v1

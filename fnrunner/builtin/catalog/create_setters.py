@@ -25,15 +25,15 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2"),
-    summary="Puts comments that name setters where their values stand.",
+    summary="Adds setter comments to the fields that have the setters' values.",
     doc="""\
-A ConfigMap, whose data are the values of setters by name; a list is written as text in YAML.
+A ConfigMap whose data are the values of the setters, by name; write a list as YAML text.
 With `tag: 1.16.1`, a field becomes
 
     image: nginx:1.16.1 # kpt-set: nginx:${tag}
 
-A comment that stands there is replaced. Select the resources it shall look at, so that it leaves
-out Kptfiles and the file with the values themselves. It fails where no value is found.
+An existing comment is replaced. Use selectors to exclude Kptfiles and the file that holds the
+values themselves. The function fails if none of the values is found.
 """,
     example="""\
 apiVersion: v1

@@ -25,11 +25,11 @@ from fnrunner.contract.results import Result
 _KEY: Final = "annotationKeys"
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "~0.1"),
-    summary="Takes annotations off every resource.",
+    summary="Deletes annotations from every resource.",
     doc="""\
 Data of a ConfigMap: `annotationKeys`, the annotations to delete, separated by commas.
 
-Results: the number of resources that lost any, and each annotation that went.
+Results: the number of resources that changed, and each annotation that was deleted.
 """,
     example="""\
 apiVersion: v1

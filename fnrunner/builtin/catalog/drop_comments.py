@@ -20,10 +20,10 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=(">=0",),  # it has had one behaviour
-    summary="Loses all comments; for trying out that they come back.",
+    summary="Deletes all comments, to test that they are restored.",
     doc="""\
-It takes no configuration. `porchbot fn render` and `fn eval` bring the comments back, since a
-function that returns none at all has lost them on its way.
+It takes no configuration. `porchbot fn render` and `fn eval` restore the comments, because a
+function that returns no comments at all has lost them unintentionally.
 """,
     alone=True,
 )

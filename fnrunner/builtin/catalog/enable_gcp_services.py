@@ -33,8 +33,8 @@ It takes no configuration. In the package, `ProjectServiceSet`
 - `projectID`: the project, if it is not the namespace's.
 
 Each API becomes a `Service` of Config Connector, named `SET-compute`, in
-`service_SET-compute.yaml` beside the set (in a folder named after the namespace, if it has one).
-Services that a set does not list any more are removed.
+`service_SET-compute.yaml` next to the set (in a folder named after the namespace, if it has one).
+Services that a set no longer lists are removed.
 """,
 )
 

@@ -24,16 +24,16 @@ from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.2", "v0.2.0", "v0.2.1", "~0.1 || ~0.2"),
-    summary="Gives every resource name a prefix or a suffix that it does not have yet.",
+    summary="Adds a prefix or suffix to every resource name that lacks it.",
     doc="""\
-- A ConfigMap with `prepend` or `append`, one of them; or
+- A ConfigMap with either `prepend` or `append`; or
 - `EnsureNameSubstring` (`fn.kpt.dev/v1alpha1`) with `substring`, `editMode` (`prepend`, the
   default, or `append`), and `additionalNameFields`: a list of `path` (such as `spec/name`),
   `group`, `version`, `kind`, and `create`.
 
-Names that hold the text already stay, and so do those of Namespaces, custom resource
-definitions, API services, Kptfiles and the package's context. References in Kubernetes' own
-kinds follow, and so does the annotation `config.kubernetes.io/depends-on`.
+Names that already contain the text stay, and so do the names of Namespaces, custom resource
+definitions, API services, Kptfiles and the package context. References in Kubernetes' built-in
+kinds are updated, and so is the annotation `config.kubernetes.io/depends-on`.
 """,
     example="""\
 apiVersion: v1

@@ -35,13 +35,13 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.2", "v0.2.0", "v0.2.1", "~0.1", "~0.2"),
-    summary="Brings packages of kpt before 1.0 to today's form.",
+    summary="Converts packages from before kpt 1.0 to the current format.",
     doc="""\
-It takes no configuration. Run it by `porchbot fn eval` on the folder of a package whose Kptfile is
-of `kpt.dev/v1alpha1` or `v1alpha2`; subpackages are brought along. Look at the pipeline
-afterwards: all functions become mutators, and validators among them are moved by hand.
+It takes no configuration. Run it with `porchbot fn eval` on the folder of a package whose Kptfile
+is of `kpt.dev/v1alpha1` or `v1alpha2`; subpackages are converted as well. Check the pipeline
+afterwards: all functions become mutators, so move validators by hand.
 
-Results: what was changed in each Kptfile. The log names what v1 has no place for.
+Results: what was changed in each Kptfile. The log lists what v1 cannot express.
 """,
 )
 

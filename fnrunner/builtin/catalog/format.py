@@ -31,14 +31,14 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "~0.1"),
-    summary="Puts fields into the usual order, and values into the types of their fields.",
+    summary="Sorts fields into the usual order, and corrects the types of values.",
     doc="""\
 It takes no configuration. `apiVersion`, `kind` and `metadata` come first, then `spec` and the rest
-in the order that kpt has; containers are sorted by name. A value such as `on` or `1` is put
-in quotes where the field holds text, and taken out of them where it holds a number or a truth.
-The annotation `config.kubernetes.io/formatting: none` leaves a resource as it is.
+in kpt's order; containers are sorted by name. A value such as `on` or `1` gets quotes if its
+field is a string, and loses them if its field is a number or a boolean. A resource with the
+annotation `config.kubernetes.io/formatting: none` stays as it is.
 
-Files get the order only where this is the last function that changes the resource.
+The order reaches the files only if this is the last function that changes the resource.
 """,
 )
 

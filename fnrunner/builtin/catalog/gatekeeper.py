@@ -33,27 +33,27 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.2", "v0.2.0", "v0.2.1", "v0.2.2"),
-    summary="Checks the resources by the Gatekeeper constraints among them.",
+    summary="Checks the resources against the Gatekeeper constraints among them.",
     doc="""\
 It needs no configuration: a ConstraintTemplate (`templates.gatekeeper.sh`) with Rego for the target
-`admission.k8s.gatekeeper.sh` and constraints (`constraints.gatekeeper.sh`) of its kind lie
-among the resources. `spec.match` of a constraint knows `kinds`, `scope`, `namespaces`,
-`excludedNamespaces`, `labelSelector`, `namespaceSelector`, `name` and `source`; Namespaces are
-looked up in the package.
+`admission.k8s.gatekeeper.sh` and constraints (`constraints.gatekeeper.sh`) of its kind must be
+among the resources. In `spec.match` of a constraint, `kinds`, `scope`, `namespaces`,
+`excludedNamespaces`, `labelSelector`, `namespaceSelector`, `name` and `source` are supported;
+Namespaces are looked up in the package.
 
-A violation is an error where `spec.enforcementAction` is `deny` or not given, a warning for
-`warn`, an info for `dryrun`. Policies in CEL, expansions (`expansion.gatekeeper.sh`) and
-`http.send` are refused. A policy that goes wrong at a resource (a division by zero, say) fails the
-check and is named (D122).
+A violation is an error if `spec.enforcementAction` is `deny` or missing, a warning for `warn`,
+and an info for `dryrun`. Policies in CEL, expansions (`expansion.gatekeeper.sh`) and `http.send`
+are refused. A policy that fails for a resource (for example, by dividing by zero) fails the check
+and is named in it (D122).
 
-Policies are judged as Open Policy Agent judges them, in both versions of Rego. What is not
-available is refused when the template is read, with its line: `graphql.*`, `io.jwt.*`,
+Policies give the same results as in Open Policy Agent, in both versions of Rego. Whatever is not
+supported is refused when the template is read, with its line: `graphql.*`, `io.jwt.*`,
 `crypto.x509.*`, `providers.*`, `rego.*`, `uri.*`, `uuid.parse`, `yaml.*`, `json.patch`,
-`json.remove`, schemas, `net.cidr_merge`, `net.lookup_ip_addr`, `regex.template_match`; strings
-with templates, `and`, `or` and `not { … }`; a whole package as a value (`data.lib`), and an object
-whose keys are rules of their own. Types are not checked before a policy runs.
+`json.remove`, schemas, `net.cidr_merge`, `net.lookup_ip_addr`, `regex.template_match`; template
+strings, `and`, `or` and `not { … }`; a whole package as a value (`data.lib`), and an object whose
+keys are separate rules. Types are not checked before a policy runs.
 
-Policies have 10 seconds and 256 MiB of memory together, and neither files nor network.
+All policies together have 10 seconds and 256 MiB of memory, and no access to files or network.
 """,
 )
 

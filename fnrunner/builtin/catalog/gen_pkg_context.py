@@ -19,14 +19,14 @@ from fnrunner.builtin.verdict import FunctionResult
 _PATH_KEY: Final = "package-path"
 ABOUT: Final = About(
     tags=(">=0",),  # kpt's own: it has no version
-    summary="Writes package-context.yaml, which tells functions what their package is called.",
+    summary="Writes package-context.yaml, which tells functions the name of their package.",
     doc="""\
-kpt calls it `builtins/gen-pkg-context`, which means it here too.
+Its name in kpt, `builtins/gen-pkg-context`, works here too.
 
-Data of a ConfigMap, optional: `package-path`, where the package lies in its repository or its
-organisation, such as "net/edge/core". The context is a ConfigMap named `kptfile.kpt.dev` with
-`name`, the name in the Kptfile, and `package-path` where it is given. It is never applied to a
-cluster. Contexts of subpackages go: what they inherit is that of the package they are part of.
+Data of a ConfigMap, optional: `package-path`, the path of the package in its repository or
+organization, such as "net/edge/core". The context is a ConfigMap named `kptfile.kpt.dev` with
+`name`, the name in the Kptfile, and `package-path` if it is given. It is never applied to a
+cluster. Contexts of subpackages are removed: they inherit that of the package that contains them.
 """,
     example="""\
 apiVersion: v1

@@ -27,18 +27,18 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "~0.1"),
-    summary="Makes Google Cloud folders from a hierarchy of names.",
+    summary="Creates Google Cloud folders from a hierarchy of names.",
     doc="""\
 It takes no configuration. In the package, `ResourceHierarchy`
 (`blueprints.cloud.google.com/v1alpha3`) has in its `spec`
 
-- `parentRef`: what holds it all, `external` (its number) and `kind` (`Organization`, the default,
-  or `Folder`);
+- `parentRef`: the parent of all folders: `external` (its number) and `kind` (`Organization`, the
+  default, or `Folder`);
 - `config`: a list of names, or of names with such a list: `- dev: [web, data]`;
-- `subtrees`: lists by name, which `config` names with `$subtree`.
+- `subtrees`: named lists, to which `config` refers with `$subtree`.
 
-The older `cft.dev/v1alpha2`, and `cft.dev/v1alpha1` with `organization`, `layers` and a list of
-names for each layer in `config`, are read too, with a warning.
+The older versions `cft.dev/v1alpha2`, and `cft.dev/v1alpha1` with `organization`, `layers` and a
+list of names for each layer in `config`, are accepted with a warning.
 """,
 )
 

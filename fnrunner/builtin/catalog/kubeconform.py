@@ -37,20 +37,20 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1"),
-    summary="Holds every resource against the schemas of Kubernetes.",
+    summary="Validates every resource against the Kubernetes schemas.",
     doc="""\
 Data of a ConfigMap (or fields of any resource), all optional:
 
-- `strict`: "true" refuses fields that the schema does not know.
+- `strict`: "true" refuses fields that the schema does not have.
 - `ignore_missing_schemas`: "false" makes a kind without a schema an error.
-- `skip_kinds`: kinds that are not looked at, separated by commas: `Kind` or `group/version/Kind`.
-- `kubernetes_version`: such as "1.33"; the newest that comes with porchbot by default.
+- `skip_kinds`: kinds that are not validated, separated by commas: `Kind` or `group/version/Kind`.
+- `kubernetes_version`: such as "1.33"; by default the newest that comes with porchbot.
 - `schema_location`, `additional_schema_locations`: only `default` or `file:///jsonschema`, which
-  both mean the schemas that come with porchbot. Others are refused: nothing is fetched.
+  both mean the schemas that come with porchbot. Others are refused, because nothing is downloaded.
 
-Custom resources are held against their CustomResourceDefinition where it is among the resources:
-to check those of a kind, keep its definition in the package. Rules in CEL
-(`x-kubernetes-validations`) are not held, and the log says so.
+Custom resources are validated against their CustomResourceDefinition if it is among the resources:
+to validate a custom kind, keep its definition in the package. Rules in CEL
+(`x-kubernetes-validations`) are not evaluated, and the log says so.
 """,
     example="""\
 apiVersion: v1

@@ -27,11 +27,11 @@ from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3"),
-    summary="Tells which setters a package has, and what they are now.",
+    summary="Lists the setters of a package and their values.",
     doc="""\
-It needs no configuration. Each setter is a result: its name, its value (that of the Kptfile's
-pipeline, or what fields show), its type (`str`, `int`, `bool`, `float` or `array`), and how
-many fields name it.
+It needs no configuration. Each setter is a result: its name, its value (from the Kptfile's
+pipeline, or from the fields), its type (`str`, `int`, `bool`, `float` or `array`), and the number
+of fields that use it.
 """,
     written=True,
 )

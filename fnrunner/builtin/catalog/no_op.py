@@ -16,8 +16,8 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=(">=0",),  # whatever its version, it does nothing
-    summary="Changes nothing; for trying out what runs functions.",
-    doc="It takes no configuration, and one that it is given does not matter.\n",
+    summary="Changes nothing; for testing a function runner.",
+    doc="It needs no configuration, and ignores any.\n",
     alone=True,
 )
 

@@ -20,13 +20,13 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "~0.1"),
-    summary="Drops resources that are configuration for tools, and never applied to a cluster.",
+    summary="Removes resources that only configure tools and are never applied to a cluster.",
     doc="""\
-It takes no configuration. Dropped is what has the annotation
-`config.kubernetes.io/local-config: "true"`, the package's context included; a file without
-any other resource goes. Kptfiles stay, whatever they say: without one there is no package.
+It takes no configuration. It removes resources with the annotation
+`config.kubernetes.io/local-config: "true"`, including the package context, and files without
+any other resource. Kptfiles always stay, because without one there is no package.
 
-Results: the number of resources dropped and the name of each, or a warning that there were none.
+Results: the number of removed resources and the name of each, or a warning that there were none.
 """,
 )
 

@@ -33,19 +33,19 @@ ABOUT: Final = About(
     tags=("v0.2", "v0.2.0", "v0.2.1", "v0.2.2", "v0.2.3"),
     summary="Finds fields by value and path, and sets values or comments.",
     doc="""\
-A ConfigMap, whose data say what to look for:
+A ConfigMap whose data say what to find:
 
 - `by-value`, or `by-value-regex` (RE2);
-- `by-path`: keys with dots between them, such as `spec.**.image` or `spec.ports[*].name`;
+- `by-path`: keys separated by dots, such as `spec.**.image` or `spec.ports[*].name`;
 - `by-file-path`: such as `**/setters.yaml`;
 
-and what to put there, if anything:
+and what to write there, if anything:
 
 - `put-value`, in which `${1}` is the first group of the pattern;
 - `put-comment`, such as `kpt-set: ${tag}`.
 
-What is given has to fit all at once. A plain path that is missing is created by `put-value`.
-Each field that was found is a result.
+A field must match all of the given conditions. `put-value` creates a missing field if its path has
+no wildcards. Each matching field is a result.
 """,
     example="""\
 apiVersion: v1

@@ -29,9 +29,9 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.3", "v0.1.4", "v0.1.5", "v0.1.6", "v0.1.7"),
-    summary="Puts annotations on every resource and every pod template.",
+    summary="Sets annotations on every resource and every pod template.",
     doc="""\
-- A ConfigMap, whose data are the annotations; or
+- A ConfigMap whose data are the annotations; or
 - `SetAnnotations` (`fn.kpt.dev/v1alpha1`) with `annotations`, and `additionalAnnotationFields`: a
   list of `path` (keys joined by "/"), `create`, and optional `group`, `version`, `kind`.
 """,

@@ -23,10 +23,10 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "~0.1"),
-    summary="Sets what Gatekeeper's constraints do about violations.",
+    summary="Sets the enforcement action of Gatekeeper constraints.",
     doc="""\
-A ConfigMap with `enforcementAction`, which is `deny`, `warn` or `dryrun`, and nothing else. It
-is set in every constraint (`constraints.gatekeeper.sh/v1beta1`).
+A ConfigMap with only `enforcementAction`, which is `deny`, `warn` or `dryrun`. It is set in
+every constraint (`constraints.gatekeeper.sh/v1beta1`).
 """,
     example="""\
 apiVersion: v1

@@ -33,10 +33,10 @@ ABOUT: Final = About(
   of `path` (such as `spec/manifest/images[]/image`), `group`, `version` and `kind`.
 
 `name` is the image without tag and digest, with its registry if it has one: `nginx` is not
-`docker.io/nginx`. It is read as a regular expression.
+`docker.io/nginx`. It is a regular expression.
 
-Containers and init containers of Pods, Deployments, StatefulSets, ReplicaSets and DaemonSets
-are looked at; for others, such as CronJobs, give `additionalImageFields`.
+It changes containers and init containers of Pods, Deployments, StatefulSets, ReplicaSets and
+DaemonSets; for other kinds, such as CronJobs, add `additionalImageFields`.
 """,
     example="""\
 apiVersion: v1

@@ -26,13 +26,14 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.2", "v0.2.0", "v0.2.1", "v0.2.2", "v0.2.3", "v0.2.4", "v0.2.5"),
-    summary="Puts labels on every resource, and into the selectors that need them.",
+    summary="Sets labels on every resource, and in the selectors that need them.",
     doc="""\
-- A ConfigMap, whose data are the labels; or
+- A ConfigMap whose data are the labels; or
 - `SetLabels` (`fn.kpt.dev/v1alpha1`) with `labels`.
 
-Selectors of workloads and Services get them in any case; where a new label would select
-something else (Jobs, disruption budgets, network policies), only one that is there changes.
+Selectors of workloads and Services always get the labels; in other selectors, where a new label
+would select something else (Jobs, disruption budgets, network policies), only existing labels
+change.
 """,
     example="""\
 apiVersion: v1

@@ -24,14 +24,14 @@ from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=(),  # the catalog has it without a release
-    summary="Puts one prefix of names in the place of another, such as the package's name.",
+    summary="Replaces one prefix of resource names by another, such as the package's name.",
     doc="""\
-A ConfigMap with `prefix`, the new one (the package's name if none is given), and `oldPrefix`, the
-one to replace (`packagename` if none is given). Without a configuration both are the defaults.
+A ConfigMap with `prefix`, the new prefix (default: the package's name), and `oldPrefix`, the
+prefix to replace (default: `packagename`). Without a configuration both have their defaults.
 
 `packagename` and `packagename-web` become `NEW` and `NEW-web`; `packagenames` stays. Local
-configuration keeps its names. References in Kubernetes' own kinds and Config Connector's follow,
-and so do owners, the resources in a Namespace that is renamed, and the annotation
+configuration keeps its names. References in Kubernetes' built-in kinds and in Config Connector's
+are updated, and so are owners, the resources in a renamed Namespace, and the annotation
 `config.kubernetes.io/depends-on`.
 """,
     example="""\

@@ -33,11 +33,11 @@ from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.3", "v0.3.4", "v0.4", "v0.4.1", "v0.4.2", "v0.4.3", "v0.4.4", "v0.4.5"),
-    summary="Puts every resource into one namespace.",
+    summary="Sets the namespace of every resource.",
     doc="""\
-- A ConfigMap with `namespace`, and optionally `namespaceMatcher`: only what is in that namespace,
-  or was upstream, changes;
-- the package's context, a ConfigMap named `kptfile.kpt.dev` with `name`; or
+- A ConfigMap with `namespace`, and optionally `namespaceMatcher`: then only resources in that
+  namespace (or with it in their upstream) change;
+- the package context, a ConfigMap named `kptfile.kpt.dev` with `name`; or
 - `SetNamespace` (`fn.kpt.dev/v1alpha1`) with the same two fields.
 """,
     example="""\

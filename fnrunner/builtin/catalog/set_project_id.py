@@ -25,12 +25,12 @@ from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.2", "v0.2.0", "v0.2.1", "~0.1 || ~0.2"),
-    summary="Sets a Google Cloud project as setter and annotation where none is set yet.",
+    summary="Sets the Google Cloud project, as a setter and as an annotation, if none is set yet.",
     doc="""\
 A ConfigMap with `project-id`.
 
-The setter `project-id` is set in the configuration of `apply-setters` in each Kptfile, which gets
-that function if it lacks it. Config Connector's resources get the annotation
+The setter `project-id` is set in the configuration of `apply-setters` in each Kptfile; a Kptfile
+without that function gets it. Resources of Config Connector get the annotation
 `cnrm.cloud.google.com/project-id`.
 """,
     example="""\

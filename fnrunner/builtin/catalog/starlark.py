@@ -34,20 +34,20 @@ ABOUT: Final = About(
     ),
     summary="Runs a Starlark script that changes or checks the resources.",
     doc="""\
-- `StarlarkRun` (`fn.kpt.dev/v1alpha1`) with `source`, the script, and `params` for it, of any
-  shape; or
-- a ConfigMap whose `source` is the script; its other data are texts for the script.
+- `StarlarkRun` (`fn.kpt.dev/v1alpha1`) with `source`, the script, and optional `params` of any
+  form; or
+- a ConfigMap whose `source` is the script; its other data are strings for the script.
 
-The script finds the resources as `ctx.resource_list["items"]` and its configuration as
+The script reads the resources from `ctx.resource_list["items"]` and its configuration from
 `ctx.resource_list["functionConfig"]`, and changes them in place. `ctx.open_api["definitions"]` has
-Kubernetes' schemas. `fail("…")` ends it with an error, `print` writes to the log. Sets, recursion,
-`while` and statements at the top level are allowed.
+Kubernetes' schemas. `fail("…")` stops it with an error, and `print` writes to the log. Sets,
+recursion, `while` and top-level statements are allowed.
 
-It may load `encoding/base64.star`, `encoding/csv.star`, `encoding/json.star`, `encoding/yaml.star`,
+It can load `encoding/base64.star`, `encoding/csv.star`, `encoding/json.star`, `encoding/yaml.star`,
 `hash.star`, `krmfn.star`, `math.star` and `re.star`; the catalog's other modules are refused
 with the reason (D120). `ctx.environment` is the same everywhere (D121).
 
-It has 10 seconds and 256 MiB of memory, and neither files nor network.
+It has 10 seconds and 256 MiB of memory, and no access to files or network.
 """,
     example="""\
 apiVersion: fn.kpt.dev/v1alpha1

@@ -28,9 +28,9 @@ ABOUT: Final = About(
     doc="""\
 The configuration is the resource itself, or a `List` of them in `items`.
 
-A resource replaces all that have its group, kind, namespace and name. With the annotation
-`config.kubernetes.io/target-path` it replaces only those in that file, and is added there if
-there are none; without it a new one gets a file of its own.
+A resource replaces all resources with the same group, kind, namespace and name. With the annotation
+`config.kubernetes.io/target-path` it replaces only those in that file, and is added to that file
+if there are none; without the annotation, a new resource gets its own file.
 """,
     example="""\
 apiVersion: v1

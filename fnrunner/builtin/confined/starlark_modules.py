@@ -32,13 +32,13 @@ class LoadError(Exception):
 
 # What stays out, and why.
 REFUSED: Final = {
-    "bsoup.star": "it returns objects with methods, which a script cannot be given here",
-    "geo.star": "it returns objects with methods, which a script cannot be given here",
-    "html.star": "it returns objects with methods, which a script cannot be given here",
+    "bsoup.star": "it returns objects with methods, which are not supported here",
+    "geo.star": "it returns objects with methods, which are not supported here",
+    "html.star": "it returns objects with methods, which are not supported here",
     "http.star": "functions have no network",
-    "time.star": "it returns objects with methods, and the time of day changes what is rendered",
+    "time.star": "it returns objects with methods, and results would depend on the time of day",
     "xlsx.star": "functions have no network to fetch a sheet from",
-    "zipfile.star": "it returns objects with methods, which a script cannot be given here",
+    "zipfile.star": "it returns objects with methods, which are not supported here",
 }
 
 

@@ -143,7 +143,7 @@ def test_a_list_is_edited(before: str, wanted: Value, after: str) -> None:
         (
             "a: [x # c\n  , y]\n",
             {"a": ["y", "x"]},
-            "f:1, a: a comma stands below the comment of the entry before it."
+            "f:1, a: a comma is on the line after the comment of the previous entry."
             " Make this change by hand.",
         ),
         (

@@ -30,13 +30,13 @@ def test_one_function_says_how_to_configure_it() -> None:
     assert text.startswith(f"# set-labels\n\n{about.summary}\n")
     assert about.doc.strip() in text
     assert f"```yaml\n{about.example}```" in text
-    assert "It treats each resource alone." in text
+    assert "It processes each resource separately." in text
 
 
 def test_a_function_that_is_an_image_only_says_why() -> None:
     assert describe.one("sops") == (
-        "# sops\n\nIt is not built in, but run from its image:"
-        " it runs sops with keys, which no function in process should see.\n"
+        "# sops\n\nIt is not built in and runs from its image:"
+        " it decrypts with keys that no function inside porchbot should see.\n"
     )
 
 

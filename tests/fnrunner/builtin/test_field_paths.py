@@ -126,7 +126,7 @@ def test_a_list_does_not_grow_by_more_than_one() -> None:
 
 
 def test_a_broken_expression_is_told() -> None:
-    with pytest.raises(PathError, match=r"^`\(` is no regular expression: missing \)"):
+    with pytest.raises(PathError, match=r"^`\(` is not a valid regular expression: missing \)"):
         put([{"name": "a"}], ("[name=(]", "x"), lambda _: "new", create=False)
 
 

@@ -167,7 +167,7 @@ async def test_a_root_that_others_cannot_reach(sandbox: Sandbox, tmp_path: Path)
         pytest.skip("only root becomes another user")
     tmp_path.chmod(0o700)
     root = sandboxes.root(tmp_path / "image")
-    message = r"user cannot reach what it is to run: .* is closed to others\. Open it to them"
+    message = r"user cannot reach the program: other users cannot enter .*\. Open it to them"
     with nothing_left(), pytest.raises(FunctionRefusedError, match=message):
         await shell(sandbox, root, "true")
 
@@ -529,7 +529,7 @@ def test_where_nobody_counts_and_nothing_refuses_there_is_no_sandbox(
     with pytest.raises(SandboxError) as caught:
         Sandbox.here(groups=False)
     assert str(caught.value) == (
-        "sandbox: control groups cannot be written here, and what else could limit memory is not"
+        "sandbox: control groups are not writable here, and no other way to limit memory is not"
         " known for riscv64. Let this user write control groups (memory and pids), or set"
         " `sandbox: {uncounted: true}` in the runner's configuration."
     )

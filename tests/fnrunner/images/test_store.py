@@ -244,7 +244,7 @@ def test_a_name_is_of_use_where_it_cannot_be_kept(
     store.remember("r.io/a:v1", A)
 
     assert has(store, A)
-    assert "what r.io/a:v1 means cannot be kept" in caplog.text
+    assert "the digest of r.io/a:v1 cannot be stored" in caplog.text
 
 
 def test_a_folder_that_cannot_be_made_again_is_told(folder: Path) -> None:

@@ -201,7 +201,7 @@ CASES = {
     "no certificate": ("text", "ours.key", "it has no certificate"),
     "no key": ("ours.pem", "text", "it has no private key"),
     "a key with a password": ("locked.pem", "locked.key", "its key is encrypted"),
-    "a key of another": ("ours.pem", "theirs.key", "it is not the key of "),
+    "a key of another": ("ours.pem", "theirs.key", "it is not the private key of "),
 }
 
 

@@ -61,7 +61,7 @@ def compiled(modules: Sequence[Mapping[str, Any]]) -> list[Compiled]:
         except RegoError as error:
             raise _unreadable(each["file"], error) from error
         except RecursionError:
-            deep = RegoError((1, 1), "it is nested too deep. Write it in more rules")
+            deep = RegoError((1, 1), "it is nested too deeply. Split it into several rules")
             raise _unreadable(each["file"], deep) from None
         found.append(
             Compiled(each["file"], path_text(module.package), writer, frozenset(names.used))

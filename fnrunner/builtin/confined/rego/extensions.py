@@ -83,7 +83,7 @@ def _printable(empty_sets: int) -> bool:
         ValueError: There are some.
     """
     if empty_sets:
-        raise ValueError("an empty set within what is printed is not supported here. Leave it out")
+        raise ValueError("printing an empty set is not supported here. Leave it out")
     return True
 
 

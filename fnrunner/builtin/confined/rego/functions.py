@@ -309,9 +309,9 @@ def check(name: str, at: Place, *, v1: bool) -> None:
     if name in _REFUSED:
         raise RegoError(at, f"{name}: not allowed in a policy")
     if name in OLD and v1:
-        raise RegoError(at, f"the function {name} is gone from this version of the language")
+        raise RegoError(at, f"the function {name} was removed from the language")
     if arity(name) is None and name not in _ANY_NUMBER and name != "walk":
-        raise RegoError(at, f"the function {name} is not available here. Do without it")
+        raise RegoError(at, f"the function {name} is not supported here. Do not use it")
 
 
 def module(used: Iterable[str]) -> str:

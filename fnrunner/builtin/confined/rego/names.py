@@ -160,7 +160,7 @@ class ModuleNames:
         if any(self._within(each, path) and len(each) > length for each in self._conditional):
             raise RegoError(
                 term.at,
-                f"{'.'.join(path)} is an object that several rules make, which cannot be used as"
+                f"{'.'.join(path)} is an object defined by several rules, which cannot be used as"
                 " a value here. Name the rule",
             )
 

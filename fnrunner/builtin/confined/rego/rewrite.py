@@ -354,7 +354,7 @@ def _check(term: Term, known: frozenset[str]) -> None:
         name = "a variable `_`" if term.name == ANY else f"the variable {term.name}"
         raise RegoError(
             term.at,
-            f"{name} has no value outside the negation. Put what is negated into a rule of its own",
+            f"{name} has no value outside the negation. Move what is negated into its own rule",
         )
     if not isinstance(term, Comprehension):  # what is in one has a body of its own
         for each in children(term):

@@ -42,7 +42,7 @@ def read(text: str, *, v1: bool) -> Module:
     try:
         return _Reader(text, v1=v1).module()
     except RecursionError:
-        raise RegoError((1, 1), "it is nested too deep. Write it in more rules") from None
+        raise RegoError((1, 1), "it is nested too deeply. Split it into several rules") from None
 
 
 class _Reader(TermReader):
@@ -99,7 +99,7 @@ class _Reader(TermReader):
     def _keyword(self, wanted: tuple[str, ...], at: tuple[int, int]) -> None:
         words = frozenset(wanted) or NEW_KEYWORDS
         if not words <= NEW_KEYWORDS:
-            raise RegoError(at, f"the keyword `{wanted[0]}` is not supported here. Do without it")
+            raise RegoError(at, f"the keyword `{wanted[0]}` is not supported here. Do not use it")
         self.keywords |= words | ({"in"} if "every" in words else set())
 
     # --- rules -------------------------------------------------------------------------------

@@ -83,13 +83,13 @@ def _tokens(module: str) -> Iterator[Token]:
 
 def _unknown(letter: str) -> str:
     if letter in '"`':
-        return f"the text that begins here with {letter} has no end. Close it"
+        return f"the string that begins here with {letter} is not closed. Close it"
     return f"{letter!r} is not part of the language. Remove it"
 
 
 def _check(kind: str, text: str, at: Place) -> None:
     if kind == "interpolated":
-        raise RegoError(at, 'strings with templates ($"…") are not supported here. Use sprintf')
+        raise RegoError(at, 'template strings ($"…") are not supported here. Use sprintf')
     if kind == "number" and re.match(r"0\d", text):
         raise RegoError(at, f"the number {text} begins with 0. Remove the 0")
     if kind == "string":

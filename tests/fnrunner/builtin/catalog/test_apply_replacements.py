@@ -261,7 +261,7 @@ FAILS = {
     ),
     "a selector that is no expression": (
         f"- {{source: {HOST}, targets: [{{select: {{name: '('}}, fieldPaths: [a]}}]}}",
-        "`^(?:()$` is no regular expression: missing ): ^(?:()$",
+        "`^(?:()$` is not a valid regular expression: missing ): ^(?:()$",
     ),
     "a selector that is none": (
         f"- {{source: {HOST}, targets: [{{select: {{labelSelector: '='}}, fieldPaths: [a]}}]}}",

@@ -191,7 +191,7 @@ CONFIGS = {
     ),
     "no expression": (
         config_map(name="(", newTag="1"),
-        "`(` is no regular expression: missing ): (",
+        "`(` is not a valid regular expression: missing ): (",
     ),
     "another kind": (
         "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetImages",

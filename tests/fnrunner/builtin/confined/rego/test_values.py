@@ -24,7 +24,7 @@ STOPPED = {
     'net.cidr_intersects("x", "10.0.0.0/8")': "net.cidr_intersects: 'x' does not",
     'sprintf("%f", [1])': "sprintf: %f of a whole number is not supported",
     'sprintf("%T", [1])': "sprintf: %T is not supported",
-    'sprintf("%v", [[set()]])': "printable: an empty set within what is printed",
+    'sprintf("%v", [[set()]])': "printable: printing an empty set",
     'time.format([0, "UTC", "RFC1123"])': "is_layout: the layout RFC1123 has the name of a zone",
     'json.filter({"a/b": 1}, ["a~1b"])': "are_plain: paths with ~ are not supported",
 }

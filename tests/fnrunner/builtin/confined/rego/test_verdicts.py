@@ -46,7 +46,7 @@ REFUSED = {
     ),
     "a function that is nowhere": ("answer := data.lib.f(1)", "p:2:11: the function data.lib.f is"),
     "the network": ('answer := http.send({"url": "x"})', "p:2:11: http.send: not allowed"),
-    "a text with templates": ('answer := $"a {input.b}"', "p:2:11: strings with templates"),
+    "a text with templates": ('answer := $"a {input.b}"', "p:2:11: template strings"),
     "an operator of later": ("answer if { input.a and input.b }", "p:2:21: the operator `and`"),
     "a keyword of later": ("import future.keywords.not\nanswer := 1", "p:2:1: the keyword `not`"),
     "a whole package": ("rule := 1\nanswer := data.p", "p:3:11: data.p is a package"),
@@ -62,10 +62,10 @@ REFUSED = {
         'a[x].b := 1 if some x in [1]\na.c := 2\nanswer := a', "p:3:1: rules of a have variables"
     ),
     "an object that may be empty": (
-        "a.b := 1 if input.gone\nanswer := a", "p:3:11: data.p.a is an object that several rules"
+        "a.b := 1 if input.gone\nanswer := a", "p:3:11: data.p.a is an object defined by several"
     ),
     "too many arguments": ("answer := count(1, 2, 3)", "p:2:11: count is called with 3"),
-    "a text without an end": ('answer := "a', "p:2:11: the text that begins here"),
+    "a text without an end": ('answer := "a', "p:2:11: the string that begins here"),
     "an escape that is none": ('answer := "\\d"', "p:2:11: \\d is not an escape"),
     "a rule without `if`": ("answer { true }", "p:2:1: `if` is required"),
     "a set without `contains`": ("answer[1]", "p:2:1: `contains` is required"),
