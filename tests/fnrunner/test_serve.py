@@ -218,7 +218,7 @@ async def test_what_does_not_end_in_time_is_cut(caplog: pytest.LogCaptureFixture
     with pytest.raises(RunnerBusyError):
         await running
     await client.close()
-    assert "1 calls did not end within 0.1 seconds: cut" in caplog.text
+    assert "1 calls did not end within 0.1 seconds: stopped" in caplog.text
 
 
 async def test_a_runner_that_takes_over_gets_the_calls(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from bot.sandbox.records.protection import QueueRule
 from tests.stories.people import wait_for
 from tests.stories.rendering import Rendering
 from tests.stories.simulated import SimulatedWorld, simulated
@@ -73,6 +74,17 @@ def somebody_in_a_team_approves(stage: SimulatedWorld) -> None:
     wait_for("the tag", lambda: stage.author.tags().get("net/core/v1"), PATIENCE)
 
 
+def a_merge_group_is_judged_though_its_push_is_lost(stage: SimulatedWorld) -> None:
+    checks = [("porchbot/publish", stage.app.id)]
+    queue = QueueRule()
+    stage.forge.state.rules.add(stage.repository, merge_queue=queue, required_checks=checks)
+    number = _proposed(stage)
+    stage.rests()
+    stage.forge.faults.hooks.drop("push", None)
+    stage.approver.says(number, "/approve")
+    wait_for("the tag", lambda: stage.author.tags().get("net/core/v1"), PATIENCE)
+
+
 STORIES: Mapping[str, Story] = {
     "contents": an_approved_proposal_is_published,
     "pull_requests": a_draft_gets_a_pull_request,
@@ -80,11 +92,10 @@ STORIES: Mapping[str, Story] = {
     "checks": a_pull_request_gets_its_checks,
     "statuses": a_required_status_of_others_is_waited_for,
     "members": somebody_in_a_team_approves,
+    "merge_queues": a_merge_group_is_judged_though_its_push_is_lost,
 }
 
 ELSEWHERE: Mapping[str, str] = {
-    "merge_queues": "its event alone takes it (tests/bot/sandbox/test_queues.py); a sweep finds"
-    " the groups as well, later",
     "metadata": "every App has it: GitHub lets nobody take it away",
     "deployments": "asked for now, so that nobody has to accept it later; not used yet",
 }

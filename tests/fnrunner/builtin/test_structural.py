@@ -221,8 +221,11 @@ WRONG = {
     "no mapping": ("[a]", r"versions\[0\].schema.openAPIV3Schema.properties.spec: a schema must"),
     "no type": ("{type: text}", "properties.spec.type: 'text' is not a valid schema type"),
     "a reference": ("{$ref: '#/a'}", "a reference is not allowed in a schema"),
-    "no number": ("{minimum: x}", "properties.spec.minimum: 'x' is no number"),
-    "a pattern that RE2 has not": (r"{pattern: '(a)\1'}", "properties.spec.pattern: .* no pattern"),
+    "no number": ("{minimum: x}", "properties.spec.minimum: 'x' is not a number"),
+    "a pattern that RE2 has not": (
+        r"{pattern: '(a)\1'}",
+        "properties.spec.pattern: .* is not a valid pattern",
+    ),
 }
 
 

@@ -42,7 +42,7 @@ def test_each_body_in_a_row_is_a_rule(text: str) -> None:
 
 REFUSED = {
     "a function that is not here": (
-        "answer := io.jwt.decode(input.a)", "p:2:11: the function io.jwt.decode is not available"
+        "answer := io.jwt.decode(input.a)", "p:2:11: the function io.jwt.decode is not supported"
     ),
     "a function that is nowhere": ("answer := data.lib.f(1)", "p:2:11: the function data.lib.f is"),
     "the network": ('answer := http.send({"url": "x"})', "p:2:11: http.send: not allowed"),
@@ -69,7 +69,7 @@ REFUSED = {
     "an escape that is none": ('answer := "\\d"', "p:2:11: \\d is not an escape"),
     "a rule without `if`": ("answer { true }", "p:2:1: `if` is required"),
     "a set without `contains`": ("answer[1]", "p:2:1: `contains` is required"),
-    "an old function": ("answer := any([true])", "p:2:11: the function any is gone"),
+    "an old function": ("answer := any([true])", "p:2:11: the function any was removed"),
     "too deep": (f"answer := {'[' * 5000}", "p:1:1: it is nested too deep"),
 }  # fmt: skip
 
