@@ -5,17 +5,20 @@ that is a rendering of ours, the functions are left out from the last on, until 
 any more: the one that was left out last has set it.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from bot.clock import Offload
+from bot.clock import Clock, Offload
 from bot.git.port import Commit, History, MissingObjectError
+from bot.look.assemble import Looker
 from bot.look.drafted_from import MOST_BYTES
 from bot.look.reader import MirrorReader
 from bot.look.rendered import scratch
 from bot.look.upgrades import MOST_COMMITS
 from bot.render.port import Renderer
+from bot.store.values import Adoption
 from cadlib.diff.changes import Change
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles
@@ -26,6 +29,7 @@ from cadlib.yaml import edit
 from cadlib.yaml import read as read_yaml
 from lifecycle import memory
 from lifecycle.commands import answers
+from lifecycle.facts.head import Facts
 from lifecycle.facts.origins import (
     MOST_FIELDS,
     MOST_QUESTIONS,
@@ -35,6 +39,7 @@ from lifecycle.facts.origins import (
 )
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
+from lifecycle.messages import origins as texts
 from lifecycle.names import Sha
 from lifecycle.policy import GuardrailFunction, Policy
 
@@ -61,47 +66,131 @@ class _Tried:
     change: Change
 
 
+T = TypeVar("T")
+
+
+class _Patience:
+    """How long it is still looked for something.
+
+    Args:
+        clock: What tells.
+        until: By its monotonic time.
+    """
+
+    def __init__(self, clock: Clock, until: float) -> None:
+        self._clock = clock
+        self._until = until
+
+    async def wait(self, step: Coroutine[Any, Any, T]) -> T:
+        """Return what a step comes to.
+
+        Raises:
+            TimeoutError: There is no time left.
+        """
+        left = self._until - self._clock.monotonic()
+        if left <= 0:
+            step.close()
+            raise TimeoutError
+        async with asyncio.timeout(left):
+            return await step
+
+
+def asked(facts: Facts) -> bool:
+    """Tell whether somebody asks what set a field, and nobody looked yet."""
+    return not facts.pending and any(
+        answers.asked_about(p, memory.read(p)) for p in facts.proposals
+    )
+
+
+async def traced(looker: Looker, facts: Facts, adoption: Adoption) -> Facts:
+    """Add what set the fields that somebody asks about, as far as the proposals change them.
+
+    It takes as many seconds as its text says, whatever there is to be looked at; each question has
+    its share of what is left, and each field of a question.
+
+    Args:
+        looker: Looks at the repository.
+        facts: What is known of the head.
+        adoption: What the repository was when the bot first saw it.
+    """
+    until = looker.clock.monotonic() + texts.SECONDS
+
+    async def trace() -> Facts:
+        with await looker.offload(looker.mirror.open) as git:
+            tracer = FieldOrigins(
+                looker.renderer, looker.offload, looker.clock, looker.reader(git, adoption), until
+            )
+            return replace(
+                facts, proposals=tuple([await tracer.read(each) for each in facts.proposals])
+            )
+
+    return await looker.extended.fetched(trace)
+
+
 class FieldOrigins:
     """Finds what set fields, in one repository.
 
     Args:
         renderer: Compares and renders packages.
         offload: Where git is read.
+        clock: What tells how long it took.
+        reader: Reads git.
+        until: By the monotonic clock, when no more is looked at.
     """
 
-    def __init__(self, renderer: Renderer, offload: Offload) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        offload: Offload,
+        clock: Clock,
+        reader: MirrorReader,
+        until: float,
+    ) -> None:
         self._renderer = renderer
         self._offload = offload
+        self._clock = clock
+        self._reader = reader
+        self._until = until
 
-    async def read(self, reader: MirrorReader, p: Proposal) -> Proposal:
+    async def read(self, p: Proposal) -> Proposal:
         """Add what set the fields that somebody asks about, as far as the proposal changes them.
 
         Args:
-            reader: Reads git.
             p: The proposal, with its verdicts and upgrades.
         """
         found: dict[str, tuple[FieldOrigin, ...]] = {}
-        for about in sorted(answers.asked_about(p, memory.read(p)))[:MOST_QUESTIONS]:
+        questions = sorted(answers.asked_about(p, memory.read(p)))
+        for number, about in enumerate(questions):
             changes = [(v.package, c) for v in p.verdicts for c in v.diff if about in str(c)]
-            origins = [await self._origin(reader, p, *each) for each in changes[:MOST_FIELDS]]
-            found[about] = tuple(each for each in origins if each is not None)
-        return replace(p, origins=found) if found else p
+            changes = changes[:MOST_FIELDS] if number < MOST_QUESTIONS else []
+            origins = []
+            for place, (package, change) in enumerate(changes):
+                shares = len(changes) - place + MOST_FIELDS * (len(questions) - number - 1)
+                origins.append(await self._origin(p, package, change, shares))
+            found[about] = tuple(origins)
+        return replace(p, origins={**p.origins, **found}) if found else p
 
-    async def _origin(
-        self, reader: MirrorReader, p: Proposal, package: str, change: Change
-    ) -> FieldOrigin | None:
-        git, place = reader.git, p.place
+    async def _origin(self, p: Proposal, package: str, change: Change, shares: int) -> FieldOrigin:
+        git, place, now = self._reader.git, p.place, self._clock.monotonic()
+        patience = _Patience(self._clock, now + (self._until - now) / shares)
+        told = FieldOrigin(package=package, change=change, kind=OriginKind.UNKNOWN)
         touched = next((t for t in p.content.touched if t.package == package), None)
         if touched is None:
-            return None
+            return told
         try:
-            commits = await self._offload(git.first_parents, place.head, p.content.origin)
-            for commit in reversed(commits[-MOST_COMMITS:]):
-                if await self._is_set_in(git, commit, package, change):
-                    return await self._told(reader, p, touched, commit, change)
+            step = self._offload(git.first_parents, place.head, p.content.origin)
+            commits = (await patience.wait(step))[-MOST_COMMITS:]
+            told = replace(told, total=len(commits))
+            for commit in reversed(commits):
+                is_set = self._is_set_in(git, commit, package, change)
+                if await patience.wait(is_set):
+                    return await self._told(patience, p, touched, commit, change)
+                told = replace(told, seen=told.seen + 1)
         except MissingObjectError:
-            return None
-        return None
+            return told
+        except TimeoutError:
+            return replace(told, late=True)
+        return told
 
     async def _is_set_in(self, git: History, commit: Commit, package: str, change: Change) -> bool:
         before, after = [
@@ -115,13 +204,13 @@ class FieldOrigins:
 
     async def _told(
         self,
-        reader: MirrorReader,
+        patience: _Patience,
         p: Proposal,
         touched: Touched,
         commit: Commit,
         change: Change,
     ) -> FieldOrigin:
-        asker = await self._offload(reader.render_asker, commit.sha)
+        asker = await self._offload(self._reader.render_asker, commit.sha)
         told = FieldOrigin(
             package=touched.package,
             change=change,
@@ -140,16 +229,20 @@ class FieldOrigins:
                 return replace(told, kind=OriginKind.UPGRADE, name=name)
         policy = p.rules.policy
         if asker is not None and isinstance(policy, Policy):
-            set_by = await self._function(reader.git, touched, commit, policy, change)
-            if set_by is not None:
-                name, where = set_by
-                return replace(told, kind=OriginKind.FUNCTION, name=name, where=where)
+            rendered = replace(told, kind=OriginKind.FUNCTION)
+            try:
+                tried = await patience.wait(self._tried(touched, commit, policy, change))
+            except TimeoutError:
+                return replace(rendered, late=True)  # it is a commit of a rendering
+            if tried is not None:
+                return await self._left_out(patience, tried, rendered)
         return told
 
-    async def _function(
-        self, git: History, touched: Touched, commit: Commit, policy: Policy, change: Change
-    ) -> tuple[str, str] | None:
-        """The function that rendering set a field with; None where rendering did not."""
+    async def _tried(
+        self, touched: Touched, commit: Commit, policy: Policy, change: Change
+    ) -> _Tried | None:
+        """What rendering made of a field; None where it set nothing there."""
+        git = self._reader.git
         before = Sha(commit.parents[0])
         tree = await self._offload(git.package, before, touched.package)
         found = await self._renderer.verdict(git, touched.package, tree, touched.origin, policy)
@@ -158,9 +251,9 @@ class FieldOrigins:
             return None
         path = f"{touched.package}/{KPTFILE}".lstrip("/")
         text = await self._offload(git.blob, before, path, MOST_BYTES)
-        return await self._left_out(git, _Tried(touched, before, text, policy, made))
+        return _Tried(touched, before, text, policy, made)
 
-    async def _left_out(self, git: History, tried: _Tried) -> tuple[str, str]:
+    async def _left_out(self, patience: _Patience, tried: _Tried, told: FieldOrigin) -> FieldOrigin:
         """The function that sets the field: without it, and those after it, it is another value."""
         own = _pipeline(tried.kptfile)
         functions = (
@@ -172,14 +265,21 @@ class FieldOrigins:
             else []
         )
         if len(functions) > MOST_FUNCTIONS:
-            return "", ""
+            return told
         for count in reversed(range(len(functions))):
-            if not await self._is_set_by(git, tried, len(own.mutators) if own else 0, count):
-                return functions[count]
-        return "", ""  # one of a subpackage's pipeline
+            first = self._is_set_by(tried, len(own.mutators) if own else 0, count)
+            try:
+                if not await patience.wait(first):
+                    name, where = functions[count]
+                    return replace(told, name=name, where=where)
+            except TimeoutError:
+                left_out = len(functions) - count - 1
+                return replace(told, seen=left_out, total=len(functions), late=True)
+        return told  # one of a subpackage's pipeline
 
-    async def _is_set_by(self, git: History, tried: _Tried, own: int, count: int) -> bool:
+    async def _is_set_by(self, tried: _Tried, own: int, count: int) -> bool:
         """Whether the first functions alone, so many of them, set the field as all do."""
+        git = self._reader.git
         guardrails: Sequence[GuardrailFunction] = tried.policy.mutators[: max(0, count - own)]
         policy = replace(tried.policy, mutators=tuple(guardrails), validators=())
         package, commit = tried.touched.package, tried.before

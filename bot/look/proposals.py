@@ -22,7 +22,6 @@ from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.drafts import Drafts
 from bot.look.fetching import Fetcher
-from bot.look.field_origins import FieldOrigins
 from bot.look.gains import Gains
 from bot.look.one_look import OneLook
 from bot.look.people import People
@@ -103,7 +102,6 @@ class ProposalReader:
         me = repository.id
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._gains = Gains(renderer, offload)
-        self._origins = FieldOrigins(renderer, offload)
         self._revisions = Revisions(forge, fetcher, store.proposals, offload)
         self._upgrades = UpgradeReader(repository, renderer, offload, upstreams, clock)
         self._drafts = Drafts(
@@ -212,7 +210,6 @@ class ProposalReader:
             states = elsewhere.states(self._users, self._repository, found_here, askers)
             proposal = replace(proposal, revisions=await states)
         proposal = await self._upgrades.read(reader, proposal, alone)
-        proposal = await self._origins.read(reader, proposal)
         proposal = replace(
             proposal, has_impact=await elsewhere.has_impact(self._users, self._repository, proposal)
         )

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot import keys
+from bot.look import field_origins
 from bot.look.assemble import Looked
 from bot.look.rendering import Begun
 from bot.loop import branches, waits
@@ -121,12 +122,19 @@ class ProposalReconciler:
     async def look(self, since: float) -> Looked | Rest:
         """Read the facts, and wake those for whom they are news.
 
-        The first time renderings are not waited for, where that is to be shown.
+        The first time renderings are not waited for, where that is to be shown. What set a field
+        that somebody asks about is found last: nothing else is done later for that.
         """
         looked = await self._look(since)
         if isinstance(looked, Looked) and looked.facts.pending and not decide(looked.facts):
             looked = await self._look(since)
-        return looked
+        if not isinstance(looked, Looked) or not field_origins.asked(looked.facts):
+            return looked
+        if decide(looked.facts):
+            return looked  # the next look finds that, and nothing else, left to do
+        served = self._served
+        facts = await field_origins.traced(served.looker, looked.facts, served.adoption)
+        return replace(looked, facts=facts)
 
     async def _look(self, since: float) -> Looked | Rest:
         # What is merged and waits for a thaw, an hour or somebody's check is settled otherwise.

@@ -15,7 +15,7 @@ from lifecycle.approvals import rules_moved, unbound
 from lifecycle.commands.handlers import drafts as handlers_drafts
 from lifecycle.commands.handlers import ledger
 from lifecycle.commands.handlers.approve import ApproveCommand
-from lifecycle.commands.handlers.questions import DiffCommand, WhyCommand
+from lifecycle.commands.handlers.questions import DiffCommand, WhyCommand, untold
 from lifecycle.commands.handlers.rebase import RebaseCommand
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.permission import refusal
@@ -177,12 +177,12 @@ def compared_with(proposal: Proposal, remembered: Memory) -> frozenset[int]:
 
 
 def asked_about(proposal: Proposal, remembered: Memory) -> frozenset[str]:
-    """Return the fields that somebody asks about with `/why`, as far as they were named."""
+    """Return the fields that somebody asks about, of which it is not known yet what set them."""
     return frozenset(
         command.field
         for _, parsed in pending(proposal, remembered)
         for command in parsed.commands
-        if isinstance(command, WhyCommand) and command.field
+        if isinstance(command, WhyCommand) and untold(proposal, command.field)
     )
 
 

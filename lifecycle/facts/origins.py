@@ -9,8 +9,8 @@ from lifecycle.names import Sha
 MOST_FIELDS = 3
 """Fields of one question of which it is told."""
 
-MOST_QUESTIONS = 3
-"""Questions that are answered at one look; the others are told what changed, and no more."""
+MOST_QUESTIONS = 10
+"""Questions that are looked into at one time; the others are told what changed, and no more."""
 
 
 class OriginKind(StrEnum):
@@ -21,6 +21,7 @@ class OriginKind(StrEnum):
     OURS = "a commit of ours"
     COMMIT = "commit"
     MERGE = "merge"
+    UNKNOWN = "nobody knows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +32,13 @@ class FieldOrigin:
         package: The package.
         change: What the proposal changes there.
         kind: What it was.
-        commit: In which commit.
+        commit: In which commit; None where nobody can tell.
         name: Of a function its image or command, "" where nobody can tell which it was; of an
             upgrade its upstream.
+        seen: What nobody can tell: how much was looked at, of a function how many were left out
+            for trial, else how many commits, the newest first.
+        total: How much there is of that.
+        late: There was no time for more.
         where: Of a function where it is asked for: "pipeline" or "guardrail".
         by: Who committed it, as git tells, or had us do it; "" where that says nothing.
         subject: First line of the commit's message.
@@ -42,11 +47,14 @@ class FieldOrigin:
     package: str
     change: Change
     kind: OriginKind
-    commit: Sha
+    commit: Sha | None = None
     name: str = ""
     where: str = ""
     by: str = ""
     subject: str = ""
+    seen: int = 0
+    total: int = 0
+    late: bool = False
 
 
 def is_about(found: Change, asked: Change) -> bool:

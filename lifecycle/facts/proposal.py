@@ -173,7 +173,8 @@ class Proposal:
         update: What bringing it up to date comes to; None where nobody wants that.
         compared: Revisions that somebody asked to have it compared with: package to what differs,
             where there is such a revision.
-        origins: What set the fields that somebody asks about, by what is asked.
+        origins: What set the fields that somebody asks about, by what is asked; what is not in it
+            was not looked into yet.
         rules_effect: What its change of the configuration would do; None where it makes none, or
             one that cannot be read.
         removed: Packages that it removes, and somebody wants removed with their revisions.

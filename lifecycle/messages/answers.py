@@ -387,6 +387,7 @@ def _about(proposal: Proposal, about: str) -> str:
         parts.append("**Findings**\n\n" + findings(sorted(found, key=severity_first)))
     if lines:
         parts.append("**Changes**\n\n" + "\n".join(change_list(lines)))
-    if told := proposal.origins.get(about):
-        parts.append("**Set by**\n\n" + "\n".join(f"- {origins.told(each)}" for each in told))
+    if count := sum(len(each) for _, each in changed):
+        told = proposal.origins.get(about, ())
+        parts.append("**Set by**\n\n" + origins.listed(told, count))
     return "\n\n".join(parts)

@@ -1,16 +1,35 @@
 """What set a field, in the answer to `/why <field>`."""
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from lifecycle.facts.origins import FieldOrigin, OriginKind
-from lifecycle.messages.markdown import code, quote
+from lifecycle.messages.markdown import code, number, quote
 
 _TITLE = 80
+
+SECONDS = 10
+"""In which what set a field is found, for all questions that wait for an answer together."""
+
+_LATE = f"there was no time (questions have {SECONDS} seconds together)"
 
 
 def told(origin: FieldOrigin) -> str:
     """Return a line about one field."""
     return f"{code(_place(origin))}: {_what(origin)}"
+
+
+def listed(origins: Sequence[FieldOrigin], changed: int) -> str:
+    """Return what set fields, as a list.
+
+    Args:
+        origins: Of the first of them.
+        changed: How many of them there are.
+    """
+    lines = [told(each) for each in origins]
+    if (more := changed - len(origins)) > 0:
+        lines.append(f"{number(more, 'more field')}: ask about one by its whole name")
+    return "\n".join(f"- {each}" for each in lines)
 
 
 def _place(origin: FieldOrigin) -> str:
@@ -19,16 +38,35 @@ def _place(origin: FieldOrigin) -> str:
 
 
 def _what(origin: FieldOrigin) -> str:
-    commit = f"commit {code(origin.commit[:10])}"
+    commit = f"commit {code((origin.commit or '')[:10])}"
     match origin.kind:
         case OriginKind.FUNCTION if origin.name:
             where = "the package's pipeline" if origin.where == "pipeline" else "the guardrails"
             return f"function {code(origin.name)} of {where}, rendered in {commit}"
+        case OriginKind.FUNCTION if origin.late and origin.total:
+            return (
+                f"a function, rendered in {commit}. {_LATE.capitalize()} to tell which: of"
+                f" {number(origin.total, 'function')} {origin.seen} were left out for trial, the"
+                " last ones first. Ask again: what was rendered is kept"
+            )
+        case OriginKind.FUNCTION if origin.late:
+            return f"rendered in {commit}. {_LATE.capitalize()} to tell by which function"
         case OriginKind.FUNCTION:
             return f"a function of the package or of one inside it, rendered in {commit}"
         case OriginKind.UPGRADE:
             return (
                 f"the upgrade to {code(origin.name)}, with its rendering, in {commit}{_by(origin)}"
+            )
+        case OriginKind.UNKNOWN if origin.late:
+            return (
+                f"not found, {_LATE}: {origin.seen} of {number(origin.total, 'commit')} of this"
+                " pull request were looked at, the newest first. Ask about this field alone, by its"
+                " whole name, or see `git log -p`"
+            )
+        case OriginKind.UNKNOWN:
+            return (
+                f"not found: none of the newest {number(origin.seen, 'commit')} of this pull"
+                " request set it. See `git log -p`"
             )
         case OriginKind.MERGE:
             return f"a merge of another branch, {commit}"

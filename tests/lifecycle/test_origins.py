@@ -6,9 +6,13 @@ import pytest
 
 from cadlib.diff.changes import Change, ChangeKind
 from cadlib.findings import ResourceRef
+from lifecycle.actions import Reply
+from lifecycle.decide import decide
 from lifecycle.facts.origins import FieldOrigin, OriginKind, is_about
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages.origins import told
 from lifecycle.names import Sha
+from tests.lifecycle.samples import APPROVER, AUTHOR, PROPOSAL, changed, facts, said
 
 CART = ResourceRef(api_version="apps/v1", kind="Deployment", name="cart")
 SIZE = Change(path="a.yaml", kind=ChangeKind.CHANGED, resource=CART, field="spec.size", new="2")
@@ -72,3 +76,37 @@ def test_what_is_said_of_it(origin: dict[str, object], wanted: str) -> None:
     """The short-cut puts what commits say into Markdown as it stands."""
     made = replace(ORIGIN, **origin)  # type: ignore[arg-type] # any field
     assert told(made) == f"`a.yaml: spec.size`: {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("origins", "answered"),
+    [
+        ({}, False),
+        ({"spec.size": ()}, True),
+        ({"spec.size": (ORIGIN,)}, True),
+    ],
+)
+def test_an_answer_waits_until_it_was_looked_into_and_nothing_else_does(
+    origins: dict[str, tuple[FieldOrigin, ...]], answered: bool
+) -> None:
+    """The short-cut looks into it first: approvals and merges wait for ten seconds."""
+    asked = (said(AUTHOR, "/why spec.size", 100), said(APPROVER, "/approve", 101))
+    verdict = Verdict(package="net/core", diff=(SIZE,))
+    p = changed(PROPOSAL, verdicts=(verdict,), comments=asked, origins=origins)
+
+    texts = [a.body for a in decide(facts(p)) if isinstance(a, Reply)]
+
+    assert any("You approved head" in text for text in texts)
+    assert any("**Set by**" in text for text in texts) is answered
+
+
+def test_fields_beyond_the_first_are_counted() -> None:
+    """The short-cut lists three of eight, as if there were no more."""
+    diff = tuple(replace(SIZE, field=f"spec.size.x{i}") for i in range(8))
+    verdict = Verdict(package="net/core", diff=diff)
+    p = changed(PROPOSAL, verdicts=(verdict,), comments=(said(AUTHOR, "/why spec.size"),))
+    p = replace(p, origins={"spec.size": (ORIGIN,) * 3})
+
+    (text,) = [a.body for a in decide(facts(p)) if isinstance(a, Reply)]
+
+    assert "- 5 more fields: ask about one by its whole name" in text

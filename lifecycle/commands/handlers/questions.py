@@ -1,6 +1,6 @@
 """`/why` and `/help`: what is missing, and what can be asked for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lifecycle.commands.permission import verdict
@@ -30,9 +30,23 @@ class HelpCommand:
 
 
 def why(request: CommandRequest, response: CommandResponse, command: WhyCommand) -> CommandResponse:
-    """Tell every gate, or what is said about one field."""
+    """Tell every gate, or what is said about one field, once it was looked into what set that."""
+    if untold(response.proposal, command.field):
+        return replace(response, waits=True)
     judgement = judge(request.facts, response.proposal, response.memory)
     return response.say(texts.why(response.proposal, judgement, command.field))
+
+
+def untold(proposal: Proposal, about: str) -> bool:
+    """Tell whether it was not looked into yet what set a field that a proposal changes.
+
+    Args:
+        proposal: The proposal.
+        about: What is asked about; "" for no field.
+    """
+    if not about or about in proposal.origins:
+        return False
+    return any(about in str(change) for v in proposal.verdicts for change in v.diff)
 
 
 def diff(
