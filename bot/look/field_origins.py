@@ -88,9 +88,6 @@ class _Patience:
             TimeoutError: There is no time left.
         """
         left = self._until - self._clock.monotonic()
-        if left <= 0:
-            step.close()
-            raise TimeoutError
         async with asyncio.timeout(left):
             return await step
 
