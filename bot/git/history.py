@@ -195,6 +195,12 @@ class DiskHistory(CommitReader, StoredTrees):
         asked = ["rev-list", "--full-history", "--no-merges", "--max-count=1"]
         return bool(self._commits([*asked, head, f"^{base}", "--", *paths]))
 
+    def last_change(self, tip: str, path: str) -> Sha | None:
+        """The newest commit of the first-parent line that changed a path, however far back."""
+        self.commit(tip)
+        found = self._commits(["rev-list", "--first-parent", "--max-count=1", tip, "--", path])
+        return Sha(found[0]) if found else None
+
     def cut_within(self, base: str, head: str) -> bool:
         """Whether a commit of `head` that `base` lacks has more text than is read.
 
@@ -208,7 +214,10 @@ class DiskHistory(CommitReader, StoredTrees):
         """The commits that git lists; kept, since the histories of commits never change."""
 
         def listing() -> tuple[str, ...]:
-            done = run(self._folder, command)
+            try:
+                done = run(self._folder, command)
+            except GitSlowError as error:
+                raise GitBusyError(f"git rev-list is slow: {error}") from error
             if done.returncode:
                 raise GitBusyError(f"git rev-list failed: {reason(done.stderr)}")
             return tuple(done.stdout.split())

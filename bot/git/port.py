@@ -229,6 +229,13 @@ class History(Protocol):
     def first_parents(self, tip: str, after: str, limit: int = 1000) -> tuple[Commit, ...]:
         """Commits on the first-parent line from `after` (left out) to `tip`, oldest first."""
 
+    def last_change(self, tip: str, path: str) -> Sha | None:
+        """The newest commit of the first-parent line that changed a path; None where none did.
+
+        Raises:
+            GitBusyError: Git failed, or was too slow.
+        """
+
     def on_line(self, tip: str, sha: str, limit: int = 1000) -> bool:
         """Whether a commit is on the first-parent line of a tip, not too far back."""
 

@@ -165,6 +165,7 @@ def environment(folder: Path, env: Mapping[str, str] | None = None) -> dict[str,
     """
     configuration = {**SAFE, **(env or {})}
     settings = {
+        "GIT_LITERAL_PATHSPECS": "1",  # a file may be called ":(exclude)x"
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(folder),
         "LANG": "C.UTF-8",

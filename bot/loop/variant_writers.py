@@ -1,6 +1,6 @@
 """Who changed a rule for variants last: whoever did counts as an author of what it makes.
 
-A rule of long ago has no author, and neither has what it makes. Where the forge does not tell by
+However long ago that was. Where the forge does not tell by
 which move of the branch a change came, or whose that was, nobody knows who may not approve.
 """
 
@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from bot.forges.port import ForgeMissingError, ListedProposal
+from bot.git.port import GitBusyError
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.variant_books import Ruling
@@ -19,9 +20,6 @@ from lifecycle import authors, merges
 from lifecycle.names import Sha
 
 log = structlog.get_logger()
-
-MOST_WALKED: Final = 500
-"""Commits of the default branch that are looked back over."""
 
 MARGIN: Final = timedelta(minutes=10)
 """How much earlier than the move that brought it in a pull request may have changed last."""
@@ -81,7 +79,7 @@ class RuleWriters:
         served = ruling.served
         changed = await served.offload(_last_change, ruling, path)
         if changed is None:
-            return ()
+            return (authors.UNKNOWN,)
         key = (name, path, changed)
         known, now = self._known.get(key), served.clock.monotonic()
         if known and (authors.UNKNOWN not in known.writers or now - known.at < UNSURE):
@@ -176,15 +174,13 @@ def _came_whole(served: ServedRepository, path: str, changed: Sha, pull: ListedP
 
 
 def _last_change(ruling: Ruling, path: str) -> Sha | None:
-    """The newest commit of the default branch that changed a file; None for none that is near."""
+    """The newest commit of the default branch that changed a file; None where nobody can tell."""
     with ruling.served.mirror.open() as git:
-        line = git.first_parents(ruling.tip, "", MOST_WALKED)
-        now = git.entry(ruling.tip, path)
-        for commit in reversed(line):
-            before = git.entry(commit.parents[0], path) if commit.parents else ""
-            if before != now:
-                return commit.sha
-    return None
+        try:
+            return git.last_change(ruling.tip, path)
+        except GitBusyError as error:
+            log.warning("history of a rule not read", file=path, reason=str(error))
+            return None
 
 
 def _parents(served: ServedRepository, sha: Sha) -> tuple[Sha, ...]:

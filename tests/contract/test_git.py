@@ -360,6 +360,18 @@ def test_its_name_is_the_mirrors_own(forge: Forge) -> None:
         assert one.name == again.name != another.name
 
 
+def test_a_path_is_no_pattern(forge: Forge) -> None:
+    """The short-cut gives git the name of a file, which it takes for a pattern of others."""
+    root = forge.commit({"a": b"0"}, at=10)
+    one = forge.commit({"a": b"0", ":(top,glob)**": b"1", "[b]": b"1"}, root, at=20)
+    two = forge.commit({"a": b"2", ":(top,glob)**": b"1", "[b]": b"1", "b": b"2"}, one, at=30)
+    names = ":(top,glob)**", "[b]"
+
+    with forge.opened(two) as git:
+        assert [git.last_change(two, each) for each in (*names, "a")] == [one, one, two]
+        assert not git.changed_within(one, two, names)
+
+
 def test_commits(forge: Forge) -> None:
     root = forge.commit({"a": b"0"}, at=10)
     one, side = forge.commit({"a": b"1"}, root, at=20), forge.commit({"b": b"2"}, root, at=30)
@@ -379,6 +391,8 @@ def test_commits(forge: Forge) -> None:
     assert [c.sha for c in git.first_parents(both, "")] == [root, one, both]
     assert [c.sha for c in git.first_parents(both, one, limit=5)] == [both]
     assert [git.on_line(both, each) for each in (both, one, root, side)] == [True] * 3 + [False]
+    assert [git.last_change(both, each) for each in ("a", "b", "c")] == [one, both, None]
+    assert git.last_change(one, "b") is None  # of its own line alone
     assert git.cut_within(alien, long)
     assert not git.cut_within(root, both)
     assert git.changed_within(root, side, ["b"])

@@ -187,6 +187,18 @@ class MemoryHistory(CommitReader):
         """As `History` has it."""
         return any(self._changes(sha, paths) for sha in self._within(base, head))
 
+    def last_change(self, tip: str, path: str) -> Sha | None:
+        """As `History` has it."""
+        sha: str = tip
+        while True:
+            parents = self.commit(sha).parents
+            before = self.entry(parents[0], path) if parents else ""
+            if before != self.entry(sha, path):
+                return Sha(sha)
+            if not parents:
+                return None
+            sha = parents[0]
+
     def cut_within(self, base: str, head: str) -> bool:
         """As `History` has it."""
         found = self._within(base, head)
