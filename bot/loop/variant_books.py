@@ -14,6 +14,7 @@ from bot.look.variant_rules import Outside, RuleBook, Topics
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
+from bot.loop.variant_lending import Lending
 from bot.loop.variant_telling import rules_of
 from bot.store.port import Store
 from lifecycle import names
@@ -99,6 +100,7 @@ class VariantBooks:
     def __init__(self, serving: Serving, store: Store) -> None:
         self._serving = serving
         self._store = store
+        self._lending = Lending(serving)
         self._known: Recent[_Place, RuleBook] = Recent(MOST_BOOKS)
         self._asked: Recent[RepositoryId, _Asked] = Recent(MOST_RULINGS)
         self._asking: Recent[RepositoryId, asyncio.Lock] = Recent(MOST_RULINGS)
@@ -176,17 +178,9 @@ class VariantBooks:
         return await self._serving.around.lets_in(sources, other.id, me)
 
     async def _objects(self, ruling: Ruling, name: str, folders: list[ObjectFolder]) -> Outside:
-        served, around = ruling.served, self._serving.around
-        for found in await around.named(served.id.forge, [name]):
-            if not await around.may_read(found, served.repository, None):
-                continue
-            try:
-                other = await self._serving.of(found.id)
-            except (ForgeMissingError, NotServedError):
-                continue  # lost meanwhile, as discovery will find
-            scope = Scope(frozenset({found.default_branch}))
-            await other.looker.fetcher.fetch(scope, served.clock.monotonic())
-            return await served.offload(_resources, other, name, folders)
+        other = await self._lending.to(ruling.served, name)
+        if other is not None:
+            return await ruling.served.offload(_resources, other, name, folders)
         problem = Problem(CONFIG, 0, 0, "objects", *texts.no_objects_of(name))
         return Outside(repository=name, broken=(VariantFile(problems=(problem,)),))
 
@@ -197,11 +191,10 @@ class VariantBooks:
             book: The rules.
             downstream: The repository of the packages.
         """
-        kept, around = list[Outside](), self._serving.around
+        kept = list[Outside]()
         for each in book.outside:
-            for found in await around.named(downstream.id.forge, [each.repository]):
-                if await around.may_read(found, downstream.repository, None):
-                    kept.append(each)
+            if await self._lending.to(downstream, each.repository) is not None:
+                kept.append(each)
         if len(kept) == len(book.outside):
             return book
         left = {each.repository for each in book.outside if each not in kept}
