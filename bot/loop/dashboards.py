@@ -93,15 +93,15 @@ class DashboardHandler:
             return None
         try:
             heard = [Tick.of(Press.of(each).button) for each in hint.pressed | freed]
-            left = await self._write(served, heard)
+            again = await self._write(served, heard)
         except ForgeRefusedError as error:
             # Nobody waits for it; `porchbot doctor` names the permission.
             log.warning("dashboard not written", repository=str(key.repository), error=str(error))
             return None
-        return PACE if left else None
+        return again
 
-    async def _write(self, served: ServedRepository, heard: Collection[Tick]) -> bool:
-        """Write it; whether something was left for a later look.
+    async def _write(self, served: ServedRepository, heard: Collection[Tick]) -> float | None:
+        """Write it; seconds after which there may be more to tell, None where nothing is left.
 
         Args:
             served: Where.
@@ -111,7 +111,7 @@ class DashboardHandler:
         standing = timing.standing_freezes(frozen, now)
         around = self._serving.around
         overview = await self._overview(served)
-        behind, left = await discovering.behind(served, self._store, around, self._merges)
+        behind, again = await discovering.behind(served, self._store, around, self._merges)
         overview = replace(
             overview,
             frozen=standing,
@@ -123,7 +123,7 @@ class DashboardHandler:
             text = texts.dashboard(overview, served.dashboard.room(frozen, now))
             told = served.forge.terms.said(text)
             await served.dashboard.write(texts.TITLE, told, frozen, now, heard)
-        return left
+        return again
 
     async def _overview(self, served: ServedRepository) -> Overview:
         me, store = served.id, self._store

@@ -37,7 +37,7 @@ _AWAY = (ForgeBusyError, ForgeRefusedError, GitBusyError)
 
 async def behind(
     served: ServedRepository, store: Store, around: ServedUpstreams, merges: DryMerges
-) -> tuple[tuple[ListedBehind, ...], bool]:
+) -> tuple[tuple[ListedBehind, ...], float | None]:
     """Return the packages of a repository that are behind their upstream, by branch and package.
 
     Args:
@@ -47,12 +47,13 @@ async def behind(
         merges: Works out what upgrades would come to.
 
     Returns:
-        The packages, and whether it is left for later what an upgrade of some would come to.
+        The packages, and after how many seconds to ask again what upgrades of some would come to;
+        None where nothing is left.
     """
     home = locate(served.repository.clone_url)
     users = await store.upstreams.uses(served.id)
     if home is None or not users:
-        return (), False
+        return (), None
     found: list[Behind] = []
     releases: dict[Package, tuple[int, ...]] = {}
     called: dict[str, Repository | None] = {}

@@ -38,6 +38,16 @@ MOST_MERGED: Final = 25
 SECONDS: Final = 20.0
 """After which none is begun: the issue waits for them."""
 
+PACE: Final = 300.0
+"""Seconds until those are worked out that were left."""
+
+FIRST_AGAIN: Final = 1800.0
+"""Seconds after which one that took too long is tried again: the machine may have been busy. Then
+after twice as long, and so on."""
+
+LAST_AGAIN: Final = 86_400.0
+"""The longest of these, in seconds."""
+
 MOST_KEPT: Final = 20_000
 """Of which is kept what came of them, of all repositories: some hundred bytes each."""
 
@@ -67,6 +77,21 @@ class Behind:
     branch: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What came of an upgrade.
+
+    Attributes:
+        made: That.
+        due: When it is tried again, in monotonic seconds; None for never.
+        wait: Seconds that it waited for that.
+    """
+
+    made: MergedPackage
+    due: float | None = None
+    wait: float = 0.0
+
+
 class DryMerges:
     """Works out upgrades, and keeps what came of them.
 
@@ -76,36 +101,64 @@ class DryMerges:
 
     def __init__(self, around: ServedUpstreams) -> None:
         self._around = around
-        self._kept: Recent[_Key, MergedPackage] = Recent(MOST_KEPT)
+        self._kept: Recent[_Key, _Kept] = Recent(MOST_KEPT)
 
     async def told(
         self,
         served: ServedRepository,
         behind: Sequence[Behind],
         readable: Mapping[str, Repository],
-    ) -> tuple[tuple[ListedBehind, ...], bool]:
-        """Return what is told of packages that are behind, and whether some are left for later.
+    ) -> tuple[tuple[ListedBehind, ...], float | None]:
+        """Return what is told of packages that are behind, and when there may be more to tell.
 
         Args:
             served: Their repository.
             behind: The packages.
             readable: Location of each repository that may be told of; no other is read.
+
+        Returns:
+            What is told, in the order of the packages, and after how many seconds to ask again;
+            None where nothing is left.
         """
-        until, merged, left = served.clock.monotonic() + SECONDS, 0, False
-        found: list[ListedBehind] = []
+        clock = served.clock
+        until, merged, again = clock.monotonic() + SECONDS, 0, list[float]()
         with await served.offload(served.mirror.open) as git:
-            every = await served.offload(_keys, str(served.repository.id), git, behind)
-            for each, key in zip(behind, every, strict=True):
-                made = self._kept.get(key)
-                if made is None and (merged >= MOST_MERGED or served.clock.monotonic() > until):
-                    left = True
-                elif made is None:
+            keys = await served.offload(_keys, str(served.repository.id), git, behind)
+            pairs = list(zip(behind, keys, strict=True))
+            # What took too long once comes after all others.
+            for each, key in sorted(pairs, key=lambda pair: self._kept.get(pair[1]) is not None):
+                known, now = self._kept.get(key), clock.monotonic()
+                if known is not None and (known.due is None or now < known.due):
+                    again += [] if known.due is None else [known.due - now]
+                elif merged >= MOST_MERGED or now > until:
+                    again.append(PACE)
+                else:
                     merged += 1
-                    made = await self._merged(served, git, each, key[1], readable)
-                    if made is not None:
-                        self._kept.put(key, made)
-                found.append(_told(each.listed, made))
-        return tuple(found), left
+                    kept = await self._tried(served, git, each, key, readable)
+                    again += [kept.wait] if kept and kept.wait else []
+        found = [(each, self._kept.get(key)) for each, key in pairs]
+        told = (_told(each.listed, kept.made if kept else None) for each, kept in found)
+        return tuple(told), min(again, default=None)
+
+    async def _tried(
+        self,
+        served: ServedRepository,
+        git: History,
+        behind: Behind,
+        key: _Key,
+        readable: Mapping[str, Repository],
+    ) -> _Kept | None:
+        """Work one out, and keep what came of it; None where nobody can tell now."""
+        before = self._kept.get(key)
+        made = await self._merged(served, git, behind, key[1], readable)
+        if made is None:
+            return None
+        kept = _Kept(made)
+        if made.problem == texts.TOO_LONG:
+            wait = min(LAST_AGAIN, 2 * before.wait if before else FIRST_AGAIN)
+            kept = _Kept(made, served.clock.monotonic() + wait, wait)
+        self._kept.put(key, kept)
+        return kept
 
     async def _merged(
         self,
@@ -129,7 +182,7 @@ class DryMerges:
         except _AWAY as error:
             log.info("upgrade not worked out", package=package, reason=str(error))
             return None
-        except TimeoutError:  # it would again, before all others, until something changes
+        except TimeoutError:
             log.warning("upgrade not worked out", package=package, reason=texts.TOO_LONG)
             return MergedPackage(problem=texts.TOO_LONG)
         # The files are not used: what is kept is small.

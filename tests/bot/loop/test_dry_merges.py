@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from bot.git.port import GitBusyError
-from bot.loop.dry_merges import MOST_MERGED, SECONDS, Behind, DryMerges
+from bot.loop.dry_merges import (
+    FIRST_AGAIN,
+    LAST_AGAIN,
+    MOST_MERGED,
+    PACE,
+    SECONDS,
+    Behind,
+    DryMerges,
+)
 from cadlib.errors import PackageError
 from cadlib.update.upstream import Fetch
 from lifecycle.facts.overview import ListedBehind
@@ -79,15 +87,15 @@ async def test_a_few_at_a_look_and_each_once() -> None:
     stage, found = Stage(MergedPackage(conflicts=(CLASH, CLASH), more=3)), merges()
     count = MOST_MERGED + 5
 
-    told, left = await stage.told(found, count)
-    assert (len(stage.asked), left) == (MOST_MERGED, True)
+    told, again = await stage.told(found, count)
+    assert (len(stage.asked), again) == (MOST_MERGED, PACE)
     assert [each.conflicts for each in told] == [5] * MOST_MERGED + [None] * 5
     assert told[0].conflict == "p0/a.yaml: spec.size"
 
-    told, left = await stage.told(found, count)
-    assert (len(stage.asked), left) == (count, False)
+    told, again = await stage.told(found, count)
+    assert (len(stage.asked), again) == (count, None)
     stage.trees["p1"] = "other"
-    told, left = await stage.told(found, count)
+    told, _ = await stage.told(found, count)
     assert stage.asked[count:] == ["p1"]
     assert {each.conflicts for each in told} == {5}
     stage.number = 2  # another repository may not read the same
@@ -98,8 +106,30 @@ async def test_a_few_at_a_look_and_each_once() -> None:
 async def test_what_takes_long_is_left_for_later() -> None:
     """The short-cut goes by their number alone: the issue waits for minutes."""
     stage = Stage(MergedPackage(), seconds=SECONDS * 0.6)
-    told, left = await stage.told(merges(), 5)
-    assert ([each.conflicts for each in told], left) == ([0, 0, None, None, None], True)
+    told, again = await stage.told(merges(), 5)
+    assert ([each.conflicts for each in told], again) == ([0, 0, None, None, None], PACE)
+
+
+async def test_what_took_too_long_is_tried_again_ever_less_and_after_all_others() -> None:
+    """Short-cuts refused: an upgrade of a busy minute is never told; one that always takes too long
+    keeps a core busy, or others back.
+    """
+    stage, found = Stage(MergedPackage(problem="slow")), merges()
+    assert (await stage.told(found, 1))[1] == FIRST_AGAIN
+    await stage.clock.sleep(FIRST_AGAIN / 2)
+    assert (await stage.told(found, 1))[1] == FIRST_AGAIN / 2
+    await stage.clock.sleep(FIRST_AGAIN / 2)
+    assert (await stage.told(found, 2))[1] == FIRST_AGAIN  # the new one's
+    assert stage.asked == ["p0", "p1", "p0"]
+    for _ in range(9):
+        await stage.clock.sleep(LAST_AGAIN)
+        await stage.told(found, 1)
+    assert (await stage.told(found, 1))[1] == LAST_AGAIN
+
+    stage.made = MergedPackage(conflicts=(CLASH,))
+    await stage.clock.sleep(LAST_AGAIN)
+    told, again = await stage.told(found, 2)
+    assert ([each.conflicts for each in told], again) == ([1, 1], None)
 
 
 @pytest.mark.parametrize(("problem", "again"), [("no lock", 1), ("slow", 1), ("away", 2)])
