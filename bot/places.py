@@ -9,6 +9,7 @@ Rules:
    encryption it is the same.
 """
 
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -86,6 +87,14 @@ def gitlab_home(url: str) -> str:
     """
     parts = urlsplit(spelled(url))
     return f"{parts.netloc}{parts.path}".lower()
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine, so that nobody listens on the way there."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def host_of(home: str) -> str:

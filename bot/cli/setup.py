@@ -7,14 +7,13 @@ import os
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
 
-from bot import apps, githubs, trust
+from bot import apps, githubs, places, trust
 from bot.apps import GITHUB_TOKEN, KnownApp
 from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.forges.github import manifest
@@ -277,9 +276,11 @@ async def _register(wanted: _Wanted, vault: Vault) -> KnownApp | None:
 
     async def register(code: str) -> KnownApp:
         try:
-            found = await manifest.convert(wanted.github.api, code)
+            found = await manifest.convert(wanted.github.api, code, wanted.organization)
             app = dataclasses.replace(found, forge=wanted.forge)
             apps.keep(vault, app)
+        except ManifestError as error:
+            raise RegistrationError(str(error)) from error
         except ForgeMissingError as error:
             raise RegistrationError(
                 "GitHub does not accept this code: it works once, and for one hour. Start again; if"
@@ -329,19 +330,12 @@ def _base(host: str, port: int) -> str:
 def _invite(address: str, wanted: _Wanted) -> None:
     click.echo(f"Open this address in a browser, once, within {wanted.minutes:g} minutes:\n")
     click.echo(f"  {address}\n")
-    if not address.startswith("https:") and not _is_loopback(wanted.host):
+    if not address.startswith("https:") and not places.is_loopback(wanted.host):
         click.echo(
             "Warning: this page can be reached from other machines, over unencrypted HTTP. Put a"
             " proxy that terminates TLS in front of it, and give its address with --page.\n",
             err=True,
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _tell(app: KnownApp, store: Path, ca: str, *, token: bool) -> None:

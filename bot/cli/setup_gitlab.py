@@ -141,6 +141,12 @@ def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
             raise SetupRefusedError(
                 f"{option} is {text!r}. Give an address such as https://gitlab.example."
             )
+    parts = urlsplit(address)
+    if parts.scheme == "http" and not places.is_loopback(parts.hostname or ""):
+        raise SetupRefusedError(
+            f"--gitlab is {address!r}, which is not encrypted: whoever is on the way there could"
+            f" read your token and the bot's. Use https: https://{parts.netloc}."
+        )
     if ca and not os.access(ca, os.R_OK):
         raise SetupRefusedError(f"--ca: cannot read {ca}. Name a file with certificates in PEM.")
     return GitLabInstance(

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import click
 from github.Auth import Token
 
-from bot import apps, githubs, trust
+from bot import apps, githubs, places, trust
 from bot.apps import GITHUB_TOKEN, WEBHOOK_SECRETS
 from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
@@ -23,6 +23,7 @@ from bot.forges.github.registration import path
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
 from bot.places import GITHUB_WEB
 from bot.settings import state_folder
+from bot.variables import GITHUB_API
 from bot.vault import VaultError, open_vault
 from lifecycle.identity import GITHUB
 
@@ -104,7 +105,9 @@ def machine_user(
                 f"{bad[0]!r} is neither a repository nor an organization. Write OWNER/NAME, or"
                 " OWNER."
             )
-        api, token = addresses(github).api, _owner_token()
+        api = addresses(github).api
+        _same_github(api, github, forge)
+        token = _owner_token()
         refused = asyncio.run(_make(api, token, wanted, repositories, dry_run=dry_run))
     except (ManifestError, VaultError, ForgeBusyError, OSError) as error:
         raise click.ClickException(once(error)) from error
@@ -162,6 +165,22 @@ def _hears_at(url: str, forge: str) -> str:
     if forge != GITHUB and (problem := githubs.unusable(forge)):
         raise click.ClickException(problem[0].upper() + problem[1:])
     return url.rstrip("/").removesuffix(path(forge)) + path(forge)
+
+
+def _same_github(api: str, given: str, forge: str) -> None:
+    """Refuse an address that is not the one of the GitHub: a token would go to another one."""
+    variable = githubs.variable("API_URL", forge)
+    known = os.environ.get(variable, "").strip()
+    if known and places.github_home(known) != places.github_home(api):
+        raise click.ClickException(
+            f"--github is {given}, and {variable} is {known}: your token would be sent to another"
+            " GitHub. Give --github with the address of the one that you mean."
+        )
+    if not known and forge != GITHUB and api == GITHUB_API:
+        raise click.ClickException(
+            f"It is not known where the GitHub {forge!r} is, and your token would be sent to"
+            f" {given}. Give its address with --github, and set {variable} to that of its API."
+        )
 
 
 def _owner_token() -> str:

@@ -180,6 +180,11 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         ("--project", "acme/deploy", "--gitlab", "gitlab.corp"),
         "--gitlab is 'gitlab.corp'. Give an address such as https://gitlab.example.",
     ),
+    "an address on which others listen": (
+        ("--project", "acme/deploy", "--gitlab", "http://gitlab.corp"),
+        "--gitlab is 'http://gitlab.corp', which is not encrypted: whoever is on the way there"
+        " could read your token and the bot's. Use https: https://gitlab.corp.",
+    ),
     "two projects and no account": (
         ("--project", "acme/deploy", "--project", "acme/blueprints"),
         "You may not create a service account here. Either name one --group that you own, or one"

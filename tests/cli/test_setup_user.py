@@ -116,12 +116,19 @@ def test_one_webhook_of_an_organization_serves_all_its_repositories(place: Place
     assert "acme: webhook is there already" in refused.output
 
 
-def test_what_cannot_be_set_up_is_said(place: Place) -> None:
-    """Fails when a name that is none goes into an address."""
+def test_what_cannot_be_set_up_is_said(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails when a name that is none goes into an address, or when an owner's token for one GitHub
+    is sent to another, which is the usual one."""
+    monkeypatch.setenv("PORCHBOT_GITHUB_CORP_API_URL", "https://github.corp/api/v3")
     for options, told in (
         (["a/b/c"], "'a/b/c' is neither a repository nor an organization. Write OWNER/NAME, or"),
         (["--as", "gitlab", "owner/net"], "A further GitHub cannot be named 'gitlab'."),
         (["--github", "https://github.corp/x", "owner/net"], "is not the address of a GitHub"),
+        (["--as", "corp", "owner/net"], "your token would be sent to another GitHub."),
+        (
+            ["--as", "lab", "--github", "https://github.com", "owner/net"],
+            "It is not known where the GitHub 'lab' is, and your token would be sent to",
+        ),
     ):
         found = place.setup(*options)
         assert (found.exit_code, told in found.output) == (1, True), found.output

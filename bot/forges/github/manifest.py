@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -67,19 +66,12 @@ def addresses(web: str) -> Addresses:
     api = places.github_api(found)
     if places.is_service(api):
         return Addresses(f"https://{places.github_home(api)}", api)
-    if parts.scheme == "http" and not _is_loopback(host):
+    if parts.scheme == "http" and not places.is_loopback(host):
         raise ManifestError(
             f"{web!r} is not encrypted, and the App's private key would be sent over it. Use https:"
             f" https://{parts.netloc}."
         )
     return Addresses(found, f"{found}/api/v3")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def read() -> Mapping[str, Any]:
@@ -125,12 +117,18 @@ def filled(name: str, bot_url: str, page_url: str, path: str = PATH) -> Mapping[
     }
 
 
-async def convert(api_url: str, code: str) -> KnownApp:
+async def convert(api_url: str, code: str, organization: str = "") -> KnownApp:
     """Exchange the code of a confirmed manifest for the App and its secrets, once.
 
     An App that came without a secret for its webhook is given one.
 
+    Args:
+        api_url: Of the GitHub's API.
+        code: As the browser brought it.
+        organization: Whose App it must be; "" for whoever made it.
+
     Raises:
+        ManifestError: It is somebody else's App.
         ForgeMissingError: The code is unknown, was used already, or is older than an hour.
         ForgeBusyError, ForgeRefusedError: As of any request.
     """
@@ -138,6 +136,12 @@ async def convert(api_url: str, code: str) -> KnownApp:
     try:
         path = f"/app-manifests/{quote(code, safe='')}/conversions"
         data = (await call(clients, "exchange the code for the App", "POST", path)).data
+        owner = str((data.get("owner") or {}).get("login", ""))
+        if organization and owner.lower() != organization.lower():
+            raise ManifestError(
+                f"The App belongs to {owner or 'nobody'}, and not to {organization}, so it was not"
+                f" stored. Delete it there, and start again as an owner of {organization}."
+            )
         account = await _account(clients, str(data["slug"]))
     finally:
         clients.close()

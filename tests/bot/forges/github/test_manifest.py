@@ -1,8 +1,13 @@
 """Where a GitHub's API is, and what the manifest says."""
 
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 
-from bot.forges.github.manifest import Addresses, ManifestError, addresses, filled
+from bot.forges.github.manifest import Addresses, ManifestError, addresses, convert, filled
+from bot.sandbox.rules import manifests
+from bot.sandbox.serve import SandboxForge
 
 COM = Addresses("https://github.com", "https://api.github.com")
 DATA = Addresses("https://acme.ghe.com", "https://api.acme.ghe.com")
@@ -61,3 +66,19 @@ def test_the_webhook_goes_to_the_bot_wherever_it_is() -> None:
         }
         assert (made["name"], made["public"]) == ("mine", False)
     assert filled("", "https://bot.example", "http://x/")["name"] == "porchbot"
+
+
+async def test_an_app_of_somebody_else_is_not_taken(tmp_path: Path) -> None:
+    """The short-cut keeps what comes back: whoever opened the page first makes the bot his App."""
+    with SandboxForge(tmp_path / "forge") as forge:
+        mallory = forge.state.add_user("mallory")
+        made = filled("mine", "https://bot.example", "https://page.example/setup/created")
+        for organization in ("acme", "Mallory"):
+            back = manifests.confirm(forge.state, mallory, made, f"mine {organization}", "")
+            (code,) = parse_qs(urlsplit(back).query)["code"]
+            if organization == "acme":
+                with pytest.raises(ManifestError, match="belongs to mallory, and not to acme"):
+                    await convert(forge.api_url, code, organization)
+            else:
+                app = await convert(forge.api_url, code, organization)
+                assert app.slug == "mine-mallory"
