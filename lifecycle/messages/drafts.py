@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from cadlib.diff.secrets import HIDDEN
 from lifecycle.facts.drafts import DraftKind, DraftState, token_line
-from lifecycle.facts.update import UpdateConflict
 from lifecycle.ledger import ProposedState
+from lifecycle.messages import making
 from lifecycle.messages.markdown import (
-    MOST_LISTED,
     code,
     committed,
     name,
@@ -121,7 +120,7 @@ def _conflicted(state: DraftState) -> str:
         return ""
     return (
         f" {number(count, 'conflict')}: both sides changed the same field, and upstream's value"
-        " was taken; the description lists them."
+        " was taken; the summary there lists what is undecided."
     )
 
 
@@ -213,29 +212,14 @@ def body(state: DraftState, asker: str, where: int) -> str:
     if state.request.others:
         every = (state.request.package, *state.request.others)
         lines[2:2] = [f"Packages: {', '.join(map(name, every))}.", ""]
-    conflicts = state.made.conflicts
-    if conflicts:
-        count = len(conflicts) + state.made.more
-        lines += [
-            "",
-            f"**{number(count, 'conflict')}.** Both sides changed the same field. Each line ends"
-            " with the side that was taken at first; the summary lists what is still undecided."
-            f" Comment {typed('resolve 1 local')}, `upstream` or a value, or edit the files.",
-            "",
-            *(f"- {_conflict(each)}" for each in conflicts[:MOST_LISTED]),
-        ]
-        left = count - min(len(conflicts), MOST_LISTED)
-        lines += [f"- and {left} more"] if left else []
+    if count := len(state.made.conflicts) + state.made.more:
+        lines += ["", making.conflicted(count, "draft was made"), _DECIDE]
     return "\n".join(lines)
 
 
-def _conflict(found: UpdateConflict) -> str:
-    place_ = f"{found.path}:{found.line}" if found.line else found.path
-    where = " ".join(code(part) for part in (place_, found.resource, found.field) if part)
-    if not found.field:
-        return f"{where}: {quote(found.reason)}"
-    values = f"base {code(found.base)}, here {code(found.ours)}, upstream {code(found.theirs)}"
-    return f"{where}: {values}; {found.chosen or 'none'} is taken"
+_DECIDE = (
+    f"Comment {typed('resolve 1 local')}, `upstream` or a value for each number, or edit the files."
+)
 
 
 def _refused(word: str) -> str:

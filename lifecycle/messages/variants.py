@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from cadlib.errors import Place
+from lifecycle.messages import making
 from lifecycle.messages.markdown import code
 
 NO_MAPPING = ("the document is not a mapping", "Write a PackageVariant or a PackageVariantSet")
@@ -363,7 +364,7 @@ def body(variant: str, file: str, conflicts: Sequence[str]) -> str:
     Args:
         variant: Name of the variant.
         file: Where it stands, as "acme/control:variants/edge.yaml".
-        conflicts: Fields that were changed here and upstream; upstream's values were taken.
+        conflicts: Fields that were changed here and upstream; at first upstream's values are taken.
     """
     lines = [
         f"Made by the variant {code(variant)} of {code(file)}.",
@@ -372,8 +373,5 @@ def body(variant: str, file: str, conflicts: Sequence[str]) -> str:
         "- Close it to leave the package as it is until its upstream or the variant changes.",
     ]
     if conflicts:
-        shown = [f"- {code(each)}" for each in conflicts[:_SHOWN]]
-        more = len(conflicts) - len(shown)
-        lines += ["", "Changed here and upstream; upstream's values were taken:", "", *shown]
-        lines += [f"- and {more} more"] if more > 0 else []
+        lines += ["", making.conflicted(len(conflicts), "pull request was opened")]
     return "\n".join(lines) + "\n"

@@ -1,6 +1,7 @@
 """The files of drafts, and what of Secrets may be told about them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from lifecycle.facts.drafts import DraftKind, DraftRequest, DraftState
 from lifecycle.facts.update import MergedPackage, UpdateConflict
 from lifecycle.ledger import ProposedState
 from lifecycle.messages import drafts as texts
+from lifecycle.messages import variants
 from tests.lifecycle.samples import BASE
 
 SECRET = b"""\
@@ -113,3 +115,31 @@ def test_why_something_conflicts_is_quoted() -> None:
     body = texts.body(state(request, MergedPackage(conflicts=(said,))), "jo", 1)
     assert "@acme" not in body
     assert "<img" not in body.replace("\\<", "")
+
+
+def test_a_text_that_is_written_once_lists_no_conflict_as_open() -> None:
+    """The short-cut lists them in the description, where each stays "taken at first" for ever."""
+    one = UpdateConflict(
+        path="shop/a.yaml",
+        resource="ConfigMap a",
+        field="data.size",
+        base="1",
+        ours="4",
+        theirs="9",
+        chosen="upstream",
+    )
+    request = DraftRequest(kind=DraftKind.UPGRADE, package="shop")
+    upgraded = replace(state(request, MergedPackage(conflicts=(one,), more=2)), version="v2")
+
+    described = texts.body(upgraded, "ann", 7)
+
+    assert described.partition("for all commands.\n\n")[2] == (
+        "**3 conflicts when this draft was made.** Both sides changed the same field, and the value"
+        " of one of them was taken. The summary in the conversation lists what nobody has decided"
+        " yet, with the number of each.\nComment `/resolve 1 local`, `upstream` or a value for each"
+        " number, or edit the files."
+    )
+    assert "the summary there lists what is undecided" in texts.opened(upgraded)
+    told = variants.body("edge", "acme/control:edge.yaml", ["data.size"])
+    assert "**1 conflict when this pull request was opened.**" in told
+    assert "data.size" not in told

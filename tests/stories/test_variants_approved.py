@@ -202,7 +202,7 @@ def test_a_conflict_takes_an_approval(play: World) -> None:
 
     pull = play.author.pull_of(f"{SHOP}-2")
     assert pull.draft
-    assert "Changed here and upstream" in pull.body
+    assert "**1 conflict when this pull request was opened.**" in pull.body
     assert "apps/shop/v3" not in play.author.tags()
 
 
