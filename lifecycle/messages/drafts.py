@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cadlib.diff.secrets import HIDDEN
 from lifecycle.facts.drafts import DraftKind, DraftState, token_line
 from lifecycle.ledger import ProposedState
-from lifecycle.messages import making
+from lifecycle.messages import descriptions
 from lifecycle.messages.markdown import (
     code,
     committed,
@@ -213,7 +213,7 @@ def body(state: DraftState, asker: str, where: int) -> str:
         every = (state.request.package, *state.request.others)
         lines[2:2] = [f"Packages: {', '.join(map(name, every))}.", ""]
     if count := len(state.made.conflicts) + state.made.more:
-        lines += ["", making.conflicted(count, "draft was made"), _DECIDE]
+        lines += ["", descriptions.conflicted(count, "draft was made"), _DECIDE]
     return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from cadlib.errors import Place
-from lifecycle.messages import making
+from lifecycle.messages import descriptions
 from lifecycle.messages.markdown import code
 
 NO_MAPPING = ("the document is not a mapping", "Write a PackageVariant or a PackageVariantSet")
@@ -373,5 +373,5 @@ def body(variant: str, file: str, conflicts: Sequence[str]) -> str:
         "- Close it to leave the package as it is until its upstream or the variant changes.",
     ]
     if conflicts:
-        lines += ["", making.conflicted(len(conflicts), "pull request was opened")]
+        lines += ["", descriptions.conflicted(len(conflicts), "pull request was opened")]
     return "\n".join(lines) + "\n"
