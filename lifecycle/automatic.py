@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from cadlib.diff.changes import Change, ChangeKind
 from lifecycle.access import VARIANTS, AppSource, Known, Person, Standing, account
-from lifecycle.facts.packages import Touched
+from lifecycle.facts.packages import NotByRule, Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import AccessRule
@@ -53,20 +53,42 @@ def approves(proposal: Proposal, rule: AccessRule, package: str) -> ByItself | N
     if found.configures or found.beside or found.surprising:
         return None
     verdicts = [v for v in proposal.verdicts if v.package == package]
-    if VARIANTS in rule.automatic and _of_variant(proposal, content[package], verdicts):
+    if VARIANTS in rule.automatic and _of_variant(proposal, content[package], verdicts) is None:
         return ByItself.VARIANT
     apps = tuple(app for app in rule.automatic if isinstance(app, AppSource))
     small = _small(content[package]) and bool(verdicts) and all(map(_patched, verdicts))
     return ByItself.PATCH if small and apps and _made_by(proposal, apps) else None
 
 
-def _of_variant(proposal: Proposal, touched: Touched, verdicts: Sequence[Verdict]) -> bool:
-    """The bot alone made it as its rule asks, all of it, and nothing else is published with it."""
+def not_by_rule(proposal: Proposal, rule: AccessRule, package: str) -> NotByRule | None:
+    """Tell why a rule does not approve a package that was made for a variant.
+
+    Returns:
+        None where it does, and for what was not made for one, or where the rule does not say so.
+    """
+    found, content = proposal.content, {t.package: t for t in proposal.content.touched}
+    if VARIANTS not in rule.automatic or package not in content:
+        return None
+    if found.not_by_rule is not None or not found.variant:
+        return found.not_by_rule
+    if found.configures or found.beside or found.surprising:
+        return NotByRule.MORE
+    verdicts = [v for v in proposal.verdicts if v.package == package]
+    return _of_variant(proposal, content[package], verdicts)
+
+
+def _of_variant(
+    proposal: Proposal, touched: Touched, verdicts: Sequence[Verdict]
+) -> NotByRule | None:
+    """None where the bot alone made it as its rule asks, all of it, and nothing else beside it."""
     whole = proposal.content.variant == touched.package and len(proposal.content.touched) == 1
     stays = bool(touched.tree) and touched.unpublished is None and not touched.outside
+    if not (whole and stays):
+        return NotByRule.MORE
+    if not _made_by(proposal, (AppSource(US),), but=proposal.people.ruled):
+        return NotByRule.AUTHORS
     told = bool(verdicts) and all(v.complete and not v.broken and not v.changes for v in verdicts)
-    ours = _made_by(proposal, (AppSource(US),), but=proposal.people.ruled)
-    return whole and stays and told and ours
+    return None if told else NotByRule.UNJUDGED
 
 
 def _made_by(

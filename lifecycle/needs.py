@@ -11,7 +11,7 @@ from lifecycle import automatic, owners
 from lifecycle.access import AccessAction, OwnersSource, TeamSource, account, parts
 from lifecycle.automatic import ByItself
 from lifecycle.events import Approval, Overridden
-from lifecycle.facts.packages import Content, Touched
+from lifecycle.facts.packages import Content, NotByRule, Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.owners import Owned
 from lifecycle.policy import AccessRule, BrokenPolicy, Policy, configuring
@@ -45,6 +45,7 @@ class Need:
         needed: How many people must approve.
         action: What is approved: a change, a removal, or that a package is managed from now on.
         automatic: As what a rule approves it by itself, so that nobody need; None where none does.
+        not_by_rule: Why none does, of what was made for a variant.
         verdicts: Login to what the rule says of each who approved, by login.
     """
 
@@ -54,6 +55,7 @@ class Need:
     needed: int
     action: AccessAction = AccessAction.APPROVE
     automatic: ByItself | None = None
+    not_by_rule: NotByRule | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     @property
@@ -103,6 +105,7 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
                 needed=max(needed, asked),
                 action=action,
                 automatic=by_itself,
+                not_by_rule=None if rules else automatic.not_by_rule(proposal, rule, package),
             )
     return list(found.values())
 

@@ -29,7 +29,7 @@ from lifecycle import ledger as ledger_
 from lifecycle import merges, names
 from lifecycle.access import VARIANTS, AccessAction
 from lifecycle.facts.conversation import Review
-from lifecycle.facts.packages import Content, Touched, Unpublished
+from lifecycle.facts.packages import Content, NotByRule, Touched, Unpublished
 from lifecycle.ledger import Entries
 from lifecycle.merges import Effect
 from lifecycle.messages import naming
@@ -156,6 +156,7 @@ class _Comparison:
         git = self.reader.git
         touched = self._touched() if self.rules.published else ()
         effect = self._effect(touched) if self.rules.published else Effect()
+        variant, why = self._variant(touched)
         found = Content(
             touched=touched,
             effect=effect,
@@ -176,7 +177,8 @@ class _Comparison:
             elsewhere=self._elsewhere(),
             doubt=self.basis.doubt,
             origin=self.origin,
-            variant=self._variant(touched),
+            variant=variant,
+            not_by_rule=why,
         )
         listed = {each.package for each in self._listing}
         places = {*(t.package for t in touched), *listed}
@@ -203,18 +205,23 @@ class _Comparison:
         git, address = self.reader.git, self.reader.address
         return variant_rules.findings(git, self.head, policy.variants, changed, address)
 
-    def _variant(self, touched: Sequence[Touched]) -> str:
-        """The package that the bot alone made for a variant, where a rule asks for that."""
+    def _variant(self, touched: Sequence[Touched]) -> tuple[str, NotByRule | None]:
+        """The package that the bot alone made for a variant, where a rule asks for that.
+
+        Beside it why there is none, of what was made for a variant.
+        """
         policy = self.rules.policy
         if isinstance(policy, BrokenPolicy) or len(touched) != 1 or not self.origin:
-            return ""
+            return "", None
         package = touched[0].package
         if VARIANTS not in policy.rule(AccessAction.APPROVE, package).automatic:
-            return ""
+            return "", None
         alone = variant_trails.made_alone(
             self.reader, self.head, self.origin, self.head_ref, package
         )
-        return "" if alone is None else package
+        if alone is None or isinstance(alone, NotByRule):
+            return "", alone
+        return package, None
 
     def _touched(self) -> tuple[Touched, ...]:
         """The packages whose trees differ, sorted by path."""

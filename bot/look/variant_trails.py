@@ -3,12 +3,16 @@
 from dataclasses import replace
 
 from bot.look.reader import MirrorReader
+from lifecycle.facts.packages import NotByRule
 from lifecycle.names import Sha
 from lifecycle.variants import naming, trailer
 from lifecycle.variants.trailer import Trail
 
 MOST_COMMITS = 100
 """Commits of a draft that are looked at; with more of them people have a part in it."""
+
+
+_KEPT_BACK = {trailer.CONFLICTS: NotByRule.CONFLICTS, trailer.OUTSIDE: NotByRule.OUTSIDE}
 
 
 def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
@@ -40,11 +44,12 @@ def of_variant(reader: MirrorReader, head: Sha, base: Sha, head_ref: str) -> boo
 
 def made_alone(
     reader: MirrorReader, head: Sha, base: Sha, head_ref: str, package: str
-) -> Trail | None:
+) -> Trail | NotByRule | None:
     """What a head says of itself that the bot alone made for a variant, without a conflict.
 
-    None for any other one, where objects of another repository than the rule's have a part in it,
-    and where it cannot be told whether that is what the bot wrote.
+    Of another one that was made for a variant why it is none: people have a part in it, or objects
+    of another repository than the rule's, or it cannot be told whether that is what the bot wrote.
+    None for any other head.
 
     Args:
         reader: Reads git.
@@ -56,7 +61,11 @@ def made_alone(
     if not head_ref.startswith(naming.draft_branch(package, naming.WORKSPACE)):
         return None
     found = trail(reader, head, base)
-    made = found.sealed and found.recipe is not None and not found.recipe.removes
-    others = found.people or found.asked or found.ended
-    kept_back = found.words & {trailer.CONFLICTS, trailer.OUTSIDE}
-    return found if made and not others and not kept_back else None
+    if found.recipe is None or found.people or found.asked or found.ended:
+        return NotByRule.PEOPLE
+    if found.recipe.removes:
+        return NotByRule.REMOVES
+    if not found.sealed:
+        return NotByRule.UNSEALED
+    kept_back = found.words & _KEPT_BACK.keys()
+    return _KEPT_BACK[min(kept_back)] if kept_back else found

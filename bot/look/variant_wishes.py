@@ -12,6 +12,7 @@ from bot.forges.port import ListedProposal, Repository
 from bot.look import variant_trails
 from bot.look.reader import Basis, MirrorReader
 from lifecycle.automatic import ByItself
+from lifecycle.facts.packages import NotByRule
 from lifecycle.facts.proposal import Proposal
 from lifecycle.names import Sha
 from lifecycle.needs import needs_of
@@ -41,8 +42,8 @@ class MadeForVariant:
 class VariantWishes(Protocol):
     """What rules for variants want now, wherever they stand."""
 
-    async def want(self, made: MadeForVariant) -> bool:
-        """Tell whether a rule wants just this: package, upstream revision and content.
+    async def unwanted(self, made: MadeForVariant) -> NotByRule | None:
+        """Tell why no rule wants just this: package, upstream revision and content; None: one does.
 
         Raises:
             ForgeBusyError, GitBusyError: That cannot be told now.
@@ -75,9 +76,9 @@ async def asked(
     by_rule = (need.automatic for need in needs_of(p, policy, rules=False))
     if ByItself.VARIANT not in by_rule:
         return p  # it takes approvals whatever is wanted
-    base = basis.base or Sha("")
+    base, why = basis.base or Sha(""), NotByRule.UNTOLD
     if wishes is not None:
-        trail = await offload(
+        alone = await offload(
             variant_trails.made_alone,
             reader,
             pull.head,
@@ -85,10 +86,12 @@ async def asked(
             pull.head_ref,
             package,
         )
-        if trail is not None and await wishes.want(
-            MadeForVariant(
-                repository=repository, package=package, pull=pull, base=base, trail=trail
+        if isinstance(alone, Trail):
+            made = MadeForVariant(
+                repository=repository, package=package, pull=pull, base=base, trail=alone
             )
-        ):
-            return p
-    return replace(p, content=replace(p.content, variant=""))
+            unwanted = await wishes.unwanted(made)
+            if unwanted is None:
+                return p
+            why = unwanted
+    return replace(p, content=replace(p.content, variant="", not_by_rule=why))

@@ -16,9 +16,10 @@ from bot.loop.variant_upstreams import ServedRecords
 from bot.store.port import Store
 from bot.upstream.port import FetchedUpstream
 from cadlib.errors import PackageError
+from lifecycle.facts.packages import NotByRule
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import locate
-from lifecycle.variants.decision import wants
+from lifecycle.variants.decision import unwanted
 from lifecycle.variants.facts import VariantFacts
 from lifecycle.variants.upstreams import UpstreamRevision
 
@@ -37,13 +38,13 @@ class WantedNow:
         self._store = store
         self._books = books
 
-    async def want(self, made: MadeForVariant) -> bool:
+    async def unwanted(self, made: MadeForVariant) -> NotByRule | None:
         """See `VariantWishes`."""
         served = await self._serving.of(made.repository.id)
         upstreams, recipe = self._serving.upstreams, made.trail.recipe
         found = await rules_of(served)
         if found is None or upstreams is None or recipe is None:
-            return False
+            return NotByRule.RULE
         tip, policy = found
         default = served.repository.default_branch
         before = {made.pull.base_ref: made.base} if made.pull.merged else {}
@@ -69,9 +70,9 @@ class WantedNow:
         try:
             task, facts = await looking.read(wanted)
         except (PackageError, UpstreamError):
-            return False
+            return NotByRule.RULE
         facts = await self._with_ours(facts, task.fetched.values())
-        return wants(facts, made.trail.owner, recipe)
+        return unwanted(facts, made.trail.owner, recipe)
 
     async def _with_ours(
         self, facts: VariantFacts, fetched: Iterable[FetchedUpstream]
@@ -120,7 +121,7 @@ def _with_ours(
         )
 
 
-def _unless_busy(others: Others) -> bool:
+def _unless_busy(others: Others) -> NotByRule:
     """No rule that could be read wants it; one that could not be read may.
 
     Raises:
@@ -128,4 +129,4 @@ def _unless_busy(others: Others) -> bool:
     """
     for error in others.busy:
         raise error
-    return False
+    return NotByRule.RULE

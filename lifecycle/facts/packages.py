@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from cadlib.diff.changes import Change
 from cadlib.findings import Finding
@@ -163,6 +164,28 @@ class ReleaseMark:
     done: bool
 
 
+class NotByRule(StrEnum):
+    """Why a rule for variants does not approve what was made for one."""
+
+    PEOPLE = "people"
+    REMOVES = "removes"
+    UNSEALED = "unsealed"
+    CONFLICTS = "conflicts"
+    OUTSIDE = "outside"
+    """Resources or topics of another repository have a part in it."""
+    RULE = "rule"
+    """No rule wants it now, or something stands in the way of that."""
+    CHANGED = "changed"
+    """The rule wants something else by now."""
+    UPSTREAM = "upstream"
+    """The bot did not publish that revision of the upstream."""
+    UNTOLD = "untold"
+    MORE = "more"
+    """It is not about its package alone."""
+    AUTHORS = "authors"
+    UNJUDGED = "unjudged"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """What a proposal changes, read from git.
@@ -184,6 +207,7 @@ class Content:
             touched package that is not in what would be tagged.
         variant: The package that the bot alone made for a variant, without a conflict, which is all
             that was committed; "" for none. Only told where a rule asks for it.
+        not_by_rule: Why it is none, of what was made for a variant; None for anything else.
     """
 
     touched: tuple[Touched, ...]
@@ -198,6 +222,7 @@ class Content:
     origin: str = ""
     takes_back: frozenset[str] = frozenset()
     variant: str = ""
+    not_by_rule: NotByRule | None = None
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -289,7 +289,8 @@ def approvals_wanted(standing: Approvals, *, merged: bool, authors_known: bool) 
     text = f"{number(standing.missing, 'more approval')}{of}: `/approve`"
     if not authors_known:
         text += "; one more than usual, because the author or pusher of a commit is unknown"
-    return text
+    whys = dict.fromkeys(need.not_by_rule for need in standing.needs if need.missing)
+    return text + "".join(f"; {rights.NOT_BY_RULE[why]}" for why in whys if why)
 
 
 def rules_wanted(standing: Approvals, *, authors_known: bool) -> str:

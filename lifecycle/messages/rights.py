@@ -16,6 +16,7 @@ from lifecycle.access import (
     Unreadable,
 )
 from lifecycle.automatic import ByItself
+from lifecycle.facts.packages import NotByRule
 from lifecycle.messages.markdown import code, names, number, people, person, some
 from lifecycle.needs import Need
 from lifecycle.owners import Owned
@@ -139,6 +140,26 @@ def by_itself(packages: Sequence[str], rule: AccessRule, how: ByItself) -> str:
     listed = (app for app in rule.automatic if isinstance(app, AppSource))
     apps = " or ".join(sorted(map(str, listed)))
     return f"{names(packages)}: no approval required, because {apps} made this patch-level change"
+
+
+NOT_BY_RULE: Mapping[NotByRule, str] = {
+    why: f"`automatic: {{variants: true}}` does not approve it, because {text}"
+    for why, text in {
+        NotByRule.PEOPLE: "somebody has a part in its commits",
+        NotByRule.REMOVES: "it removes the package",
+        NotByRule.UNSEALED: "an earlier version of porchbot made it",
+        NotByRule.CONFLICTS: "the package and its upstream changed the same",
+        NotByRule.OUTSIDE: "resources or topics of another repository have a part in it",
+        NotByRule.RULE: "no rule for variants asks for it now",
+        NotByRule.CHANGED: "what its rule asks for has changed since",
+        NotByRule.UPSTREAM: "porchbot did not publish that revision of the upstream",
+        NotByRule.UNTOLD: "what rules for variants ask for cannot be told here",
+        NotByRule.MORE: "it is about more than its package",
+        NotByRule.AUTHORS: "somebody opened, wrote or pushed a part of it, or may have",
+        NotByRule.UNJUDGED: "it is not rendered and validated yet",
+    }.items()
+}
+"""Why a rule for variants leaves the approval to people."""
 
 
 def _owners(owned: Owned) -> str:

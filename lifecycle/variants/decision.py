@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from lifecycle.facts.packages import NotByRule
 from lifecycle.messages import variants as messages
 from lifecycle.variants import naming, upstreams
 from lifecycle.variants.actions import (
@@ -126,8 +127,8 @@ def _decided(facts: VariantFacts) -> Decision:
     return replace(decided, actions=(*back, *decided.actions))
 
 
-def wants(facts: VariantFacts, owner: str, recipe: Recipe) -> bool:
-    """Tell whether a rule wants now just what a draft was made of, and somebody approved that.
+def unwanted(facts: VariantFacts, owner: str, recipe: Recipe) -> NotByRule | None:
+    """Tell why a rule does not want just what a draft was made of, or nobody approved that.
 
     A tag that the bot did not make is no approval of its upstream, and topics and resources of
     another repository are none of its rule: people have to give one here.
@@ -136,14 +137,21 @@ def wants(facts: VariantFacts, owner: str, recipe: Recipe) -> bool:
         facts: About the draft's package, as it is before the draft is merged.
         owner: Name of the variant that made the draft.
         recipe: What it was made of.
+
+    Returns:
+        None where it wants that now.
     """
     given_up = facts.removed or not facts.allowed or _foreign(facts)
     if given_up or facts.held or facts.circle or owner != facts.variant.name:
-        return False
+        return NotByRule.RULE
     upstream = _upstream(facts)
-    if isinstance(upstream, NoUpstream) or not upstream.ours or facts.variant.outside:
-        return False
-    return recipe == _recipe(facts, upstream)
+    if isinstance(upstream, NoUpstream):
+        return NotByRule.RULE
+    if recipe != _recipe(facts, upstream):
+        return NotByRule.CHANGED
+    if not upstream.ours:
+        return NotByRule.UPSTREAM
+    return NotByRule.OUTSIDE if facts.variant.outside else None
 
 
 def _recipe(facts: VariantFacts, upstream: UpstreamRevision) -> Recipe:

@@ -9,10 +9,11 @@ from cadlib.findings import ResourceRef
 from lifecycle import memory
 from lifecycle.access import VARIANTS, AppSource, Person
 from lifecycle.approvals import approvals_of
-from lifecycle.facts.packages import Unpublished
+from lifecycle.facts.packages import NotByRule, Unpublished
 from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
 from lifecycle.messages import summary
+from lifecycle.needs import needs_of
 from lifecycle.policy import AccessRule, Policy
 from tests.lifecycle.samples import CORE, FACTS, NOW, OLD, OTHER, PROPOSAL, changed
 
@@ -169,27 +170,42 @@ RENDERED = replace(PROPOSAL.verdicts[0], changes={"a.yaml": b""})
 
 
 @pytest.mark.parametrize(
-    ("made", "approvals"),
+    ("made", "approvals", "why"),
     [
-        (VARIANT, 0),
-        (changed(VARIANT, touched=(replace(CORE, origin=""),)), 0),
-        (changed(VARIANT, variant=""), 1),
-        (changed(VARIANT, variant="net/other"), 1),
-        (changed(VARIANT, touched=(CORE, replace(CORE, package="net/other"))), 1),
-        (changed(VARIANT, authors=frozenset({"ann"})), 1),
-        (changed(VARIANT, authors=frozenset({"ann"}), ruled=frozenset({"ann"})), 0),
-        (changed(VARIANT, ruled_known=False), 0),
-        (changed(VARIANT, authors=frozenset({"ann", "bob"}), ruled=frozenset({"ann"})), 1),
-        (changed(VARIANT, author=Person(7, "ann", bot=False)), 1),
-        (changed(VARIANT, beside="d"), 1),
-        (changed(VARIANT, configures=True), 1),
-        (changed(VARIANT, verdicts=(RENDERED,)), 1),
-        (changed(VARIANT, verdicts=()), 1),
-        (changed(VARIANT, policy=Policy(approve=RULE)), 1),
-        (changed(VARIANT, policy=Policy(approve=AccessRule())), 1),
+        (VARIANT, 0, None),
+        (changed(VARIANT, touched=(replace(CORE, origin=""),)), 0, None),
+        (changed(VARIANT, variant=""), 1, None),
+        (
+            changed(VARIANT, variant="", not_by_rule=NotByRule.UPSTREAM),
+            1,
+            NotByRule.UPSTREAM,
+        ),
+        (changed(VARIANT, variant="net/other"), 1, NotByRule.MORE),
+        (changed(VARIANT, touched=(CORE, replace(CORE, package="net/other"))), 1, NotByRule.MORE),
+        (changed(VARIANT, authors=frozenset({"ann"})), 1, NotByRule.AUTHORS),
+        (changed(VARIANT, authors=frozenset({"ann"}), ruled=frozenset({"ann"})), 0, None),
+        (changed(VARIANT, ruled_known=False), 0, None),
+        (
+            changed(VARIANT, authors=frozenset({"ann", "bob"}), ruled=frozenset({"ann"})),
+            1,
+            NotByRule.AUTHORS,
+        ),
+        (changed(VARIANT, author=Person(7, "ann", bot=False)), 1, NotByRule.AUTHORS),
+        (changed(VARIANT, beside="d"), 1, NotByRule.MORE),
+        (changed(VARIANT, configures=True), 1, NotByRule.MORE),
+        (changed(VARIANT, verdicts=(RENDERED,)), 1, NotByRule.UNJUDGED),
+        (changed(VARIANT, verdicts=()), 1, NotByRule.UNJUDGED),
+        (changed(VARIANT, policy=Policy(approve=RULE)), 1, None),
+        (changed(VARIANT, policy=Policy(approve=AccessRule())), 1, None),
     ],
     ids=[
-        *("as its rule asks", "a new package", "with commits of people", "of another package"),
+        *(
+            "as its rule asks",
+            "a new package",
+            "of no variant",
+            "of a tag of somebody",
+            "of another package",
+        ),
         *("with another package", "pushed by somebody", "by somebody's rule"),
         "by a rule of nobody knows whom",
         *("by a rule and pushed by another", "opened by somebody", "with other files"),
@@ -197,7 +213,11 @@ RENDERED = replace(PROPOSAL.verdicts[0], changes={"a.yaml": b""})
     ],
 )
 def test_what_a_variant_asks_for_needs_nobody_where_the_rule_says_so(
-    made: Proposal, approvals: int
+    made: Proposal, approvals: int, why: NotByRule | None
 ) -> None:
-    """The short-cut goes by the branch's name, which anybody may push to."""
+    """The short-cut goes by the branch's name, which anybody may push to; or says nothing of why
+    the rule does not approve."""
     assert needed(made) == approvals
+    assert isinstance(made.rules.policy, Policy)
+    (need, *_) = needs_of(made, made.rules.policy, rules=False)
+    assert need.not_by_rule is why

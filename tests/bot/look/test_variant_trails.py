@@ -9,6 +9,7 @@ from bot.look.variant_trails import made_alone
 from lifecycle.names import Sha
 from lifecycle.variants import trailer
 from lifecycle.variants.facts import REMOVED, Recipe
+from lifecycle.variants.trailer import Trail
 from tests.lifecycle.variants.samples import VARIANT
 
 BRANCH = "drafts/edge/core/packagevariant-1"
@@ -54,4 +55,4 @@ def test_only_what_the_bot_alone_made_is_made_alone(there: Any, branch: str, alo
     """The short-cut goes by the line in the newest commit."""
     found = made_alone(there, Sha("head"), Sha("base"), branch, "edge/core")
 
-    assert (found is not None) is alone
+    assert isinstance(found, Trail) is alone
