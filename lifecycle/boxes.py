@@ -4,6 +4,8 @@ Whoever may edit the issue may also write a box into it, or other words beside o
 would tick what nobody offered. So each line with a box ends in a seal, which fits that line and
 repository alone, and a box without its seal gives nothing. The command is judged as if whoever
 ticked it had commented it, and by `access.bulk` as well.
+
+A box about a proposal names the commit that was shown, and counts for that one alone (ADR 73).
 """
 
 import hashlib
@@ -11,12 +13,24 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from lifecycle.identity import RepositoryId
 
-WORDS = ("upgrade", "resume")
-"""Commands that a box gives: they are about the repository, and approve nothing."""
+GO_ON = "continue"
+"""The command that goes on with boxes after something failed."""
+
+DRAFTING = ("upgrade", "resume", "rollback")
+"""Commands of boxes that make drafts: a few are open at a time."""
+
+APPROVE = "approve"
+
+ABOUT_PROPOSALS = ("propose", APPROVE)
+"""Commands of boxes that are about a proposal, as it was shown."""
+
+MOST_OPEN = 5
+"""Drafts of boxes that are open at a time: each is a pull request that people look at."""
 
 MOST_TICKED = 100
 """Boxes that one edit ticks; of more the first ones count."""
@@ -24,9 +38,16 @@ MOST_TICKED = 100
 LONGEST = 2_000
 """Characters of a line with a box; ours are shorter."""
 
-_COMMAND = re.compile(
-    rf"`(?:/|@[\w.-]+ )(?P<command>(?:{'|'.join(WORDS)}) [^`\r\n]{{1,300}})`", re.ASCII
+_DRAFTING = rf"(?P<command>(?:{'|'.join(DRAFTING)}) [^`\r\n]{{1,300}}|{GO_ON})"
+_COMMAND = re.compile(rf"`(?:/|@[\w.-]+ ){_DRAFTING}`", re.ASCII)
+_COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
+_ABOUT = re.compile(
+    rf"`(?:/|@[\w.-]+ )(?P<command>(?:{'|'.join(ABOUT_PROPOSALS)}) {_COMMIT})`"
+    r" in \[[#!](?P<number>[1-9][0-9]{0,11})\]\(",
+    re.ASCII,
 )
+_NAMED = re.compile(rf"(?P<command>[a-z]+ {_COMMIT}) #(?P<number>[1-9][0-9]{{0,11}})", re.ASCII)
+_AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 _TICKED = ("- [x] ", "- [X] ", "* [x] ", "* [X] ")
 _FREE = "- [ ] "
 _SEAL = re.compile(r" ?<!-- porchbot-box ([0-9a-f]{32}) -->\Z")
@@ -44,16 +65,37 @@ class Tick:
         issue: Number of the issue that it is in, as ours are found; 0 where nobody noted it.
         seal: What stands at the end of its line; "" for nothing.
         digest: Of the line without box and seal.
-        command: What stands beside it, without its slash; "" for no command of a box.
+        command: What stands beside it, without its slash; "" for no command of a box. Of one about
+            a proposal that and its number, such as "approve 0123… #12".
+        at: When it was ticked, as the forge says; None where nobody noted it.
     """
 
     issue: int
     seal: str
     digest: str
     command: str
+    at: datetime | None = None
 
     def __str__(self) -> str:
-        return f"{self.issue} {self.seal or '-'} {self.digest or '-'} {self.command}"
+        at = f"{self.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} " if self.at else ""
+        return f"{self.issue} {self.seal or '-'} {self.digest or '-'} {at}{self.command}"
+
+    @property
+    def word(self) -> str:
+        """The word of its command."""
+        return self.command.partition(" ")[0]
+
+    @property
+    def proposal(self) -> int:
+        """Number of the proposal that it is about; 0 for none."""
+        found = _NAMED.fullmatch(self.command)
+        return int(found["number"]) if found else 0
+
+    @property
+    def said(self) -> str:
+        """The command as somebody would comment it there, without its slash."""
+        found = _NAMED.fullmatch(self.command)
+        return found["command"] if found else self.command
 
     @classmethod
     def of(cls, text: str) -> "Tick":
@@ -62,7 +104,15 @@ class Tick:
             case [number, seal, digest, command] if _NUMBER.fullmatch(number) and _HEX.fullmatch(
                 digest
             ):
-                return cls(int(number), "" if seal == "-" else seal, digest, command)
+                at, _, rest = command.partition(" ")
+                known = at if _AT.fullmatch(at) else ""
+                return cls(
+                    int(number),
+                    "" if seal == "-" else seal,
+                    digest,
+                    rest if known else command,
+                    datetime.fromisoformat(known) if known else None,
+                )
             case _:
                 return cls(0, "", "", text)
 
@@ -70,6 +120,11 @@ class Tick:
 def fits(command: str) -> bool:
     """Tell whether a command can be read back from the text beside its box."""
     return _COMMAND.fullmatch(f"`/{command}`") is not None
+
+
+def gives(line: str) -> str:
+    """Return the command of a line, which stands behind its box; "" for none, as in `Tick`."""
+    return _command(line) if len(line) < LONGEST - len(UNSEALED) - len(_FREE) else ""
 
 
 def ticked(issue: int, text: str) -> tuple[Tick, ...]:
@@ -84,10 +139,20 @@ def ticked(issue: int, text: str) -> tuple[Tick, ...]:
     return tuple(dict.fromkeys(_ticks(issue, text)))
 
 
-def newly_ticked(issue: int, before: str, after: str) -> tuple[Tick, ...]:
-    """Return the boxes that an edit ticked, `MOST_TICKED` at most."""
+def newly_ticked(
+    issue: int, before: str, after: str, at: datetime | None = None
+) -> tuple[Tick, ...]:
+    """Return the boxes that an edit ticked, `MOST_TICKED` at most.
+
+    Args:
+        issue: Number of the issue, as the forge's adapter gives it.
+        before: Its text before.
+        after: Its text since.
+        at: When it was edited, as the forge says.
+    """
     known = frozenset(ticked(issue, before))
-    return tuple(each for each in ticked(issue, after) if each not in known)[:MOST_TICKED]
+    found = [replace(each, at=at) for each in ticked(issue, after) if each not in known]
+    return tuple(found[:MOST_TICKED])
 
 
 def sealed(text: str, seal: Callable[[str, str], str]) -> str:
@@ -169,6 +234,8 @@ def _ticks(issue: int, text: str) -> Iterator[Tick]:
 
 
 def _command(line: str) -> str:
+    if found := _ABOUT.match(line):
+        return f"{found['command']} #{found['number']}"
     found = _COMMAND.match(line)
     return found["command"] if found else ""
 

@@ -13,10 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lifecycle.boxes import MOST_OPEN
 from lifecycle.upstreams.graph import Graph, Package
-
-MOST_OPEN = 5
-"""Packages of one wave where nobody says how many: each is a pull request that people look at."""
 
 ASKS_FROM = 5
 """Packages up to which a command goes ahead without being confirmed."""

@@ -5,14 +5,17 @@ A box that is ticked is a command of whoever ticked it. What became of all of th
 comment, which is edited in place.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from lifecycle import memory, replay
+from lifecycle import box_waves, boxes, memory, replay
 from lifecycle.actions import Action, Keep, Reply, Restore
 from lifecycle.assess import keep_freezes
 from lifecycle.commands import answers
+from lifecycle.commands.answers import AfterCommands
 from lifecycle.events import Answered, Event
+from lifecycle.facts.boxes import BegunBox
 from lifecycle.facts.conversation import Comment
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
@@ -51,28 +54,58 @@ def _pass_over(issue: Proposal) -> list[Action]:
 
 def _decide(facts: Facts, issue: Proposal) -> list[Action]:
     done = memory.read(issue).answered
-    known = tuple(each for each in issue.talk.pressed if each.author.id and not each.altered)
-    nothing = [e for e in issue.talk.pressed if e not in known and e.id not in done]
-    issue = replace(issue, talk=replace(issue.talk, pressed=known))
+    boxed = _Boxes.of(issue, done)
+    issue = replace(issue, talk=replace(issue.talk, pressed=boxed.given))
     answered = answers.answer(facts, issue, memory.read(issue))
-    log = answered.memory.log | {Answered(comment=each.id) for each in nothing}
+    log = answered.memory.log | {Answered(comment=number) for number in boxed.told}
     lacking = log - issue.talk.kept
-    boxes = {each.id: each for each in (*known, *nothing)}
-    replies = [each for each in answered.actions if _box_of(each, boxes) is not None]
+    replies = [each for each in answered.actions if boxed.of_reply(each) is not None]
     return [
         *keep_freezes(facts, answered.memory),
         *(each for each in answered.actions if each not in replies),
-        *_progress(facts, issue, replies, nothing, boxes),
+        *_progress(facts, issue, answered, replies, boxed),
         *([Keep(issue.place.number, lacking)] if lacking else []),
     ]
 
 
-def _box_of(action: Action, boxes: Mapping[int, Comment]) -> Comment | None:
-    """The box that an action answers."""
-    if not isinstance(action, Reply):
-        return None
-    numbers = {_number(each) for each in memory.events_of(action.record)} & boxes.keys()
-    return boxes[min(numbers)] if numbers else None
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    """The boxes that are answered now.
+
+    Attributes:
+        given: Those that give a command here.
+        told: Of the others, their numbers to what is said of them.
+        every: All, by their numbers.
+    """
+
+    given: tuple[Comment, ...]
+    told: Mapping[int, str]
+    every: Mapping[int, Comment]
+
+    @classmethod
+    def of(cls, issue: Proposal, done: Collection[int]) -> "_Boxes":
+        """Sort them."""
+        waves, told, given = issue.talk.boxes, dict[int, str](), list[Comment]()
+        every = {each.id: each for each in issue.talk.pressed if each.id not in done}
+        for number, each in every.items():
+            command, login = each.body, each.author.login
+            if each.altered or not each.author.id:
+                told[number] = (texts.of_altered if each.altered else texts.of_nobody)(command)
+            elif each.boxed:
+                told[number] = texts.passed_on(command, login)
+            elif command.removeprefix("/") in waves.left_out:
+                failed = [each for each in waves.begun if each.failed]
+                told[number] = texts.left_out(command, failed)
+            else:
+                given.append(each)
+        return cls(tuple(given), told, every)
+
+    def of_reply(self, action: Action) -> Comment | None:
+        """The box that an action answers."""
+        if not isinstance(action, Reply):
+            return None
+        numbers = {_number(each) for each in memory.events_of(action.record)} & self.every.keys()
+        return self.every[min(numbers)] if numbers else None
 
 
 def _number(event: Event) -> int:
@@ -82,21 +115,24 @@ def _number(event: Event) -> int:
 def _progress(
     facts: Facts,
     issue: Proposal,
+    answered: AfterCommands,
     replies: Sequence[Action],
-    nothing: Sequence[Comment],
-    boxes: Mapping[int, Comment],
+    boxed: _Boxes,
 ) -> list[Action]:
     """What became of boxes, in one comment that is edited in place; the newest first."""
-    told = {
-        each.id: (texts.of_altered if each.altered else texts.of_nobody)(each.body)
-        for each in nothing
-    }
+    told, waves = dict(boxed.told), issue.talk.boxes
+    begun = {each.command: each for each in waves.begun}
     for reply in replies:
-        if isinstance(reply, Reply) and (box := _box_of(reply, boxes)) is not None:
+        if isinstance(reply, Reply) and (box := boxed.of_reply(reply)) is not None:
             told[box.id] = texts.answered(box.body, box.author.login, reply.body)
-    if not told:
-        return []
+            said = texts.without_address(reply.body, box.author.login)
+            _begin(begun, box, said, failed=box.id in answered.failed)
     there = next((each for each in reversed(issue.talk.answers) if _is_progress(each)), None)
+    if there is None and not told:
+        return []
+    now = box_waves.went_on(begun.values()) if answered.goes_on else tuple(begun.values())
+    if not waves.waiting and not any(not each.failed for each in now):
+        now = ()  # nothing waits for what failed
     newest = list(dict.fromkeys([*told, *_newest(there)]))[:MOST_TOLD]
     events = [Answered(comment=number) for number in newest]
     record = {
@@ -104,13 +140,38 @@ def _progress(
         "repository": facts.repository_id.spelled,
         "number": issue.place.number,
         "newest": newest,
+        "begun": box_waves.remembered(now),
         **replay.pack(events),
     }
     before = texts.lines(there.body) if there else ()
-    body = texts.progress([*told.values(), *before][:MOST_TOLD])
+    how = texts.waves(replace(waves, begun=now))
+    body = texts.progress([*told.values(), *before][:MOST_TOLD], how)
     if there is None:
         return [Reply(issue.place.number, body, record)]
-    return [Restore(issue.place.number, there.id, body, record)]
+    same = facts.terms.said(body) == there.body and _same(record, _progress_record(there))
+    return [] if same else [Restore(issue.place.number, there.id, body, record)]
+
+
+_WHERE = re.compile(r"(?<![\w&])#([1-9][0-9]{0,11})\b", re.ASCII)
+"""A pull request that an answer of ours names; what others wrote is marked (`lifecycle.terms`)."""
+
+
+def _begin(begun: dict[str, BegunBox], box: Comment, said: str, *, failed: bool) -> None:
+    """Note what came of a box that makes a draft; of nothing to change there is nothing to note."""
+    command = box.body.removeprefix("/")
+    if command.partition(" ")[0] not in boxes.DRAFTING:
+        return
+    begun.pop(command, None)
+    where = _WHERE.search(said)
+    if failed:
+        begun[command] = BegunBox(command=command, failed=said)
+    elif where:
+        begun[command] = BegunBox(command=command, number=int(where[1]))
+
+
+def _same(record: Mapping[str, JSON], there: Mapping[str, JSON]) -> bool:
+    """Whether a record says what one says that may be of a version before."""
+    return {"begun": [], **there} == record
 
 
 def _newest(there: Comment | None) -> list[int]:

@@ -295,7 +295,8 @@ def shown_rules_before(proposal: Proposal, comment: Comment) -> bool:
 
 
 def _before(ours: Comment, comment: Comment) -> bool:
-    return ours.at < comment.at if comment.review else ours.id < comment.id
+    timed = comment.review or comment.button
+    return ours.at < comment.at if timed else ours.id < comment.id
 
 
 def _place(kind: str, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:

@@ -183,6 +183,19 @@ class MergeQueue:
     entries: tuple[QueueEntry, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class IssueEdit:
+    """One edit of the text of an issue.
+
+    Attributes:
+        person: Number of who made it.
+        at: When.
+    """
+
+    person: int
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
     """One issue, which is no pull request.
@@ -649,6 +662,14 @@ class Forge(Protocol):
 
     async def edit_issue(self, number: int, body: str) -> None:
         """Replace the text of an issue."""
+
+    async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
+        """Who edited the text of an issue, as far as the forge tells; in no order.
+
+        Args:
+            number: Of the issue.
+            since: What was edited before that may be left out.
+        """
 
     async def issue_comments(
         self, number: int, since: datetime | None = None

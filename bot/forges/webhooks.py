@@ -6,6 +6,7 @@ a look that sees less is known to be too early (docs/design.md, "Work").
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from bot.forges.port import BotIdentity
@@ -211,6 +212,20 @@ def wakes_of_branch(
         yield BaseKey(repository, branch), NOTHING
     if branch == default_branch:
         yield RepositoryKey(repository), NOTHING
+
+
+def moment(text: object) -> datetime | None:
+    """A time as forges write them in deliveries; None for none.
+
+    Args:
+        text: ISO 8601, or as GitLab has it ("2026-11-21 10:00:00 UTC").
+    """
+    said = str(text or "").replace(" UTC", "+00:00").replace("Z", "+00:00")
+    try:
+        found = datetime.fromisoformat(said)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def check_storable(delivery: Delivery) -> None:

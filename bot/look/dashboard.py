@@ -10,13 +10,17 @@ from bot.forges.port import Issue
 from bot.git.port import Scope
 from bot.look.asking import told
 from bot.look.assemble import Looked, Looker
+from bot.look.box_states import NOTHING_TICKED, TickedBoxes, states
 from bot.store.hints import Press
 from bot.store.values import Adoption
-from lifecycle import boxes, records
+from lifecycle import box_waves, boxes, records
 from lifecycle.access import Person
-from lifecycle.boxes import Tick
+from lifecycle.boxes import DRAFTING, Tick
+from lifecycle.dashboard import RECORD
 from lifecycle.events import Answered, Log
+from lifecycle.facts.boxes import BegunBox, BoxWaves
 from lifecycle.facts.conversation import Comment, Discussion
+from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
@@ -69,6 +73,8 @@ class DashboardLooker:
 
     Attributes:
         number: Number of the issue when it was looked at last; 0 where there was none.
+        boxes: How far boxes that make drafts were then.
+        more: More boxes may be answered at once than were.
     """
 
     def __init__(self, looker: Looker, dashboard: Dashboard) -> None:
@@ -77,6 +83,9 @@ class DashboardLooker:
         self._read_last: ReadTalk | None = None
         self._answered: ReadTalk | None = None
         self.number = 0
+        self.boxes = BoxWaves()
+        self.more = False
+        self._unconfirmed = frozenset[int]()
 
     def rested(self) -> None:
         """Everything that was read last has its answer."""
@@ -87,26 +96,66 @@ class DashboardLooker:
         self._answered = None
 
     async def look(
-        self, adoption: Adoption, since: float, ticked: Sequence[Press] = ()
+        self,
+        adoption: Adoption,
+        since: float,
+        ticked: TickedBoxes = NOTHING_TICKED,
     ) -> Looked | None:
         """Read what was said there; None where nobody but the bot said anything, or no issue is.
 
         Args:
             adoption: What the repository was when the bot first saw it.
             since: By the monotonic clock; git as it was fetched after that will do.
-            ticked: Boxes that were ticked.
+            ticked: Boxes that were ticked; of those without an answer some are answered now.
         """
         issue = await self._dashboard.find()
         self.number = 0 if issue is None else issue.number
+        self.boxes, self.more = BoxWaves(), False
         if issue is None:
             return None
         comments = await self._said(issue.number)
-        if all(comment.ours for comment in comments) and not ticked:
+        begun = self._begun(issue.number, comments)
+        if all(comment.ours for comment in comments) and not ticked.presses and not begun:
             self.rested()
             return None
-        return await self._looker.extended.fetched(
-            lambda: self._look(issue, comments, adoption, since, ticked)
+        kept, _ = await self._looker.store.proposals.remembered(
+            self._looker.repository.id, issue.number
         )
+        self._unconfirmed = ticked.unconfirmed
+        batch = await self._chosen(_unanswered(ticked.presses, kept), begun, ticked)
+        return await self._looker.extended.fetched(
+            lambda: self._look(issue, comments, adoption, since, batch)
+        )
+
+    def _begun(self, number: int, comments: Sequence[Comment]) -> tuple[BegunBox, ...]:
+        """What our comment about boxes says was begun."""
+        ours = [self._recorded(c, number) for c in comments if c.ours]
+        found = (r for c in reversed(ours) for r in c.records if r.get("kind") == RECORD)
+        return box_waves.read(next(found, {}))
+
+    async def _chosen(
+        self, ticked: Sequence[Press], begun: Sequence[BegunBox], known: TickedBoxes
+    ) -> tuple[Press, ...]:
+        """The boxes that are answered now: of those that make drafts one wave, of others a few."""
+        now = await states(self._looker.forge, begun)
+        ticks = [(each, Tick.of(each.button)) for each in ticked]
+        drafting = [
+            (press, tick)
+            for press, tick in ticks
+            if tick.word in DRAFTING and press.person and self._is_ours(tick)
+        ]
+        waves = box_waves.next_wave(
+            [tick.command for _, tick in drafting], now, known.graph, known.home
+        )
+        self.boxes = waves
+        answered = {*waves.start, *waves.left_out}
+        later = {press for press, tick in drafting if tick.command not in answered}
+        found = [press for press, _ in ticks if press not in later]
+        self.more = len(found) > MOST_DRAFTS
+        return tuple(found[:MOST_DRAFTS])
+
+    def _is_ours(self, tick: Tick) -> bool:
+        return boxes.is_ours(tick, self._looker.keys, self._looker.repository.id)
 
     async def _said(self, number: int) -> tuple[Comment, ...]:
         before = self._answered if self._answered and self._answered.number == number else None
@@ -151,8 +200,15 @@ class DashboardLooker:
         credentials = await looker.forge.git_credentials()
         said, answers = await looker.offload(self._read, comments, issue.number)
         pressed = self._pressed(ticked, kept)
-        known = tuple(each for each in pressed if each.author.id and not each.altered)
-        talk = Discussion(comments=said, answers=answers, kept=kept, written=written, pressed=known)
+        known = tuple(e for e in pressed if e.author.id and not (e.altered or e.boxed))
+        talk = Discussion(
+            comments=said,
+            answers=answers,
+            kept=kept,
+            written=written,
+            pressed=known,
+            boxes=self.boxes,
+        )
         with await looker.offload(looker.mirror.open, credentials, since) as git:
             reader = looker.reader(git, adoption)
             whole = await looker.offload(reader.whole)
@@ -214,16 +270,20 @@ class DashboardLooker:
         return tuple(
             Comment(
                 id=each.number,
-                author=Person(each.person, each.login if each.person else "", bot=False),
+                author=self._person(each),
                 body=f"/{ticks[each.number].command}",
                 at=at,
-                altered=not boxes.is_ours(
-                    ticks[each.number], self._looker.keys, self._looker.repository.id
-                ),
+                altered=not self._is_ours(ticks[each.number]),
                 button=True,
+                boxed=bool(ticks[each.number].proposal),
             )
             for each in _unanswered(ticked, kept)
         )
+
+    def _person(self, press: Press) -> Person:
+        """Who ticked a box; nobody where that is not known, or the forge does not confirm it."""
+        known = press.person and press.number not in self._unconfirmed
+        return Person(press.person, press.login, False) if known else Person(0, "", False)
 
     def _recorded(self, comment: Comment, number: int) -> Comment:
         """One of our comments, with its records."""

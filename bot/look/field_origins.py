@@ -28,7 +28,7 @@ from cadlib.render.calls import GUARDRAIL, PIPELINE
 from cadlib.yaml import edit
 from cadlib.yaml import read as read_yaml
 from lifecycle import memory
-from lifecycle.commands import answers
+from lifecycle.commands import asked as asked_for
 from lifecycle.facts.head import Facts
 from lifecycle.facts.origins import (
     MOST_FIELDS,
@@ -156,7 +156,7 @@ class FieldOrigins:
             p: The proposal, with its verdicts and upgrades.
         """
         found: dict[str, tuple[FieldOrigin, ...]] = {}
-        questions = sorted(answers.asked_about(p, memory.read(p)))
+        questions = sorted(asked_for.asked_about(p, memory.read(p)))
         for number, about in enumerate(questions):
             changes = [(v.package, c) for v in p.verdicts for c in v.diff if about in str(c)]
             changes = changes[:MOST_FIELDS] if number < MOST_QUESTIONS else []

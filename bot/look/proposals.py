@@ -11,6 +11,7 @@ from bot.forges.port import Forge, ListedProposal, Repository
 from bot.look import (
     content,
     elsewhere,
+    pressing,
     releasing,
     rendering,
     revisions,
@@ -40,7 +41,7 @@ from cadlib.diff.changes import Change
 from lifecycle import effects, memory, names, releases
 from lifecycle.access import Person
 from lifecycle.commands import answers
-from lifecycle.facts.conversation import Comment
+from lifecycle.commands import asked as asked_for
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
 from lifecycle.facts.verdicts import Verdict, rules_digest
@@ -140,6 +141,7 @@ class ProposalReader:
         if look.rules is not None:
             rules = await self._offload(reader.rules, held.rules, pull.base_ref)
             runs = effects.running(read.policy, rules.policy)
+        pressed = pressing.commands(look, pull, self._repository.installed_at)
         reviews = await self._offload(
             content.reviews, reader, state.conversation.reviews, read.content, basis.base
         )
@@ -155,7 +157,7 @@ class ProposalReader:
                 organization=self._repository.full_name.partition("/")[0],
             ),
             content=read.content,
-            talk=replace(state.talk(reviews), pressed=self._pressed(look, pull)),
+            talk=replace(state.talk(reviews), pressed=pressed),
             rules=Rules(policy=read.policy),
         )
         if answers.about_repository(proposal, memory.read(proposal)):
@@ -198,15 +200,15 @@ class ProposalReader:
             update = await updating.update(self._renderer, reader.git, proposal, self._offload)
             proposal = replace(proposal, update=update)
         proposal = await self._compare(reader, proposal)
-        if whole := answers.removed(proposal, memory.read(proposal)):
+        if whole := asked_for.removed(proposal, memory.read(proposal)):
             there = await self._offload(revisions.packages, reader, whole, pull.head)
             proposal = replace(proposal, removed=there)
-        asked = answers.named(proposal, memory.read(proposal))
+        asked = asked_for.named(proposal, memory.read(proposal))
         if asked:
             found_here = await self._revisions.read(
                 reader, asked, pull.base_ref, basis.rules, look.since
             )
-            askers = answers.deleting(proposal, memory.read(proposal))
+            askers = asked_for.deleting(proposal, memory.read(proposal))
             states = elsewhere.states(self._users, self._repository, found_here, askers)
             proposal = replace(proposal, revisions=await states)
         proposal = await self._upgrades.read(reader, proposal, alone)
@@ -314,7 +316,7 @@ class ProposalReader:
 
     async def _compare(self, reader: MirrorReader, p: Proposal) -> Proposal:
         """What differs from revisions that somebody asks about."""
-        asked = answers.compared_with(p, memory.read(p))
+        asked = asked_for.compared_with(p, memory.read(p))
         found: dict[int, dict[str, tuple[Change, ...]]] = {number: {} for number in asked}
         for number in sorted(asked)[:MOST_COMPARED]:
             for t in p.content.touched:
@@ -324,22 +326,6 @@ class ProposalReader:
                     changes = await self._renderer.changes(reader.git, before, t.tree)
                     found[number][t.package] = changes
         return replace(p, compared=found) if found else p
-
-    def _pressed(self, look: OneLook, pull: ListedProposal) -> tuple[Comment, ...]:
-        """The buttons that were pressed, as commands; once, where several propose the commit."""
-        numbers = [each.pull.number for each in look.state.relevant if each.pull.open]
-        if not pull.open or pull.number != min(numbers):
-            return ()
-        return tuple(
-            Comment(
-                id=each.number,
-                author=Person(each.person, each.login, bot=False),
-                body=f"/{each.button}",
-                at=self._repository.installed_at,  # when does not matter: none of them approves
-                button=True,
-            )
-            for each in look.pressed
-        )
 
     def _times(self, state: PullState, adoption: Adoption) -> Times:
         """Since when it is what it is; when its head came to be is for people's look to tell."""

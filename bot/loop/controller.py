@@ -125,7 +125,7 @@ class Controller:
         onboarding = Onboarding(forges, store) if onboards and not observes else None
         self._sweeps = SweepHandler(self._serving, store, version, onboarding)
         self._dashboards = DashboardHandler(self._serving, store)
-        self._dashboard_commands = DashboardCommands(self._serving, settling)
+        self._dashboard_commands = DashboardCommands(self._serving, settling, store)
         self._named = Named(self._serving, store)
         self._impacts = Impacts(self._serving, settling, store)
         self._proposals = ProposalHandler(

@@ -1,27 +1,36 @@
 """What people ask for on the dashboard issue: answered as under a pull request."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 
 from bot import keys
 from bot.forges.port import ForgeMissingError, ForgeRefusedError
 from bot.look.assemble import Looked
+from bot.look.box_states import NOTHING_TICKED, TickedBoxes
+from bot.loop.box_passing import passed_on
+from bot.loop.discovering import graph_of
 from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import Serving
 from bot.loop.settle import Rest, Settling
 from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NOTHING, Hint, Press
+from bot.store.port import Store
 from lifecycle import dashboard
 from lifecycle.actions import Action
-from lifecycle.facts.drafts import MOST_DRAFTS
 from lifecycle.kinds import OF_PROPOSAL
+from lifecycle.upstreams.locations import locate
 
 log = structlog.get_logger()
 
 NEXT_BATCH = 2.0
 """Seconds until the next boxes are answered, where more were ticked than are answered at once."""
+
+LATER = 600.0
+"""Seconds after which boxes that wait for others are looked at even if nothing woke them: whatever
+becomes of a proposal of the repository does so at once."""
 
 
 class DashboardCommands:
@@ -30,11 +39,13 @@ class DashboardCommands:
     Args:
         serving: Finds their repositories.
         settling: Brings them to rest.
+        store: The database.
     """
 
-    def __init__(self, serving: Serving, settling: Settling) -> None:
+    def __init__(self, serving: Serving, settling: Settling, store: Store) -> None:
         self._serving = serving
         self._settling = settling
+        self._store = store
 
     async def handle(self, key: keys.DashboardKey, hint: Hint) -> float | None:
         """Answer what was asked since.
@@ -46,10 +57,25 @@ class DashboardCommands:
         if not served.repository.has_issues:
             return None
         waiting = await served.talk.waiting(tuple(sorted(map(Press.of, hint.pressed))))
-        batch = waiting[:MOST_DRAFTS]
-        after = await self._settling.settle(DashboardReconciler(served, key, hint, batch))
+        ticked, left = await passed_on(served, self._store.queue, waiting)
+        if waiting:
+            ticked = await self._with_graph(served, ticked)
+        after = await self._settling.settle(DashboardReconciler(served, key, hint, ticked))
+        if after is not None:
+            return after
         # What else was ticked comes later, so that no other key waits for all of it.
-        return NEXT_BATCH if after is None and len(waiting) > len(batch) else after
+        if served.talk.more or left:
+            return NEXT_BATCH
+        return LATER if served.talk.boxes.waiting else None
+
+    async def _with_graph(self, served: ServedRepository, ticked: TickedBoxes) -> TickedBoxes:
+        """With what was made from what on the default branch, which boxes are about."""
+        home = locate(served.repository.clone_url)
+        if home is None:
+            return ticked
+        default = served.repository.default_branch
+        uses = [u for u in await self._store.upstreams.uses(served.id) if u.branch == default]
+        return replace(ticked, graph=graph_of(str(home), uses), home=str(home))
 
 
 class DashboardReconciler:
@@ -59,7 +85,7 @@ class DashboardReconciler:
         served: Its repository.
         key: Its key.
         hint: What woke it.
-        ticked: Boxes that were ticked and are answered now.
+        ticked: Boxes that were ticked and have no answer.
     """
 
     looks = OF_PROPOSAL
@@ -69,7 +95,7 @@ class DashboardReconciler:
         served: ServedRepository,
         key: keys.DashboardKey,
         hint: Hint,
-        ticked: Sequence[Press] = (),
+        ticked: TickedBoxes = NOTHING_TICKED,
     ) -> None:
         self._served = served
         self._ticked = ticked
@@ -83,7 +109,8 @@ class DashboardReconciler:
 
     async def look(self, since: float) -> Looked | Rest:
         """Read what was said."""
-        looked = await self._served.talk.look(self._served.adoption, since, self._ticked)
+        served = self._served
+        looked = await served.talk.look(served.adoption, since, self._ticked)
         if looked is None:
             return Rest(self.echoes.wait(self.waiting) if self._expected else None)
         return looked

@@ -19,7 +19,7 @@ from bot import config, keys
 from bot.forges.port import ForgeRefusedError, ListedProposal, Repository
 from bot.git.port import History
 from bot.look import rules
-from bot.loop import branches, discovering
+from bot.loop import branches, discovering, rolling_back
 from bot.loop.dry_merges import DryMerges
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
@@ -71,6 +71,7 @@ class DashboardHandler:
         self._looked: Recent[RepositoryId, tuple[float, Log]] = Recent(MOST_PACED)
         self._merges = DryMerges(serving.around)
         self._freed: Recent[RepositoryId, frozenset[str]] = Recent(MOST_PACED)
+        self._boxes: Recent[RepositoryId, bool] = Recent(MOST_PACED)
 
     async def handle(self, key: keys.DashboardKey, hint: Hint = NOTHING) -> float | None:
         """Write a dashboard, or say how long to put that off."""
@@ -83,8 +84,10 @@ class DashboardHandler:
         # is a box that was ticked: it is free again.
         waits = last is not None and now < last[0] + PACE and frozen == last[1]
         freed = self._freed.get(key.repository) or frozenset()
-        if last is not None and waits and hint.pressed <= freed:
+        stopped = served.talk.boxes.stopped
+        if last is not None and waits and hint.pressed <= freed and stopped == self._stopped(key):
             return last[0] + PACE - now
+        self._boxes.put(key.repository, stopped)
         self._freed.put(key.repository, hint.pressed)
         self._looked.put(key.repository, (now, frozen))
         if self._serving.observes or await served.offload(
@@ -100,6 +103,10 @@ class DashboardHandler:
             return None
         return again
 
+    def _stopped(self, key: keys.DashboardKey) -> bool:
+        """Whether it said last that boxes are stopped."""
+        return self._boxes.get(key.repository) or False
+
     async def _write(self, served: ServedRepository, heard: Collection[Tick]) -> float | None:
         """Write it; seconds after which there may be more to tell, None where nothing is left.
 
@@ -114,10 +121,12 @@ class DashboardHandler:
         behind, again = await discovering.behind(served, self._store, around, self._merges)
         overview = replace(
             overview,
+            packages=await rolling_back.offered(served, self._store, around, overview.packages),
             frozen=standing,
             behind=behind,
             cloneable=await discovering.cloneable(served, self._store, around),
             waiting=tuple(_variant(each) for each in await self._store.variant_waits.of(served.id)),
+            boxes=served.talk.boxes,
         )
         if frozen or not overview.empty or await served.dashboard.find() is not None:
             text = texts.dashboard(overview, served.dashboard.room(frozen, now))
@@ -253,6 +262,7 @@ def _changes(
                 packages=tuple(sorted(touched.get(pull.number, ()))),
                 waits=by_number.get(pull.number, ()),
                 variant=naming.is_variants(pull.head_ref),
+                head=pull.head,
             )
     still = {pull.number for pull in pulls}
     for number, found in sorted(by_number.items()):

@@ -58,7 +58,7 @@ async def behind(
     releases: dict[Package, tuple[int, ...]] = {}
     called: dict[str, Repository | None] = {}
     for branch in sorted({each.branch for each in users}):
-        graph = _graph(str(home), [each for each in users if each.branch == branch])
+        graph = graph_of(str(home), [each for each in users if each.branch == branch])
         wanted = [each.package for each in graph.upstreams.values() if each]
         for place in dict.fromkeys(each.place for each in wanted):
             if place not in called and len(called) < MOST_UPSTREAMS:
@@ -108,8 +108,13 @@ async def cloneable(
     )
 
 
-def _graph(home: str, users: Sequence[UpstreamUser]) -> Graph:
-    """The packages that say where they come from; what the lock says counts."""
+def graph_of(home: str, users: Sequence[UpstreamUser]) -> Graph:
+    """Return the packages that say where they come from; what the lock says counts.
+
+    Args:
+        home: Their repository, as locations are spelled.
+        users: What they say, on one branch.
+    """
     found: dict[Package, Upstream | None] = {}
     for each in users:
         use = each.use

@@ -17,9 +17,10 @@ NOBODY = "-"
 """In place of a login, where nobody can tell who pressed something."""
 
 SWEEP, PUBLISHING, RUNNER, NEIGHBOUR = "sweep", "publishing", "runner", "neighbour"
-OPERATOR = "operator"
+OPERATOR, BOX = "operator", "box"
 """What wakes keys beside events: a sweep, a base branch's look, functions that can be run again, a
-proposal that has to do with another, and the operator's button on `/status`."""
+proposal that has to do with another, the operator's button on `/status`, and a box of the dashboard
+that is about a proposal."""
 
 START = "start"
 """A bot starts: sweeps ask for what they would else ask for later."""
@@ -107,8 +108,8 @@ class Hint:
         pressed: Buttons of checks that were pressed, and who did, as `Press` writes them.
         everything: Deliveries whose change concerns all of a repository, and no list tells it.
         installations: Where discovery found a repository.
-        by: What woke it beside events of the forge: `SWEEP`, `PUBLISHING`, `RUNNER`, `NEIGHBOUR`
-            or `OPERATOR`; `START` where a bot starts.
+        by: What woke it beside events of the forge: `SWEEP`, `PUBLISHING`, `RUNNER`, `NEIGHBOUR`,
+            `OPERATOR` or `BOX`; `START` where a bot starts.
         traces: The spans in which it was woken, as `traceparent` has them; nothing depends on them.
     """
 

@@ -13,9 +13,7 @@ from lifecycle.access import Person
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import rules_moved, unbound
 from lifecycle.commands.handlers import drafts as handlers_drafts
-from lifecycle.commands.handlers import ledger
 from lifecycle.commands.handlers.approve import ApproveCommand
-from lifecycle.commands.handlers.questions import DiffCommand, WhyCommand, untold
 from lifecycle.commands.handlers.rebase import RebaseCommand
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.permission import refusal
@@ -47,11 +45,15 @@ class AfterCommands:
             render commit; 0 for none.
         render_asker: Who did, as the commit names them.
         update_asked: The same for a merge of the base branch.
+        failed: Comments of which something was refused that their writers had the right to.
+        goes_on: Somebody said to go on with boxes after something failed.
     """
 
     proposal: Proposal
     memory: Memory
     actions: tuple[Action, ...] = ()
+    failed: frozenset[int] = frozenset()
+    goes_on: bool = False
     render_asked: int = 0
     render_asker: str = ""
     update_asked: int = 0
@@ -152,8 +154,10 @@ def _anywhere(parsed: ParsedComment, table: Table) -> ParsedComment:
     return ParsedComment(commands, problems)
 
 
-def _asks_only(parsed: ParsedComment, table: Table) -> bool:
-    return bool(parsed.commands) and all(table.row(each).question for each in parsed.commands)
+def _is_clear(request: CommandRequest, parsed: ParsedComment) -> bool:
+    """Whether it is no matter which proposal of the commit is meant, or a box named it."""
+    rows = [request.table.row(each) for each in parsed.commands]
+    return request.comment.boxed or (bool(rows) and all(row.question for row in rows))
 
 
 def about_repository(proposal: Proposal, remembered: Memory, table: Table = TABLE) -> bool:
@@ -164,58 +168,6 @@ def about_repository(proposal: Proposal, remembered: Memory, table: Table = TABL
         for _, parsed in pending(proposal, remembered, table)
         for command in parsed.commands
     )
-
-
-def compared_with(proposal: Proposal, remembered: Memory) -> frozenset[int]:
-    """Return the revisions that somebody asks to have the proposal compared with."""
-    return frozenset(
-        command.revision
-        for _, parsed in pending(proposal, remembered)
-        for command in parsed.commands
-        if isinstance(command, DiffCommand) and command.revision
-    )
-
-
-def asked_about(proposal: Proposal, remembered: Memory) -> frozenset[str]:
-    """Return the fields that somebody asks about, of which it is not known yet what set them."""
-    return frozenset(
-        command.field
-        for _, parsed in pending(proposal, remembered)
-        for command in parsed.commands
-        if isinstance(command, WhyCommand) and untold(proposal, command.field)
-    )
-
-
-def named(proposal: Proposal, remembered: Memory) -> tuple[tuple[str, int], ...]:
-    """Return the revisions that somebody wants withdrawn or deprecated, at most `MOST_NAMED`."""
-    found = (
-        ledger.named(proposal, command)
-        for _, parsed in pending(proposal, remembered)
-        for command in parsed.commands
-        if isinstance(command, ledger.DeleteCommand | ledger.DeprecateCommand)
-    )
-    return tuple(dict.fromkeys(each for each in found if each))[: ledger.MOST_NAMED]
-
-
-def deleting(proposal: Proposal, remembered: Memory) -> tuple[Person, ...]:
-    """Return who wants something withdrawn or removed and has no answer yet."""
-    found = (
-        comment.author
-        for comment, parsed in pending(proposal, remembered)
-        if any(isinstance(command, ledger.DeleteCommand) for command in parsed.commands)
-    )
-    return tuple(dict.fromkeys(found))
-
-
-def removed(proposal: Proposal, remembered: Memory) -> tuple[str, ...]:
-    """Return the packages that the proposal removes and somebody wants to go with all revisions."""
-    found = (
-        ledger.removed(proposal, command)
-        for _, parsed in pending(proposal, remembered)
-        for command in parsed.commands
-        if isinstance(command, ledger.DeleteCommand)
-    )
-    return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
 def drafts(
@@ -320,7 +272,7 @@ def _answer_one(
     facts, response = request.facts, CommandResponse(state.proposal, state.memory)
     if request.comment.edited:
         response = replace(response.say(texts.EDITED), confused=True)
-    elif request.comment.button and len(facts.open) > 1 and not _asks_only(parsed, request.table):
+    elif request.comment.button and len(facts.open) > 1 and not _is_clear(request, parsed):
         response = response.refuse(texts.button_of_several(p.place.number for p in facts.open))
     else:
         for command in parsed.commands:
@@ -342,7 +294,9 @@ def _answer_one(
 def _obey(request: CommandRequest, response: CommandResponse, command: object) -> CommandResponse:
     row = request.table.row(command)
     refused = refusal(request, response, row, command)
-    return response.refuse(refused) if refused else row.handler(request, response, command)
+    if refused:
+        return replace(response.refuse(refused), denied=True)
+    return row.handler(request, response, command)
 
 
 def _finish(
@@ -368,13 +322,16 @@ def _finish(
         number = response.proposal.place.number
         actions.append(React(number, comment.id, _reaction(response)))
     asks = response.render_asked >= state.render_asked and response.render_asked > 0
+    failed = {comment.id} if response.refused and not response.denied else set()
     return AfterCommands(
         response.proposal,
         remembered,
         (*state.actions, *actions),
-        response.render_asked if asks else state.render_asked,
-        authors.spelled(comment.author) if asks else state.render_asker,
-        max(state.update_asked, response.update_asked),
+        failed=state.failed | failed,
+        goes_on=state.goes_on or response.goes_on,
+        render_asked=response.render_asked if asks else state.render_asked,
+        render_asker=authors.spelled(comment.author) if asks else state.render_asker,
+        update_asked=max(state.update_asked, response.update_asked),
     )
 
 

@@ -51,7 +51,7 @@ def refusal(
         return f"{refused} {texts.WHILE_BROKEN}" if unread else refused
     if isinstance(found, Unsure) and row.action is not AccessAction.APPROVE:
         return texts.access_unsure(row.word, found)
-    if p.place.issue and request.comment.button:
+    if request.comment.boxed or (p.place.issue and request.comment.button):
         return _in_bulk(request, response, row, command)
     return ""  # an approval nobody can judge yet is kept, and counts once somebody can
 
@@ -66,7 +66,9 @@ def _in_bulk(
     p = response.proposal
     known = _rules(p, row)
     policy = known if isinstance(known, Policy) else UNREAD
-    places = row.folders(request, response, command) if row.folders is not None else ()
+    places = p.content.places
+    if row.folders is not None:
+        places = row.folders(request, response, command)
     found = _authorise(request, response, row, Target(places), policy, AccessAction.BULK)
     if isinstance(found, Refused):
         return texts.bulk_refused(row.word, found)

@@ -66,6 +66,8 @@ class CommandResponse:
         render_asked: Number of the comment where it asked for a render commit; otherwise 0.
         update_asked: The same for a merge of the base branch.
         waits: It is answered once its effects are done.
+        denied: Its writer lacks the right, or it means nothing at this stage.
+        goes_on: It says to go on with boxes after something failed.
     """
 
     proposal: Proposal
@@ -78,6 +80,8 @@ class CommandResponse:
     render_asked: int = 0
     update_asked: int = 0
     waits: bool = False
+    denied: bool = False
+    goes_on: bool = False
 
     def refuse(self, text: str) -> "CommandResponse":
         """Add a refusal to the answer."""
@@ -142,6 +146,7 @@ class CommandSpec(Generic[C]):
             It means the same under every pull request, and takes the right for these folders by the
             rules of the default branch alone. None for a command about the proposal.
         dashboard: It means something on the dashboard issue.
+        proposals: It means something under a pull request.
         pushes: It pushes to the head branch: that takes what pushing takes, and to have written a
             part does not suffice. Where the branch is in a fork it comes to an explanation only.
         aliases: Other words for it, such as those of other bots.
@@ -157,6 +162,7 @@ class CommandSpec(Generic[C]):
     question: bool = False
     folders: Callable[[CommandRequest, CommandResponse, C], tuple[str, ...]] | None = None
     dashboard: bool = False
+    proposals: bool = True
     pushes: bool = False
     aliases: tuple[str, ...] = ()
 

@@ -1,6 +1,7 @@
 """The table of commands: a row for each, in the order of the help text."""
 
 from lifecycle.access import AccessAction
+from lifecycle.boxes import GO_ON
 from lifecycle.commands.draft_grammar import (
     Assignment,
     EditTarget,
@@ -28,6 +29,7 @@ from lifecycle.commands.grammar import (
 )
 from lifecycle.commands.handlers import (
     approve,
+    boxes,
     drafts,
     hold,
     ledger,
@@ -53,10 +55,11 @@ TABLE = Table(
         CommandSpec(
             word="propose",
             command=stage.ProposeCommand,
+            arguments=(OptionalCommit("commit"),),
             stages=_OPEN,
             action=AccessAction.PROPOSE,
             handler=stage.propose,
-            help="propose this draft for publishing",
+            help="propose this draft for publishing; if you name a commit, only that commit",
         ),
         CommandSpec(
             word="approve",
@@ -270,6 +273,17 @@ TABLE = Table(
             help="propose to end the hold after a rollback",
             folders=drafts.folders,
             dashboard=True,
+        ),
+        CommandSpec(
+            word=GO_ON,
+            command=boxes.ContinueCommand,
+            stages=_ALWAYS,
+            action=AccessAction.BULK,
+            handler=boxes.go_on,
+            help="begin the boxes of the dashboard that still wait, although one failed",
+            folders=boxes.folders,
+            dashboard=True,
+            proposals=False,
         ),
         CommandSpec(
             word="delete",

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from lifecycle.access import Person
 from lifecycle.events import Log
+from lifecycle.facts.boxes import NOTHING_TICKED, BoxWaves
 from lifecycle.names import Sha
 from lifecycle.numbers import in_review
 from lifecycle.records import JSON
@@ -29,6 +30,7 @@ class Comment:
         summary: It is our summary comment.
         button: Nobody wrote it: a button of a check was pressed, or a box of the dashboard ticked,
             which gives a command. Its number is negative, and no forge knows it.
+        boxed: Of a `button`, that it is a box about this very proposal.
         review: What the native review says whose text it is; None for a comment. Its number is one
             of `in_review`, and no comment of the forge.
     """
@@ -44,6 +46,7 @@ class Comment:
     records: tuple[Mapping[str, JSON], ...] = ()
     summary: bool = False
     button: bool = False
+    boxed: bool = False
     review: "ReviewText | None" = None
 
 
@@ -167,6 +170,7 @@ class Discussion:
         review_texts: What reviews say, oldest first; without our own.
         suggested: Commits at which we suggested changes in a review.
         pressed: Buttons of our checks that were pressed, as comments.
+        boxes: Of the dashboard, how far the boxes are that make drafts.
         kept: The events that the database remembers of it.
         written: The comments that we wrote, as the database knows them, by their numbers.
         decision: What reviews come to for the rules of the base branch; None where these ask for
@@ -182,6 +186,7 @@ class Discussion:
     review_texts: tuple[ReviewText, ...] = ()
     suggested: frozenset[Sha] = frozenset()
     pressed: tuple[Comment, ...] = ()
+    boxes: BoxWaves = NOTHING_TICKED
     kept: Log = frozenset()
     written: Mapping[int, Written] = field(default_factory=dict)
     missing: tuple[int, ...] = ()

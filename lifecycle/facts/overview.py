@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from lifecycle.events import Frozen
+from lifecycle.facts.boxes import NOTHING_TICKED, BoxWaves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class ListedPackage:
         deprecated: Revisions that are deprecated, to their reasons.
         withdrawn: How many revisions were withdrawn.
         held: The revision that it is held at after a rollback, and why; None where it is not.
+        back: The revision that a rollback would go to, and why; None where nothing speaks for one.
     """
 
     package: str
@@ -27,6 +29,7 @@ class ListedPackage:
     deprecated: Mapping[int, str] = field(default_factory=dict)
     withdrawn: int = 0
     held: tuple[int, str] | None = None
+    back: tuple[int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,7 @@ class ListedChange:
         packages: What it changes, as far as that is known, sorted.
         waits: What it waits for, oldest first.
         variant: The bot made it for a variant.
+        head: The commit that it has now; "" where that is not known.
     """
 
     number: int
@@ -105,6 +109,7 @@ class ListedChange:
     packages: tuple[str, ...] = ()
     waits: tuple[ListedWait, ...] = ()
     variant: bool = False
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +145,7 @@ class Overview:
         behind: Packages whose upstream has newer revisions.
         cloneable: Packages of the default upstream, by name.
         waiting: Variants that wait, those about rules first.
+        boxes: How far the boxes are that were ticked.
     """
 
     packages: tuple[ListedPackage, ...]
@@ -149,6 +155,7 @@ class Overview:
     behind: tuple[ListedBehind, ...] = ()
     cloneable: tuple[ListedUpstream, ...] = ()
     waiting: tuple[ListedVariant, ...] = ()
+    boxes: BoxWaves = NOTHING_TICKED
 
     @property
     def empty(self) -> bool:

@@ -147,6 +147,14 @@ def other_commit(named: str, head: str) -> str:
     )
 
 
+def other_head(named: str, head: str) -> str:
+    """A draft that moved on from the commit that was to be proposed."""
+    return (
+        f"`/propose` refused: you named {code(named[:10])}, and the draft now is at"
+        f" {code(head[:10])}. Review that and propose again."
+    )
+
+
 def approve_contradicted(state: ReviewState) -> str:
     """`/approve` in the text of a review that says otherwise, or is dismissed."""
     why = "is dismissed" if state is ReviewState.DISMISSED else "requests changes"

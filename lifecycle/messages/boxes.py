@@ -1,13 +1,21 @@
 """What became of the boxes of the dashboard issue that were ticked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from lifecycle import limits
-from lifecycle.messages.markdown import person, typed
+from lifecycle import boxes, limits
+from lifecycle.facts.boxes import BegunBox, BoxWaves
+from lifecycle.messages.markdown import code, person, some, typed
 from lifecycle.terms import kept
 
 TITLE = "What became of the boxes that were ticked above, the newest first:"
 
+NOTHING_STOPPED = (
+    "`/continue` refused: it begins boxes of the dashboard that wait because one failed, and none"
+    " does. Tick the boxes of what you want."
+)
+
+MOST_NAMED = 5
+"""Commands that are named of those that wait."""
 
 LOST = (
     "; **it was ticked, and the forge did not tell by whom: nothing was done. Tick it again, or"
@@ -18,21 +26,109 @@ LOST = (
 
 def answered(command: str, login: str, answer: str) -> str:
     """The line of one box, with what its command came to."""
-    said = " ".join(answer.removeprefix(f"@{login} ").split())
+    said = without_address(answer, login)
     return f"- {typed(command.removeprefix('/'))}, ticked by {person(login)}: {said}"
+
+
+def without_address(answer: str, login: str) -> str:
+    """An answer in one line, which does not begin with whom it is for."""
+    return " ".join(answer.removeprefix(f"@{login} ").split())
+
+
+def passed_on(command: str, login: str) -> str:
+    """The line of a box about a proposal, where its command is judged and answered."""
+    return f"- {_about(command)}, ticked by {person(login)}: passed on to the pull request."
+
+
+def left_out(command: str, failed: Sequence[BegunBox]) -> str:
+    """The line of a box that is not begun, because of what its package was made from."""
+    why = f"it is made from what failed ({_named(failed)})" if failed else _CIRCLE
+    return (
+        f"- {typed(command.removeprefix('/'))}: nothing was done, because {why}. Tick it again once"
+        " that is mended."
+    )
+
+
+_CIRCLE = "its package and others are made from each other in a circle"
+
+
+def _about(command: str) -> str:
+    """A command about a proposal, as `Tick` has it, and the proposal."""
+    said, _, proposal = command.removeprefix("/").partition(" #")
+    return f"{typed(said)} in #{proposal}" if proposal else typed(said)
+
+
+def _named(found: Sequence[BegunBox]) -> str:
+    return some(typed(each.command) for each in found[:MOST_NAMED])
+
+
+def goes_on(waves: BoxWaves) -> str:
+    """What going on leaves."""
+    return (
+        f"{_named(waves.failed)} and what is made from that will be left out."
+        f" {_boxes(len(waves.waiting))} waited, and the others will begin."
+    )
+
+
+def _boxes(count: int) -> str:
+    return f"{count} {'box' if count == 1 else 'boxes'}"
+
+
+def waves(found: BoxWaves) -> str:
+    """How far boxes are, as a paragraph; "" where none waits."""
+    if not found.waiting:
+        return ""
+    wait = f"{_boxes(len(found.waiting))} {'waits' if len(found.waiting) == 1 else 'wait'}"
+    if found.stopped:
+        return (
+            f"**Stopped: {wait}.** {_reasons(found.failed)}. Mend that, or comment"
+            f" {typed(boxes.GO_ON)} to leave it, and what is made from it, and begin the others."
+        )
+    there = ", ".join(f"#{each.number}" for each in found.open if each.number)
+    where = f" Open: {there}." if there else ""
+    return (
+        f"**{wait}.** At most {boxes.MOST_OPEN} drafts of boxes are open at a time, and a package"
+        f" begins after those that it is made from.{where} One more begins whenever one is"
+        " merged."
+    )
+
+
+def _reasons(failed: Sequence[BegunBox]) -> str:
+    said = [f"{typed(each.command)}: {each.failed.rstrip('.')}" for each in failed[:MOST_NAMED]]
+    more = len(failed) - len(said)
+    return "; ".join([*said, *([f"and {more} more"] if more else [])])
+
+
+def going_on(found: BoxWaves) -> Iterator[str]:
+    """The box with which boxes go on that were stopped."""
+    if found.stopped:
+        yield (
+            f"[ ] {typed(boxes.GO_ON)}: {_boxes(len(found.waiting))} wait, because"
+            f" {_reasons(found.failed)}{boxes.UNSEALED}"
+        )
+
+
+def closed(proposal: int) -> str:
+    """Why a box failed: somebody closed its draft."""
+    return f"#{proposal} was closed without being merged"
+
+
+def broken(proposal: int, check: str) -> str:
+    """Why a box failed: a check of ours did."""
+    return f"{code(check)} failed in #{proposal}"
 
 
 def of_nobody(command: str) -> str:
     """The line of a box of which nobody can tell who ticked it."""
     return (
-        f"- {typed(command.removeprefix('/'))}: nothing was done, because GitHub does not say who"
+        f"- {_about(command)}: nothing was done, because GitHub does not say who"
         " ticked the box. Tick it again, or comment the command."
     )
 
 
 def of_altered(command: str) -> str:
     """The line of a box beside which stands what the bot did not write."""
-    what = typed(command.removeprefix("/")) if command.removeprefix("/") else "a box"
+    what = _about(command) if command.removeprefix("/") else "a box"
     return (
         f"- {what}: nothing was done, because the line of the box is not as the bot wrote it."
         " Tick the box of the issue as it is now, or comment the command."
@@ -44,9 +140,14 @@ def lines(body: str) -> tuple[str, ...]:
     return tuple(kept(each) for each in body.split("\n") if each.startswith("- "))
 
 
-def progress(found: Sequence[str]) -> str:
-    """Return the text of the comment; the oldest lines are left out where there are too many."""
-    text = TITLE + "\n"
+def progress(found: Sequence[str], how: str = "") -> str:
+    """Return the text of the comment; the oldest lines are left out where there are too many.
+
+    Args:
+        found: Its lines, the newest first.
+        how: How far those are that wait.
+    """
+    text = (f"{how}\n\n" if how else "") + TITLE + "\n"
     for each in found:
         if len(text) + len(each) + 1 > limits.TEXT:
             break

@@ -20,6 +20,7 @@ from lifecycle.facts.overview import (
     ListedWait,
     Overview,
 )
+from lifecycle.messages import boxes as box_texts
 from lifecycle.messages import timing
 from lifecycle.messages.markdown import code, label, name, number, quote, some, typed
 from lifecycle.terms import kept
@@ -85,6 +86,7 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
     parts = [
         INTRODUCTION,
         _section("Frozen", map(_frozen, overview.frozen), MOST_FROZEN),
+        _section("Boxes that stopped", box_texts.going_on(overview.boxes), MOST_FROZEN),
         _section("Proposals", map(_change, sorted(proposed, key=_urgent)), int(MOST_CHANGES * left))
         or NOTHING_PROPOSED,
         _section("Drafts", map(_change, sorted(drafts, key=_urgent)), int(MOST_DRAFTS * left)),
@@ -179,7 +181,26 @@ def _urgent(change: ListedChange) -> tuple[bool, bool, str, int]:
     return (change.stage is not ListedStage.MERGED, not since, since, change.number)
 
 
+_OFFERED = {
+    ListedStage.DRAFT: "propose",
+    ListedStage.PROPOSED: boxes.APPROVE,
+}
+"""The command that a box gives about a proposal, which names the commit that is shown."""
+
+_APPROVABLE, _BEFORE = frozenset({"approved", "rules approved"}), frozenset({"rendered", "valid"})
+"""Gates of which one has to be waited for, and none may be, for an approval to be offered."""
+
+
 def _change(change: ListedChange) -> str:
+    line, command = _told(change), _OFFERED.get(change.stage)
+    gates = {wait.gate for wait in change.waits}
+    if command == boxes.APPROVE and (gates & _BEFORE or not gates & _APPROVABLE):
+        return line
+    offered = f"{typed(f'{command} {change.head}')} in {line}"
+    return f"[ ] {offered}{boxes.UNSEALED}" if boxes.gives(offered) else line
+
+
+def _told(change: ListedChange) -> str:
     title = quote(change.title[:_TITLE]) + ("…" if len(change.title) > _TITLE else "")
     # "#12" would add a line to the pull request's own conversation.
     first = f"[#{change.number}](../pull/{change.number}) {title}" if change.number else title
@@ -205,7 +226,7 @@ def _wait(wait: ListedWait) -> str:
 
 def _notable(package: ListedPackage) -> tuple[bool, str, str]:
     """Packages whose revisions were deprecated or withdrawn first, the others by name."""
-    told = package.deprecated or package.withdrawn or package.held
+    told = package.deprecated or package.withdrawn or package.held or package.back
     return (not told, package.package, package.branch)
 
 
@@ -221,10 +242,20 @@ def _package(package: ListedPackage) -> str:
         [f"held at v{package.held[0]}: {quote(package.held[1][:_TITLE])}"] if package.held else []
     )
     told = "; ".join([newest, *held, *deprecated[:2], *withdrawn])
-    command = f"resume {package.package or '.'}"
-    if package.held and not package.branch and boxes.fits(command):
+    command = _offered(package)
+    if command and not package.branch and boxes.fits(command):
         return f"[ ] {typed(command)}: {name(package.package)}: {told}{boxes.UNSEALED}"
     return f"{name(package.package)}{on}: {told}"
+
+
+def _offered(package: ListedPackage) -> str:
+    """The command that a box gives about a package; "" for none."""
+    if package.held:
+        return f"resume {package.package or '.'}"
+    if package.back:
+        revision, why = package.back
+        return f"rollback {package.package or '.'}@v{revision} {why}"
+    return ""
 
 
 def _deletion(revision: str) -> str:

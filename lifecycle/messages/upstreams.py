@@ -219,3 +219,13 @@ def not_read(place: str) -> Problem:
 def not_told_of(place: str) -> Problem:
     """A repository of which not everybody may learn who can read this one."""
     return f"{place} is not read for this", "Ask for the upgrade to see what comes of it"
+
+
+def listed_upstream(name: str, state: str) -> str:
+    """Why a rollback is offered, as the reason in its command.
+
+    Args:
+        name: What the package was made from, such as "net/core@v3".
+        state: What the ledger there says of it.
+    """
+    return f"its upstream {name} is {state}"

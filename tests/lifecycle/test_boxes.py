@@ -1,17 +1,23 @@
 """Boxes of the dashboard: which commands they give, and what is told of them."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
+
+from collections.abc import Sequence
 
 import pytest
 
-from lifecycle import boxes, dashboard, memory, records
+from lifecycle import box_waves, boxes, dashboard, memory, records
 from lifecycle.access import Person
 from lifecycle.actions import Keep, Reply, Restore
 from lifecycle.events import Answered
+from lifecycle.facts.boxes import BegunBox, BoxWaves
 from lifecycle.facts.conversation import Comment, Discussion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.whole import Whole
+from lifecycle.messages import boxes as texts
 from lifecycle.policy import Policy
+from lifecycle.upstreams.graph import Graph, Package, Upstream
 from tests.ids import on_github
 from tests.lifecycle.samples import APPROVER, PROPOSAL, changed, facts
 
@@ -30,7 +36,25 @@ TICKED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "one that is freed": ("- [x] `/upgrade a v3`", "- [ ] `/upgrade a v3`", ()),
     "one that somebody writes into it": ("", "- [x] `/upgrade a v3`", ("upgrade a v3",)),
     "another command": ("", "- [x] `/delete a@v3`", ()),
-    "an approval": ("", "- [x] `/approve`", ()),
+    "an approval of whatever is there": ("", "- [x] `/approve`", ()),
+    "an approval of a part of a commit": ("", "- [x] `/approve abcdef0` in [#7](x)", ()),
+    "an approval of nothing that is named": ("", f"- [x] `/approve {'a' * 40}`", ()),
+    "an approval of what was shown": (
+        "",
+        f"- [x] `/approve {'a' * 40}` in [#7](../pull/7) t",
+        (f"approve {'a' * 40} #7",),
+    ),
+    "a proposal at GitLab": (
+        "",
+        f"- [x] `@porchbot propose {'a' * 64}` in [!12](x) t",
+        (f"propose {'a' * 64} #12",),
+    ),
+    "to go on": ("", "- [x] `/continue`: x", ("continue",)),
+    "a rollback with its reason": (
+        "",
+        "- [x] `/rollback net/core@v2 its upstream net/base@v3 is withdrawn`: x",
+        ("rollback net/core@v2 its upstream net/base@v3 is withdrawn",),
+    ),
     "one inside another list": ("", "  - [x] `/upgrade a v3`", ()),
     "one in a quote": ("", "> - [x] `/upgrade a v3`", ()),
     "two, one of them twice": (
@@ -49,6 +73,10 @@ def test_what_an_edit_ticks(before: str, after: str, commands: tuple[str, ...]) 
     assert tuple(each.command for each in found) == commands
     assert {each.issue for each in found} <= {3}
     assert tuple(boxes.Tick.of(str(each)) for each in found) == found
+    at = datetime(2026, 11, 28, 12, 0, 3, tzinfo=UTC)
+    timed = boxes.newly_ticked(3, before, after, at)
+    assert {each.at for each in timed} <= {at}
+    assert tuple(boxes.Tick.of(str(each)) for each in timed) == timed
 
 
 KEY, HERE = b"key", on_github(1)
@@ -175,3 +203,89 @@ def test_all_boxes_are_told_of_in_one_comment() -> None:
         "/upgrade a v3",
     ]
     assert records.sign(edited.record, b"k")
+
+
+def waves_of(*ticked: str, begun: Sequence[BegunBox] = ()) -> BoxWaves:
+    """What is begun of some boxes; b is made from a, and c from b."""
+    made = {"b": "a", "c": "b"}
+    home = {Package("h", p): Upstream(Package("h", q), f"{q}/v1") for p, q in made.items()}
+    return box_waves.next_wave(ticked, begun, Graph(home), "h")
+
+
+SEVEN = tuple(f"upgrade p{n} v2" for n in range(7))
+OPEN = tuple(BegunBox(command=each, number=n + 1) for n, each in enumerate(SEVEN[:4]))
+CLOSED = BegunBox(command="upgrade a v2", number=9, failed="#9 was closed")
+WAVES: dict[str, tuple[BoxWaves, tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "five at a time": (waves_of(*SEVEN), SEVEN[:5], SEVEN[5:], ()),
+    "as many as there is room for": (waves_of(*SEVEN[4:], begun=OPEN), SEVEN[4:5], SEVEN[5:], ()),
+    "what was made from another comes after it": (
+        waves_of("upgrade c v2", "upgrade b v2", "rollback x@v1 r"),
+        ("upgrade b v2", "rollback x@v1 r"),
+        ("upgrade c v2",),
+        (),
+    ),
+    "what fails stops all": (waves_of(*SEVEN[:2], begun=[CLOSED]), (), SEVEN[:2], ()),
+    "what failed may be asked for again": (
+        waves_of("upgrade a v2", "upgrade x v2", begun=[CLOSED]),
+        ("upgrade a v2",),
+        ("upgrade x v2",),
+        (),
+    ),
+    "once it is left, what was made from it is left out": (
+        waves_of("upgrade c v2", "upgrade x v2", begun=[replace(CLOSED, left=True)]),
+        ("upgrade x v2",),
+        (),
+        ("upgrade c v2",),
+    ),
+}
+
+
+@pytest.mark.parametrize(("waves", "start", "waiting", "left"), WAVES.values(), ids=WAVES)
+def test_which_boxes_are_begun(
+    waves: BoxWaves, start: tuple[str, ...], waiting: tuple[str, ...], left: tuple[str, ...]
+) -> None:
+    """Short-cuts refused: all at once; in any order; on and on although one failed."""
+    assert (waves.start, waves.waiting, waves.left_out) == (start, waiting, left)
+
+
+def test_what_was_begun_is_read_back_from_its_record() -> None:
+    """The short-cut keeps it in memory: a bot that starts anew opens five more."""
+    begun = (OPEN[0], CLOSED, replace(CLOSED, command="resume b", left=True))
+    assert box_waves.read({"begun": box_waves.remembered(begun)}) == begun
+    assert box_waves.read({"kind": "boxes"}) == ()
+
+
+def test_how_far_boxes_are_is_said() -> None:
+    """Short-cuts refused: silence while boxes wait; a reason without what to do."""
+    waves = waves_of(*SEVEN[4:], begun=OPEN)
+    assert texts.waves(waves) == (
+        "**2 boxes wait.** At most 5 drafts of boxes are open at a time, and a package begins after"
+        " those that it is made from. Open: #1, #2, #3, #4. One more begins whenever one is merged."
+    )
+    assert texts.waves(waves_of(begun=OPEN)) == ""
+    stopped = waves_of(*SEVEN[:2], begun=[CLOSED])
+    assert texts.waves(stopped) == (
+        "**Stopped: 2 boxes wait.** `/upgrade a v2`: #9 was closed. Mend that, or comment `/continue`"
+        " to leave it, and what is made from it, and begin the others."
+    )
+    assert list(texts.going_on(stopped)) == [
+        f"[ ] `/continue`: 2 boxes wait, because `/upgrade a v2`: #9 was closed{boxes.UNSEALED}"
+    ]
+    assert list(texts.going_on(waves)) == []
+
+
+def test_a_box_about_a_proposal_is_passed_on_and_said_to_be() -> None:
+    """The short-cut answers it here, where the proposal's rules are not known."""
+    boxed = replace(tick(5, APPROVER, f"approve {'a' * 40} #7"), boxed=True)
+    unknown = replace(boxed, id=-6, author=NOBODY)
+
+    reply, keep = dashboard.decide(issue(boxed, unknown))
+
+    assert isinstance(reply, Reply)
+    assert isinstance(keep, Keep)
+    assert keep.log == {Answered(comment=-5), Answered(comment=-6)}
+    assert reply.body.split("\n")[2:] == [
+        f"- `/approve {'a' * 40}` in #7, ticked by `approver`: passed on to the pull request.",
+        f"- `/approve {'a' * 40}` in #7: nothing was done, because GitHub does not say who ticked"
+        " the box. Tick it again, or comment the command.",
+    ]

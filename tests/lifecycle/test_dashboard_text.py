@@ -122,6 +122,28 @@ def test_texts_of_others_stay_text() -> None:
     assert "\n- [ ]" not in text
 
 
+def test_boxes_about_proposals_and_packages() -> None:
+    """Short-cuts refused: a box that names no commit; an approval before its checks, or of what
+    needs none; a rollback wherever there is an older revision."""
+    head = "a" * 40
+    draft = replace(CHANGE, stage=ListedStage.DRAFT, number=8, head=head, waits=())
+    early = replace(CHANGE, number=9, head=head, waits=(WAIT, replace(WAIT, gate="valid")))
+    approved = replace(CHANGE, number=10, head=head, waits=(replace(WAIT, gate="check lint"),))
+    bad = ListedPackage(package="a", revision=3, back=(2, "its upstream b@v3 is withdrawn"))
+    overview = Overview(
+        packages=(bad, replace(bad, branch="release", package="b")),
+        changes=(replace(CHANGE, head=head), CHANGE, draft, early, approved),
+    )
+
+    lines = [each for each in dashboard(overview).split("\n") if each.startswith("- ")]
+
+    assert [each.partition("](")[0] for each in lines if each.startswith("- [ ]")] == [
+        f"- [ ] `/approve {head}` in [#7",
+        f"- [ ] `/propose {head}` in [#8",
+        f"- [ ] `/rollback a@v2 its upstream b@v3 is withdrawn`: `a`: v3{UNSEALED}",
+    ]
+
+
 def test_what_is_behind_and_what_can_be_cloned() -> None:
     """Short-cut refused: the newest only, and the least urgent first."""
     behind = (

@@ -66,6 +66,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "resolve": WRITE,
     "rollback": ("", "WMA"),  # asking is no approving
     "resume": ("", "WMA"),
+    "continue": ("MA", "MA"),
     "delete": ("", "WMA"),  # asking is no approving: see test_doors
     "deprecate": ("", "WMA"),
     "diff": READ,

@@ -10,6 +10,7 @@ from bot.sandbox.api import Links
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.memory import Happening
 from bot.sandbox.records.repository import CheckSuite, Pull, Repository
+from bot.sandbox.github.json import stamp
 from bot.sandbox.rules.state import ForgeState
 
 Json = dict[str, Any]
@@ -89,7 +90,8 @@ def _comment(_: ForgeState, happening: Happening) -> Json:
 
 def _issue(_: ForgeState, happening: Happening) -> Json:
     issue = happening.extra["issue"]
-    told: Json = {"issue": {"number": issue.number, "body": issue.body}}
+    at = stamp(issue.updated_at)
+    told: Json = {"issue": {"number": issue.number, "body": issue.body, "updated_at": at}}
     changes = happening.extra.get("changes")
     return told | ({"changes": changes} if changes else {})
 

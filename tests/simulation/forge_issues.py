@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from bot.forges.port import ForgeMissingError, ForgeRefusedError, Issue
+from bot.forges.port import ForgeMissingError, ForgeRefusedError, Issue, IssueEdit
 from bot.sandbox.errors import not_found
 from bot.sandbox.records.repository import Issue as Made
 from bot.sandbox.records.repository import Pull, Thread
@@ -54,6 +54,14 @@ class Issues(Asking):
             self._state.issues.edit(self._thread(number), user, body=said)
 
         await self._put("edit_issue", f"PATCH {_ISSUE}", write, number)
+
+    async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
+        def read(_: Caller) -> tuple[IssueEdit, ...]:
+            thread = self._thread(number)
+            edits = thread.edits if isinstance(thread, Made) else []
+            return tuple(IssueEdit(e.editor.id, e.at) for e in edits if e.at >= since)
+
+        return await self._get("issue_edits", f"GET {_ISSUE}", read, number)
 
     async def issue_comments(
         self, number: int, since: datetime | None = None

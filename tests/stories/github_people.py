@@ -240,7 +240,13 @@ class GitHubPerson(Person):
     def issues(self) -> Sequence[Board]:
         """As `Person` has it; pull requests are no issues."""
         return [
-            Board(number=each.number, title=each.title, body=each.body or "", at=each.created_at)
+            Board(
+                number=each.number,
+                title=each.title,
+                body=each.body or "",
+                at=each.created_at,
+                written=each.body or "",
+            )
             for each in self.repository.get_issues(state="all")
             if each.pull_request is None
         ]

@@ -359,6 +359,7 @@ class GitLabPerson(Person):
                 title=each.title,
                 body=heard(each.description or ""),
                 at=datetime.fromisoformat(each.created_at),
+                written=each.description or "",
             )
             for each in self.project.issues.list(get_all=True)
         ]

@@ -110,14 +110,16 @@ class Board:
     Attributes:
         number: As it is spoken of; counted apart from proposals at some forges.
         title: As written.
-        body: As written.
+        body: As people read it, in GitHub's words.
         at: When it was opened.
+        written: As it is written there.
     """
 
     number: int
     title: str
     body: str
     at: datetime
+    written: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,15 @@ import pytest
 from tests.stories.people import Person, wait_for
 from tests.stories.test_dashboard import shows
 from tests.stories.test_withdrawal import UPSTREAM, publishes
-from tests.stories.world import World, minutes_pass, package
+from tests.stories.world import World, minutes_pass, package, resized
 
 MADE = UPSTREAM + UPSTREAM.replace("upstream:", "upstreamLock:").replace("v1}", "v1, commit: SHA}")
 
 
 def board(play: World) -> tuple[int, str]:
-    """Number and text of the dashboard issue."""
+    """Number and text of the dashboard issue, as it is written."""
     (found,) = play.owner.issues()
-    return found.number, found.body
+    return found.number, found.written
 
 
 def ticks(play: World, person: Person, *packages: str) -> None:
@@ -150,22 +150,151 @@ def test_a_box_of_another_issue_is_none(stage: World) -> None:
     assert [p for p in play.author.pulls() if "net/a" in p.title] == []
 
 
+def ticks_line(play: World, person: Person, words: str) -> None:
+    """Tick the box of the line with some words."""
+    number, text = board(play)
+    lines = [line.replace("[ ]", "[x]", 1) if words in line else line for line in text.split("\n")]
+    assert "\n".join(lines) != text
+    person.rewrites_issue(number, body="\n".join(lines))
+
+
 @pytest.mark.simulated_time("minutes pass")
-def test_many_boxes_are_answered_a_few_at_a_time_and_once(stage: World) -> None:
-    """Short-cuts refused: what one look has no room for is refused; a bot that ends forgets it."""
+def test_many_boxes_are_begun_in_waves_and_stop_at_what_fails(stage: World) -> None:
+    """Short-cuts refused: all at once; what waits is forgotten by a bot that ends; on and on
+    although one was closed; nothing says how to go on."""
     play = stage
-    packages = [f"net/p{n}" for n in range(7)]
+    packages = [f"net/p{n}" for n in range(8)]
     offers(play, *packages)
     ticks(play, play.approver, *packages)
     play.stop_bot()
     play.start_bot()
-    told(play, "Upgrade net/p6 to v2")
-    minutes_pass(play, 10)
+    waiting = told(play, "**3 boxes wait.** At most 5 drafts")
+    assert "Open: #" in waiting
+    minutes_pass(play, 30)
     play.sweep()
     play.rests()
 
-    pulls = [pull.title.removeprefix("Draft: ") for pull in play.author.pulls(every=True)]
-    assert sorted(t for t in pulls if "Upgrade" in t) == [f"Upgrade {p} to v2" for p in packages]
-    said = told(play, "Upgrade net/p0 to v2")
-    assert "refused" not in said
-    assert said.count("ticked by") == 7
+    def drafts() -> list[str]:
+        found = [pull.title.removeprefix("Draft: ") for pull in play.author.pulls(every=True)]
+        return sorted(title for title in found if "Upgrade" in title)
+
+    assert drafts() == [f"Upgrade {each} to v2" for each in packages[:5]]
+    play.author.closes(play.author.pull_of("drafts/net/p1/upgrade").number)
+    stopped = told(play, "**Stopped: 3 boxes wait.** `/upgrade net/p1 v2`: ")
+    assert "was closed without being merged" in stopped
+    play.rests()
+    assert len(drafts()) == 5
+
+    shows(play, "### Boxes that stopped (1)")
+    ticks_line(play, play.author, "`/continue`: 3 boxes wait")
+    assert "only people with maintain access" in told(play, "/continue` refused")
+    play.rests()
+    assert len(drafts()) == 5
+    shows(play, "- [ ] `/continue`: 3 boxes wait")
+    ticks_line(play, play.approver, "`/continue`: 3 boxes wait")
+    told(play, "**2 boxes wait.**")
+    play.rests()
+    assert drafts() == [f"Upgrade {each} to v2" for each in packages[:6]]
+
+    merged = play.author.pull_of("drafts/net/p0/upgrade").number
+    play.author.makes_ready(merged)
+    play.owner.merges(merged)
+    told(play, "**1 box waits.**")
+    play.rests()
+    assert drafts() == [f"Upgrade {each} to v2" for each in packages[:7]]
+    assert told(play, "Upgrade net/p6 to v2").count("`, ticked by") == 9
+
+
+@pytest.mark.both_forges
+@pytest.mark.simulated_time("minutes pass")
+def test_drafts_are_proposed_and_approved_by_boxes(stage: World) -> None:
+    """Short-cuts refused: the bot's own rights; whatever the head is by then; an answer where
+    nobody looks."""
+    play = stage
+    play.repository.has_issues = True
+    play.start_bot()
+    play.rests()
+    play.author.pushes("drafts/net/core/w", package("net/core"))
+    number = play.author.pull_of("drafts/net/core/w").number
+    play.rests()
+    minutes_pass(play, 10)
+    shows(play, "propose ")
+
+    ticks_line(play, play.author, "propose ")
+    told(play, "passed on to the")
+    play.author.waits_for_answer(number, "access.bulk")
+    play.rests()
+    shows(play, "- [ ] `")
+    ticks_line(play, play.approver, "propose ")
+    minutes_pass(play, 10)
+    shows(play, "approve ")
+    old = board(play)[1]
+    play.author.pushes("drafts/net/core/w", resized("net/core", 5))
+    play.rests()
+    play.approver.rewrites_issue(
+        board(play)[0],
+        body="\n".join(
+            line.replace("[ ]", "[x]") if "approve " in line else line for line in old.split("\n")
+        ),
+    )
+    play.author.waits_for_answer(number, "refused: you approved")
+    play.rests()
+    minutes_pass(play, 10)
+    assert play.author.tags() == {}
+
+    shows(play, f"approve {play.author.branches()['drafts/net/core/w']}")
+    ticks_line(play, play.approver, "approve ")
+    play.author.waits_for_tag("net/core/v1")
+
+
+@pytest.mark.simulated_time("minutes pass")
+def test_an_approval_by_a_box_takes_an_edit_that_the_forge_lists(stage: World) -> None:
+    """The short-cut believes the delivery: whoever knows its secret approves in any name."""
+    play = stage
+    play.repository.has_issues = True
+    play.start_bot()
+    play.rests()
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    minutes_pass(play, 10)
+    shows(play, "approve ")
+    ticks_line(play, play.approver, "approve ")
+    with play.forge.state.lock:  # as if that edit had never been, and its delivery were made up
+        play.repository.issues[board(play)[0]].edits.clear()
+    minutes_pass(play, 5)
+    said = told(play, "nothing was done, because GitHub does not say who ticked")
+    assert f"in #{number}: nothing was done" in said
+    play.rests()
+
+    assert play.author.tags() == {}
+
+
+@pytest.mark.simulated_time("minutes pass")
+def test_what_was_made_from_a_bad_revision_is_rolled_back_by_its_box(stage: World) -> None:
+    """Short-cuts refused: the revision before, although it has the same upstream; a box that goes
+    without a reason."""
+    play = stage
+    offers(play, "net/a")
+    for number in (1, 2):
+        proposal = play.proposes(f"drafts/net/a/w{number}", resized("net/a", 5 + number))
+        play.approver.says(proposal, "/approve")
+        play.author.waits_for_tag(f"net/a/v{number}")
+    upgraded = play.author.reads("net/a/Kptfile")
+    made = upgraded.replace("net/core/v1", "net/core/v2")
+    made = made.replace(play.owner.tags()["net/core/v1"], play.owner.tags()["net/core/v2"])
+    assert made != upgraded
+    proposal = play.proposes("drafts/net/a/w3", {"net/a/Kptfile": made})
+    play.approver.says(proposal, "/approve")
+    play.author.waits_for_tag("net/a/v3")
+    bad = "version: 1\nrevisions:\n  2: {state: deprecated, reason: it leaks}\n"
+    play.owner.pushes("main", {".porchbot/ledger/net/core.yaml": bad})
+    play.rests()
+    minutes_pass(play, 10)
+    play.sweep()
+    shows(play, "/rollback net/a@v2 its upstream net/core@v2 is deprecated`: `net/a`: v3")
+    play.rests()
+
+    ticks_line(play, play.approver, "/rollback net/a@v2")
+
+    told(play, "Roll back net/a to v2")
+    pull = play.author.pull_of("drafts/net/a/rollback-v2")
+    assert "held" in play.author.reads(".porchbot/ledger/net/a.yaml", pull.head_ref)

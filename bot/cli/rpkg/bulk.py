@@ -22,7 +22,8 @@ from bot.cli.rpkg.session import Session, opened
 from bot.cli.rpkg.spoken import Answer, Said, Speaker, answer_to
 from bot.cli.rpkg.tables import table
 from lifecycle import bulk
-from lifecycle.bulk import ASKS_FROM, MOST_OPEN, BulkItem, BulkPlan, BulkState
+from lifecycle.boxes import MOST_OPEN
+from lifecycle.bulk import ASKS_FROM, BulkItem, BulkPlan, BulkState
 from lifecycle.messages.markdown import plain
 from lifecycle.upstreams import graph as graphs
 

@@ -25,7 +25,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bot.forges.webhooks import wakes_of_branch
+from bot.forges.webhooks import moment, wakes_of_branch
 from bot.keys import (
     BaseKey,
     CommitKey,
@@ -170,7 +170,8 @@ def _issue(guid: str, payload: JSONObject) -> Wakes:
     after = issue.get("body") or ""
     if payload["action"] != "edited" or before is None or not records.holds_one(after):
         return []
-    ticks = boxes.newly_ticked(issue["number"], before or "", after)
+    at = moment(issue.get("updated_at"))
+    ticks = boxes.newly_ticked(issue["number"], before or "", after, at)
     who = payload.get("sender") or {}
     known = who.get("type") == "User" and who.get("id")
     pressed = (

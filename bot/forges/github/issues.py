@@ -5,9 +5,15 @@ from datetime import UTC, datetime
 
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import is_us, person, time
-from bot.forges.github.http import JSONObject, pages
+from bot.forges.github.http import JSONObject, graphql, pages
 from bot.forges.github.limits import Cost
-from bot.forges.port import BotIdentity, ForgeMissingError, ForgeRefusedError, Issue
+from bot.forges.port import (
+    BotIdentity,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Issue,
+    IssueEdit,
+)
 from lifecycle.facts.conversation import Comment
 
 
@@ -61,6 +67,20 @@ class Issues(Calls):
         """Replace the text, of which nobody is notified."""
         await self._send("edit an issue", "PATCH", f"/issues/{number}", {"body": body})
 
+    async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
+        """Who edited the text since then; of very many edits the first and the last.
+
+        GitHub does not say in which order it lists them, so both ends are asked for.
+        """
+        owner, _, name = self._repository.full_name.partition("/")
+        asked = {"owner": owner, "name": name, "number": number}
+        wanted = "read who edited an issue"
+        told = await self._pool.run(Cost.QUERY, wanted, graphql, wanted, _EDITS, asked)
+        issue = (told["repository"] or {}).get("issue") or {}
+        nodes = [n for end in ("first", "last") for n in (issue.get(end) or {}).get("nodes") or ()]
+        found = (_edit(node) for node in nodes if node)
+        return tuple({each for each in found if each.person and each.at >= since})
+
     async def issue_comments(
         self, number: int, since: datetime | None = None
     ) -> tuple[Comment, ...]:
@@ -71,6 +91,23 @@ class Issues(Calls):
         listed = pages(self._pool, "read the comments of an issue", path, **query)
         found = [_comment(data, me) async for data in listed]
         return tuple(sorted(found, key=lambda comment: comment.id))
+
+
+_EDITS = """
+query Edits($owner: String!, $name: String!, $number: Int!) {
+  repository(owner: $owner, name: $name) {
+    issue(number: $number) {
+      first: userContentEdits(first: 50) { nodes { ...edit } }
+      last: userContentEdits(last: 50) { nodes { ...edit } }
+    }
+  }
+}
+fragment edit on UserContentEdit { editedAt editor { ... on User { databaseId } } }
+"""
+
+
+def _edit(node: JSONObject) -> IssueEdit:
+    return IssueEdit(int((node["editor"] or {}).get("databaseId") or 0), time(node["editedAt"]))
 
 
 def _issue(data: JSONObject, me: BotIdentity) -> Issue:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.forges.port import BotIdentity
-from bot.forges.webhooks import wakes_of_branch
+from bot.forges.webhooks import moment, wakes_of_branch
 from bot.keys import (
     BaseKey,
     CommitKey,
@@ -228,7 +228,8 @@ def _issue(event: Event) -> Wakes:
     after = event.of.get("description") or ""
     if event.action != "update" or not change or not records.holds_one(after):
         return []
-    ticks = boxes.newly_ticked(-int(event.of["iid"]), change.get("previous") or "", after)
+    at = moment(event.of.get("updated_at"))
+    ticks = boxes.newly_ticked(-int(event.of["iid"]), change.get("previous") or "", after, at)
     person, login = event.sender
     known = bool(person and login)
     pressed = (

@@ -11,7 +11,13 @@ from bot.forges.gitlab import notes, speech, talk
 from bot.forges.gitlab.calls import Calls, place
 from bot.forges.gitlab.fields import is_us, time
 from bot.forges.gitlab.http import ASK_OPERATOR, JSONObject
-from bot.forges.port import BotIdentity, ForgeMissingError, ForgeRefusedError, Issue
+from bot.forges.port import (
+    BotIdentity,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Issue,
+    IssueEdit,
+)
 from lifecycle.facts.conversation import Comment
 
 
@@ -50,6 +56,23 @@ class Issues(Calls):
         _check(wanted, number)
         await self._send(wanted, "PUT", place(number), {"description": body})
 
+    async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
+        """Who edited the text since then, by the notes that GitLab itself writes of that."""
+        wanted = "read who edited an issue"
+        _check(wanted, number)
+        listed = self._list(
+            wanted,
+            f"{place(number)}/notes",
+            {"order_by": "updated_at", "activity_filter": "only_activity"},
+        )
+        return tuple(
+            [
+                IssueEdit(int(note["author"]["id"]), time(note["created_at"]))
+                async for note in _changed(listed, since)
+                if note["system"] and str(note["body"]).startswith(_EDITED)
+            ]
+        )
+
     async def issue_comments(
         self, number: int, since: datetime | None = None
     ) -> tuple[Comment, ...]:
@@ -64,6 +87,13 @@ class Issues(Calls):
         if since:
             listed = _changed(listed, since)
         return talk.comments(await notes.read(wanted, listed), me, self._access.seals)
+
+
+_EDITED = ("changed the description", "marked the checklist item ")
+"""What GitLab's notes of an edit begin with: where boxes alone changed, each has one.
+
+Source: https://docs.gitlab.com/user/markdown/#task-lists, and notes of such edits as they are read
+"""
 
 
 async def _changed(listed: AsyncIterator[Any], since: datetime) -> AsyncIterator[Any]:

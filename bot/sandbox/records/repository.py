@@ -90,6 +90,7 @@ class Issue(Thread):
     """An issue; `state_reason` says why it is closed, or that it was reopened."""
 
     state_reason: str | None = None
+    edits: list[LastEdit] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

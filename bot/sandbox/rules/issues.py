@@ -89,6 +89,7 @@ class Issues:
         if body is not None and body != thread.body:
             changes["body"], thread.body = {"from": thread.body or ""}, body
             thread.edit = LastEdit(user, self._state.now())
+            thread.edits.append(thread.edit)
         if changes:
             thread.updated_at = self._state.now()
             self._state.emit("issues", "edited", thread.repo, user, issue=thread, changes=changes)

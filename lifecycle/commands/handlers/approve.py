@@ -46,7 +46,8 @@ def approve(
     if not approved.startswith(command.commit):
         return response.refuse(texts.other_commit(command.commit, approved))
     review = comment.review
-    number, in_review = (0, review.id) if review else (comment.id, 0)
+    # The number of a box has no order among comments: of it the time alone tells.
+    number, in_review = (0, review.id) if review else (max(comment.id, 0), 0)
     early = too_early(p, response.memory, at=comment.at, comment=number, review=in_review)
     if early is not None:
         return response.refuse(texts.approved_too_early(early))
@@ -92,7 +93,8 @@ def _after_merge(proposal: Proposal, comment: Comment, repository_id: Repository
     if comment.at > proposal.place.merged_at:
         return True
     report = memory.report_of(proposal, repository_id)
-    return report is not None and not comment.review and report.id < comment.id
+    ordered = not comment.review and not comment.button
+    return report is not None and ordered and report.id < comment.id
 
 
 def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:

@@ -69,7 +69,8 @@ def list_commands(
         )
         for row in request.table.rows
         if p.stage in row.stages
-        and (row.dashboard if p.place.issue else p.content.approvable or row.anywhere)
+        and (row.dashboard if p.place.issue else row.proposals)
+        and (p.place.issue or p.content.approvable or row.anywhere)
         and (request.facts.same_repository or not row.pushes)
     ]
     return response.say(texts.help_text(rows))

@@ -11,7 +11,9 @@ from lifecycle.messages import answers as texts
 
 @dataclass(frozen=True, slots=True)
 class ProposeCommand:
-    """Make a draft a proposal."""
+    """Make a draft a proposal; only while its head is `commit`, where it names one."""
+
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +24,12 @@ class RejectCommand:
 
 
 def propose(
-    _request: CommandRequest, response: CommandResponse, _command: ProposeCommand
+    _request: CommandRequest, response: CommandResponse, command: ProposeCommand
 ) -> CommandResponse:
-    """Mark it ready."""
+    """Mark it ready; refuse where it moved since it was looked at."""
+    head = response.proposal.place.head
+    if not head.startswith(command.commit):
+        return response.refuse(texts.other_head(command.commit, head))
     return response.as_draft(False)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from bot.look.dashboard import LATE, MOST_OURS, DashboardLooker, read_talk
 from lifecycle.access import Person
 from lifecycle.facts.conversation import Comment
+from tests.ids import on_github
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 US, ANN = Person(1, "porchbot", bot=True), Person(2, "ann", bot=False)
@@ -67,7 +68,8 @@ def looking(forge: FakeForge, number: int = 7) -> DashboardLooker:
         return SimpleNamespace(number=number)
 
     there: Any = SimpleNamespace(find=find)
-    looker: Any = SimpleNamespace(forge=forge)
+    here = SimpleNamespace(id=on_github(1))
+    looker: Any = SimpleNamespace(forge=forge, keys=[b"k"], repository=here)
     return DashboardLooker(looker, there)
 
 

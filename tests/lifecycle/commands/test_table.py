@@ -75,6 +75,7 @@ STAGES: dict[str, str] = {
     "resolve": "DP",
     "rollback": "DPMUC",
     "resume": "DPMUC",
+    "continue": "DPMUC",
     "delete": "DPMUC",
     "deprecate": "DPMUC",
     "diff": "DPM",

@@ -216,6 +216,11 @@ FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         **_LISTED,
         "state": lambda i, _info: i.state.upper(),
         "stateReason": lambda i, _info: i.state_reason and i.state_reason.upper(),
+        "userContentEdits": _pages("userContentEdits", lambda i, _info: i.edits[::-1]),
+    },
+    "UserContentEdit": {
+        "editedAt": lambda e, _info: basic.stamp(e.at),
+        "editor": lambda e, _info: e.editor,
     },
 }
 """Type and field to what it holds."""

@@ -80,6 +80,7 @@ def edit(
     if description is not None and description != (issue.body or ""):
         changes["description"] = {"previous": issue.body, "current": description}
         issue.body, issue.edit = description, LastEdit(user, state.now())
+        issue.edits.append(issue.edit)
         threads.system(state, issue, user, "changed the description", "description")
     if changes:
         before, issue.updated_at = issue.updated_at, state.now()

@@ -1,0 +1,94 @@
+"""Boxes that make drafts, in waves: a few are open at a time, and what fails stops the others.
+
+What was begun stands in the record of the comment about boxes, how far it is follows from pull
+requests; what waits is kept with the work. `lifecycle.bulk` decides what is begun next (ADR 73).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from lifecycle.boxes import MOST_OPEN
+from lifecycle.bulk import BulkItem, BulkState, plan
+from lifecycle.facts.boxes import BegunBox, BoxWaves
+from lifecycle.records import JSON
+from lifecycle.upstreams.graph import Graph, Package
+
+
+def package_of(command: str) -> str:
+    """Return the path of the package that a command of a box is about; "" for the root."""
+    target = [*command.split(" "), ""][1].partition("@")[0]
+    return "" if target == "." else target
+
+
+def next_wave(
+    ticked: Iterable[str], begun: Sequence[BegunBox], graph: Graph, home: str
+) -> BoxWaves:
+    """Decide which boxes are begun now.
+
+    Args:
+        ticked: Their commands, those that have no answer yet.
+        begun: What was begun before, as it is now.
+        graph: What was made from what.
+        home: The repository, as the graph spells it.
+    """
+    wanted = list(dict.fromkeys(ticked))
+    there = {each.command: each for each in begun}
+    items = [
+        BulkItem(key=each, package=Package(home, package_of(each)))
+        for each in wanted
+        if each not in there
+    ]
+    items += [
+        BulkItem(
+            key=each.command,
+            package=Package(home, package_of(each.command)),
+            state=BulkState.FAILED if each.failed else BulkState.OPEN,
+        )
+        for each in begun
+    ]
+    go_on = all(each.left for each in begun if each.failed)
+    # A wave is all that nothing before it keeps back; of it as many begin as there is room for.
+    found = plan(items, graph, most=max(1, len(items)), go_on=go_on)
+    room = max(0, MOST_OPEN - len(found.open))
+    circled = {package for circle in found.circles for package in circle}
+    again = [each for each in wanted if each in there]  # told what became of it, once more
+    start = [*again, *(item.key for item in found.start[:room])]
+    left = [item.key for item in found.left] if go_on else []
+    left += [each for each in wanted if Package(home, package_of(each)) in circled]
+    gone = {*start, *left}
+    return BoxWaves(
+        begun=tuple(begun),
+        start=tuple(start),
+        waiting=tuple(each for each in wanted if each not in gone),
+        left_out=tuple(dict.fromkeys(left)),
+    )
+
+
+def went_on(begun: Iterable[BegunBox]) -> tuple[BegunBox, ...]:
+    """Return what was begun, once somebody said to go on: what failed is left."""
+    return tuple(replace(each, left=True) if each.failed else each for each in begun)
+
+
+def remembered(begun: Iterable[BegunBox]) -> list[JSON]:
+    """Return what a record keeps of boxes that were begun."""
+    found: list[JSON] = []
+    for each in begun:
+        failed: dict[str, JSON] = {"failed": each.failed} if each.failed else {}
+        left: dict[str, JSON] = {"left": True} if each.left else {}
+        found.append({"command": each.command, "number": each.number, **failed, **left})
+    return found
+
+
+def read(record: Mapping[str, JSON]) -> tuple[BegunBox, ...]:
+    """Return what a record says of boxes that were begun; nothing of one that is older."""
+    found = record.get("begun")
+    return tuple(
+        BegunBox(
+            command=str(each["command"]),
+            number=int(str(each.get("number", 0))),
+            failed=str(each.get("failed", "")),
+            left=bool(each.get("left")),
+        )
+        for each in (found if isinstance(found, list) else ())
+        if isinstance(each, dict)
+    )
