@@ -95,7 +95,7 @@ class _Patience:
 def asked(facts: Facts) -> bool:
     """Tell whether somebody asks what set a field, and nobody looked yet."""
     return not facts.pending and any(
-        answers.asked_about(p, memory.read(p)) for p in facts.proposals
+        asked_for.asked_about(p, memory.read(p)) for p in facts.proposals
     )
 
 

@@ -66,10 +66,9 @@ def _in_bulk(
     p = response.proposal
     known = _rules(p, row)
     policy = known if isinstance(known, Policy) else UNREAD
-    places = p.content.places
-    if row.folders is not None:
-        places = row.folders(request, response, command)
-    found = _authorise(request, response, row, Target(places), policy, AccessAction.BULK)
+    asked = row.folders(request, response, command) if row.folders else p.content.places
+    target = Target(asked) if asked else REPOSITORY
+    found = _authorise(request, response, row, target, policy, AccessAction.BULK)
     if isinstance(found, Refused):
         return texts.bulk_refused(row.word, found)
     return texts.access_unsure(row.word, found) if isinstance(found, Unsure) else ""

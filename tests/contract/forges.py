@@ -90,6 +90,9 @@ class Place(Protocol):
     def say_on_issue(self, number: int, text: str) -> None:
         """Write a comment on an issue as the author."""
 
+    def rewrite_issue(self, number: int, text: str) -> int:
+        """Edit the text of an issue as the author; their number."""
+
     def turn_issues_off(self) -> None:
         """The repository has no issues any more."""
 
@@ -250,6 +253,12 @@ class SandboxGitHub:
         with self.changing():
             issue, author = self.repo.issues[number], self.state.user("author")
             self.state.talk.comment(issue, author, text)
+
+    def rewrite_issue(self, number: int, text: str) -> int:
+        with self.changing():
+            issue, author = self.repo.issues[number], self.state.user("author")
+            self.state.issues.edit(issue, author, body=text)
+        return author.id
 
     def turn_issues_off(self) -> None:
         self.state.admin.edit(self.repo, has_issues=False)

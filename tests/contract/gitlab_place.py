@@ -140,6 +140,10 @@ class InProcessGitLab:
     def say_on_issue(self, number: int, text: str) -> None:
         self._project().issues.get(-number, lazy=True).notes.create({"body": text})
 
+    def rewrite_issue(self, number: int, text: str) -> int:
+        self._project().issues.update(-number, {"description": text})
+        return int(self._as("author").users.list(username="author")[0].id)
+
     def turn_issues_off(self) -> None:
         self._as("owner").projects.update(self.repo.id, {"issues_access_level": "disabled"})
 

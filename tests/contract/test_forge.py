@@ -36,6 +36,7 @@ from cadlib.findings import Finding, Severity
 from cadlib.package.files import Entry
 from lifecycle.access import Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
+from lifecycle.events import EVER
 from lifecycle.facts.checks import PUBLISH, RENDER, Conclusion, Status
 from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.merging import MergeObstacle
@@ -319,6 +320,7 @@ def _calls(issue: int) -> dict[str, Callable[[Forge], Awaitable[object]]]:
         "open_issue": lambda f: f.open_issue("T", "B"),
         "edit_issue": lambda f: f.edit_issue(issue, "B"),
         "issue_comments": lambda f: f.issue_comments(issue),
+        "issue_edits": lambda f: f.issue_edits(issue, EVER),
         "commit": lambda f: f.commit(COMMIT),
         "merge_way": lambda f: f.merge_way(1, "main"),
         "enqueue": lambda f: f.enqueue(1, HEAD),
@@ -400,7 +402,7 @@ MISSING = (
         "suggest",
     ),
     "set_labels",
-    *("issue", "edit_issue", "issue_comments"),
+    *("issue", "edit_issue", "issue_comments", "issue_edits"),
 )
 
 
@@ -467,6 +469,23 @@ async def test_what_is_said_on_an_issue_is_read_to_its_end(place: Place) -> None
     assert (first.id, first.body, first.ours, first.edited) == (ours, "ours, edited", True, True)
     assert [c.body for c in others] == [f"comment {at}" for at in range(101)]
     assert {(c.author.login, c.ours, c.edited) for c in others} == {("author", False, False)}
+
+
+async def test_who_edited_an_issue_is_told(place: Place) -> None:
+    """Short-cuts refused: the last edit alone, which is ours by then; what is older than asked."""
+    made = await place.forge.open_issue("Dashboard", "text")
+    author = place.rewrite_issue(made, "by somebody")
+    place.passes(100)
+    place.rewrite_issue(made, "by somebody again")
+    place.passes(1)
+    await place.forge.edit_issue(made, "ours")
+
+    every = [e.at for e in await place.forge.issue_edits(made, EVER) if e.person == author]
+    since = max(every) - timedelta(seconds=50)
+    later = [e.at for e in await place.forge.issue_edits(made, since) if e.person == author]
+
+    assert len(every) == 2
+    assert later == [max(every)]
 
 
 async def test_an_issue_is_read_from_a_moment_on(place: Place) -> None:

@@ -1,9 +1,8 @@
 """Boxes of the dashboard: which commands they give, and what is told of them."""
 
-from dataclasses import replace
-from datetime import UTC, datetime
-
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -19,7 +18,7 @@ from lifecycle.messages import boxes as texts
 from lifecycle.policy import Policy
 from lifecycle.upstreams.graph import Graph, Package, Upstream
 from tests.ids import on_github
-from tests.lifecycle.samples import APPROVER, PROPOSAL, changed, facts
+from tests.lifecycle.samples import APPROVER, NOW, OUTSIDER, PROPOSAL, changed, facts, said
 
 TICKED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "one that was free": (
@@ -265,8 +264,8 @@ def test_how_far_boxes_are_is_said() -> None:
     assert texts.waves(waves_of(begun=OPEN)) == ""
     stopped = waves_of(*SEVEN[:2], begun=[CLOSED])
     assert texts.waves(stopped) == (
-        "**Stopped: 2 boxes wait.** `/upgrade a v2`: #9 was closed. Mend that, or comment `/continue`"
-        " to leave it, and what is made from it, and begin the others."
+        "**Stopped: 2 boxes wait.** `/upgrade a v2`: #9 was closed. Mend that, or comment"
+        " `/continue` to leave it, and what is made from it, and begin the others."
     )
     assert list(texts.going_on(stopped)) == [
         f"[ ] `/continue`: 2 boxes wait, because `/upgrade a v2`: #9 was closed{boxes.UNSEALED}"
@@ -289,3 +288,34 @@ def test_a_box_about_a_proposal_is_passed_on_and_said_to_be() -> None:
         f"- `/approve {'a' * 40}` in #7: nothing was done, because GitHub does not say who ticked"
         " the box. Tick it again, or comment the command.",
     ]
+
+
+def test_a_stranger_stops_nothing() -> None:
+    """The short-cut takes any refusal for a failure: whoever may edit the issue stops others."""
+    waits = waves_of("upgrade a v2", "upgrade b v2")
+    asked = tick(5, OUTSIDER, "upgrade a v2")
+    there = issue(asked)
+    (only,) = there.proposals
+    there = replace(there, proposals=(replace(only, talk=replace(only.talk, boxes=waits)),))
+
+    reply, *_ = dashboard.decide(there)
+
+    assert isinstance(reply, Reply)
+    assert "ticked by `outsider`: `/upgrade` refused" in reply.body
+    assert box_waves.read(reply.record) == ()
+
+
+@pytest.mark.parametrize(("seconds", "proves"), [(-1, True), (0, False), (1, False)])
+def test_of_a_box_the_time_alone_tells(seconds: int, proves: bool) -> None:
+    """The short-cut compares numbers: that of a box is below all, or above all."""
+    proposal = changed(PROPOSAL, head_mark="m", head_at=None)
+    ours = replace(
+        said(APPROVER, "x"),
+        ours=True,
+        at=NOW + timedelta(seconds=seconds),
+        records=(memory.answer_record(1, proposal, HERE),),
+    )
+    proposal = replace(proposal, talk=Discussion(answers=(ours,)))
+    box = replace(tick(5, APPROVER, "approve"), at=NOW, boxed=True)
+
+    assert memory.shown_head_before(proposal, box, memory.read(proposal)) is proves

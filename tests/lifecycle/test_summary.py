@@ -125,8 +125,8 @@ def test_help_lists_what_this_person_can_do_here() -> None:
 
     assert _answer(here, AUTHOR, "/help") == (
         "@author you can use these commands here, each at the start of a line:\n\n"
-        "- `/propose [<commit>]`: propose this draft for publishing; if you name a commit, only that"
-        " commit\n"
+        "- `/propose [<commit>]`: propose this draft for publishing; if you name a commit, only"
+        " that commit\n"
         "- `/unapprove`, `/remove-approve`: remove your own approval\n"
         "- `/reject [reason]`: turn this proposal back into a draft\n"
         "- `/render`, `/rerender`: render again, and commit the result where the bot may push\n"

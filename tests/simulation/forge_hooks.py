@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bot.sandbox.api import Links
+from bot.sandbox.github.json import stamp
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.memory import Happening
 from bot.sandbox.records.repository import CheckSuite, Pull, Repository
-from bot.sandbox.github.json import stamp
 from bot.sandbox.rules.state import ForgeState
 
 Json = dict[str, Any]

@@ -1,0 +1,108 @@
+"""Which boxes of the dashboard are passed on to the proposals that they are about."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bot.forges.port import IssueEdit
+from bot.loop.box_passing import PATIENCE, passed_on
+from bot.store.hints import Press
+from lifecycle import boxes
+from lifecycle.boxes import Tick
+from tests.ids import on_github
+
+KEY, HERE, AT = b"key", on_github(1), datetime(2026, 11, 28, 12, 0, 3, tzinfo=UTC)
+APPROVE, PROPOSE = f"approve {'a' * 40} #7", f"propose {'a' * 40} #8"
+
+
+def tick(command: str, *, key: bytes = KEY, at: datetime | None = AT) -> Tick:
+    """A box of the issue, sealed."""
+    digest = "d" * 32
+    return Tick(3, boxes.seal_of(key, HERE, digest, command), digest, command, at)
+
+
+class Around:
+    """What passing on asks, and what it wakes."""
+
+    def __init__(self, *edits: IssueEdit, now: datetime = AT) -> None:
+        self.edits, self.now, self.woken = edits, now, list[str]()
+
+    async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
+        """As a forge has it."""
+        assert number == 3
+        return tuple(each for each in self.edits if each.at >= since)
+
+    async def wake(self, key: Any, hint: Any) -> None:
+        """As a queue has it."""
+        assert hint.by == {"box"}
+        self.woken += [f"{key.number} {Press.of(each).person}" for each in hint.pressed]
+
+    async def passes(self, *ticks: Tick, person: int = 5) -> tuple[list[str], list[str], bool]:
+        """Commands that are answered, those of them of nobody, and whether some are left."""
+        looker = SimpleNamespace(keys=[KEY])
+        clock = SimpleNamespace(now=lambda: self.now)
+        served: Any = SimpleNamespace(id=HERE, looker=looker, forge=self, clock=clock)
+        queue: Any = self
+        presses = [Press(f"d{n}", person, "ann", str(each)) for n, each in enumerate(ticks)]
+        found, left = await passed_on(served, queue, presses)
+        answered = [Tick.of(each.button).command for each in found.presses]
+        unknown = [p for p in found.presses if p.number in found.unconfirmed]
+        return answered, [Tick.of(each.button).command for each in unknown], left
+
+
+EDIT = IssueEdit(5, AT)
+CASES: dict[str, tuple[Around, Tick, list[str], int, bool]] = {
+    "an approval that the forge confirms": (Around(EDIT), tick(APPROVE), ["7 5"], 0, False),
+    "a second later by its clock": (
+        Around(replace(EDIT, at=AT + timedelta(seconds=2))),
+        tick(APPROVE),
+        ["7 5"],
+        0,
+        False,
+    ),
+    "an edit of somebody else": (Around(IssueEdit(6, AT)), tick(APPROVE), [], 0, True),
+    "an edit of a while ago": (
+        Around(replace(EDIT, at=AT - timedelta(seconds=9))),
+        tick(APPROVE),
+        [],
+        0,
+        True,
+    ),
+    "nobody confirms it for a minute": (
+        Around(now=AT + PATIENCE + timedelta(seconds=1)),
+        tick(APPROVE),
+        [],
+        1,
+        False,
+    ),
+    "a time that nobody told": (Around(EDIT), tick(APPROVE, at=None), [], 1, False),
+    "to propose approves nothing": (Around(), tick(PROPOSE), ["8 5"], 0, False),
+    "a box that somebody made": (Around(EDIT), tick(APPROVE, key=b"theirs"), [], 0, False),
+    "a box about a package": (Around(EDIT), tick("upgrade a v2"), [], 0, False),
+}
+
+
+@pytest.mark.parametrize(("around", "box", "woken", "unknown", "left"), CASES.values(), ids=CASES)
+async def test_which_boxes_go_to_their_proposals(
+    around: Around, box: Tick, woken: list[str], unknown: int, left: bool
+) -> None:
+    """Short-cuts refused: the delivery is believed; whoever edited it last; whatever has a box."""
+    answered, nobody, later = await around.passes(box)
+
+    assert (around.woken, len(nobody), later) == (woken, unknown, left)
+    assert answered == ([] if left else [box.command])
+
+
+async def test_a_few_are_passed_on_at_a_time_and_nobodys_are_not() -> None:
+    """Short-cuts refused: five hundred looks at once; a sender that is no person."""
+    ticks = [tick(f"propose {'a' * 40} #{number}") for number in range(1, 8)]
+    around = Around()
+    answered, _, left = await around.passes(*ticks)
+    assert (len(answered), len(around.woken), left) == (5, 5, True)
+
+    nobodys = Around()
+    answered, _, left = await nobodys.passes(*ticks, person=0)
+    assert (len(answered), nobodys.woken, left) == (7, [], False)
