@@ -55,10 +55,12 @@ def test_one_issue_follows_what_happens(stage: World) -> None:
         == "There are no open proposals.\n\n### Packages (1)\n\n- `net/edge`: not published yet"
     )
     day = f"{issue.at:%Y-%m-%d}"
-    assert re.sub(r"\]\([^)]*\)", "]", waiting) == (
+    shown = re.sub(r" <!-- porchbot-box [0-9a-f]{32} -->", "", waiting)
+    shown = re.sub(r"`/approve [0-9a-f]{40}`", "`/approve COMMIT`", shown)
+    assert re.sub(r"\]\([^)]*\)", "]", shown) == (
         "### Proposals (1)\n\n"
-        f"- [#{number}] Change: `net/core`. Waiting since {day}: **approved**"
-        " (0 of 1)\n\n"
+        f"- [ ] `/approve COMMIT` in [#{number}] Change: `net/core`. Waiting since {day}:"
+        " **approved** (0 of 1)\n\n"
         "### Packages (1)\n\n- `net/edge`: not published yet"
     )
     assert published == (
