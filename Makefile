@@ -37,7 +37,7 @@ playground: $(RUN_READY)
 test stories stories-real $(TESTS_READY): export PYTHONDONTWRITEBYTECODE =
 # The lines of cadlib and lifecycle that the tests run are held against a floor, which says nothing while it holds.
 test: $(TESTS_READY) tools
-	$(BIN)/python -m slipcover --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
+	$(BIN)/python -m slipcover --immediate --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
 	  -m pytest -p tests.distribution -n $(WORKERS) --dist loadscope
 	@$(BIN)/python -m tests.floor $(VENV)/coverage.json
 

@@ -1,7 +1,7 @@
 """Takes the README's pictures from the demo: `python -m tests.screenshots`. Needs Chromium.
 
-Beside each picture it writes what stands on the page, so that a test (`tests/test_screenshots.py`)
-tells when the demo says something else than its pictures show.
+Beside each picture it writes what stands on the page, so that a test
+(`tests/cli/test_playground.py`) tells when the demo says something else than its pictures show.
 """
 
 from __future__ import annotations
@@ -79,22 +79,17 @@ Look = Callable[[Picture, str], None]
 """Given a picture to take, and the address of its page."""
 
 
-def story(console: Console, look: Look, repository: Path | None = None) -> None:
-    """Run the demo, and look at each picture's page at its moment."""
-    with Playground(repository) as playground:
-        info = playground.info()
+def looking(info: Mapping[str, Any], look: Look) -> Callable[[str, int], None]:
+    """What watches a playground's story, and looks at each picture's page at its moment."""
+    forge = info["forges"]["github"]
+    repository = f"{forge['web_url']}/{forge['repositories'][0]['full_name']}"
 
-        def watch(moment: str, number: int) -> None:
-            for picture in PICTURES:
-                if picture.moment == moment:
-                    look(picture, _address(info, number, picture))
+    def watch(moment: str, number: int) -> None:
+        for picture in PICTURES:
+            if picture.moment == moment:
+                look(picture, f"{repository}/{picture.page.format(number=number)}")
 
-        Story(info, console, watch).tell()
-
-
-def _address(info: Mapping[str, Any], number: int, picture: Picture) -> str:
-    repository = info["repositories"][0]["full_name"]
-    return f"{info['web_url']}/{repository}/{picture.page.format(number=number)}"
+    return watch
 
 
 def page(address: str) -> str:
@@ -205,7 +200,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = text if picture.settles else ""
         said(picture).write_text(f"{digest(picture)}\n{text}", encoding="utf-8")
 
-    story(Console(highlight=False, soft_wrap=True), look)
+    with Playground(None) as playground:
+        info = playground.info()
+        Story(info, Console(highlight=False, soft_wrap=True), looking(info, look)).tell()
     return 0
 
 

@@ -1,32 +1,68 @@
-"""The playground with several bots: what dies is started again, and at the end nothing is left."""
+"""The playground: two forges, two bots, and people who use it while bots and database die.
+
+One is started for all of it, since each takes as long as many other tests together.
+"""
 
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import github
+import gitlab
 import pytest
+from github.Auth import Token
 from rich.console import Console
 
 from bot.cli.demo.balancer import Balancer
 from bot.cli.demo.story import Story
+from tests.screenshots import PATIENCE, PICTURES, Picture, digest, looking, page, said
 from tests.stories.people import wait_for
 
 Info = dict[str, Any]
 
+NEW = "make new pictures: python -m tests.screenshots"
+
+PATH = "net/gateway-new/Kptfile"
+KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: gateway-new\n"
+BRANCH = "drafts/net/gateway-new/first"
+STATUSES = {f"porchbot/{each}" for each in ("render", "validate", "publish")}
+
+TOLD = (
+    "The bot opened a draft merge request !1: {mr}/1",
+    "net/core/router.yaml:25: spec.template.spec.containers[0].ports[0].containerPort: got string,",
+    "The bot resolved its thread at net/core/router.yaml:25.",
+    "@porchbot propose: it is a proposal now",
+    "`@porchbot approve` refused: only people with the Maintainer role can do this; you have the"
+    " Reporter role.",
+    "● approver comments @porchbot approve: merged, tagged v1",
+    "reason: nobody is on call",
+    "Draft merge request !2: {mr}/2",
+    "Dashboard: {here}/-/issues/1",
+    "Needed: `@porchbot thaw`, or wait until",
+    "the exception from `window` is recorded",
+    "Release: {here}/-/releases/net/core/v2",
+    "Published by !2, approved by `approver`.",
+    "### Changes since v1",
+    "Tags of net/core: net/core/v1, net/core/v2",
+)
+"""What people read in the terminal, in GitLab's terms."""
+
 
 @pytest.fixture
 def playground(tmp_path: Path) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
-    """A playground of two bots, and its file."""
+    """A playground of two forges and two bots, and its file."""
     file = tmp_path / "info.json"
+    command = [sys.executable, "-m", "bot.cli", "playground", "--forge", "both"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "bot.cli", "playground", "--replicas", "2", "--info", str(file)],
-        stdout=subprocess.DEVNULL,
+        [*command, "--replicas", "2", "--info", str(file)], stdout=subprocess.DEVNULL
     )
     try:
         wait_for("the playground", lambda: file.exists() or process.poll(), 120)
@@ -58,23 +94,152 @@ def offspring(pid: int) -> set[int]:
     return found - {pid}
 
 
+def token(forge: Info, login: str) -> str:
+    return next(str(each["token"]) for each in forge["users"] if each["login"] == login)
+
+
+def listed(forge: Info) -> str:
+    """What git reads over HTTP with somebody's token."""
+    (repository,) = forge["repositories"]
+    address = repository["clone_url"].replace("//", f"//author:{token(forge, 'author')}@")
+    command = ["git", "ls-remote", address, "refs/heads/main"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def at_github(forge: Info) -> None:
+    """A draft at GitHub is opened as a pull request, with checks."""
+    author = github.Github(auth=Token(token(forge, "author")), base_url=forge["api_url"])
+    repository = author.get_repo(forge["repositories"][0]["full_name"])
+    main = repository.get_branch(repository.default_branch).commit.sha
+    repository.create_git_ref(f"refs/heads/{BRANCH}", main)
+    repository.create_file(PATH, "Add it", KPTFILE, branch=BRANCH)
+
+    def shown() -> bool:
+        (pull,) = repository.get_pulls() or (None,)
+        runs = repository.get_commit(pull.head.sha).get_check_runs() if pull else ()
+        return {run.name for run in runs} >= STATUSES
+
+    wait_for("the bot's pull request", lambda: repository.get_pulls().totalCount or None, 60)
+    wait_for("the bot's checks", shown, 60)
+    author.close()
+
+
+def at_gitlab(forge: Info) -> None:
+    """A draft at GitLab, whose address is the instance, becomes a merge request with statuses."""
+    with gitlab.Gitlab(forge["web_url"], private_token=token(forge, "author")) as author:
+        project = author.projects.get(forge["repositories"][0]["full_name"])
+        change = {"action": "create", "file_path": PATH, "content": KPTFILE}
+        commit = {"branch": BRANCH, "start_branch": "main", "commit_message": "Add it"}
+        project.commits.create(commit | {"actions": [change]})
+
+        def shown() -> set[str]:
+            opened = project.mergerequests.list(source_branch=BRANCH, get_all=True)
+            at = project.commits.get(opened[0].sha) if opened else None
+            return {each.name for each in at.statuses.list(get_all=True)} if at else set()
+
+        wait_for("the bot's statuses", lambda: shown() >= STATUSES, 60)
+        (opened,) = project.mergerequests.list(source_branch=BRANCH, get_all=True)
+    assert (opened.title, opened.draft) == ("Draft: Add it", True)
+    assert opened.author["username"] == "porchbot"
+
+
+def told(info: Info, dialect: str, watch: Callable[[str, int], None]) -> str:
+    """What the demo's story says at one of the forges."""
+    output = io.StringIO()
+    console = Console(file=output, highlight=False, soft_wrap=True, width=1000)
+    Story(info, console, watch, dialect=dialect).tell()
+    return output.getvalue()
+
+
+def as_pictured(info: Info, kill: Callable[[str], None]) -> None:
+    """The README's pictures show what the demo says, whatever dies in the middle of it.
+
+    The short-cut takes a picture once: the demo then goes on, and the README stays behind. The
+    page that it links to is the one of the picture.
+    """
+    pages: dict[str, str] = {}
+    addresses: dict[str, str] = {}
+
+    def look(picture: Picture, address: str) -> None:
+        kept = said(picture).read_text(encoding="utf-8").partition("\n")[2]
+        if not picture.settles:
+            pages[picture.name] = kept
+            return
+        until = time.monotonic() + PATIENCE
+        while (now := page(address)) != kept and time.monotonic() < until:
+            time.sleep(0.2)  # what the bot does next may still be under way
+        pages[picture.name], addresses[picture.name] = now, address
+
+    looks = looking(info, look)
+
+    def watch(moment: str, number: int) -> None:
+        kill(moment)
+        looks(moment, number)
+
+    output = told(info, "github", watch)
+
+    for picture in PICTURES:
+        kept, _, text = said(picture).read_text(encoding="utf-8").partition("\n")
+        assert kept == digest(picture), f"{picture.name}: {NEW}"
+        assert text == pages[picture.name], f"{picture.name}: {NEW}"
+    lines = [line.strip() for line in output.split("\n")]
+    found = next(line for line in lines if re.match(r"net/core/router\.yaml:\d+: ", line))
+    place = found.split(": ")[0]
+    assert place in pages["checks"].split("\n")
+    assert f"Checks: {addresses['checks']}" in lines
+    assert (
+        lines[lines.index(found) + 1] == '- containerPort: "http" # a name where a number belongs'
+    )
+    for words in (
+        "Tags of net/core: net/core/v1, net/core/v2",
+        "Label: porchbot: proposed",
+        "reason: nobody is on call",  # the window
+        "froze everything until",  # the dashboard
+        "the exception from `window` is recorded",
+        "### Changes since v1",  # the release
+    ):
+        assert words in output
+
+
+def in_gitlabs_words(info: Info, kill: Callable[[str], None]) -> None:
+    """The short-cut says pull request, or `/approve`, at GitLab too."""
+    here = "{web_url}/acme/blueprints".format(**info["forges"]["gitlab"])
+    threads: list[str] = []
+
+    def watch(moment: str, number: int) -> None:
+        if moment == "objection":
+            threads.append(page(f"{here}/-/merge_requests/{number}"))
+        kill(moment)
+
+    output = told(info, "gitlab", watch)
+
+    mr = f"{here}/-/merge_requests"
+    plain = output.replace("**", "")
+    assert [each for each in TOLD if each.format(here=here, mr=mr) not in plain] == []
+    foreign = r"[Pp]ull request|GitHub|(?<![\w/])#\d|[^\w.]/(?:approve|propose)"
+    assert re.findall(foreign, output) == []
+    (shown,) = threads
+    at = shown.index("net/core/router.yaml:25")
+    assert "got string, want integer" in shown[at:]
+    assert "Resolve thread" in shown[at:]
+
+
 @pytest.mark.long
-def test_what_dies_is_started_again_and_proposals_go_on(
+def test_both_forges_are_served_whatever_dies_and_at_the_end_nothing_is_left(
     playground: tuple["subprocess.Popen[bytes]", Path],
 ) -> None:
-    """Fails when a kill needs somebody's hand, or leaves what the file says wrong."""
+    """Fails when a kill needs somebody's hand, or one forge takes the other's place."""
     process, file = playground
     before = read(file)
     assert len({each["pid"] for each in before["bots"]}) == 2
     assert before["bot_pid"] == before["bots"][0]["pid"]
 
-    def kill(moment: str, number: int) -> None:
+    def kill(moment: str) -> None:
         victims = {"objection": before["bots"][1]["pid"], "refusal": before["database_pid"]}
         if moment in victims:
             os.kill(victims[moment], signal.SIGKILL)
 
-    said = io.StringIO()
-    Story(before, Console(file=said, width=200), watch=kill).tell()
+    as_pictured(before, kill)
 
     def changed() -> Info | None:
         now = read(file)
@@ -82,12 +247,23 @@ def test_what_dies_is_started_again_and_proposals_go_on(
         return None if same or now["bots"][1]["pid"] == before["bots"][1]["pid"] else now
 
     after = wait_for("the file", changed, 120)
-    assert "Tags of net/core: net/core/v1, net/core/v2" in said.getvalue()
     assert after["bots"][0] == before["bots"][0]
     assert [each["url"] for each in after["bots"]] == [each["url"] for each in before["bots"]]
-
     started = offspring(process.pid)
     assert {after["database_pid"], *(each["pid"] for each in after["bots"])} <= started
+
+    def kill_all(moment: str) -> None:
+        if moment == "refusal":
+            for each in after["bots"]:
+                os.kill(each["pid"], signal.SIGKILL)
+
+    in_gitlabs_words(after, kill_all)
+    for name, forge in after["forges"].items():
+        assert listed(forge).endswith("\trefs/heads/main\n"), name
+    at_gitlab(after["forges"]["gitlab"])
+    at_github(after["forges"]["github"])
+
+    started = offspring(process.pid)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0
     assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
