@@ -4,7 +4,8 @@ The facts are read and judged by the code that the bot looks and decides with. W
 is not even made, nothing is remembered, and the forge grants tokens that can only read.
 
 What only the bot's database knows is not told: merges that the forge refused, and what a repository
-was when the bot came. What was never published counts as there before.
+was when the bot came. What was never published counts as there before. Whether a rule for variants
+wants something now is known to the bot alone: where all hangs on that, the answer is unknown.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from bot.look import impact_plan, locks
 from bot.look.assemble import Looked, Looker
 from bot.look.impact import ImpactReader
 from bot.look.states import HeadBranch
+from bot.look.variant_wishes import MadeForVariant, VariantWishes
 from bot.loop import branches
 from bot.render.port import Renderer
 from bot.store.nothing import NoClaims, NoDashboards, NoIndex
@@ -66,6 +68,7 @@ class DryRun:
         actions: What it would do next, in order.
         answer: What it comes to.
         terms: How the forge is spoken to and of.
+        if_wanted: All this holds only if a rule for variants wants it now.
     """
 
     proposal: Proposal
@@ -74,6 +77,7 @@ class DryRun:
     actions: Sequence[Action]
     answer: Answer
     terms: Terms
+    if_wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,15 +139,61 @@ async def dry_run(
         NotToldError: There is nothing to judge.
         ForgeBusyError, ForgeRefusedError: The forge tells nothing.
     """
-    looker = _looker(place, renderer, tried, clock, offload)
+    wishes = _Assumed()
+    looker = _looker(place, renderer, tried, clock, offload, wishes)
     pull = await place.forge.proposal(number)
     head = HeadBranch(pull.head_repository, pull.head_ref)
     looked = await _looked(looker, head, number, await _adoption(place, clock, offload), clock)
-    return judged(looked.facts, number)
+    wanted = judged(looked.facts, number)
+    if not wishes.asked:
+        return wanted
+    return either(wanted, judged(_unwanted(looked.facts), number))
+
+
+class _Assumed:
+    """Implements `VariantWishes`: the rules of all repositories are the bot's alone to read.
+
+    Attributes:
+        asked: What they may want.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[MadeForVariant] = []
+
+    async def want(self, made: MadeForVariant) -> bool:
+        self.asked.append(made)
+        return True
+
+
+def _unwanted(facts: Facts) -> Facts:
+    """The same where no rule for variants wants any of it."""
+    return replace(
+        facts,
+        proposals=tuple(
+            replace(p, content=replace(p.content, variant="")) for p in facts.proposals
+        ),
+    )
+
+
+def either(wanted: DryRun, unwanted: DryRun) -> DryRun:
+    """Return what is so whether a rule for variants wants a proposal or not.
+
+    Args:
+        wanted: What it comes to if one does.
+        unwanted: If none does.
+    """
+    if wanted.answer is unwanted.answer:
+        return unwanted
+    return replace(wanted, answer=Answer.UNKNOWN, if_wanted=True)
 
 
 def _looker(
-    place: Place, renderer: Renderer, tried: bytes | None, clock: Clock, offload: Offload
+    place: Place,
+    renderer: Renderer,
+    tried: bytes | None,
+    clock: Clock,
+    offload: Offload,
+    wishes: VariantWishes | None = None,
 ) -> Looker:
     dashboard = Dashboard(
         place.repository, place.forge, NoDashboards(), NoClaims(), place.keys, place.instance
@@ -162,6 +212,7 @@ def _looker(
         clock=clock,
         offload=offload,
         tried=tried,
+        wishes=wishes,
     )
 
 

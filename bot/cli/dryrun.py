@@ -55,6 +55,13 @@ _WORDS = {
 }
 
 
+_IF_WANTED = (
+    "A rule for variants may approve this, and only the bot can tell whether one wants it now: what"
+    " follows holds if it does, otherwise an approval is missing. Approve it, or see the check"
+    " porchbot/publish."
+)
+
+
 def run(
     named: str,
     runner: Wanted,
@@ -218,6 +225,8 @@ def _lines(wanted: Reference, found: DryRun, tried: Path | None) -> Iterator[str
     if observes(found):
         yield "The bot only observes here (mode: observe): it would show neutral checks."
     yield _WORDS[found.answer]
+    if found.if_wanted:
+        yield _IF_WANTED
     for gate in found.judgement.gates if p.content.approvable else ():
         yield from _gate(gate)
     for check in found.shown:
@@ -252,6 +261,7 @@ def _as_json(wanted: Reference, found: DryRun, tried: Path | None) -> dict[str, 
             for t in p.content.touched
         ],
         "answer": _WORDS[found.answer],
+        "ifWanted": found.if_wanted,
         "rules": str(tried) if tried else None,
         "observe": observes(found),
         "gates": [

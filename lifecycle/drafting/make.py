@@ -22,6 +22,7 @@ from cadlib.render.functions import Options, from_texts
 from cadlib.update import get, init
 from cadlib.update.packages import Updated, update
 from cadlib.update.upstream import STRATEGIES, Fetch, Fetched, ProgressMessage, read_kptfile
+from lifecycle import names
 from lifecycle.drafting.fields import set_value
 from lifecycle.drafting.resolving import resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest
@@ -199,6 +200,9 @@ def _merged(
     kptfile = read_kptfile(here)
     if kptfile is None or kptfile.upstream is None or kptfile.upstream_lock is None:
         raise texts.not_cloned()
+    lock = kptfile.upstream_lock
+    if not lock.commit and names.parse_tag(names.tag_ref(lock.ref)) is None:
+        raise texts.unlocked(lock.ref)  # a branch is elsewhere by now: a merge would change nothing
     strategy = _strategy(request)
     local = dict(here)
     if inputs.upstream is not None:

@@ -10,6 +10,7 @@ from cadlib.errors import PackageError
 from cadlib.merge.conflicts import Conflict
 from cadlib.package.files import Entry
 from cadlib.render.calls import CallOutcome, FunctionCall
+from cadlib.update.upstream import Fetch
 from cadlib.yaml import Value
 from lifecycle.drafting.make import DraftInputs, make
 from lifecycle.drafting.resolving import resolve
@@ -98,25 +99,6 @@ def test_a_side_with_a_hidden_value_is_not_written() -> None:
             resolve(HERE, HERE, [conflict], 0, side)
 
 
-def test_why_something_conflicts_is_quoted() -> None:
-    """The short-cut takes a reason for words of ours: upstream's text mentions a team."""
-    said = UpdateConflict(
-        path="a.yaml",
-        resource="",
-        field="",
-        base="",
-        ours="",
-        theirs="",
-        reason='cannot be written: @acme/all <img src="x">',
-        line=1,
-        chosen="local",
-    )
-    request = DraftRequest(kind=DraftKind.UPGRADE, package="shop")
-    body = texts.body(state(request, MergedPackage(conflicts=(said,))), "jo", 1)
-    assert "@acme" not in body
-    assert "<img" not in body.replace("\\<", "")
-
-
 def test_a_text_that_is_written_once_lists_no_conflict_as_open() -> None:
     """The short-cut lists them in the description, where each stays "taken at first" for ever."""
     one = UpdateConflict(
@@ -143,3 +125,38 @@ def test_a_text_that_is_written_once_lists_no_conflict_as_open() -> None:
     told = variants.body("edge", "acme/control:edge.yaml", ["data.size"])
     assert "**1 conflict when this pull request was opened.**" in told
     assert "data.size" not in told
+
+
+LOCKED = """upstream:
+  type: git
+  git: {repo: 'https://x.test/a', directory: /net, ref: main}
+upstreamLock:
+  type: git
+  git: {repo: 'https://x.test/a', directory: /net, ref: 'REF', commit: 'COMMIT'}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ref", "commit", "wanted"),
+    [
+        ("main", "", "the lock names main and no commit"),
+        ("", "", "the lock names no ref and no commit"),
+        ("net/v3", "", ""),
+        ("main", "c" * 40, ""),
+    ],
+)
+def test_a_lock_that_names_no_state_is_no_base(ref: str, commit: str, wanted: str) -> None:
+    """The short-cut merges with the branch as it is by now: nothing of the upgrade comes, and the
+    lock says that it did."""
+    lock = LOCKED.replace("REF", ref).replace("COMMIT", commit)
+    here = {"Kptfile": Entry(KPTFILE + lock.encode())}
+    steps = make(DraftRequest(kind=DraftKind.UPGRADE, package="shop"), DraftInputs(here=here))
+    try:
+        fetched = next(steps)
+    except StopIteration as done:
+        problem = done.value.problem
+    else:
+        assert isinstance(fetched, Fetch)
+        problem = ""
+    assert wanted in problem
+    assert bool(wanted) is bool(problem)

@@ -16,6 +16,9 @@ from bot.dryrun import Place
 from bot.forges.github.forge import GitHub
 from tests.memory.pipeline import PipelineMaker
 from tests.stories.real import RealWorld
+from tests.stories.test_upstreams import publishes
+from tests.stories.test_variants import RULES, SHOP, variant
+from tests.stories.test_variants_approved import ASAP, BY_RULE
 from tests.stories.world import CONFIG, package
 
 pytestmark = [pytest.mark.real_parts, pytest.mark.only_github("permissions of an App")]
@@ -69,11 +72,11 @@ class Command:
         status = dryrun.run(named, Wanted(), rules, as_json=True, maker=PipelineMaker)
         return status, json.loads(self._capsys.readouterr().out)
 
-    def prints(self, number: int) -> str:
+    def prints(self, number: int, rules: Path | None = None) -> str:
         """What it prints for people."""
         self._capsys.readouterr()
         named = f"acme/blueprints#{number}"
-        dryrun.run(named, Wanted(), None, as_json=False, maker=PipelineMaker)
+        dryrun.run(named, Wanted(), rules, as_json=False, maker=PipelineMaker)
         said = self._capsys.readouterr()
         return said.out or said.err
 
@@ -184,3 +187,26 @@ def test_what_cannot_be_read_ends_with_2(
     said = capsys.readouterr()
     assert said.out == ""
     assert "is ready: the App is not installed in acme/elsewhere" in said.err
+
+
+def test_what_a_rule_for_variants_may_approve_is_not_said_to_lack_an_approval(
+    play: RealWorld, command: Command, tmp_path: Path
+) -> None:
+    """Short-cuts refused: "not ready" where the bot merges it; "ready" where no rule wants it."""
+    publishes(play, "net/base", package("net/base"), 1)
+    play.owner.pushes("main", {".porchbot.yaml": RULES, **variant(annotations=ASAP)})
+    play.rests()
+    pull = play.author.pull_of(f"{SHOP}-1").number
+    status, found = command(pull)
+    assert (status, found["answer"], found["ifWanted"]) == (1, "not ready", False)
+
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(BY_RULE)
+    status, found = command(pull, rules)
+    assert (status, found["answer"], found["ifWanted"]) == (2, "unknown", True)
+    assert "A rule for variants may approve this" in command.prints(pull, rules)
+
+    play.author.pushes(f"{SHOP}-1", {"apps/shop/more.txt": "mine\n"})
+    play.rests()
+    status, found = command(pull, rules)
+    assert (status, found["answer"], found["ifWanted"]) == (1, "not ready", False)

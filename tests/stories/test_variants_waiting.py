@@ -16,6 +16,19 @@ from tests.stories.world import CONFIG, World, package, resized, seconds_pass
 MANY = f"""{RULES}  gone: {{repository: acme/gone}}
   lost: {{branch: no-such-branch}}
 """
+LIST = "[" + ", ".join(f"'{n}'" for n in range(100)) + "]"
+ENDLESS = f"""apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {{name: endless}}
+spec:
+  upstream: {{repo: here, package: net/base, revision: 1}}
+  targets:
+  - repositories:
+    - {{name: here, packageNames: [apps/endless]}}
+    template:
+      downstream:
+        packageExpr: "{LIST}.map(a, {LIST}.map(b, {LIST}.map(c, a + b))).size() == 1 ? 'a' : 'b'"
+"""
 LOCK = """upstreamLock:
   type: git
   git: {repo: 'REPO', directory: /net/base, ref: net/base/v9, commit: ''}
@@ -61,6 +74,7 @@ def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None
         **rule("unknown", upstream, "repo: no, package: net/base"),
         **rule("one", "package: apps/one", "package: apps/two"),
         **rule("two"),
+        "variants/endless.yaml": ENDLESS,
         **rule("shop"),
         **{
             path: f"{text}  adoptionPolicy: adoptExisting\n"
@@ -85,6 +99,7 @@ def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None
         "variants/unknown.yaml:1": 'repository "no" could not be loaded',
         "variants/one.yaml:1": "two variants for one downstream",
         "variants/two.yaml:1": "two variants for one downstream",
+        "variants/endless.yaml:1": "cost limit exceeded",
     }
     assert {
         what: words for what, words in reasons.items() if words not in found.get(what, "")
