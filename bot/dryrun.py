@@ -34,6 +34,7 @@ from lifecycle.events import Log
 from lifecycle.facts.checks import PUBLISH, Conclusion
 from lifecycle.facts.head import Facts
 from lifecycle.facts.impact import Impact
+from lifecycle.facts.packages import NotByRule
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.judgement import Judgement
 from lifecycle.messages import impact as texts
@@ -160,9 +161,9 @@ class _Assumed:
     def __init__(self) -> None:
         self.asked: list[MadeForVariant] = []
 
-    async def want(self, made: MadeForVariant) -> bool:
+    async def unwanted(self, made: MadeForVariant) -> NotByRule | None:
         self.asked.append(made)
-        return True
+        return None
 
 
 def _unwanted(facts: Facts) -> Facts:
@@ -170,7 +171,8 @@ def _unwanted(facts: Facts) -> Facts:
     return replace(
         facts,
         proposals=tuple(
-            replace(p, content=replace(p.content, variant="")) for p in facts.proposals
+            replace(p, content=replace(p.content, variant="", not_by_rule=NotByRule.UNTOLD))
+            for p in facts.proposals
         ),
     )
 
