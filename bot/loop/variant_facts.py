@@ -162,6 +162,7 @@ def published(
         commit=here.tree,
         owners=frozenset(owners),
         lock="" if lock is None else lock.ref,
+        locked="" if lock is None else lock.commit,
         lock_is_ours=ours,
         shaped=as_wanted,
     )
@@ -215,6 +216,7 @@ def revision(fetched: FetchedUpstream, workspace: str = "") -> UpstreamRevision 
         number=fetched.revision,
         ref=fetched.ref.ref,
         commit=fetched.commit,
+        tag=fetched.tag,
         workspace=workspace,
         state=fetched.state,
     )

@@ -24,6 +24,7 @@ class FetchedUpstream:
         tree: Id of the tree of its folder.
         revision: The number of the release that the ref is; None for any other ref.
         served: The repository it is in, where the bot serves that; None for one elsewhere.
+        tag: The object that the ref names, such as that of an annotated tag; "" where nobody asked.
         state: What the ledger of that repository says of the release; nothing is good.
     """
 
@@ -33,6 +34,7 @@ class FetchedUpstream:
     tree: str
     revision: int | None = None
     served: RepositoryId | None = None
+    tag: str = ""
     state: UpstreamState = UpstreamState.GOOD
 
     @property

@@ -348,7 +348,7 @@ class ServedUpstreams:
                 ) from error
             release = names.parse_tag(name)
             number = release[1] if release and release[0] == place.package else None
-            state = UpstreamState.GOOD
+            state, tag = UpstreamState.GOOD, str(git.refs(name).get(name, ("",))[0])
             if number is not None:
                 tip = git.ref(names.branch_ref(place.repository.default_branch))
                 state = releases.state(git, tip, place.package, number, Sha(commit), self._knowing)
@@ -361,6 +361,7 @@ class ServedUpstreams:
             revision=number,
             state=state,
             served=place.repository.id,
+            tag=tag,
         )
 
     def _forge(self, repository: Repository) -> Forge:

@@ -288,6 +288,15 @@ def upstream_withdrawn(package: str, number: int) -> str:
     return f"The upstream {package}@v{number} was withdrawn. Name another revision in the variant."
 
 
+def upstream_moved(package: str, number: int, commit: str) -> str:
+    """Say that a revision is not the one any more that a package was made of."""
+    return (
+        f"{package}@v{number} names another commit by now, {commit[:12]}, than the one this package"
+        " was made of, and a published revision never changes. Find out who moved the tag; to take"
+        " what it names now, publish that as a new revision."
+    )
+
+
 def no_good_upstream(package: str, repo: str) -> str:
     """Say that no revision is fit to be followed."""
     return (

@@ -58,6 +58,7 @@ class VariantState(StrEnum):
     NOT_ALLOWED = "not allowed"
     NOT_OURS = "not adopted"
     CIRCLE = "made of itself"
+    MOVED = "upstream tagged anew"
     REMOVED = "removed"
 
 
@@ -69,6 +70,7 @@ WAITING: Final = frozenset(
         VariantState.NOT_ALLOWED,
         VariantState.NOT_OURS,
         VariantState.CIRCLE,
+        VariantState.MOVED,
     }
 )
 """Those in which nothing is made until something else changes: people are told why."""
@@ -147,7 +149,7 @@ def unwanted(facts: VariantFacts, owner: str, recipe: Recipe) -> NotByRule | Non
     upstream = _upstream(facts)
     if isinstance(upstream, NoUpstream):
         return NotByRule.RULE
-    if recipe != _recipe(facts, upstream):
+    if not recipe.is_of(_recipe(facts, upstream)):
         return NotByRule.CHANGED
     if not upstream.ours:
         return NotByRule.UPSTREAM
@@ -156,7 +158,7 @@ def unwanted(facts: VariantFacts, owner: str, recipe: Recipe) -> NotByRule | Non
 
 def _recipe(facts: VariantFacts, upstream: UpstreamRevision) -> Recipe:
     base = "" if facts.published is None else facts.published.commit
-    return Recipe(upstream.commit, facts.variant.digest, base, facts.sources)
+    return Recipe(upstream.commit, facts.variant.digest, base, facts.sources, upstream.number)
 
 
 # --- whose it is ----------------------------------------------------------------------------------
@@ -268,7 +270,13 @@ def _kept_in_step(
     wanted = _recipe(facts, upstream)
     behind = published is None or _behind(published, upstream)
     if published is not None and not behind and published.shaped:
-        return Decision(VariantState.IN_STEP, "", _closed(drafts, messages.NOTHING_LEFT))
+        left = _closed(drafts, messages.NOTHING_LEFT)
+        same = published.locked in ("", upstream.commit, upstream.tag)
+        if upstream.commit and not same:
+            package = facts.variant.spec.upstream.package
+            why = messages.upstream_moved(package, upstream.number, upstream.commit)
+            return Decision(VariantState.MOVED, why, left)
+        return Decision(VariantState.IN_STEP, "", left)
     source = upstream if behind else None
     if not drafts:
         return _begun(facts, source, wanted)
@@ -325,7 +333,7 @@ def _continued(
     facts: VariantFacts, draft: DraftFacts, source: UpstreamRevision | None, wanted: Recipe
 ) -> Decision:
     asap = facts.variant.propose is Propose.ASAP
-    if draft.recipe == wanted:
+    if draft.recipe is not None and draft.recipe.is_of(wanted):
         return _as_it_is(draft, asap=asap)
     made: Action
     if _people(facts, draft):

@@ -1,6 +1,6 @@
 """What is known of one downstream when it is decided about: the rule, the upstream, the package."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lifecycle.variants.upstreams import UpstreamRevision
@@ -33,17 +33,25 @@ class Recipe:
         rule: `digest` of the rule; `REMOVED` where the package is removed.
         base: Commit of the package's revision that it was based on; "" for a new package.
         sources: What was injected, as a digest; "" for nothing.
+        number: Of the upstream's revision; 0 where a version before did not say. Two tags can name
+            one commit.
     """
 
     upstream: str
     rule: str
     base: str = ""
     sources: str = ""
+    number: int = field(default=0, compare=False)
 
     @property
     def removes(self) -> bool:
         """It removes the package."""
         return self.rule == REMOVED
+
+    def is_of(self, other: "Recipe") -> bool:
+        """Tell whether drafts of the two are alike, down to the number that their locks name."""
+        numbers = {self.number, other.number} - {0}
+        return self == other and len(numbers) < 2
 
     def asks_the_same(self, other: "Recipe") -> bool:
         """Tell whether upstream, rule and what is injected are those of another one."""
@@ -137,6 +145,7 @@ class PublishedFacts:
         commit: Its commit, 40 hex digits.
         owners: As for `OwnedRevision`.
         lock: The ref in its `upstreamLock`, such as "net/core/v3"; "" for none.
+        locked: The commit in that lock; "" where it names none.
         lock_is_ours: That lock names the rule's upstream: repository and folder.
         shaped: The rule, put to it again, changes nothing (`making.shaped`).
     """
@@ -145,6 +154,7 @@ class PublishedFacts:
     commit: str = ""
     owners: frozenset[str] = frozenset()
     lock: str = ""
+    locked: str = ""
     lock_is_ours: bool = True
     shaped: bool = True
 

@@ -34,6 +34,9 @@ OUTSIDE: Final = "outside"
 
 _PARTS: Final = 5
 
+_NUMBER: Final = re.compile(r"v[1-9][0-9]{0,17}")
+"""How the number of the upstream's revision stands there."""
+
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9_.~/:-]")
 _QUOTED: Final = re.compile(rb"%([0-9A-F]{2})")
 
@@ -70,7 +73,8 @@ class Trail:
 def line(variant: Variant, recipe: Recipe, words: Sequence[str] = ()) -> str:
     """Return the line; no part can end itself or the line."""
     parts = (variant.name, recipe.upstream, recipe.rule, recipe.base, recipe.sources)
-    return " ".join([TRAILER, *(_quoted(each) or "-" for each in parts), *words])
+    numbered = [f"v{recipe.number}"] if recipe.number else []
+    return " ".join([TRAILER, *(_quoted(each) or "-" for each in parts), *words, *numbered])
 
 
 def written_by(writers: Sequence[str]) -> str:
@@ -94,8 +98,17 @@ def read(message: str) -> Trail | None:
                 return None
             name, *values = ["" if part == "-" else _unquoted(part) for part in parts[:_PARTS]]
             words = frozenset(parts[_PARTS:])
-            return Trail(name, Recipe(*values), words, title=lines[0])
+            upstream, rule, base, sources = values
+            recipe = Recipe(upstream, rule, base, sources, number=_number(words))
+            words = frozenset(each for each in words if not _NUMBER.fullmatch(each))
+            return Trail(name, recipe, words, title=lines[0])
     return None
+
+
+def _number(words: frozenset[str]) -> int:
+    """The number of the upstream's revision; 0 where none is said."""
+    found = [int(each[1:]) for each in words if _NUMBER.fullmatch(each)]
+    return found[0] if len(found) == 1 else 0
 
 
 def _quoted(text: str) -> str:

@@ -41,6 +41,8 @@ class UpstreamRevision:
         number: Its number, from 1.
         ref: Its tag, as it stands in locks, such as "net/core/v3".
         commit: The commit of the tag, 40 hex digits; "" where it is not known.
+        tag: The object of the tag, which kpt writes into locks for an annotated one; "" where it is
+            not known.
         workspace: The last part of the name of the draft it came from; "" where nobody knows.
         state: Whether it is to be used.
         ours: The bot published it, as its record in the tag says; anybody can push another tag.
@@ -49,6 +51,7 @@ class UpstreamRevision:
     number: int
     ref: str = ""
     commit: str = ""
+    tag: str = ""
     workspace: str = ""
     state: UpstreamState = UpstreamState.GOOD
     ours: bool = False

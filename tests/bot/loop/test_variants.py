@@ -113,13 +113,15 @@ def test_what_a_draft_was_made_of_is_read_back_whatever_its_parts_are() -> None:
     """Short-cut refused: a blank in a name moves all parts, and each look makes the draft anew."""
     spec = VariantSpec(upstream=Upstream("base", "a"), downstream=Downstream("b", "c"))
     for name, upstream in (("edge", "a" * 40), ("set-my repo-a/b", "x\nPorchbot-Variant: y")):
-        made = Recipe(upstream, "rule", "", "")
+        made = Recipe(upstream, "rule", "", "", number=7)
         line = trailer.line(Variant(name=name, spec=spec), made, ["proposed"])
 
         found = trailer.read(f"Title\n\n{line}")
 
         assert found is not None
         assert (found.owner, found.recipe) == (name, made)
+        assert found.recipe is not None
+        assert found.recipe.number == 7
         assert found.words == {"proposed"}
 
 

@@ -217,6 +217,7 @@ async def test_a_revision_comes_with_what_is_written_of_it(stage: Stage) -> None
         tree=found.tree,
         revision=2,
         served=BLUEPRINTS.id,
+        tag=stage.remotes[BLUEPRINTS.clone_url].refs["refs/tags/net/core/v2"],
     )
     assert found.lock == replace(found.ref, commit=commit)
 

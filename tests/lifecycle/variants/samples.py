@@ -48,7 +48,7 @@ FOLLOWS = variant(follow=True, upstream=Upstream("base", "net/core", 1))
 
 def recipe(rule: Variant = VARIANT, base: str = BASE, upstream: UpstreamRevision = V2) -> Recipe:
     """What a draft is made of that is as it should be."""
-    return Recipe(upstream.commit, rule.digest, base)
+    return Recipe(upstream.commit, rule.digest, base, number=upstream.number)
 
 
 NEW = recipe(base="")

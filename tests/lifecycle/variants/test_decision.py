@@ -120,6 +120,25 @@ RULES: dict[str, tuple[VariantFacts, S, list[type]]] = {
         S.DRAFTED,
         [a.CreateDraft],
     ),
+    "a revision whose tag names another commit by now is told, and not taken": (
+        replace(FACTS, published=replace(PUBLISHED, locked="e" * 40)),
+        S.MOVED,
+        [],
+    ),
+    "a lock that names the tag's own object, as kpt writes it, is the same": (
+        replace(
+            FACTS,
+            revisions=(V1, replace(V2, tag="e" * 40)),
+            published=replace(PUBLISHED, locked="e" * 40),
+        ),
+        S.IN_STEP,
+        [],
+    ),
+    "a draft of a tag that another number has by now is made anew": (
+        replace(FACTS, drafts=(replace(DRAFT, recipe=replace(NEW, number=9)),)),
+        S.DRAFTED,
+        [a.UpdateDraft],
+    ),
     "a new revision is not followed without being told": (
         replace(FACTS, revisions=(V1, V2, V3), published=PUBLISHED),
         S.IN_STEP,

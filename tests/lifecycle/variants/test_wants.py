@@ -67,6 +67,13 @@ ROWS: dict[str, tuple[VariantFacts, str, Recipe, NotByRule | None]] = {
         NEW,
         NotByRule.CHANGED,
     ),
+    "its number was given to another tag of the same commit": (
+        replace(FACTS, revisions=(V1, V2)),
+        "edges",
+        replace(NEW, number=9),
+        NotByRule.CHANGED,
+    ),
+    "a version before did not say the number": (FACTS, "edges", replace(NEW, number=0), None),
     "the bot did not publish the upstream revision": (
         replace(FACTS, revisions=(V1, replace(V2, ours=False))),
         "edges",
