@@ -65,7 +65,7 @@ def test_packages_that_are_only_an_address_are_fetched_wherever_they_are() -> No
 
 def test_a_package_that_holds_itself_ends() -> None:
     """The short-cut: fetch until the disk is full."""
-    with pytest.raises(PackageError, match="part of itself"):
+    with pytest.raises(PackageError, match="which itself contains this package"):
         _get({("up", "v1"): {"in/Kptfile": kptfile("in", upstream="up@v1")}})
 
 
