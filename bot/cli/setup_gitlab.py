@@ -144,7 +144,7 @@ def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
     parts = urlsplit(address)
     if parts.scheme == "http" and not places.is_loopback(parts.hostname or ""):
         raise SetupRefusedError(
-            f"--gitlab is {address!r}, which is not encrypted: whoever is on the way there could"
+            f"--gitlab is {address!r}, which is not encrypted: anyone on the network path could"
             f" read your token and the bot's. Use https: https://{parts.netloc}."
         )
     if ca and not os.access(ca, os.R_OK):

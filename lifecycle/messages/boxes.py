@@ -44,8 +44,8 @@ def left_out(command: str, failed: Sequence[BegunBox]) -> str:
     """The line of a box that is not begun, because of what its package was made from."""
     why = f"it is made from what failed ({_named(failed)})" if failed else _CIRCLE
     return (
-        f"- {typed(command.removeprefix('/'))}: nothing was done, because {why}. Tick it again once"
-        " that is mended."
+        f"- {typed(command.removeprefix('/'))}: nothing was done, because {why}. Fix that, and"
+        " tick the box again."
     )
 
 

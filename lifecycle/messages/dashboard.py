@@ -31,7 +31,7 @@ INTRODUCTION = (
     "porchbot keeps this issue up to date: every package with its latest revision, and what each"
     " proposal is waiting for. Manual edits are overwritten. Close the issue to stop the updates;"
     " reopen it to resume them. Comment `/freeze <reason>` here to stop publishing at once, and"
-    " `/thaw` to resume; `/help` lists all commands. Tick a box to give the command beside it."
+    " `/thaw` to resume; `/help` lists all commands. Tick a box to run the command next to it."
 )
 NOTHING_PROPOSED = "There are no open proposals."
 

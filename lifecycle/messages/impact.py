@@ -36,7 +36,7 @@ BREAKS = "other packages would fail, conflict with their upstream, or could not 
 BREAKS_WANTED = (
     "fix what `porchbot/impact` lists, or change this pull request; `/check` tries again"
 )
-WHO = "whoever can push"
+WHO = "anyone who can push"
 HARMLESS = "no other package would fail"
 FORK = "the impact on other packages is not computed for branches of forks"
 FORK_WANTED = "push the branch to this repository"

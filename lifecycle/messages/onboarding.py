@@ -44,7 +44,7 @@ def body(found: Found, app: str) -> str:
     owners = (
         f"{code(found.codeowners)} says who owns what: with this file, code owners approve."
         if found.codeowners
-        else "There is no CODEOWNERS file: whoever has write access may approve."
+        else "There is no CODEOWNERS file: anyone with write access may approve."
     )
     return (
         "porchbot found packages here, and no `.porchbot.yaml`. This pull request proposes one."

@@ -64,7 +64,7 @@ def _who(source: Source) -> str:
         case AuthorSource():
             return "the author"
         case HolderSource():
-            return "whoever set the hold"
+            return "the person who set the hold"
         case BothSource(several):
             return " who are also ".join(map(_who, several))
         case _:

@@ -14,7 +14,7 @@ WINDOW_WHO = (
     " window <reason>`"
 )
 FREEZE_WHO = (
-    "whoever may freeze. To publish only this one, an approver can comment `/override freeze"
+    "anyone who may freeze. To publish only this one, an approver can comment `/override freeze"
     " <reason>`"
 )
 UNREAD_WANTED = (
@@ -103,8 +103,8 @@ def freeze_done(freeze: Frozen) -> str:
     until = f" until {moment(freeze.until)}" if freeze.until else ""
     ends = typed(f"thaw {freeze.path}/" if freeze.path else "thaw")
     return (
-        f"{_place([freeze.path])} is frozen{until}: {quote(freeze.reason)}. The bot merges and"
-        f" tags nothing there meanwhile. Comment {ends} to end this."
+        f"{_place([freeze.path])} is frozen{until}: {quote(freeze.reason)}. While it is"
+        f" frozen, the bot merges and tags nothing there. Comment {ends} to end this."
     )
 
 

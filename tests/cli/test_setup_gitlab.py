@@ -182,8 +182,8 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "an address on which others listen": (
         ("--project", "acme/deploy", "--gitlab", "http://gitlab.corp"),
-        "--gitlab is 'http://gitlab.corp', which is not encrypted: whoever is on the way there"
-        " could read your token and the bot's. Use https: https://gitlab.corp.",
+        "--gitlab is 'http://gitlab.corp', which is not encrypted: anyone on the network"
+        " path could read your token and the bot's. Use https: https://gitlab.corp.",
     ),
     "two projects and no account": (
         ("--project", "acme/deploy", "--project", "acme/blueprints"),

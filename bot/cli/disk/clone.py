@@ -110,8 +110,8 @@ def entry_at(git: RepositoryTrees, commit: str, package: str, revision: int) -> 
     for path, data in zip(paths, files, strict=True):
         if data is None and path and git.entry(commit, path):
             raise CommandFailure(
-                f"{path} is no regular file at {commit[:12]}. Tell whoever"
-                " administers the repository"
+                f"{path} is not a regular file at {commit[:12]}. Ask an administrator of the"
+                " repository to replace it"
             )
     found = config.ledger_entry(files[0], files[1], package, revision)
     if isinstance(found, BrokenPolicy):

@@ -154,7 +154,7 @@ def _of_classic(given: Guarded, branch: str, classic: JSONObject) -> Iterator[Dr
     if not (classic.get("enforce_admins") or {}).get("enabled"):
         yield Drift(
             place=place,
-            found="administrators, and whoever has a role that bypasses it, are not bound by it",
+            found="administrators, and people with a role that bypasses it, are not bound by it",
             wanted="nobody past the check",
             fix=f"Select *Do not allow bypassing the above settings* at {page}",
             harmful=False,

@@ -113,7 +113,7 @@ def _hook(given: Guarded, hook: JSONObject) -> Iterator[Drift]:
     if given.url.startswith("https:") and not hook.get("enable_ssl_verification", True):
         yield Drift(
             place=place,
-            found="sent to whoever answers: SSL verification is off",
+            found="sent to any server that answers: SSL verification is off",
             wanted="on",
             fix="Turn it on under Settings > Webhooks",
             harmful=False,

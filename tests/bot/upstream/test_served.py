@@ -347,8 +347,8 @@ async def test_without_a_person_a_repository_must_consent(stage: Stage) -> None:
     assert said == (
         UpstreamFault.MISSING,
         "acme/blueprints with the package net/core is not known here: porchbot does not serve it,"
-        " or whoever asks may not read it. Check the name, install porchbot there, or write the"
-        " address of the repository with // before the path; for a variant the repository lists"
+        " or the person who asks may not read it. Check the name, install porchbot there, or write"
+        " the address of the repository with // before the path; for a variant the repository lists"
         " yours in `upstreams.share`, by its number if another one had the name before.",
     )
 

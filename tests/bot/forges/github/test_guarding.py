@@ -78,7 +78,7 @@ CASES = {
     "classic protection that binds everybody": (guarded(classic=CLASSIC), ""),
     "its administrators pass": (
         guarded(classic={**CLASSIC, "enforce_admins": {"enabled": False}}),
-        "administrators, and whoever has a role that bypasses it, are not bound by it",
+        "administrators, and people with a role that bypasses it, are not bound by it",
     ),
     "some pass without a pull request": (
         guarded(classic={**CLASSIC, "required_pull_request_reviews": PAST}),

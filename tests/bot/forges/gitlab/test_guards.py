@@ -80,7 +80,7 @@ CASES: dict[str, tuple[Guarded, list[tuple[str, bool, Mend | None]]]] = {
         replace(GOOD, hooks=[{**HOOK, "enable_ssl_verification": False}]),
         [
             (
-                "The webhook of acme/net: sent to whoever answers: SSL verification is off",
+                "The webhook of acme/net: sent to any server that answers: SSL verification is off",
                 False,
                 Mend("PUT", "/projects/7/hooks/5", {"url": TO, "enable_ssl_verification": True}),
             )
