@@ -20,6 +20,7 @@ from bot.sandbox.errors import GitError, RefusedError
 from bot.sandbox.faults.calls import Faults, LoggedCall, OrderedFailure, Plan
 from bot.sandbox.fields import parsed
 from bot.sandbox.rules.state import ForgeState
+from bot.sandbox.sending import Hooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,55 +107,82 @@ class Named(Protocol):
         """Login, or a word such as `anonymous`."""
 
 
-class Entered(Protocol):
+RouteT = TypeVar("RouteT")
+CallerT = TypeVar("CallerT", bound=Named)
+DeliveriesT = TypeVar("DeliveriesT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered(Generic[RouteT, CallerT]):
     """A call whose caller and operation are known, as far as they are.
 
     Attributes:
+        found: The operation and its parameters; None where none fits.
+        caller: Who calls.
         template: The operation's path as the forge's description spells it; "" where none fits.
         refused: Why nothing shall be done: kept, so that faults and the log see the call too.
     """
 
-    @property
-    def template(self) -> str:
-        """The operation's path as the forge's description spells it; "" where none fits."""
-
-    @property
-    def caller(self) -> Named:
-        """Who calls."""
-
-    @property
-    def refused(self) -> RefusedError | None:
-        """Why nothing shall be done: kept, so that faults and the log see the call too."""
+    found: tuple[RouteT, dict[str, str]] | None
+    caller: CallerT
+    template: str
+    refused: RefusedError | None = None
 
 
-EnteredT = TypeVar("EnteredT", bound=Entered)
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[CallerT, DeliveriesT]):
+    """One request, after it found its operation and its caller; each dialect adds its own.
+
+    Attributes:
+        state: The forge's memory as this request sees it (an older one under a fault).
+        links: Where the forge answers.
+        hooks: Webhooks and what went out.
+        caller: Who asks.
+        method: HTTP method.
+        path: Path below the API's address, still quoted.
+        template: The path as the forge's descriptions spell it.
+        params: Values of the template's parameters, unquoted.
+        query: Query parameters; the last of a name counts.
+        headers: Request headers, names in small letters.
+    """
+
+    state: ForgeState
+    links: Links
+    hooks: Hooks[DeliveriesT]
+    caller: CallerT
+    method: str
+    path: str
+    template: str
+    params: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
 
 
-class Dialect(Protocol[EnteredT]):
+class Dialect(Protocol[RouteT, CallerT]):
     """What one forge's API does in its own way."""
 
     def below(self, path: str) -> str:
         """A path of the web address as a path below the API's address."""
 
-    def enter(self, asked: Asked) -> EnteredT:
+    def enter(self, asked: Asked) -> Entered[RouteT, CallerT]:
         """Who asks for what; under the forge's lock."""
 
-    def count(self, asked: Asked, entered: EnteredT) -> None:
+    def count(self, asked: Asked, entered: Entered[RouteT, CallerT]) -> None:
         """Count the call against limits, or refuse it."""
 
-    def carry_out(self, asked: Asked, entered: EnteredT, plan: Plan) -> ApiResponse:
+    def carry_out(self, asked: Asked, entered: Entered[RouteT, CallerT], plan: Plan) -> ApiResponse:
         """Do what is asked; under the forge's lock."""
 
     def refusal(self, refused: RefusedError) -> ApiResponse:
         """The answer to a request that is refused, as the forge words it."""
 
     def finish(
-        self, asked: Asked, entered: EnteredT, answer: ApiResponse
+        self, asked: Asked, entered: Entered[RouteT, CallerT], answer: ApiResponse
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and bytes, with what every answer of the forge carries."""
 
 
-class Api(Generic[EnteredT]):
+class Api(Generic[RouteT, CallerT]):
     """The ASGI app of an API.
 
     Args:
@@ -163,7 +191,9 @@ class Api(Generic[EnteredT]):
         faults: What goes wrong, and the log of calls.
     """
 
-    def __init__(self, dialect: Dialect[EnteredT], state: ForgeState, faults: Faults) -> None:
+    def __init__(
+        self, dialect: Dialect[RouteT, CallerT], state: ForgeState, faults: Faults
+    ) -> None:
         self._dialect = dialect
         self._state = state
         self._faults = faults
@@ -219,13 +249,15 @@ class Api(Generic[EnteredT]):
         self._record(asked, entered, status, began)
         return status, told, body
 
-    def _enter(self, asked: Asked) -> tuple[EnteredT, Plan]:
+    def _enter(self, asked: Asked) -> tuple[Entered[RouteT, CallerT], Plan]:
         with self._state.lock:
             entered = self._dialect.enter(asked)
         template = entered.template or asked.path
         return entered, self._faults.plan(asked.method, template, asked.path, entered.caller.name)
 
-    def _act(self, asked: Asked, entered: EnteredT, plan: Plan) -> tuple[ApiResponse, bool]:
+    def _act(
+        self, asked: Asked, entered: Entered[RouteT, CallerT], plan: Plan
+    ) -> tuple[ApiResponse, bool]:
         """Do what is asked, with the faults that are planned; runs in a thread of its own."""
         for callback in plan.before:
             callback()
@@ -238,7 +270,9 @@ class Api(Generic[EnteredT]):
             return _failure(plan.late_failure), True
         return answer, False
 
-    def _refusable(self, asked: Asked, entered: EnteredT, plan: Plan) -> ApiResponse:
+    def _refusable(
+        self, asked: Asked, entered: Entered[RouteT, CallerT], plan: Plan
+    ) -> ApiResponse:
         try:
             if entered.refused is not None:
                 raise entered.refused
@@ -253,7 +287,9 @@ class Api(Generic[EnteredT]):
         except GitError as error:
             return ApiResponse(status=500, body={"message": f"Server Error: {error}"})
 
-    def _record(self, asked: Asked, entered: EnteredT, status: int, began: float) -> None:
+    def _record(
+        self, asked: Asked, entered: Entered[RouteT, CallerT], status: int, began: float
+    ) -> None:
         self._faults.record(
             LoggedCall(
                 caller=entered.caller.name,
@@ -270,7 +306,7 @@ class Api(Generic[EnteredT]):
     def _observe(
         self,
         asked: Asked,
-        entered: EnteredT,
+        entered: Entered[RouteT, CallerT],
         answer: ApiResponse,
         status: int,
         headers: list[tuple[str, str]],

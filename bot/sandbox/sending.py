@@ -24,6 +24,16 @@ _MOST_KEPT = 1000  # bytes of a receiver's answer that are shown
 _TIMEOUT = 10.0  # seconds GitHub waits for an answer
 
 
+def is_address(text: str) -> bool:
+    """Whether webhooks can be sent to an address: an absolute one of HTTP or HTTPS."""
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return good and text.isascii() and not any(c.isspace() for c in text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentHook:
     """A delivery that went out; status 0 when nobody answered.

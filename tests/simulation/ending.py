@@ -131,12 +131,24 @@ class Ending:
         there = pull.head_repo is not self._repo or self._repo.branch(pull.head_ref)
         if there and not self._verdict(pull):
             yield "reasons", f"{PUBLISH} says nothing at its head"
+        if there and self._mended(pull) and any(n.resolved_by is None for n in _at_lines(pull)):
+            yield "reasons", "a finding's thread is open, and what it found is not there any more"
         yield from self._unanswered(
             pull, Counter(number for c in ours for number in answered_by(c.body))
         )
         why = self._surely(pull)
         if why:
             yield "published", f"every gate holds, and it is open: {why}"
+
+    def _mended(self, pull: Any) -> bool:
+        """Whether nothing is found in what it changes."""
+        rules = self._history.rules(self._repo.branch(MAIN))
+        if rules is None or rules.broken:
+            return False
+        trees = [tree for tree in self._changes(pull).values() if tree]
+        return not rules.judges or all(
+            b"bad" not in data for tree in trees for _, data in self._history.files(tree)
+        )
 
     def _untrue(self, pull: Any, summaries: list[Any]) -> Iterator[tuple[str, str]]:
         """What the summary of a published proposal says of its tags, while nobody touched them."""
@@ -215,14 +227,7 @@ class Ending:
         tip = self._repo.branch(MAIN)
         rules, left = self._history.rules(tip), self._left(pull)
         touched = self._changes(pull)
-        project = self._repo.gitlab
-        protected = (
-            self._repo.protections
-            or self._repo.rulesets
-            or project.protected_branches
-            or project.protected_tags
-            or any(project.settings.values())
-        )
+        protected = self._repo.protections or self._repo.rulesets or _asks_more(self._repo.gitlab)
         if (
             pull.draft
             or protected
@@ -274,9 +279,11 @@ class Ending:
         """Approvals that nothing speaks against."""
         about = self._diary.of_pull[pull.number]
         still = {"comment created", "comment edited", "review approved", "review commented"}
-        moves = [e for e in about if e.what not in still]
+        moves = [e for e in about if e.what not in still and not _follows(e)]
         ref = f"refs/heads/{pull.head_ref}"
-        moves += [*self._diary.of_ref[ref], *self._diary.of_ref["refs/heads/main"]]
+        anew = self._history.rebased
+        mine = [e for e in self._diary.of_ref[ref] if e.who != BOT or not anew(e.before, e.after)]
+        moves += [*mine, *self._diary.of_ref["refs/heads/main"]]
         last = max((e.place for e in moves), default=0)
         then = max((e.at for e in moves), default=0.0)
         authors = self._evidence.authors(self._left(pull), pull.head_sha, pull.number, ref)
@@ -297,6 +304,33 @@ class Ending:
                 yield e
 
 
+def _follows(entry: Entry) -> bool:
+    """What the forge tells of a push of the bot's, which is told of its branch as well."""
+    return entry.who == BOT and entry.what == "pull synchronize"
+
+
+def _at_lines(pull: Any) -> list[Any]:
+    """The bot's threads at lines, which GitLab alone has."""
+    return [
+        note
+        for note in pull.comments
+        if getattr(note, "kind", None) == "DiffNote" and called(note.user.login) == BOT
+    ]
+
+
+def _asks_more(project: Any) -> bool:
+    """Whether a project of GitLab asks for what people have to do: not how it merges, nor of us."""
+    services = [each for each in project.status_checks.values() if each.name != PUBLISH]
+    ours = {"merge_method", "only_allow_merge_if_all_status_checks_passed"}
+    return bool(
+        project.protected_branches
+        or project.protected_tags
+        or project.approval_rules
+        or services
+        or any(said for name, said in project.settings.items() if name not in ours)
+    )
+
+
 def reached(diary: Diary, repo: Any) -> Counter[str]:
     """How far proposals came, for the figures."""
     tally: Counter[str] = Counter()
@@ -311,6 +345,7 @@ def reached(diary: Diary, repo: Any) -> Counter[str]:
             tally["stage: left as a draft"] += 1
         else:
             tally["stage: left as a proposal"] += 1
+        tally["stage: findings at lines"] += len(_at_lines(pull))
     tally["publish: releases made"] += len(repo.releases)
     for entry in diary.entries:
         if entry.who == QUEUE and entry.what == "pull merged":

@@ -5,6 +5,7 @@ Nothing of the bot is imported here, nor by the oracle: it reads git's objects f
 
 import sys
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -105,6 +106,29 @@ class History:
         below = {p for sha in both for p in self.parents(sha)}
         best = both - below
         return next(iter(best)) if len(best) == 1 else ""
+
+    def rebased(self, old: str, new: str) -> bool:
+        """Whether a commit holds what another added, made anew on something newer.
+
+        Each commit of the old one is there again, by its words and its author, and each package is
+        what it was there, or has what came between.
+        """
+        if ZERO in (old, new):
+            return False
+        gone = self.ancestry(old) - self.ancestry(new)
+        mine = [self.commit(sha) for sha in gone if len(self.parents(sha)) < 2]
+        below, made = new, list[Any]()
+        while len(made) < len(mine) and len(self.parents(below)) == 1:
+            made.append(self.commit(below))
+            below = self.parents(below)[0]
+        left = self.left(below, old)
+        if not mine or Counter(map(_says, mine)) != Counter(map(_says, made)) or not left:
+            return False
+        came = self.touched(left, below)
+        return all(
+            self.package(new, package) == tree or package in came
+            for package, tree in self.touched(left, old).items()
+        )
 
     def tag(self, sha: str) -> Any:
         """A tag object; None for anything else."""
@@ -233,8 +257,12 @@ class Evidence:
             for sha in self.history.ancestry(head) - old
             if not any(p in old for p in self.history.parents(sha)[1:])  # "Update branch"
         }
+        moves = self.diary.of_ref.get(ref, ())
+        for move in reversed(moves):  # what was made anew is still of who had pushed it
+            if move.after in fresh and self.history.rebased(move.before, move.after):
+                fresh |= self.history.ancestry(move.before) - old
         people = {e.who for e in self.diary.of_pull.get(pull, ()) if e.what == "pull opened"}
-        people |= {e.who for e in self.diary.of_ref.get(ref, ()) if e.after in fresh}
+        people |= {e.who for e in moves if e.after in fresh}
         for sha in fresh:
             commit = self.history.commit(sha)
             people |= {login_of(commit.author.email), login_of(commit.committer.email)}
@@ -244,6 +272,10 @@ class Evidence:
         """The rules of the default branch at any time between two places, as far as known."""
         found = (self.history.rules(tip) for tip in self.tips(MAIN, first, last) if tip)
         return [rules for rules in found if rules is not None]
+
+
+def _says(commit: Any) -> tuple[str, Any]:
+    return commit.message, commit.author
 
 
 def login_of(email: str) -> str:

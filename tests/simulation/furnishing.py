@@ -19,6 +19,7 @@ from tests.simulation.github_hands import GitHubHands
 from tests.simulation.gitlab_forge import BOT as ACCOUNT
 from tests.simulation.gitlab_forge import SimulatedGitLab
 from tests.simulation.gitlab_hands import GRANTED, GitLabHands
+from tests.simulation.gitlab_ways import make, ways
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.setting import (
     ADVERSARY,
@@ -45,6 +46,7 @@ HEARD = frozenset(
         "pipeline_events",
         "job_events",
         "emoji_events",
+        "issues_events",
     }
 )
 """What the bot's webhook at GitLab is told of."""
@@ -70,12 +72,13 @@ class Furnished(Protocol):
     app: App | None
 
     def furnish(
-        self, rules: RulesText | None, files: Mapping[str, bytes] | None = None
+        self, rules: RulesText | None, drawn: Random, files: Mapping[str, bytes] | None = None
     ) -> Repository:
-        """Make the repository, with these rules; None for no file.
+        """Make the repository.
 
         Args:
-            rules: These.
+            rules: Those that it has; None for no file.
+            drawn: Where comes from what one repository of this forge has otherwise than another.
             files: What it holds; None for the packages that are there otherwise.
         """
 
@@ -110,7 +113,7 @@ class AtGitHub:
         self.forge = SimulatedForge(clock, drawn, faults=faults)
 
     def furnish(
-        self, rules: RulesText | None, files: Mapping[str, bytes] | None = None
+        self, rules: RulesText | None, drawn: Random, files: Mapping[str, bytes] | None = None
     ) -> Repository:
         """As `Furnished` has it."""
         state = self.forge.state
@@ -160,7 +163,7 @@ class AtGitLab:
         self.reader = GitLabWebhooks(made.name, [SECRET.encode()])
 
     def furnish(
-        self, rules: RulesText | None, files: Mapping[str, bytes] | None = None
+        self, rules: RulesText | None, drawn: Random, files: Mapping[str, bytes] | None = None
     ) -> Repository:
         """As `Furnished` has it."""
         state = self.forge.state
@@ -170,6 +173,8 @@ class AtGitLab:
         self.me = BotIdentity(BOT, "", state.user(ACCOUNT).id)
         roles = {who: GRANTED.get(role, role) for who, role in self.roles.items()}
         self._repo = _repository(self.forge, rules, roles, files)
+        self.ways = ways(drawn)
+        make(state, self._repo, self.ways)
         hook = WebHook(
             id=state.next_id(),
             kind="project",

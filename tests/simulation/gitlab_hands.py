@@ -1,14 +1,16 @@
 """What people do at GitLab: its rules, called as the person.
 
-What it has not comes to nothing: buttons of checks, merge queues, reviews that others dismiss.
+What it has not comes to nothing: buttons of checks, reviews that others dismiss, and merge trains
+where the edition has none.
 """
 
 import re
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from typing import ClassVar, Never
 
-from bot.sandbox.git import history
+from bot.sandbox.git import history, trees
 from bot.sandbox.gitlab import levels, protection
 from bot.sandbox.gitlab.rules import (
     approvals,
@@ -19,16 +21,18 @@ from bot.sandbox.gitlab.rules import (
     pipelines,
     quick_actions,
     threads,
+    trains,
 )
 from bot.sandbox.records.accounts import Role, User
-from bot.sandbox.records.gitlab import Allowance, Level, ProtectedRef
+from bot.sandbox.records.gitlab import FREE, Allowance, Level, ProtectedRef
 from bot.sandbox.records.merge_requests import MergeRequest, Note
 from bot.sandbox.records.protection import QueueRule
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Comment, Pull, Repository
 from tests.simulation.diary import OBEYED, merged_as, review_of, shown
+from tests.simulation.gitlab_ways import MERGE, SCANNER
 from tests.simulation.hands import Hands, ImpossibleError
-from tests.simulation.setting import MAIN, READER, RELEASE, WRITERS
+from tests.simulation.setting import ADMIN, MAIN, PACKAGES, READER, RELEASE, WRITERS, resource
 
 GRANTED = {"read": "triage", "triage": "read"}
 """Roles that the rules name to those of the sandbox's members: a Reporter reads, a Guest does not;
@@ -43,6 +47,10 @@ CHECKS, THREADS = (
 )
 _COMMAND = re.compile(r"(?m)(^|[> ])/(?=[a-z])")
 _STATES = {"failure": "failed"}
+_SERVICES = {"failure": "failed", "success": "passed"}
+PUSHED_AFTER = 0.2
+"""Share of approvals by the button after which more is pushed at once."""
+TRAINS = ("merge_trains_enabled", "merge_pipelines_enabled")
 
 
 def spoken(text: str) -> str:
@@ -53,8 +61,13 @@ def spoken(text: str) -> str:
 class GitLabHands(Hands):
     """As `Hands` has it, at GitLab."""
 
-    has_queues: ClassVar[bool] = False
     tags_by: ClassVar[tuple[str, str]] = ("git push", "git")
+
+    @property
+    def has_queues(self) -> bool:
+        """As `Hands` has it: merge trains, with Premium, where merges make commits."""
+        project = self.repo.gitlab
+        return project.tier != FREE and project.settings.get("merge_method", MERGE) == MERGE
 
     # --- roles and refs -------------------------------------------------------------------------
 
@@ -128,6 +141,17 @@ class GitLabHands(Hands):
             self._try(lambda: approvals.approve(self.state, mr, user))
         else:
             self._try(lambda: approvals.approve(self.state, mr, user))
+        if event == "APPROVE" and self.own.random() < PUSHED_AFTER:
+            with suppress(ImpossibleError):
+                self._push_after(mr)
+
+    def _push_after(self, mr: MergeRequest) -> None:
+        """Its author pushes more right after an approval, which GitLab says no commit of."""
+        git, both = self.state.git(self.repo), (mr.head_sha, self.tip(MAIN))
+        changed = [p for p in PACKAGES if len({trees.entry_at(git, s, p) for s in both}) > 1]
+        value = f"late{int(self.own.random() * 1000)}"
+        files: dict[str, bytes | None] = {f"{p}/a.yaml": resource("a", value) for p in changed[:1]}
+        self.commit(mr.user.login, self.own_branch(mr), files, "late")
 
     def dismiss(self, by: str, pull: Pull, of: Collection[str] = ()) -> str:
         """As `Hands` has it: who approved takes that back, and nobody else can."""
@@ -186,6 +210,9 @@ class GitLabHands(Hands):
         if levels.level(self.state, self.repo, self.user(who)) < Level.DEVELOPER:
             raise ImpossibleError
         self._try(lambda: pipelines.post(self.state, self.repo, self.user(who), wish))
+        for check in self.repo.gitlab.status_checks.values():
+            if check.name == SCANNER:  # whoever may push answers for a service, too
+                check.answers[pull.number] = (pull.head_sha, _SERVICES.get(state, state))
 
     def rerun(self, who: str, pull: Pull) -> Never:
         """Statuses have no buttons."""
@@ -238,12 +265,24 @@ class GitLabHands(Hands):
         return ", ".join(group.members) or "nobody"
 
     def add_queue(self, rule: QueueRule) -> Callable[[], None]:
-        """There are none below Premium."""
-        raise ImpossibleError
+        """As `Hands` has it: a merge train; GitLab has no more to say of one."""
+        if not self.has_queues:
+            raise ImpossibleError
+        self.repo.gitlab.settings.update(dict.fromkeys(TRAINS, True))
+
+        def remove() -> None:
+            for each in trains.cars(self.repo, MAIN):
+                trains.leave(self.state, each, self.user(ADMIN), "because trains were switched off")
+            for name in TRAINS:
+                self.repo.gitlab.settings.pop(name, None)
+
+        return remove
 
     def dequeue(self, who: str, pull: Pull) -> None:
-        """There are none below Premium."""
-        raise ImpossibleError
+        """As `Hands` has it."""
+        mr = _mr(pull)
+        if mr.car is not None:
+            trains.leave(self.state, mr, self.user(who), f"on request of {who}")
 
 
 def _mr(pull: Pull) -> MergeRequest:

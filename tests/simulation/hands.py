@@ -50,6 +50,8 @@ class Hands(ABC):
         diary: Where it is written down what they mean.
         draw: Where choices come from.
         forks: By owner.
+        told: Names that were given.
+        own: Where choices come from that one forge alone has.
     """
 
     state: TouchedState
@@ -62,8 +64,7 @@ class Hands(ABC):
     """What people work on."""
     varied: bool = False
     """Rules say where those for variants stand."""
-    has_queues: ClassVar[bool] = True
-    """Merge queues are there."""
+    own: Random = field(default_factory=lambda: Random(0))
     tags_by: ClassVar[tuple[str, str]] = ("make_tag", "forge")
     """The call by which the bot makes a tag, and the port that it is made to."""
 
@@ -75,6 +76,11 @@ class Hands(ABC):
     def as_here(self, rules: RulesText) -> RulesText:
         """Rules as they are written down here."""
         return replace(rules, variants=True) if self.varied else rules
+
+    @property
+    def has_queues(self) -> bool:
+        """Merge queues are there."""
+        return True
 
     # --- choosing -------------------------------------------------------------------------------
 

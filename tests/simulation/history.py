@@ -96,8 +96,9 @@ class Simulation(System):
     def _set_up(self) -> None:
         made = FORGES[self.at](self.clock, self.draw, self.weather.befalls_request)
         self.place: Furnished = made
+        own = Random(f"{self.seed}/{self.at}")
         files = varied.files() if self.variants else None
-        self.forge, self.repo = made.forge, made.furnish(self.manner.rules, files)
+        self.forge, self.repo = made.forge, made.furnish(self.manner.rules, own, files)
         self.reader, self.me = made.reader, made.me
         forge, state = made.forge, made.forge.state
         self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
@@ -126,6 +127,7 @@ class Simulation(System):
             lambda: self._came,
             lambda: not self.weather.skewed,
             VariantsOracle(self.asked, STALE) if self.asked else None,
+            rebases="merge_method" in self.repo.gitlab.settings,
         )
 
     def begin(self) -> None:
@@ -294,6 +296,7 @@ class Simulation(System):
 
     def _step(self, number: int) -> None:
         self.draw = self.hands.draw = draw = Random(f"{self.seed}/{number}")
+        self.hands.own = Random(f"{self.seed}/{number}/{self.at}")
         self._endless = self.loop.steps + ENDLESS
         for _ in range(8):
             step = draw.choices(self.manner.steps, self.manner.weights)[0]

@@ -47,6 +47,7 @@ class Oracle:
         came: Place in the diary at which the bot came last: commands from before are not for it.
         punctual: Whether the bots' clocks were right so far.
         variants: Judges what is done for variants; None where there are none.
+        rebases: The forge merges only what stands on the newest: the bot has it made anew there.
     """
 
     def __init__(
@@ -56,9 +57,12 @@ class Oracle:
         came: Callable[[], int],
         punctual: Callable[[], bool] = lambda: True,
         variants: VariantsOracle | None = None,
+        *,
+        rebases: bool = False,
     ) -> None:
         self._variants = variants
         self._came = came
+        self._rebases = rebases
         self._shut = Shut(evidence, words, came, punctual)
         self._evidence = evidence
         self._history = evidence.history
@@ -386,7 +390,8 @@ class Oracle:
                 yield "people's", f"the bot moved {ref} over what {lost} had committed"
             return
         if new != ZERO:
-            if old not in self._history.ancestry(new) and not self._own(entry):
+            anew = self._rebases and self._history.rebased(old, new)
+            if old not in self._history.ancestry(new) and not self._own(entry) and not anew:
                 yield "nothing lost", f"the bot moved {ref} over {old[:7]}"
             return
         merged = [e for e in self._diary.entries[: entry.place] if e.what == "pull merged"]

@@ -43,10 +43,15 @@ def stamp(_: GuardrailFunction, files: Files) -> Answer:
 
 
 def sound(_: GuardrailFunction, files: Files) -> Answer:
-    """No resource is bad."""
-    bad = sorted(path for path, entry in files.items() if b"bad" in entry.data)
+    """No resource is bad; what is has a line that says so."""
+    bad = sorted((path, e.data) for path, e in files.items() if b"bad" in e.data)
     found = tuple(
-        Finding(message="it is bad", severity=Severity.ERROR, place=Place(p)) for p in bad
+        Finding(
+            message="it is bad",
+            severity=Severity.ERROR,
+            place=Place(path, data[: data.index(b"bad")].count(b"\n") + 1),
+        )
+        for path, data in bad
     )
     return Answer(findings=found, digest="builtin:sound/1@1")
 

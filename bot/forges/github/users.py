@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import structlog
 
+from bot.forges.account import OneAccount
 from bot.forges.github.deliveries import read_verified
 from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHubByUser
@@ -18,11 +19,9 @@ from bot.forges.github.forges import path_of, repository_of
 from bot.forges.github.http import JSONObject, call, pages
 from bot.forges.github.user import TokenAbout, UserClients
 from bot.forges.port import (
-    BotIdentity,
     Drift,
     FailedDeliveries,
     ForgeMissingError,
-    Installation,
     LoggedDelivery,
     Repository,
 )
@@ -46,7 +45,7 @@ _INCLUDE: Mapping[str, frozenset[str]] = {
 """Scopes that hold each of them."""
 
 
-class UserForges:
+class UserForges(OneAccount[UserClients]):
     """All that a machine user may write to; implements `bot.forges.port.Forges`.
 
     Args:
@@ -55,25 +54,9 @@ class UserForges:
     """
 
     def __init__(self, user: UserClients, names: Sequence[str] = ()) -> None:
+        super().__init__(user)
         self.name = user.forge
-        self._user = user
         self._names = tuple(names)
-
-    async def identity(self) -> BotIdentity:
-        """The account."""
-        return await self._user.identity()
-
-    async def check(self) -> None:
-        """Ask for the account, every time."""
-        await self._user.check()
-
-    async def installations(self) -> Sequence[Installation]:
-        """The account, as the one place where it was let in."""
-        return [Installation((await self.identity()).account)]
-
-    async def installation(self, number: int) -> Installation | None:
-        """The account; None for the number of something else, such as an App's installation."""
-        return Installation(number) if number == (await self.identity()).account else None
 
     async def is_installed(self, repository: RepositoryId | str) -> bool:
         """Whether it may write to a repository, and that is to be served."""

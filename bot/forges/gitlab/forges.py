@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
+from bot.forges.account import OneAccount
 from bot.forges.gitlab import capabilities, token
 from bot.forges.gitlab.deliveries import read_verified
 from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
@@ -20,12 +21,10 @@ from bot.forges.gitlab.pages import pages
 from bot.forges.gitlab.serving import SETTING, Served
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import (
-    BotIdentity,
     Drift,
     FailedDeliveries,
     Forge,
     ForgeMissingError,
-    Installation,
     LoggedDelivery,
     Repository,
 )
@@ -47,7 +46,7 @@ _LISTED: Mapping[str, object] = {
 }
 
 
-class GitLabForges:
+class GitLabForges(OneAccount[GitLabUser]):
     """All that the token reaches; implements `bot.forges.port.Forges`.
 
     Args:
@@ -65,7 +64,7 @@ class GitLabForges:
         *,
         project: Callable[[GitLabUser, Repository, Clients], Forge],
     ) -> None:
-        self._user = user
+        super().__init__(user)
         self._project = project
         self._serves = Served(serves)
         self._log = DeliveryLog(user, webhook_url)
@@ -79,22 +78,6 @@ class GitLabForges:
     def name(self) -> str:
         """The instance's."""
         return self._user.name
-
-    async def identity(self) -> BotIdentity:
-        """The account."""
-        return await self._user.identity()
-
-    async def check(self) -> None:
-        """Ask for the account, every time."""
-        await self._user.check()
-
-    async def installations(self) -> Sequence[Installation]:
-        """The account, as the one place where it was let in."""
-        return [Installation((await self.identity()).account)]
-
-    async def installation(self, number: int) -> Installation | None:
-        """The account; None for any other number."""
-        return Installation(number) if number == (await self.identity()).account else None
 
     async def is_installed(self, repository: RepositoryId | str) -> bool:
         """Whether we may push to a project, and are to."""

@@ -72,7 +72,12 @@ def _suggested(data: JSONObject, me: BotIdentity, keys: Sequence[bytes]) -> Sha 
         return None
     edited = time(data["created_at"]) != time(data["updated_at"])
     body, fits = speech.opened(str(data["body"]), keys, int(data["id"]), edited=edited)
-    found = _SUGGESTED.search(body) if fits else None
+    return suggested_at(body) if fits else None
+
+
+def suggested_at(text: str) -> Sha | None:
+    """The commit that a note suggests changes at by its mark."""
+    found = _SUGGESTED.search(text)
     return Sha(found[1]) if found else None
 
 

@@ -25,7 +25,7 @@ from bot.forges.port import BotIdentity, ForgeMissingError
 from cadlib.diff.patch import Suggestion
 from cadlib.findings import Finding, Severity
 from lifecycle.actions import SetCheck, Suggest
-from lifecycle.facts.checks import PUBLISH, Conclusion, Status
+from lifecycle.facts.checks import PUBLISH, RENDER, Conclusion, Status
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import fenced
 from lifecycle.names import Sha
@@ -64,6 +64,8 @@ class Threads(Conversations):
         failing = check.status is Status.COMPLETED and check.conclusion is Conclusion.FAILURE
         if check.status is not Status.COMPLETED and check.name != PUBLISH:
             return  # what was found before stands until it is known what is found now
+        if check.name == RENDER:
+            await self._end_suggestions(shown, everything=not failing)
         wanted = dict(_wanted(check.annotations if failing else ()))
         mark = f"{talk.MARK}finding {name} "
         if not wanted and mark not in self._at_lines.get(shown.number, ""):
@@ -141,7 +143,8 @@ class Threads(Conversations):
     async def suggest(self, suggest: Suggest) -> None:
         """Say what it is about, then suggest each change at its lines, as far as GitLab has them.
 
-        The thread of a suggestion is resolved by whoever applies it.
+        The thread of a suggestion is resolved by whoever applies it, and by us once its head is not
+        the newest any more, or nothing is left to render: it would keep back the merge.
 
         Source: https://docs.gitlab.com/user/project/merge_requests/reviews/suggestions/
         """
@@ -157,6 +160,21 @@ class Threads(Conversations):
             line = lines.get((each.path, each.last))
             if line is not None:
                 await self._begin(shown, suggest.head, line, f"{_suggestion(each)}\n\n{mark}")
+
+    async def _end_suggestions(self, shown: Shown, *, everything: bool) -> None:
+        """Resolve the threads of suggestions for other heads; of this one too where all is well."""
+
+        def is_over(text: str) -> bool:
+            head = talk.suggested_at(text)
+            return bool(head) and (everything or head != shown.head)
+
+        if talk.SUGGESTED not in self._at_lines.get(shown.number, ""):
+            return
+        me, path = await self._access.identity(), f"{place(shown.number)}/discussions"
+        async for discussion in self._list("read the threads", path):
+            note = discussion["notes"][0]
+            if is_us(note["author"], me) and is_over(str(note["body"])):
+                await self._resolve(shown.number, discussion, resolved=True)
 
 
 def _suggestion(wanted: Suggestion) -> str:

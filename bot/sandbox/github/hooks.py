@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import custom, not_found, plain
@@ -16,7 +15,7 @@ from bot.sandbox.github.json import Json
 from bot.sandbox.github.routing import ApiRequest, page, pages_of, route
 from bot.sandbox.records.accounts import Organization, OrgHook
 from bot.sandbox.records.repository import RepoHook
-from bot.sandbox.sending import SentHook
+from bot.sandbox.sending import SentHook, is_address
 
 H = TypeVar("H", RepoHook, OrgHook)
 
@@ -212,12 +211,7 @@ def _found(request: ApiRequest) -> RepoHook:
 
 
 def _url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or not text.isascii() or any(c.isspace() for c in text):
+    if not is_address(text):
         raise custom("Hook", "url must be an absolute http or https address", "url")
     return text
 

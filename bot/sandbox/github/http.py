@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections import Counter
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from bot.sandbox.api import Api, ApiResponse, Asked, Links
+from bot.sandbox.api import Api, ApiResponse, Asked, Entered, Links
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.faults.calls import Faults, Plan
 from bot.sandbox.github import (
@@ -71,17 +70,10 @@ _VERSION = "2022-11-28"
 _VERSIONS = (_VERSION, "2026-03-10")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entered:
-    """A call whose caller and operation are known, as far as they are."""
-
-    found: tuple[Route, dict[str, str]] | None
-    caller: Caller
-    template: str
-    refused: RefusedError | None = None
+_Entered = Entered[Route, Caller]
 
 
-class GitHubApi(Api[_Entered]):
+class GitHubApi(Api[Route, Caller]):
     """The ASGI app of the API."""
 
     def __init__(
@@ -116,7 +108,7 @@ class GitHubApi(Api[_Entered]):
         except RefusedError as no:
             refused = no
         template = found[0].template if found else _template(asked)
-        return _Entered(found=found, caller=caller, template=template, refused=refused)
+        return Entered(found=found, caller=caller, template=template, refused=refused)
 
     def count(self, asked: Asked, entered: _Entered) -> None:
         """Count the call against the limits that are ordered, or refuse it."""

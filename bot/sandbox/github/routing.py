@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from bot.sandbox import operations
-from bot.sandbox.api import ApiResponse, Links
+from bot.sandbox.api import ApiResponse, Call
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.fields import BodyFields
 from bot.sandbox.github.deliveries import Deliveries
@@ -22,7 +22,6 @@ from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.accounts import Accounts, Caller
 from bot.sandbox.rules.permissions import NEEDS, Need
 from bot.sandbox.rules.state import ForgeState
-from bot.sandbox.sending import Hooks
 
 _GREEDY = ("path", "ref", "branch", "basehead", "tag")
 """Parameters that may hold slashes (docs/design.md, "GitHub: answers and errors")."""
@@ -33,35 +32,15 @@ _PER_PAGE = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiRequest:
+class ApiRequest(Call[Caller, Deliveries]):
     """One API request, after it found its operation and its caller.
 
     Attributes:
-        state: The forge's memory as this request sees it (an older one under a fault).
-        links: Where the forge answers.
         accounts: Mints tokens.
-        hooks: Webhooks and what went out.
-        caller: Who asks.
-        method: HTTP method.
-        path: Path below `/api/v3`, still quoted.
-        template: The path as GitHub's description spells it.
-        params: Values of the template's parameters, unquoted.
-        query: Query parameters; the last of a name counts.
-        headers: Request headers, names in small letters.
         raw: The body's bytes.
     """
 
-    state: ForgeState
-    links: Links
     accounts: Accounts
-    hooks: Hooks[Deliveries]
-    caller: Caller
-    method: str
-    path: str
-    template: str
-    params: Mapping[str, str]
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
     raw: bytes
 
     @property

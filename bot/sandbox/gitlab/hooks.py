@@ -11,7 +11,6 @@ import binascii
 import json
 import uuid
 from collections.abc import MutableMapping
-from urllib.parse import urlsplit
 
 from bot.sandbox import refnames
 from bot.sandbox.api import ApiResponse
@@ -23,7 +22,7 @@ from bot.sandbox.gitlab.routing import ADMIN, ApiRequest, at_least, page, route
 from bot.sandbox.records.gitlab import Level, WebHook
 from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.sending import SentHook
+from bot.sandbox.sending import SentHook, is_address
 
 EVENTS = (
     "push_events",
@@ -228,12 +227,7 @@ def _signing(text: str) -> str:
 
 
 def _url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or not text.isascii() or any(c.isspace() for c in text):
+    if not is_address(text):
         raise unprocessable("Invalid url given")
     return text
 

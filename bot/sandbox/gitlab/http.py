@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from bot.sandbox.api import Api, ApiResponse, Asked, Links
+from bot.sandbox.api import Api, ApiResponse, Asked, Entered, Links
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import Faults, Plan
 from bot.sandbox.gitlab import (
@@ -95,17 +94,10 @@ _READING = ("api", "read_api")
 _WRITING = ("api",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entered:
-    """A call whose caller and operation are known, as far as they are."""
-
-    found: tuple[Route, dict[str, str]] | None
-    caller: GitLabCaller
-    template: str
-    refused: RefusedError | None = None
+_Entered = Entered[Route, GitLabCaller]
 
 
-class GitLabApi(Api[_Entered]):
+class GitLabApi(Api[Route, GitLabCaller]):
     """The ASGI app of the API."""
 
     def __init__(
@@ -138,7 +130,7 @@ class GitLabApi(Api[_Entered]):
         except RefusedError as no:
             refused = no
         template = found[0].template if found else ""
-        return _Entered(found=found, caller=caller, template=template, refused=refused)
+        return Entered(found=found, caller=caller, template=template, refused=refused)
 
     def count(self, asked: Asked, entered: _Entered) -> None:
         """Count the call against what its caller may ask, or refuse it."""

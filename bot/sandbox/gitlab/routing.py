@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from bot.sandbox import operations
-from bot.sandbox.api import ApiResponse, Links
+from bot.sandbox.api import ApiResponse, Call
 from bot.sandbox.gitlab import levels
 from bot.sandbox.gitlab.deliveries import Deliveries
 from bot.sandbox.gitlab.errors import bad_parameter, forbidden, missing, unauthorized
@@ -19,8 +19,6 @@ from bot.sandbox.gitlab.tokens import GitLabCaller, Tokens
 from bot.sandbox.records.accounts import Organization, User
 from bot.sandbox.records.gitlab import Level
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.rules.state import ForgeState
-from bot.sandbox.sending import Hooks
 
 _MOST_PER_PAGE = 100
 _PER_PAGE = 20
@@ -64,35 +62,15 @@ def at_least(level: Level) -> Need:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiRequest:
+class ApiRequest(Call[GitLabCaller, Deliveries]):
     """One API request, after it found its operation and its caller.
 
     Attributes:
-        state: The forge's memory as this request sees it (an older one under a fault).
-        links: Where the forge answers.
         tokens: Makes tokens.
-        hooks: Webhooks and what went out.
-        caller: Who asks.
-        method: HTTP method.
-        path: Path below `/api/v4`, still quoted.
-        template: The path as the forge's descriptions spell it.
-        params: Values of the template's parameters, unquoted.
-        query: Query parameters; the last of a name counts.
-        headers: Request headers, names in small letters.
         input: Parameters of query and body, read by type.
     """
 
-    state: ForgeState
-    links: Links
     tokens: Tokens
-    hooks: Hooks[Deliveries]
-    caller: GitLabCaller
-    method: str
-    path: str
-    template: str
-    params: Mapping[str, str]
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
     input: Inputs
 
     @cached_property

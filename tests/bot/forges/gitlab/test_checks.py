@@ -11,7 +11,7 @@ from cadlib.diff.patch import Suggestion
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle.actions import SetCheck, Suggest
-from lifecycle.facts.checks import PUBLISH, VALIDATE, CheckState, Conclusion, Status
+from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckState, Conclusion, Status
 from lifecycle.names import Sha
 from tests.bot.forges.gitlab.conftest import BOT, World
 
@@ -224,6 +224,40 @@ async def test_changes_are_suggested_at_their_lines(world: World) -> None:
     assert note["body"].startswith("```suggestion:-1+0\na: 1\nb: 2\n```\n")
     talk = await forge.conversation(number)
     assert (talk.suggested, talk.comments) == (frozenset({head}), ())
+
+
+RENDERED = "a: 1\nb: 2\nc: 3\n"
+
+
+@pytest.mark.parametrize(
+    ("pushed", "conclusion", "left"),
+    [
+        ("", Conclusion.FAILURE, 1),
+        ("", None, 1),
+        ("", Conclusion.SUCCESS, 0),
+        (RENDERED, Conclusion.SUCCESS, 0),
+        (RENDERED, Conclusion.FAILURE, 0),
+    ],
+)
+async def test_a_suggestion_keeps_nothing_back_once_it_is_over(
+    world: World, pushed: str, conclusion: Conclusion | None, left: int
+) -> None:
+    """The short-cut leaves it to whoever applies it: who renders on a machine of theirs never does,
+    and where all threads have to be resolved nothing is merged any more."""
+    number, head = await proposed(world)
+    forge = world.forge()
+    await forge.proposal(number)
+    change = Suggestion("net/a.yaml", 1, 2, "a: 1\nb: 2\n")
+    await forge.suggest(Suggest(number=number, head=head, body="Render.", suggestions=(change,)))
+    if pushed:
+        head = world.commit("change", {"net/a.yaml": pushed})
+    await forge.proposal(number)
+    await forge.conversation(number)
+
+    await forge.set_check(replace(check(head, conclusion, "x"), name=RENDER))
+
+    (thread,) = world.discussions(number)
+    assert [n["resolved"] for n in thread.attributes["notes"]].count(False) == left
 
 
 async def test_an_idle_look_asks_little(world: World) -> None:
