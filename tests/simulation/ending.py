@@ -21,6 +21,7 @@ from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText, called, may
 from tests.simulation.words import SUMMARY, Violation, answered_by, tags_of
 
 PUBLISH = "porchbot/publish"
+SUGGESTED = "<!-- porchbot-suggested "
 TAGGED = re.compile(r"^Tagged (.*) on `", re.MULTILINE)
 
 
@@ -131,14 +132,23 @@ class Ending:
         there = pull.head_repo is not self._repo or self._repo.branch(pull.head_ref)
         if there and not self._verdict(pull):
             yield "reasons", f"{PUBLISH} says nothing at its head"
-        if there and self._mended(pull) and any(n.resolved_by is None for n in _at_lines(pull)):
-            yield "reasons", "a finding's thread is open, and what it found is not there any more"
+        if there:
+            yield from self._open_threads(pull)
         yield from self._unanswered(
             pull, Counter(number for c in ours for number in answered_by(c.body))
         )
         why = self._surely(pull)
         if why:
             yield "published", f"every gate holds, and it is open: {why}"
+
+    def _open_threads(self, pull: Any) -> Iterator[tuple[str, str]]:
+        """Threads that keep back a merge, and whose reason is gone: a finding, or a suggestion."""
+        for note in _at_lines(pull):
+            suggests = SUGGESTED in note.body
+            over = pull.head_sha not in note.body if suggests else self._mended(pull)
+            if note.resolved_by is None and over:
+                what = "of a suggestion for another head" if suggests else "of what is mended"
+                yield "reasons", f"the thread {what} is open"
 
     def _mended(self, pull: Any) -> bool:
         """Whether nothing is found in what it changes."""

@@ -39,10 +39,12 @@ class History:
     Args:
         git: Reads commits, trees, blobs and tags by their ids.
         packages: Paths of the packages that may be there.
+        rebases: The forge merges only what stands on the newest: the bot has it made anew there.
     """
 
-    def __init__(self, git: Any, packages: Sequence[str] = PACKAGES) -> None:
+    def __init__(self, git: Any, packages: Sequence[str] = PACKAGES, rebases: bool = False) -> None:
         self._git = git
+        self._rebases = rebases
         self.packages = packages
         self._at: dict[tuple[str, str], str] = {}
         self._above: dict[str, frozenset[str]] = {}
@@ -129,6 +131,10 @@ class History:
             self.package(new, package) == tree or package in came
             for package, tree in self.touched(left, old).items()
         )
+
+    def wanted_anew(self, old: str, new: str) -> bool:
+        """Whether the bot could not but have a branch made anew, and nothing of it was lost."""
+        return self._rebases and self.rebased(old, new)
 
     def tag(self, sha: str) -> Any:
         """A tag object; None for anything else."""

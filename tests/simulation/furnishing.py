@@ -19,7 +19,7 @@ from tests.simulation.github_hands import GitHubHands
 from tests.simulation.gitlab_forge import BOT as ACCOUNT
 from tests.simulation.gitlab_forge import SimulatedGitLab
 from tests.simulation.gitlab_hands import GRANTED, GitLabHands
-from tests.simulation.gitlab_ways import make, ways
+from tests.simulation.gitlab_ways import MERGE, make, ways
 from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.setting import (
     ADVERSARY,
@@ -62,6 +62,7 @@ class Furnished(Protocol):
         roles: What role each person has, as rules name it.
         hands: What people can do there.
         app: What the bot's checks are known by; None where they are statuses.
+        rebases: Merged is only what stands on the newest of its base.
     """
 
     forge: SimulatedForge
@@ -70,6 +71,7 @@ class Furnished(Protocol):
     roles: Mapping[str, str]
     hands: Callable[..., Hands]
     app: App | None
+    rebases: bool
 
     def furnish(
         self, rules: RulesText | None, drawn: Random, files: Mapping[str, bytes] | None = None
@@ -108,6 +110,7 @@ class AtGitHub:
     roles: Mapping[str, str] = ROLES
     hands: Callable[..., Hands] = GitHubHands
     app: App | None
+    rebases = False
 
     def __init__(self, clock: Clock, drawn: Random, faults: Faults) -> None:
         self.forge = SimulatedForge(clock, drawn, faults=faults)
@@ -174,6 +177,7 @@ class AtGitLab:
         roles = {who: GRANTED.get(role, role) for who, role in self.roles.items()}
         self._repo = _repository(self.forge, rules, roles, files)
         self.ways = ways(drawn)
+        self.rebases = self.ways.method != MERGE
         make(state, self._repo, self.ways)
         hook = WebHook(
             id=state.next_id(),

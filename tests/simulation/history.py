@@ -117,7 +117,7 @@ class Simulation(System):
             self.stores = self._real.database
         self.store = self.stores.empty()
         packages = varied.EVERY if self.variants else PACKAGES
-        self.evidence = Evidence(self.diary, History(state.git(self.repo), packages))
+        self.evidence = Evidence(self.diary, History(state.git(self.repo), packages, made.rebases))
         self._came = 0
         self.words = Words(self.evidence, self._excused, self._remembers)
         self.asked = Variants(self.evidence) if self.variants else None
@@ -127,7 +127,6 @@ class Simulation(System):
             lambda: self._came,
             lambda: not self.weather.skewed,
             VariantsOracle(self.asked, STALE) if self.asked else None,
-            rebases="merge_method" in self.repo.gitlab.settings,
         )
 
     def begin(self) -> None:

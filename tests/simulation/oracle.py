@@ -16,7 +16,6 @@ After each step:
 - "nothing lost": the bot moves no branch over a commit of others, and no tag at all; it deletes
   only what a merge has withdrawn that was approved;
 - "in time": nothing is merged or tagged while its rules, or somebody's freeze, keep it shut.
-
 What it says is judged by `tests.simulation.words`.
 """
 
@@ -47,7 +46,6 @@ class Oracle:
         came: Place in the diary at which the bot came last: commands from before are not for it.
         punctual: Whether the bots' clocks were right so far.
         variants: Judges what is done for variants; None where there are none.
-        rebases: The forge merges only what stands on the newest: the bot has it made anew there.
     """
 
     def __init__(
@@ -57,12 +55,9 @@ class Oracle:
         came: Callable[[], int],
         punctual: Callable[[], bool] = lambda: True,
         variants: VariantsOracle | None = None,
-        *,
-        rebases: bool = False,
     ) -> None:
         self._variants = variants
         self._came = came
-        self._rebases = rebases
         self._shut = Shut(evidence, words, came, punctual)
         self._evidence = evidence
         self._history = evidence.history
@@ -390,8 +385,8 @@ class Oracle:
                 yield "people's", f"the bot moved {ref} over what {lost} had committed"
             return
         if new != ZERO:
-            anew = self._rebases and self._history.rebased(old, new)
-            if old not in self._history.ancestry(new) and not self._own(entry) and not anew:
+            gone = old not in self._history.ancestry(new)
+            if gone and not self._own(entry) and not self._history.wanted_anew(old, new):
                 yield "nothing lost", f"the bot moved {ref} over {old[:7]}"
             return
         merged = [e for e in self._diary.entries[: entry.place] if e.what == "pull merged"]
