@@ -43,6 +43,7 @@ _WRAPPED = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
 """Where the last four bytes are an address of IPv4 (RFC 6052, RFC 8215)."""
 
 _FAULT = UpstreamFault.REFUSED
+_SSH = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +142,38 @@ class Reach:
         )
         return next((each.user_password for each in fits), "")
 
-    def key_for(self, at: Location, reader: str) -> Path | None:
+    def key_for(
+        self,
+        at: Location,
+        reader: str,
+        addresses: Sequence[str] = (),
+        resolve: Resolve | None = None,
+    ) -> Path | None:
         """Return the private key for a repository by ssh; None for none.
 
         Args:
             at: The repository.
             reader: Location of the one that it is for.
+            addresses: Of its host, as far as they are known: another name of a forge that is served
+                is that forge.
+            resolve: As for `addresses`.
         """
         named = [each for each in self.credentials if each.ssh]
-        fits = any(each.fits(at.host, at.path, reader) for each in named)
-        return self.ssh_key if fits or not (named or self._is_served(at.host)) else None
+        if any(each.fits(at.host, at.path, reader) for each in named):
+            return self.ssh_key
+        if named or self._is_served(at.host) or self._is_forges(addresses, resolve):
+            return None
+        return self.ssh_key
+
+    def _is_forges(self, addresses: Sequence[str], resolve: Resolve | None) -> bool:
+        """Whether any of some addresses is one of a forge that is served, or may be."""
+        for host in sorted(self.served) if self.ssh_key and addresses else ():
+            try:
+                if not set(addresses).isdisjoint((resolve or _looked_up)(host, _SSH)):
+                    return True
+            except (OSError, UnicodeError):
+                return True  # nobody can tell
+        return False
 
     def _is_served(self, host: str) -> bool:
         """Whether a host may be that of a forge that is served, or below: ssh.github.com is.

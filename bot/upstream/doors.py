@@ -13,7 +13,7 @@ Rules:
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -134,7 +134,7 @@ class Doors:
         if url.scheme == "http" and not self._reach.is_named(host, addresses):
             raise UpstreamError(_REFUSED, *texts.plain_http(host))
         if url.scheme == "ssh":
-            return self._by_ssh(url, addresses[0], location, reader), None
+            return self._by_ssh(url, addresses, location, reader), None
         credentials = ""
         if reader != PUBLIC:
             secure = url.scheme == "https"
@@ -181,8 +181,12 @@ class Doors:
             raise UpstreamError(_REFUSED, *texts.redirects(url.hostname or "", _shown(to)))
         return to._replace(path=path, query="", fragment="")
 
-    def _by_ssh(self, url: SplitResult, address: str, at: Location, reader: str) -> Door:
-        key = None if reader == PUBLIC else self._reach.key_for(at, reader)
+    def _by_ssh(
+        self, url: SplitResult, addresses: Sequence[str], at: Location, reader: str
+    ) -> Door:
+        key = None
+        if reader != PUBLIC:
+            key = self._reach.key_for(at, reader, addresses, self._resolve)
         given = {
             "BatchMode": "yes",
             "StrictHostKeyChecking": "yes",
@@ -191,7 +195,7 @@ class Doors:
             "CheckHostIP": "no",
             "UpdateHostKeys": "no",
             "HostKeyAlias": _alias(url),
-            "HostName": address,
+            "HostName": addresses[0],
             "IdentitiesOnly": "yes",
             "IdentityFile": str(key or os.devnull),
             "IdentityAgent": "none",

@@ -196,6 +196,38 @@ def test_no_line_gives_the_key_for_ssh_at_a_forge_that_is_served(at: str, opens:
     assert reach.key_for(location, READER) == (key if opens else None)
 
 
+@pytest.mark.parametrize(
+    ("addresses", "opens"),
+    [
+        ({"git.corp": ["10.0.0.7"], "gitlab.corp": ["10.0.0.7", "10.0.0.8"]}, False),
+        ({"git.corp": ["10.0.0.9"], "gitlab.corp": ["10.0.0.7", "10.0.0.8"]}, True),
+        ({"git.corp": ["10.0.0.9"]}, False),
+    ],
+    ids=["another name of the forge", "another host", "nobody can tell"],
+)
+def test_another_name_of_a_forge_that_is_served_is_that_forge(
+    tmp_path: Path, addresses: dict[str, list[str]], opens: bool
+) -> None:
+    """The short-cut compares names: a file of known hosts may have several of one forge."""
+
+    def resolve(host: str, _port: int) -> list[str]:
+        if host not in addresses:
+            raise OSError("no such host")
+        return addresses[host]
+
+    known, key = tmp_path / "known_hosts", tmp_path / "key"
+    reach = Reach(
+        hosts=frozenset({"git.corp"}),
+        known_hosts=known,
+        ssh_key=key,
+        served=frozenset({"gitlab.corp"}),
+    )
+
+    door = Doors(reach, resolve=resolve).open("git@git.corp:acme/secret", READER, anything)
+
+    assert (f"-oIdentityFile={key}" in door.ssh) is opens
+
+
 def opened(repo: str, reach: Reach, addresses: Sequence[str]) -> Door:
     return Doors(reach, resolve=lambda *_: addresses).open(repo, READER, anything)
 
