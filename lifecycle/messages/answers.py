@@ -265,9 +265,8 @@ def bulk_refused(command: str, refused: Refused) -> str:
 def access_unsure(command: str, found: Unsure) -> str:
     """Nobody can tell whether somebody has the right: nothing was done."""
     return (
-        f"{typed(f'{command}')} was not carried out, because the bot cannot tell whether you"
-        " are allowed to:"
-        f" {rights.unsure(found)}. Comment again once that is fixed."
+        f"{typed(f'{command}')} was not carried out, because the bot cannot tell whether you are"
+        f" allowed to: {rights.unsure(found)}. Comment again once that is fixed."
     )
 
 
