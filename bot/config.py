@@ -287,7 +287,7 @@ class Labels(Strict):
     """For pull requests that removed packages or withdrew revisions, once merged and approved."""
 
     variant: Label = LABELS[ShownStage.VARIANT]
-    """Beside these, of what the bot made for a variant."""
+    """In addition to these, for pull requests that the bot made for a variant."""
 
     @model_validator(mode="after")
     def _differ(self) -> "Labels":

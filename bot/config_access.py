@@ -113,7 +113,8 @@ class Automatic(Strict):
     version stands alone or is the tag of an image."""
 
     variants: bool = False
-    """What the bot alone makes, without a conflict, for a PackageVariant of what it published."""
+    """Changes that the bot alone made for a PackageVariant, without a conflict, from a revision
+    that it published."""
 
     @model_validator(mode="after")
     def _says_something(self) -> "Automatic":
@@ -132,7 +133,7 @@ class Approve(Strict):
         ["role:write"], alias="from"
     )
     """Whose approval counts, any of: `role:read`, `role:triage`, `role:write`, `role:maintain`,
-    `role:admin` (that role or a higher one), `user:<login>` (whoever has that login: in a public
+    `role:admin` (that role or a higher one), `user:<login>` (who has that login now: in a public
     repository prefer teams, since a login that was given up can be taken by others), `team:<name>`
     (of the organization that owns the repository, with its child teams; on GitLab the group of
     that name right below the project's top-level group), `group:<path>` (a group of GitLab by its
@@ -285,8 +286,8 @@ class Access(PackageAccess):
     approve: Approve = Field(default_factory=lambda: Approve.model_validate({}))
     """Who must approve before something is published."""
     configure: Approval | None = None
-    """Who must approve a change of this file or of the ledger. Default: whoever approves packages,
-    at least one person, and never an author."""
+    """Who must approve a change of this file or of the ledger. Default: the people who approve
+    packages, at least one person, and never an author."""
     bulk: Keepers | None = None
     """Who may change many packages with one command. Default: `role:maintain`."""
     paths: Annotated[list[PathAccess], Field(max_length=200)] = Field(default=[])
