@@ -395,6 +395,5 @@ def _about(proposal: Proposal, about: str) -> str:
     if lines:
         parts.append("**Changes**\n\n" + "\n".join(change_list(lines)))
     if count := sum(len(each) for _, each in changed):
-        told = proposal.origins.get(about, ())
-        parts.append("**Set by**\n\n" + origins.listed(told, count))
+        parts.append("**Set by**\n\n" + origins.listed(proposal.origins.get(about, ()), count))
     return "\n\n".join(parts)
