@@ -306,7 +306,10 @@ async def _nobody(repository: ServedName) -> None:
 
 
 class _UsersHere:
-    """Implements `bot.look.impact.Users`: the packages on one branch of the repository itself."""
+    """Implements `bot.look.impact.Users`: packages of the repository itself.
+
+    Those on the base branch, and on all branches that packages are published from.
+    """
 
     def __init__(self, place: Place, branch: str, offload: Offload) -> None:
         self._place = place
@@ -320,14 +323,16 @@ class _UsersHere:
     def _read(self) -> list[UpstreamUser]:
         repository = self._place.repository
         name = ServedName(repository.id, repository.full_name, repository.installation)
+        tips = dict(branches.publish_heads(self._place.mirror, repository.default_branch))
         with self._place.mirror.open() as git:
-            tip = git.ref(names.branch_ref(self._branch)) or ""
-            uses = locks.changed(git, "", tip) if tip else {}
-        return [
-            UpstreamUser(repository=name, branch=self._branch, use=use)
-            for found in uses.values()
-            for use in found
-        ]
+            if tip := git.ref(names.branch_ref(self._branch)):
+                tips[self._branch] = str(tip)
+            return [
+                UpstreamUser(repository=name, branch=branch, use=use)
+                for branch in sorted(tips)
+                for found in locks.changed(git, "", tips[branch]).values()
+                for use in found
+            ]
 
 
 def judged(facts: Facts, number: int) -> DryRun:

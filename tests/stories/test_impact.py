@@ -8,6 +8,7 @@ from bot.cli.fn.options import Wanted
 from lifecycle.messages import impact as texts
 from tests.memory.pipeline import PipelineMaker
 from tests.stories.calls import CHECK, CHECKS, PROPOSALS
+from tests.stories.conftest import TWO_BASES
 from tests.stories.killing import killed_at_one_call_more
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
@@ -458,15 +459,18 @@ def test_what_cannot_be_tried_is_said(play: World) -> None:
 def test_the_command_line_says_what_the_check_says(
     play: RealWorld, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Short-cuts refused: a look of its own that drifts from the bot's; a command that writes."""
-    play.owner.pushes("main", package("net/core"))
+    """Short-cuts refused: a look of its own that drifts from the bot's, such as at the base branch
+    alone; a command that writes."""
+    play.owner.pushes("main", {".porchbot.yaml": TWO_BASES, **package("net/core")})
     play.rests()
     play.owner.pushes("main", made_from_core(play, "apps/two", 4))
+    play.owner.pushes("release", made_from_core(play, "apps/one", 5))
     play.rests()
-    changes = {".porchbot.yaml": STRICTER, **resized("net/core", 9)}
+    stricter = TWO_BASES.replace("owner: network", "owner: mine")
+    changes = {".porchbot.yaml": stricter, **resized("net/core", 9)}
     number = proposes(play, "people/both", changes)
     title, text = says(play, number, *BREAKS)
-    assert title == "4 of 4 packages would change; 1 would conflict"
+    assert title == "6 of 6 packages would change; 3 would conflict"
     Command(play, capsys, monkeypatch)
     before = len(play.forge.faults.calls(play.caller))
 
