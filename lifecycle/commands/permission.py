@@ -8,6 +8,7 @@ from lifecycle.access import AccessAction
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec
 from lifecycle.facts.proposal import Proposal
 from lifecycle.messages import answers as texts
+from lifecycle.messages import boxes as box_texts
 from lifecycle.needs import approved
 from lifecycle.policy import HARMLESS, UNREAD, BrokenPolicy, Policy, configuring
 from lifecycle.rights import (
@@ -70,7 +71,7 @@ def _in_bulk(
     target = Target(asked) if asked else REPOSITORY
     found = _authorise(request, response, row, target, policy, AccessAction.BULK)
     if isinstance(found, Refused):
-        return texts.bulk_refused(row.word, found)
+        return box_texts.bulk_refused(row.word, found)
     return texts.access_unsure(row.word, found) if isinstance(found, Unsure) else ""
 
 

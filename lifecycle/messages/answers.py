@@ -254,14 +254,6 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
     return f"{word} refused: {rights.only(refused)}. {fix}"
 
 
-def bulk_refused(command: str, refused: Refused) -> str:
-    """Somebody who may give a command, but not by a box."""
-    return (
-        f"{typed(command)} refused: by a box, {rights.only(refused)} (`access.bulk`). Comment the"
-        " command instead."
-    )
-
-
 def access_unsure(command: str, found: Unsure) -> str:
     """Nobody can tell whether somebody has the right: nothing was done."""
     return (

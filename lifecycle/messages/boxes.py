@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from lifecycle import boxes, limits
 from lifecycle.facts.boxes import BegunBox, BoxWaves
+from lifecycle.messages import rights
 from lifecycle.messages.markdown import code, person, some, typed
+from lifecycle.rights import Refused
 from lifecycle.terms import kept
 
 TITLE = "What became of the boxes that were ticked above, the newest first:"
@@ -60,6 +62,14 @@ def _about(command: str) -> str:
 
 def _named(found: Sequence[BegunBox]) -> str:
     return some(typed(each.command) for each in found[:MOST_NAMED])
+
+
+def bulk_refused(command: str, refused: Refused) -> str:
+    """Somebody who may give a command, but not by a box."""
+    return (
+        f"{typed(command)} refused: by a box, {rights.only(refused)} (`access.bulk`). Comment the"
+        " command instead."
+    )
 
 
 def goes_on(waves: BoxWaves) -> str:

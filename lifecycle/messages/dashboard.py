@@ -6,6 +6,7 @@ day, so that it changes only when there is news; and pull requests are linked in
 no trace in them.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 from lifecycle import boxes, limits
@@ -22,7 +23,7 @@ from lifecycle.facts.overview import (
 )
 from lifecycle.messages import boxes as box_texts
 from lifecycle.messages import timing
-from lifecycle.messages.markdown import code, label, name, number, quote, some, typed
+from lifecycle.messages.markdown import code, label, name, number, plain, quote, some, typed
 from lifecycle.terms import kept
 
 TITLE = "Packages of this repository"
@@ -33,6 +34,9 @@ INTRODUCTION = (
     " reopen it to resume them. Comment `/freeze <reason>` here to stop publishing at once, and"
     " `/thaw` to resume; `/help` lists all commands. Tick a box to run the command next to it."
 )
+WAITING = "Variants that wait"
+"""The heading of what `waits_told` reads."""
+
 NOTHING_PROPOSED = "There are no open proposals."
 
 MOST_CHANGES = 28_000
@@ -95,7 +99,7 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
             map(_change, sorted(variants, key=_urgent)),
             int(MOST_VARIANTS * left),
         ),
-        _section("Variants that wait", map(_variant, overview.waiting), int(MOST_WAITING * left)),
+        _section(WAITING, map(_variant, overview.waiting), int(MOST_WAITING * left)),
         _section(
             "Behind their upstream",
             map(_behind, sorted(overview.behind, key=_late)),
@@ -173,6 +177,33 @@ def _variant(each: ListedVariant) -> str:
         return quote(each.why[:LONGEST_REASON])
     why = quote(each.why[:LONGEST_REASON]) + ("…" if len(each.why) > LONGEST_REASON else "")
     return f"{what}{by}{of}, **{each.state}** since {each.since:%Y-%m-%d}: {why}"
+
+
+_TOLD = re.compile(
+    r"- (?P<ticks>`+)(?P<package>[^`]+)(?P=ticks) by `[^`]*`(?: of `[^`]*`)?,"
+    r" \*\*(?P<state>[^*]+)\*\* since (?P<since>[0-9]{4}-[0-9]{2}-[0-9]{2}): (?P<why>.+)",
+    re.ASCII,
+)
+
+
+def waits_told(text: str) -> dict[str, str]:
+    """Return which packages of variants wait and why, as a dashboard tells it, in plain text.
+
+    What has no room there is not told, nor what is wrong with rules: that is of no package.
+
+    Args:
+        text: Of the issue.
+
+    Returns:
+        Path of the package to its state, since when, and why.
+    """
+    section = text.partition(f"### {WAITING} (")[2].partition("\n### ")[0]
+    found = (_TOLD.fullmatch(each.strip()) for each in section.split("\n"))
+    return {
+        each["package"]: f"{each['state']} since {each['since']}: {plain(each['why'])}"
+        for each in found
+        if each
+    }
 
 
 def _urgent(change: ListedChange) -> tuple[bool, bool, str, int]:

@@ -109,16 +109,28 @@ class Graph:
         return tuple(found)
 
 
-def tree(graph: Graph, root: Package, home: str = "") -> Iterator[str]:
+Notes = Mapping[Package, str]
+"""What is said of packages beside their names."""
+
+NO_NOTES: Notes = {}
+
+
+def tree(graph: Graph, root: Package, home: str = "", notes: Notes = NO_NOTES) -> Iterator[str]:
     """Draw a package and what was made from it, a line each.
 
     Args:
         graph: All packages.
         root: Where it begins.
         home: Repository whose packages are named by their paths alone.
+        notes: What is said of packages, in plain text.
     """
-    yield called(root, home)
-    yield from _branches(graph, graph.downstreams, root, home, "", (root,))
+    yield f"{called(root, home)}{_noted(notes, root)}"
+    for each, line in _branches(graph, graph.downstreams, root, home, "", (root,)):
+        yield f"{line}{_noted(notes, each)}"
+
+
+def _noted(notes: Notes, package: Package) -> str:
+    return f" [{readable(notes[package])}]" if package in notes else ""
 
 
 def _branches(
@@ -128,7 +140,7 @@ def _branches(
     home: str,
     indent: str,
     above: tuple[Package, ...],
-) -> Iterator[str]:
+) -> Iterator[tuple[Package, str]]:
     below = downstreams.get(at, ())
     for place, each in enumerate(below, start=1):
         last = place == len(below)
@@ -136,8 +148,9 @@ def _branches(
         ref = readable(upstream.ref) if upstream else ""
         circle = each in above
         yield (
+            each,
             f"{indent}{'└── ' if last else '├── '}{called(each, home)} (from {ref})"
-            f"{' … a cycle' if circle else ''}"
+            f"{' … a cycle' if circle else ''}",
         )
         if not circle and len(above) < MOST_DEEP:
             inner = f"{indent}{'    ' if last else '│   '}"
@@ -165,13 +178,14 @@ def called(package: Package, home: str) -> str:
     return path if package.place == home else f"{readable(package.place)}//{path}"
 
 
-def dot(graph: Graph, home: str = "") -> Iterator[str]:
+def dot(graph: Graph, home: str = "", notes: Notes = NO_NOTES) -> Iterator[str]:
     """Write the graph as Graphviz reads it; arrows go the way that changes go."""
     circles = {package for circle in graph.cycles for package in circle}
     yield "digraph packages {"
     yield "  rankdir=LR;"
     for package, upstream in sorted(graph.upstreams.items(), key=lambda each: each[0]):
-        yield f"  {_quoted(called(package, home))};"
+        said = f" [tooltip={_quoted(readable(notes[package]))}]" if package in notes else ""
+        yield f"  {_quoted(called(package, home))}{said};"
         if upstream is not None:
             colour = ", color=red" if {package, upstream.package} <= circles else ""
             ends = f"{_quoted(called(upstream.package, home))} -> {_quoted(called(package, home))}"
@@ -184,20 +198,20 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def value(graph: Graph) -> dict[str, object]:
+def value(graph: Graph, notes: Notes = NO_NOTES) -> dict[str, object]:
     """Return the graph as a value for JSON."""
     return {
-        "packages": [_package(package, graph) for package in sorted(graph.upstreams)],
+        "packages": [_package(package, graph, notes) for package in sorted(graph.upstreams)],
         "cycles": [[_named(each) for each in circle] for circle in graph.cycles],
     }
 
 
-def _package(package: Package, graph: Graph) -> dict[str, object]:
+def _package(package: Package, graph: Graph, notes: Notes) -> dict[str, object]:
     upstream = graph.upstreams[package]
     from_ = None
     if upstream is not None:
         from_ = {**_named(upstream.package), "ref": upstream.ref, "commit": upstream.commit}
-    return {**_named(package), "upstream": from_}
+    return {**_named(package), "upstream": from_, "note": notes.get(package, "")}
 
 
 def _named(package: Package) -> dict[str, str]:

@@ -17,7 +17,7 @@ from lifecycle.facts.overview import (
     ListedWait,
     Overview,
 )
-from lifecycle.messages.dashboard import INTRODUCTION, dashboard
+from lifecycle.messages.dashboard import INTRODUCTION, dashboard, waits_told
 from lifecycle.messages.variant_waits import LATER
 from lifecycle.messages.variant_waits import later as later_text
 from lifecycle.terms import KEEP
@@ -228,6 +228,27 @@ def test_why_variants_wait() -> None:
         "- `apps/shop` by `shop` of `acme/control:variants/shop.yaml`, **cannot be made** since"
         " 2026-11-20: \\`x\\` for @<!-- -->ann is \\*\\*broken\\*\\*",
     ]
+
+
+def test_why_packages_wait_is_read_back() -> None:
+    """Short-cuts refused: rules, which are no packages; Markdown in a terminal; another section."""
+    made = ListedVariant(
+        package="apps/shop",
+        variant="shop",
+        file="acme/control:variants/shop.yaml",
+        state="cannot be made",
+        why="`x` for @ann is **broken**",
+        since=AT,
+    )
+    rule = replace(made, package="", variant="spec", file="variants/a.yaml:3")
+    here = replace(made, package="net/edge", file="", state="held", why="v2 leaks")
+    text = dashboard(replace(OVERVIEW, waiting=(rule, made, here))).replace(KEEP, "")
+
+    assert waits_told(text) == {
+        "apps/shop": "cannot be made since 2026-11-20: x for @ann is **broken**",
+        "net/edge": "held since 2026-11-20: v2 leaks",
+    }
+    assert waits_told(dashboard(OVERVIEW)) == {}
 
 
 @pytest.mark.parametrize(

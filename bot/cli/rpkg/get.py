@@ -9,10 +9,11 @@ import click
 
 from bot.cli import terminal
 from bot.cli.dropin import CommandFailure, StrictCommand
-from bot.cli.rpkg import selecting, sources
+from bot.cli.rpkg import selecting, sources, waiting
 from bot.cli.rpkg.sources import Source
 from bot.cli.rpkg.tables import table
 from lifecycle.selectors.marks import PackageMarks, PackageSelector
+from lifecycle.upstreams.graph import Package
 
 _HEAD = ("PACKAGE", "REVISION", "PURPOSE", "UPSTREAM", "LABELS")
 
@@ -52,15 +53,23 @@ def command(
     """List packages with the properties that selectors match.
 
     PACKAGES are paths in any of the repositories; without any, all packages are listed. In a clone
-    they are read from the branch that is checked out, at the forge from the default branch.
+    they are read from the branch that is checked out, at the forge from the default branch. Which
+    packages of variants wait there and why comes last, as the dashboard issue tells it.
     """
 
     def show(found: list[Source]) -> None:
+        waits = waiting.told(found, repositories)
         chosen = _named(selecting.chosen(found, selector), packages)
+        places = {source.name: source.place for source in found}
+        there = {Package(places[each.repository], each.path): each for each in chosen}
         if output == "json":
-            click.echo(json.dumps([_value(each) for each in chosen], indent=2))
+            values = [_value(each, waits.get(at, "")) for at, each in there.items()]
+            click.echo(json.dumps(values, indent=2))
             return
         for line in _lines(found, chosen):
+            terminal.say(line)
+        every = not packages and selector == PackageSelector()
+        for line in waiting.lines(waits, found[0], None if every else there):
             terminal.say(line)
 
     sources.read(sources.chosen(folders, repositories), repositories, show)
@@ -100,6 +109,6 @@ def _row(package: PackageMarks, home: str) -> tuple[str, ...]:
     )
 
 
-def _value(package: PackageMarks) -> dict[str, object]:
+def _value(package: PackageMarks, waits: str) -> dict[str, object]:
     said = asdict(package)
-    return {**said, "purpose": package.purpose}
+    return {**said, "purpose": package.purpose, "waits": waits}

@@ -1,13 +1,13 @@
 """`porchbot rpkg graph`: which package was made from which, as a tree, for Graphviz, or as JSON."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from bot.cli.dropin import CommandFailure, StrictCommand
-from bot.cli.rpkg import selecting, sources
+from bot.cli.rpkg import selecting, sources, waiting
 from bot.cli.rpkg.sources import Source
 from lifecycle.upstreams import graph as graphs
 from lifecycle.upstreams.graph import Graph, Package
@@ -44,30 +44,50 @@ def command(
 
     PACKAGE is a path in the first repository; without it, all packages are shown. In a clone
     packages are read from the branch that is checked out, at the forge from the default branch. A
-    cycle is shown, but not followed.
+    cycle is shown, but not followed. Packages that are held after a rollback, or wait for their
+    variant, say so.
     """
 
     def show(found: list[Source]) -> None:
         graph = sources.graph_of(found)
-        for line in _lines(graph, found[0].place, package, output):
+        waits = waiting.told(found, repositories)
+        notes = _notes(found, waits)
+        for line in _lines(graph, found[0].place, package, output, notes):
             click.echo(line)
+        if output == "tree":
+            left = {each: why for each, why in waits.items() if each not in graph.upstreams}
+            for line in waiting.lines(left, found[0], None if package is None else ()):
+                click.echo(line)
 
     sources.read(sources.chosen(folders, repositories), repositories, show)
 
 
-def _lines(graph: Graph, home: str, wanted: str | None, output: str) -> Iterator[str]:
+def _notes(found: list[Source], waits: waiting.Waits) -> dict[Package, str]:
+    """What is said of packages beside their names: that they are held, and why they wait."""
+    held = {
+        Package(source.place, each.path): f"held at v{each.held}"
+        for source in found
+        for each in source.marks()
+        if each.held
+    }
+    return {p: "; ".join(n[p] for n in (held, waits) if p in n) for p in {*held, *waits}}
+
+
+def _lines(
+    graph: Graph, home: str, wanted: str | None, output: str, notes: Mapping[Package, str]
+) -> Iterator[str]:
     if wanted is not None:
         root = Package(home, selecting.path_of(wanted))
         if root not in graph.upstreams:
             raise CommandFailure(f"there is no package {wanted} in {home}. Check the path")
         graph = _around(graph, root)
     if output == "json":
-        yield json.dumps(graphs.value(graph), indent=2)
+        yield json.dumps(graphs.value(graph, notes), indent=2)
     elif output == "dot":
-        yield from graphs.dot(graph, home)
+        yield from graphs.dot(graph, home, notes)
     else:
         for root in graphs.roots(graph):
-            yield from graphs.tree(graph, root, home)
+            yield from graphs.tree(graph, root, home, notes)
         for circle in graph.cycles:
             yield f"Cycle: {graphs.cycle(circle, home)}"
 

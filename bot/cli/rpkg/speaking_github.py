@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from functools import cache
 
 import github
+from github.Issue import Issue
 from github.Repository import Repository
 
 from bot.cli.dropin import CommandFailure
@@ -24,10 +25,17 @@ class GitHubSpeaker:
 
     def dashboard(self) -> int:
         """As `Speaker` has it."""
+        return self._board().number
+
+    def board(self) -> str:
+        """As `Speaker` has it."""
+        return self._board().body or ""
+
+    def _board(self) -> Issue:
         try:
             for issue in self._repository.get_issues(state="open", sort="created", direction="asc"):
                 if issue.user.type == "Bot" and DASHBOARD in (issue.body or ""):
-                    return issue.number
+                    return issue
         except github.GithubException as error:
             raise refusal(self._repository.full_name, error.status) from error
         raise CommandFailure(NO_DASHBOARD)

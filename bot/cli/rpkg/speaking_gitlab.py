@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from functools import cache
+from typing import Any
 
 import gitlab
 from gitlab.v4.objects import (
@@ -30,6 +31,13 @@ class GitLabSpeaker:
 
     def dashboard(self) -> int:
         """As `Speaker` has it."""
+        return int(self._board().iid)
+
+    def board(self) -> str:
+        """As `Speaker` has it."""
+        return str(self._board().description or "")
+
+    def _board(self) -> Any:
         try:
             every = self._project.issues.list(
                 state="opened",
@@ -40,7 +48,7 @@ class GitLabSpeaker:
             )
             for issue in every:
                 if self._is_ours(issue.author) and DASHBOARD in (issue.description or ""):
-                    return int(issue.iid)
+                    return issue
         except gitlab.GitlabError as error:
             name = str(self._project.path_with_namespace)
             raise refusal(name, error.response_code or 0) from error

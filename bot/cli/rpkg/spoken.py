@@ -88,6 +88,13 @@ class Speaker(Protocol):
             CommandFailure: There is none.
         """
 
+    def board(self) -> str:
+        """Text of the dashboard issue.
+
+        Raises:
+            CommandFailure: There is none.
+        """
+
     def says(self, number: int, text: str, *, on_dashboard: bool) -> Said:
         """Write a comment.
 

@@ -36,6 +36,9 @@ class FakeForge:
     def me(self) -> str:
         return "author"
 
+    def board(self) -> str:
+        return ""
+
     def dashboard(self) -> int:
         return 1
 

@@ -104,6 +104,7 @@ def test_dot_and_json_say_the_same() -> None:
             "ref": "net/core/v3",
             "commit": "c" * 40,
         },
+        "note": "",
     }
     assert [line for line in graphs.dot(CIRCLE, HOME) if "red" in line] == [
         '  "c" -> "a" [label="c/v1", color=red];',
@@ -111,6 +112,22 @@ def test_dot_and_json_say_the_same() -> None:
         '  "b" -> "c" [label="b/v1", color=red];',
         '  "self" -> "self" [label="self/v1", color=red];',
     ]
+
+
+def test_what_is_said_of_packages_stands_beside_them_wherever_they_are_listed() -> None:
+    """The short-cut says it of the first package of a tree alone, or lets text of others act."""
+    notes = {EDGE: 'held at v2; "x"\u202e', CORE: "waits"}
+
+    drawn = list(graphs.tree(GRAPH, CORE, HOME, notes))
+
+    assert drawn[0].endswith("net/core [waits]")
+    assert next(line.endswith('[held at v2; "x"<U+202E>]') for line in drawn if "edge" in line)
+    assert any(
+        line == '  "edge" [tooltip="held at v2; \\"x\\"<U+202E>"];'
+        for line in graphs.dot(GRAPH, HOME, notes)
+    )
+    packages = json.loads(json.dumps(graphs.value(GRAPH, notes)))["packages"]
+    assert packages[0]["note"] == notes[EDGE]
 
 
 def test_who_is_behind() -> None:
