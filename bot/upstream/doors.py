@@ -184,9 +184,8 @@ class Doors:
     def _by_ssh(
         self, url: SplitResult, addresses: Sequence[str], at: Location, reader: str
     ) -> Door:
-        key = None
-        if reader != PUBLIC:
-            key = self._reach.key_for(at, reader, addresses, self._resolve)
+        asked = at, reader, addresses, self._resolve
+        key = None if reader == PUBLIC else self._reach.key_for(*asked)
         given = {
             "BatchMode": "yes",
             "StrictHostKeyChecking": "yes",
