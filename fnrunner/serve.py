@@ -10,6 +10,7 @@ from fnrunner import choose
 from fnrunner.contract.run import Runner
 from fnrunner.settings import RunnerSettings
 from fnrunner.wire import metrics
+from fnrunner.wire.lists import KEPT_BYTES
 from fnrunner.wire.server import GRACE, listening
 from fnrunner.wire.tls import ServerTls
 
@@ -57,6 +58,7 @@ async def serve(
                 tls=tls,
                 grace=grace,
                 means=choose.means(answers, how),
+                lists_bytes=KEPT_BYTES,
             ) as bound,
         ):
             _log.info("function runner listens on %s", bound)

@@ -104,7 +104,7 @@ class Source:
 
     def resources_of(self, path: str) -> Sequence[Resource]:
         """Return the resources of a file."""
-        return self.streams[path].once(_resources)
+        return self.streams[path].once(resources_read)
 
     def unfit(self, package: str) -> Iterator[tuple[str, str]]:
         """Yield the files of this package with YAML that kpt takes for a broken resource.
@@ -213,7 +213,8 @@ def ref(value: Value) -> ResourceRef:
     )
 
 
-def _resources(stream: Stream) -> tuple[Resource, ...]:
+def resources_read(stream: Stream) -> tuple[Resource, ...]:
+    """Return the resources of a file, for `Stream.once`: the same objects each time."""
     path, full = stream.source.path, [d for d in enumerate(stream.documents) if not d[1].empty]
     return tuple(
         Resource(
@@ -229,7 +230,7 @@ def _resources(stream: Stream) -> tuple[Resource, ...]:
 
 
 def _handed_out(stream: Stream) -> tuple[int, ...]:
-    return tuple(each.origin[1] for each in stream.once(_resources) if each.origin)
+    return tuple(each.origin[1] for each in stream.once(resources_read) if each.origin)
 
 
 def _remarks(stream: Stream) -> tuple[Finding, ...]:

@@ -6,12 +6,28 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
-from cadlib.stream.resourcelist import Item, encode
+from cadlib.stream.resourcelist import Item, entries, framed
 from cadlib.yaml import Value
 
 PIPELINE = "pipeline"
 GUARDRAIL = "guardrail"
 COMMAND = "command"
+
+
+@dataclass(frozen=True)  # no slots: `lines` is kept in its dictionary
+class GivenItems:
+    """The resources that a function is given; the next one is given the same where none changed.
+
+    Attributes:
+        items: They, in order.
+    """
+
+    items: Sequence[Item]
+
+    @cached_property
+    def lines(self) -> bytes:
+        """Their lines in a ResourceList, written when first asked for."""
+        return entries(self.items)
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: `resources` is kept in its dictionary
@@ -24,7 +40,7 @@ class FunctionCall:
     Attributes:
         image: Full name of the image, with tag or digest; "" when `exec` is set.
         exec: Command to run in place of an image, as written; "" for an image.
-        items: The resources, in order; paths are relative to `package`.
+        given: The resources; their paths are relative to `package`.
         config: The function's configuration; None if there is none.
         package: The package whose pipeline it is part of, relative to the root
             package; "" for the root itself.
@@ -35,7 +51,7 @@ class FunctionCall:
 
     image: str
     exec: str = ""
-    items: Sequence[Item]
+    given: GivenItems
     config: Value
     package: str
     step: str
@@ -47,10 +63,15 @@ class FunctionCall:
         """The function's image, or its command."""
         return self.image or self.exec
 
+    @property
+    def items(self) -> Sequence[Item]:
+        """The resources, in order."""
+        return self.given.items
+
     @cached_property
     def resources(self) -> bytes:
         """The ResourceList to send, YAML in UTF-8, written when first asked for."""
-        return encode(self.items, self.config)
+        return framed(self.given.lines, self.config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity, from_result
 from cadlib.kptfile.reader import PipelineFunction
-from cadlib.package import files as packages
 from cadlib.package.source import Resource, Source
 from cadlib.render import functions, places
 from cadlib.render import selectors as select
 from cadlib.render.calls import GUARDRAIL, CallOutcome, Driven, FunctionCall, Step
 from cadlib.render.functions import Options
+from cadlib.render.given import Given
 from cadlib.render.returned import FunctionOutput, NoAnswerError, answered, handed_back, unchanged
-from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value
 
 Watch = Callable[[Step], None]
@@ -59,6 +58,7 @@ class Running:
     watch: Watch
     findings: list[Finding] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    _given: Given = field(default_factory=Given, init=False)
 
     def run(
         self, task: Task, config: Value, resources: list[Resource]
@@ -117,16 +117,7 @@ class Running:
         return FunctionCall(
             image=functions.image(task.function, self.options),
             exec=task.function.exec,
-            items=[
-                Item(
-                    value=resource.value,
-                    comments=self.source.comments(resource),
-                    path=packages.relative(task.package, resource.path),
-                    index=resource.index,
-                    document=self.source.document(resource),
-                )
-                for resource in resources
-            ],
+            given=self._given.of(self.source, task.package, resources),
             config=config,
             package=task.package,
             step=task.step,

@@ -44,12 +44,22 @@ def changes(
 
 def _edits(source: Source, resources: Sequence[Resource]) -> Iterator[tuple[str, Edit | None]]:
     """Yield what to make of each file that changes, None for one to delete."""
-    stayed: dict[str, dict[int, Resource]] = {}
+    as_read = {id(each) for path in source.streams for each in source.resources_of(path)}
+    now = {id(each) for each in resources}
+    if now == as_read:
+        return  # nothing changed, as most often
+    others = {each.origin[0] for each in resources if each.origin and id(each) not in as_read}
+    touched = [
+        path
+        for path in source.streams
+        if path in others or not all(id(each) in now for each in source.resources_of(path))
+    ]
+    stayed: dict[str, dict[int, Resource]] = {path: {} for path in touched}
     for each in resources:
-        if each.origin and each.origin[0] == each.path:
-            stayed.setdefault(each.path, {})[each.origin[1]] = each
-    for path, stream in source.streams.items():
-        found = _edit(stream, source.handed_out(path), stayed.get(path, {}))
+        if each.origin and each.origin[0] == each.path and each.path in stayed:
+            stayed[each.path][each.origin[1]] = each
+    for path in touched:
+        found = _edit(source.streams[path], source.handed_out(path), stayed[path])
         if found is None or found.wanted or found.comments:
             yield path, found
 

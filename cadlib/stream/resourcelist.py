@@ -17,7 +17,7 @@ cmd/config/docs/api-conventions/functions-spec.md); kyaml `kioutil`.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -82,11 +82,24 @@ def encode(items: Sequence[Item], config: Value = None) -> bytes:
             without its path.
         config: The function's configuration; None leaves it out.
     """
+    return framed(entries(items), config)
+
+
+def entries(items: Iterable[Item]) -> bytes:
+    """Return the lines of the items, as they stand in what `encode` returns; b"" for none."""
+    return b"".join(map(entry, items))
+
+
+def framed(lines: bytes, config: Value = None) -> bytes:
+    """Return what `encode` does.
+
+    Args:
+        lines: The items, as `entries` writes them.
+        config: As for `encode`.
+    """
     head = emit({"apiVersion": API_VERSION, "kind": KIND}).encode()
     tail = b"" if config is None else emit({"functionConfig": config}).encode()
-    if not items:
-        return b"".join((head, b"items: []\n", tail))
-    return b"".join((head, b"items:\n", *map(entry, items), tail))
+    return b"".join((head, b"items:\n" if lines else b"items: []\n", lines, tail))
 
 
 def entry(item: Item) -> bytes:

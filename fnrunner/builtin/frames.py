@@ -14,7 +14,7 @@ from fnrunner.contract.results import Result
 from fnrunner.contract.run import MIB
 
 _CALL: Final = struct.Struct("!II")
-_ANSWER: Final = struct.Struct("!BIII")
+_ANSWER: Final = struct.Struct("!BIII?")
 CALL_HEAD: Final = _CALL.size
 ANSWER_HEAD: Final = _ANSWER.size
 
@@ -89,25 +89,33 @@ def call_lengths(head: bytes) -> tuple[int, int]:
     return name, resources
 
 
-def answer(given: WorkerAnswer) -> bytes:
-    """Return the frame of an answer."""
+def answer(given: WorkerAnswer, sent: bytes = b"") -> bytes:
+    """Return the frame of an answer.
+
+    Args:
+        given: The answer.
+        sent: The ResourceList of the call, which is left out where the answer begins with it.
+    """
     log = given.log.encode(errors="replace")
     found = json.dumps(given.results).encode()
-    head = _ANSWER.pack(given.kind, len(log), len(found), len(given.resources))
-    return b"".join((head, log, found, given.resources))
+    same = bool(sent) and given.resources.startswith(sent)
+    rest = given.resources[len(sent) :] if same else given.resources
+    head = _ANSWER.pack(given.kind, len(log), len(found), len(rest), same)
+    return b"".join((head, log, found, rest))
 
 
 def answer_length(head: bytes) -> int:
     """Return how many bytes follow the head of an answer."""
-    return sum(_ANSWER.unpack(head)[1:])
+    return sum(_ANSWER.unpack(head)[1:4])
 
 
-def read_answer(head: bytes, body: bytes) -> WorkerAnswer:
-    """Read an answer."""
-    kind, log, found, _ = _ANSWER.unpack(head)
+def read_answer(head: bytes, body: bytes, sent: bytes = b"") -> WorkerAnswer:
+    """Read an answer; `sent` is as for `answer`."""
+    kind, log, found, _, same = _ANSWER.unpack(head)
+    rest = body[log + found :]
     return WorkerAnswer(
         kind=FrameKind(kind),
-        resources=body[log + found :],
+        resources=sent + rest if same else rest,
         log=body[:log].decode(),
         results=tuple(json.loads(body[log : log + found])),
     )

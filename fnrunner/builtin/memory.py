@@ -38,6 +38,8 @@ _NO_ITEMS: Final = re.compile(rb"^items: \[\]\n", re.MULTILINE)
 _ITEMS: Final = re.compile(rb"^items:\n", re.MULTILINE)
 _ITEM: Final = re.compile(rb"\n- ")
 _END: Final = re.compile(rb"\n(?!- |  |\n)")
+_DASH: Final = b"- "
+_CONFIG: Final = b"\nfunctionConfig:"
 _NOTE: Final = re.compile(
     rb"internal\.config\.kubernetes\.io/(?!path\b|index\b)[\w.-]+|config\.k8s\.io/id"
 )
@@ -92,6 +94,8 @@ class ItemCache:
                 times as much; the default holds some five thousand resources.
         """
         self._items: _Recent[bytes, Item] = _Recent(limit_bytes)
+        self._limit = limit_bytes
+        self._last: Sequence[bytes] = ()  # the items of the last list that was cut
 
     @property
     def size_bytes(self) -> int:
@@ -130,7 +134,8 @@ class ItemCache:
         return results.added(b"".join((before, b"items:\n", *texts, after)), everything)
 
     def _by_items(self, data: bytes) -> ParsedResource | None:
-        before, texts, after = _cut(data)
+        before, texts, after = _cut_alike(data, self._last) or _cut(data)
+        self._last = texts if len(data) <= self._limit else ()
         if not texts or b"\r" in data or not texts[-1].endswith(b"\n"):
             return None
         frame = _read(b"".join((before, _MARK, after)))
@@ -300,6 +305,45 @@ def _with_notes(item: Item, raw: Value) -> Item:
         if key not in _PLACES and _NOTE.fullmatch(key.encode()):
             value = resource.with_field(value, ("metadata", "annotations", key), note)
     return item if value is item.value else replace(item, value=value)
+
+
+def _cut_alike(data: bytes, known: Sequence[bytes]) -> tuple[bytes, list[bytes], bytes] | None:
+    """Do as `_cut` where most items are those of another list, which are told by comparing.
+
+    That takes a quarter of the time: nothing is searched through, and the texts are the very
+    objects that were looked up before.
+
+    Returns:
+        None where `_cut` has to tell.
+    """
+    match = _ITEMS.search(data)
+    if match is None or not known:
+        return None
+    position = match.end()
+    tail = data.rfind(_CONFIG) + 1
+    end = rest = tail or len(data)
+    first = 0
+    while first < len(known) and data.startswith(known[first], position, end):
+        position += len(known[first])
+        first += 1
+    if first and position < end and not data.startswith(_DASH, position):
+        first -= 1  # it goes on
+        position -= len(known[first])
+    last = len(known)
+    while last > first and rest - len(known[last - 1]) >= position:
+        text = known[last - 1]
+        if not data.endswith(text, position, rest):
+            break
+        rest -= len(text)
+        last -= 1
+    between = data[position:rest]
+    whole = not between or (between.startswith(_DASH) and between.endswith(b"\n"))
+    if not whole or not (first or last < len(known)) or _END.search(between, 0, len(between) - 1):
+        return None
+    starts = [position + item.start() + 1 for item in _ITEM.finditer(between)]
+    cuts = [position, *starts, rest] if between else []
+    texts = [data[start:stop] for start, stop in pairwise(cuts)]
+    return data[: match.start()], [*known[:first], *texts, *known[last:]], data[end:]
 
 
 def _cut(data: bytes) -> tuple[bytes, list[bytes], bytes]:

@@ -97,9 +97,11 @@ def serve(connection: socket.socket, message_bytes: int) -> None:
     while head := _exactly(connection, frames.CALL_HEAD):
         lengths = frames.call_lengths(head)
         data = _exactly(connection, sum(lengths))
-        given = answer(data[: lengths[0]].decode(), data[lengths[0] :], memory)
-        connection.sendall(frames.answer(frames.within(given, message_bytes)))
-        del data, given
+        name, sent = data[: lengths[0]].decode(), data[lengths[0] :]
+        del data
+        given = answer(name, sent, memory)
+        connection.sendall(frames.answer(frames.within(given, message_bytes), sent))
+        del sent, given
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:

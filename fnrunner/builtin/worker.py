@@ -111,7 +111,7 @@ class WorkerProcess:
             raise WorkerEndedError(await self._ended(_LAST_WORDS)) from error
         finally:
             self._looking.cancel()
-        return frames.read_answer(head, body)
+        return frames.read_answer(head, body, resources)
 
     async def end(self) -> int:
         """End it, and return its exit status; after that it is not used any more."""

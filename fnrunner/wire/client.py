@@ -25,6 +25,7 @@ from fnrunner.contract.results import Result
 from fnrunner.contract.run import CallLimits, FunctionOutcome, current_call
 from fnrunner.wire import shared as wire
 from fnrunner.wire import statuses
+from fnrunner.wire.lists import SentList, SentLists
 from fnrunner.wire.proto.evaluator_pb2 import EvaluateFunctionRequest, EvaluateFunctionResponse
 from fnrunner.wire.tls import ClientTls, Stamps
 
@@ -37,6 +38,14 @@ _LAST_PAUSE: Final = 1.0
 _HANDSHAKE: Final = 5.0  # seconds that one try may take
 _EXIT_CODE: Final = re.compile("[0-9]{1,9}")
 _UNREACHABLE: Final = grpc.StatusCode.UNAVAILABLE
+# Nobody may have answered.
+_NOT_SAID: Final = frozenset(
+    {_UNREACHABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED}
+)
+
+
+class _NotUnderstoodError(Exception):
+    """A part of a list was taken for a list, or what it is a part of is not kept there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,7 @@ class Client:
         self._patience = patience
         self._tls = tls
         self._closed = False
+        self._lists = SentLists()
         self._leaving: set[asyncio.Task[None]] = set()
         self._link = self._linked()
 
@@ -121,13 +131,12 @@ class Client:
         if len(resources) > self._limits.message_bytes:
             raise MessageTooLargeError(image, len(resources), self._limits.message_bytes)
         seconds = self._limits.seconds if seconds is None else seconds
-        request = EvaluateFunctionRequest(image=image, resource_list=resources)
         clock = asyncio.get_running_loop().time
         began, pause = clock(), _FIRST_PAUSE
         while True:
             left = max(0.0, seconds - (clock() - began))
             try:
-                return await self._call(request, left)
+                return await self._call(image, resources, left)
             except grpc.aio.AioRpcError as status:
                 error = statuses.error(status, image, seconds=seconds, where=self._where)
                 if not isinstance(error, RunnerBusyError) or self._closed:
@@ -172,15 +181,33 @@ class Client:
         )
         return RunnerBusyError(error.where, error.reason + why, error.retry_after)
 
-    async def _call(self, request: EvaluateFunctionRequest, seconds: float) -> FunctionOutcome:
+    async def _call(self, image: str, resources: bytes, seconds: float) -> FunctionOutcome:
         """Call once; what a failed function left is an outcome, too."""
+        caller = current_call().caller
+        sent = self._lists.of(caller, resources)
+        try:
+            return await self._told(image, resources, sent, seconds)
+        except _NotUnderstoodError:  # at once, so that the time is still there
+            self._lists.forget(caller)
+        return await self._told(image, resources, SentList(resources), seconds)
+
+    async def _told(
+        self, image: str, resources: bytes, sent: SentList, seconds: float
+    ) -> FunctionOutcome:
+        """Call once with a list that is sent in this way.
+
+        Raises:
+            _NotUnderstoodError: Only a part of the list was sent, and not taken as one.
+        """
         call = self._connected().evaluate(
-            request,
+            EvaluateFunctionRequest(image=image, resource_list=sent.data),
             timeout=seconds + _GRACE,
             metadata=(
                 (wire.DETAILS_LIMIT_KEY, str(_DETAILS)),
                 (wire.SECONDS_KEY, f"{seconds:.3f}"),
+                (wire.SAME_KEY, "1"),
                 (wire.CALLER_KEY, quote(current_call().caller, errors="replace")),
+                *sent.metadata,
                 *wire.traced(current_call().traceparent),
             ),
         )
@@ -193,13 +220,24 @@ class Client:
             # gRPC says the same when it is the connection that was closed.
             raise RunnerBusyError(self._where, "the connection was closed", _LAST_PAUSE) from error
         except grpc.aio.AioRpcError as status:
+            if status.code() not in _NOT_SAID:
+                self._understood(sent, resources, status.trailing_metadata())
             left = wire.detail(status.trailing_metadata(), EvaluateFunctionResponse)
             if left is None:
                 raise
             # In a thread: a megabyte of results may take a second to read.
             found = await asyncio.to_thread(_results, left, status)
             return _outcome(left, status.trailing_metadata(), found)
-        return _outcome(answer, await call.trailing_metadata())
+        trailing = await call.trailing_metadata()
+        self._understood(sent, resources, trailing)
+        return _outcome(answer, trailing, sent=resources)
+
+    def _understood(self, sent: SentList, resources: bytes, trailing: Iterable[Any] | None) -> None:
+        """Take down that the runner keeps a list."""
+        if sent.name and wire.text(trailing, wire.LIST_KEY) == sent.name:
+            self._lists.told(current_call().caller, sent, resources)
+        elif sent.part:
+            raise _NotUnderstoodError
 
     def _connected(self) -> _Link:
         """The connection; another one when the certificates have changed."""
@@ -248,9 +286,14 @@ def _outcome(
     answer: EvaluateFunctionResponse,
     metadata: Iterable[Any] | None,
     results: tuple[Result, ...] | None = None,
+    *,
+    sent: bytes = b"",
 ) -> FunctionOutcome:
+    resources = answer.resource_list
+    if sent and wire.text(metadata, wire.SAME_KEY) == str(len(sent)):
+        resources = sent + resources if resources else sent
     return FunctionOutcome(
-        resources=answer.resource_list,
+        resources=resources,
         log=answer.log.decode(errors="replace"),
         failed=results is not None,
         results=results or (),

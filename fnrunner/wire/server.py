@@ -14,6 +14,7 @@ import grpc.aio
 from fnrunner.contract.errors import RunnerAddressError
 from fnrunner.contract.run import CallLimits, Means, Runner
 from fnrunner.wire import addresses, reflect, shared
+from fnrunner.wire.lists import KeptLists
 from fnrunner.wire.service import Evaluator, Health
 from fnrunner.wire.tls import ServerTls
 
@@ -33,6 +34,7 @@ async def listening(
     grace: float = GRACE,
     asked: Callable[[str], None] | None = None,
     means: Means | None = None,
+    lists_bytes: int = 0,
 ) -> AsyncIterator[str]:
     """Serve a runner inside the block; gives the address as a client needs it.
 
@@ -47,6 +49,7 @@ async def listening(
         grace: Seconds that running calls have to end.
         asked: Told the name of each service whose health is checked.
         means: Says what a name means now; None where nobody can.
+        lists_bytes: How much is kept of lists, so that only what changed of them is sent again.
 
     Raises:
         RunnerAddressError: The address cannot be listened on.
@@ -54,7 +57,8 @@ async def listening(
     """
     # Without so_reuseport a second runner on the same port hears that it is taken.
     server = grpc.aio.server(options=(*shared.sizes(limits), ("grpc.so_reuseport", 0)))
-    evaluator, health = Evaluator(runner, means), Health(asked)
+    lists = KeptLists(lists_bytes, limits.message_bytes)
+    evaluator, health = Evaluator(runner, means, lists), Health(asked)
     shared.serve(server, evaluator, health)
     reflect.serve(server)
     bound = _bind(server, address, None if tls is None else tls.credentials())

@@ -22,6 +22,7 @@ from fnrunner.contract.errors import RunnerBrokenError, RunnerBusyError
 from fnrunner.contract.run import CALL, CallContext, FunctionOutcome, Means, Runner
 from fnrunner.wire import metrics, statuses
 from fnrunner.wire import shared as wire
+from fnrunner.wire.lists import KeptLists
 from fnrunner.wire.proto import evaluator_pb2, evaluator_pb2_grpc
 from fnrunner.wire.statuses import ErrorStatus, cut
 
@@ -36,6 +37,7 @@ _WRAPPING: Final = 128  # bytes around the response in a status: its type's name
 _SAYING: Final = 0.1  # seconds kept of the caller's deadline to say that time is up
 _ROUNDING: Final = 0.02  # gRPC's C core sends deadlines up to a hundredth later than they are
 _LONGEST_CALLER: Final = 256
+_PART: Final = "the list that this is a part of is not kept here: send all of it"
 _RETRY_AFTER: Final = 1.0  # seconds; another runner is there by then, or this one again
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _DECIMAL: Final = re.compile("[0-9]{1,9}")
@@ -45,8 +47,11 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
     """Answers calls with what a runner makes of them."""
 
-    def __init__(self, runner: Runner, means: Means | None = None) -> None:
+    def __init__(
+        self, runner: Runner, means: Means | None = None, lists: KeptLists | None = None
+    ) -> None:
         self._runner = runner
+        self._lists = lists or KeptLists(0, 0)
         self._means = means
         self._now = 0
         self._ending = False
@@ -86,31 +91,37 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
         request: evaluator_pb2.EvaluateFunctionRequest,
         context: grpc.aio.ServicerContext[Any, Any],
     ) -> evaluator_pb2.EvaluateFunctionResponse:
-        image, limit = request.image, _limit(context)
+        image, limit, said = request.image, _limit(context), context.invocation_metadata()
         CALL.set(CallContext(_caller(context), traceparent=_traceparent(context)))
         if self._ending:
             busy = RunnerBusyError("the runner", "it is being stopped", _RETRY_AFTER)
             await _refuse(context, statuses.refusal(busy, limit, grpc.StatusCode.UNAVAILABLE))
-        if wire.text(context.invocation_metadata(), wire.IDENTIFY_KEY):
+        if wire.text(said, wire.IDENTIFY_KEY):
             return await self._identified(image, context, limit)
+        given = self._lists.whole(request.resource_list, said)
+        if given is None:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, _PART)
+        kept = self._lists.keep(given, said)
         with metrics.call(image) as call:
             try:
-                outcome = await self._runner.run(
-                    image, request.resource_list, seconds=_seconds(context)
-                )
+                outcome = await self._runner.run(image, given, seconds=_seconds(context))
             except Exception as error:
                 told = _told(image, error)
                 call.outcome = statuses.reason(told).lower()
-                await _refuse(context, statuses.refusal(told, limit))
+                await _refuse(context, statuses.refusal(told, limit), *kept)
             call.outcome = metrics.FAILED if outcome.failed else metrics.OK
         if outcome.failed:
             ended = (wire.EXIT_CODE_KEY, str(outcome.exit_code))
             await _refuse(
-                context, failure(image, outcome, limit), ended, *_trailing(outcome.digest)
+                context, failure(image, outcome, limit), ended, *_trailing(outcome.digest), *kept
             )
-        context.set_trailing_metadata(_trailing(outcome.digest))
+        resources, trailing = outcome.resources, (*_trailing(outcome.digest), *kept)
+        if wire.text(said, wire.SAME_KEY) and resources.startswith(given):
+            resources = resources[len(given) :]
+            trailing = (*trailing, (wire.SAME_KEY, str(len(given))))
+        context.set_trailing_metadata(trailing)
         return evaluator_pb2.EvaluateFunctionResponse(
-            resource_list=outcome.resources, log=_encoded(outcome.log)
+            resource_list=resources, log=_encoded(outcome.log)
         )
 
     async def _identified(

@@ -31,6 +31,15 @@ TRACE_KEY: Final = "traceparent"
 DETAILS_KEY: Final = "grpc-status-details-bin"
 # Trailing metadata: what ran, as `Outcome.digest`, percent-encoded.
 DIGEST_KEY: Final = "porchbot-function-digest"
+# Request metadata: the caller keeps the list that it sends, which need not come back. Trailing
+# metadata: how many bytes at the front of the answer are that list, and were left out.
+SAME_KEY: Final = "porchbot-same"
+# Request metadata: what the list is called from now on. Trailing metadata: it is kept by this name,
+# and what was sent of it was understood (`fnrunner.wire.lists`).
+LIST_KEY: Final = "porchbot-list"
+# Request metadata: the message has only a part of the list. Name of the list that the rest is of,
+# and how many bytes of its beginning and of its end.
+FROM_KEY: Final = "porchbot-list-from"
 # Trailing metadata of a function that failed: `Outcome.exit_code`.
 EXIT_CODE_KEY: Final = "porchbot-function-exit-code"
 

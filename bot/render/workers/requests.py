@@ -178,16 +178,16 @@ def _parts(blobs: Mapping[bytes, int]) -> Iterator[bytes]:
 
 
 def outcome(came: CallOutcome | NotRun, sent: bytes) -> Frame:
-    """What came of a call; a list that did not change is not sent back."""
+    """What came of a call; of a list that begins with what was sent, the rest is sent back."""
     if isinstance(came, NotRun):
         return Frame(FrameKind.NOT_RUN, pickle.dumps(came.reason))
-    same = came.resources == sent
+    same = came.resources is not None and came.resources.startswith(sent)
     values = (
         *(list(map(dict, came.results)), came.error, came.log),
         *(came.digest, came.fix, same, came.resources is None),
     )
-    data = b"" if same or came.resources is None else came.resources
-    return Frame(FrameKind.OUTCOME, pickle.dumps(values), data)
+    data = came.resources or b""
+    return Frame(FrameKind.OUTCOME, pickle.dumps(values), data[len(sent) :] if same else data)
 
 
 def read_outcome(frame: Frame, sent: bytes) -> CallOutcome | NotRun:
@@ -196,7 +196,8 @@ def read_outcome(frame: Frame, sent: bytes) -> CallOutcome | NotRun:
     if frame.kind is FrameKind.NOT_RUN:
         return NotRun(values)
     results, error, log, digest, fix, same, nothing = values
-    resources = None if nothing else sent if same else bytes(frame.data)
+    rest = bytes(frame.data)
+    resources = None if nothing else rest if not same else sent + rest if rest else sent
     return CallOutcome(
         resources=resources, results=results, error=error, log=log, digest=digest, fix=fix
     )

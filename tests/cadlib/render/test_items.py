@@ -44,7 +44,7 @@ def drive(behaviour: Behaviour) -> tuple[Rendered, list[FunctionCall]]:
 
 def test_nothing_is_written_as_text_for_a_runner_in_this_process() -> None:
     """The short-cut: a list encoded for each call, asked for or not."""
-    with mock.patch("cadlib.render.calls.encode", side_effect=AssertionError("encoded")):
+    with mock.patch("cadlib.render.calls.entries", side_effect=AssertionError("encoded")):
         rendered, calls = drive(lambda call: call.items)
 
     assert (rendered.changes, rendered.failed, rendered.calls) == ({}, False, 3)
@@ -56,6 +56,27 @@ def test_nothing_is_written_as_text_for_a_runner_in_this_process() -> None:
     }
     assert calls[0].resources is calls[0].resources
     assert calls[0].resources.startswith(b"apiVersion: config.kubernetes.io/v1\nkind: Resource")
+
+
+def test_what_did_not_change_is_given_to_the_next_function_as_it_is() -> None:
+    """The short-cuts: items made anew for each call; or the first ones given to all of them."""
+
+    def grow(call: FunctionCall) -> Sequence[Item]:
+        if not call.image.endswith("second:latest"):
+            return call.items
+        kptfile, one, two = call.items
+        assert isinstance(one.value, dict)
+        return [kptfile, replace(one, value={**one.value, "size": 2}), two]
+
+    _, (first, second, third) = drive(grow)
+
+    assert second.given is first.given
+    assert [new is old for new, old in zip(third.items, second.items, strict=True)] == [
+        True,
+        False,
+        True,
+    ]
+    assert b"size: 2" in third.resources
 
 
 def test_items_that_came_back_as_new_objects_are_compared_by_value() -> None:
