@@ -37,8 +37,8 @@ _DOWNSTREAM = ("PACKAGE REVISION", "DOWNSTREAM PACKAGE", "DOWNSTREAM UPDATE", "C
     # List the packages of this clone with the newer revisions of their upstreams.
     $ porchbot rpkg upgrade --discover=upstream --repo . --repository acme/blueprints
 
-    # List packages that are behind the packages of a clone from which they were made, in two
-    clones. $ porchbot rpkg upgrade --discover=downstream --repo blueprints --repo clusters
+    # List packages in two clones that are behind the packages from which they were made.
+    $ porchbot rpkg upgrade --discover=downstream --repo blueprints --repo clusters
     """,
 )
 @click.option(
