@@ -379,9 +379,9 @@ class Oracle:
         old, new, ref = entry.before, entry.after, entry.text
         if old == ZERO or ref.startswith("refs/pull/"):
             return
-        if self._variants is not None and package_of(ref):
-            lost = self._variants.lost(entry)
-            if lost:
+        made = package_of(ref) or (ref.startswith("refs/heads/drafts/") and new != ZERO)
+        if self._variants is not None and made:
+            if lost := self._variants.lost(entry):
                 yield "people's", f"the bot moved {ref} over what {lost} had committed"
             return
         if new != ZERO:

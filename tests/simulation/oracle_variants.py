@@ -269,13 +269,17 @@ class VariantsOracle:
             return "it is another rule's"
         if rule.label and self._v.label(head, package) != rule.label:
             return f"it has not the label {rule.label}"
-        places = self._v.places(first, last)
-        if not any(self._is_chosen(rule, lock.number, lock.commit, at) for at in places):
-            return f"v{lock.number} is not the revision that the rule means"
         local = before if self._history.package(before, package) else ""
         old = self._v.lock(before, package).commit if local else ""
+        places = self._v.places(first, last)
+        unlocked = local and not lock.number and not self._v.lock(before, package).number
+        chosen = any(self._is_chosen(rule, lock.number, lock.commit, at) for at in places)
+        if not chosen and not unlocked:
+            return f"v{lock.number} is not the revision that the rule means"
         for name in FILES:
             wanted = self._v.merge(package, name, local, old, lock.commit)
+            if unlocked:
+                wanted = self._v.content(before, package, name)
             if wanted is None and old != lock.commit:
                 return f"{name} was changed here and upstream"
             if wanted is not None and self._v.content(head, package, name) != wanted:

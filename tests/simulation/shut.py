@@ -71,7 +71,7 @@ class Shut:
                 if any(_covers(word, package) for word in meant):
                     asked[e.number] = e
                 if "thaw" in meant:
-                    stand = {}
+                    stand, asked = {}, {}  # answers may come later, in the order of what was said
                 if e.who == BOT and e.place < first and FROZEN in e.text:
                     stand |= {n: asked[n] for n in answered_by(e.text) if n in asked}
         return list(stand.values())

@@ -46,12 +46,15 @@ def decided_before_it_closed(scene: Scene) -> None:
     scene.merge(pull)
 
 
-def freezes(scene: Scene, word: str, answer: str) -> Pull:
+def freezes(scene: Scene, word: str, answer: str, *then: str) -> Pull:
     pull = scene.propose()
     scene.approve(pull)
     with scene.simulation.forge.change():
         scene.hands.say("ann", pull, f"/{word}", word)
     record = f'{{"answered":[{pull.comments[-1].id}],"events":[],"kind":"answer"}}'
+    for more in then:
+        with scene.simulation.forge.change():
+            scene.hands.say("ann", pull, f"/{more}", more)
     with scene.simulation.forge.change():
         scene.hands.say(BOT, pull, f"{answer}.\n\n<!-- porchbot:record {record} {'0' * 64} -->")
     scene.rest()
@@ -75,6 +78,11 @@ def thawed(scene: Scene) -> None:
     with scene.simulation.forge.change():
         scene.hands.say("ann", pull, "/thaw", "thaw")
     scene.merge(pull)
+
+
+def thawed_before_the_answer(scene: Scene) -> None:
+    """Answers come in the order of what was said, and later."""
+    scene.merge(freezes(scene, "freeze", "Everything is frozen", "thaw"))
 
 
 def lists(scene: Scene, *approve: str) -> None:
@@ -127,6 +135,7 @@ DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (frozen_elsewhere, set()),
     (freeze_refused, set()),
     (thawed, set()),
+    (thawed_before_the_answer, set()),
     (withdrawn, set()),
     (withdrawn_unapproved, {"nothing lost"}),
     (deleted_alone, {"nothing lost"}),

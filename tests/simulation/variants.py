@@ -71,6 +71,8 @@ class Wish:
         upstream: dict[str, Any] = {"repo": "here", "package": UPSTREAM}
         if self.revision:
             upstream["revision"] = self.revision
+        elif self.names[0] in EDGES:
+            upstream["workspaceName"] = "main"  # a set has to name something
         more: dict[str, Any] = {
             "adoptionPolicy": "adoptExisting" if self.adopts else "adoptNone",
             "deletionPolicy": "orphan" if self.orphans else "delete",
