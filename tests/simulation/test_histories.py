@@ -2,11 +2,15 @@
 
 import logging
 from collections.abc import Iterator, Sequence
+from random import Random
 
 import pytest
 import structlog
 
+from tests.simulation.__main__ import has_variants
 from tests.simulation.history import play
+from tests.simulation.manner import STEPS, manner
+from tests.simulation.setting import BOT
 from tests.simulation.shrink import printed, reduce
 
 
@@ -44,6 +48,23 @@ def test_the_same_happens_at_gitlab_by_its_own_rules() -> None:
     said = [e.text for e in first.diary.entries if e.what == "comment created"]
     assert any(text.startswith("@porchbot ") for text in said)
     assert not any(text.startswith("/") for text in said)
+
+
+def test_variants_are_asked_for_and_what_there_is_without_them_stays() -> None:
+    """Short-cuts refused: variants are drawn from what other histories draw; rules that ask for
+    nothing, so that nothing can go wrong.
+
+    A few steps of it: it replays as the others do.
+    """
+    first, again = (play("24", range(4), variants=True) for _ in range(2))
+    assert [str(v) for v in first.violations] == []
+    assert first.trace == again.trace
+    opened = [e.text for e in first.diary.entries if e.who == BOT and e.what == "pull opened"]
+    assert any("/packagevariant-" in ref for ref in opened)
+    plain, varied = (manner(Random("24/begin"), variants) for variants in (False, True))
+    assert plain.steps == STEPS
+    assert {*varied.steps} > {*STEPS}
+    assert [has_variants(n, "some") for n in range(1, 5)] == [False, False, False, True]
 
 
 def test_a_step_does_the_same_without_the_others() -> None:
