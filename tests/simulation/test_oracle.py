@@ -14,19 +14,8 @@ from tests.simulation.manner import CALM
 from tests.simulation.setting import BOT
 
 HERE = Path(__file__).parent
-JUDGES = (
-    "oracle",
-    "oracle_variants",
-    "shut",
-    "words",
-    "ending",
-    "ending_variants",
-    "evidence",
-    "evidence_variants",
-    "diary",
-    "setting",
-    "variants",
-)
+OF_VARIANTS = ("oracle_variants", "ending_variants", "evidence_variants", "variants")
+JUDGES = ("oracle", "shut", "words", "ending", "evidence", "diary", "setting", *OF_VARIANTS)
 """Modules that judge: what they import is what they share with the bot."""
 
 
