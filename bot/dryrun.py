@@ -19,7 +19,7 @@ from bot.forges.port import Forge, ForgeBusyError, ForgeRefusedError, ListedProp
 from bot.git.port import BRANCHES, Mirror
 from bot.look import impact_plan, locks
 from bot.look.assemble import Looked, Looker
-from bot.look.impact import ImpactReader
+from bot.look.impact import ImpactReader, Other
 from bot.look.states import HeadBranch
 from bot.look.variant_wishes import MadeForVariant, VariantWishes
 from bot.loop import branches
@@ -279,7 +279,11 @@ async def dry_impact(
     adoption = await _adoption(place, clock, offload)
     with await offload(place.mirror.open) as git:
         await looker.fetcher.fetch_head(git, pull)
-    reader = ImpactReader(looker, _UsersHere(place, pull.base_ref, offload), _nobody)
+
+    async def only_here(repository: ServedName) -> Other | None:
+        return Other(looker, adoption) if repository.id == place.repository.id else None
+
+    reader = ImpactReader(looker, _UsersHere(place, pull.base_ref, offload), only_here)
     trial = await reader.begin(pull.head, pull.base_ref, adoption)
     if trial is None:
         await offload(_say_broken, looker, place.mirror, pull, adoption)
@@ -299,10 +303,6 @@ def _say_broken(looker: Looker, mirror: Mirror, pull: ListedProposal, adoption: 
         found = impact_plan.broken(looker.reader(git, adoption), pull.head, pull.base_ref)
     if found is not None:
         raise NotToldError(texts.rules_broken(*found))
-
-
-async def _nobody(repository: ServedName) -> None:
-    """No other repository is asked."""
 
 
 class _UsersHere:
