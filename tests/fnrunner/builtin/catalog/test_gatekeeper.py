@@ -327,7 +327,8 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "a function that there is not": (
         (pod(), template('violation[{"msg": x}] { x := no(1) }'), constraint(match={"name": "a"})),
-        'adding template "wanted": spec.targets[0].rego:2:30: the function no is not available',
+        'adding template "wanted": spec.targets[0].rego:2:30: the function no is not supported'
+        " here",
     ),
     "an error in a policy": (
         (pod(), template('violation[{"msg": x}] {\n x := 1 / 0 }'), constraint()),
@@ -416,7 +417,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
         (template(crd={"names": {"kind": "Wanted"}, "validation": {"openAPIV3Schema": {
             "properties": {"n": {"pattern": "("}}}}}), constraint(parameters={"n": "a"})),
         'adding template "wanted": spec.crd.spec.validation.openAPIV3Schema.properties.n.pattern:'
-        " '(' is no pattern",
+        " '(' is not a valid pattern",
     ),
     "a source that there is not": (
         (template(), constraint(match={"source": "Orginal"})),

@@ -232,7 +232,7 @@ def test_a_definition_that_cannot_be_used_is_told_at_its_place() -> None:
     path = "spec.versions.0.schema.openAPIV3Schema.properties.spec.properties.size.pattern"
     assert answer.results == (
         {
-            "message": "the schema cannot be used: '(' is no pattern",
+            "message": "the schema cannot be used: '(' is not a valid pattern",
             "severity": "error",
             "resourceRef": {
                 "apiVersion": "apiextensions.k8s.io/v1",
