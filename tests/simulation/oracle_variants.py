@@ -214,6 +214,11 @@ class VariantsOracle:
 
     def lost(self, entry: Entry) -> str:
         """Which commits of people a move of a variant's branch leaves behind; "" for none."""
+        if entry.after == ZERO and any(
+            e.what == "pull merged" and e.head == entry.before
+            for e in self._diary.entries[: entry.place]
+        ):
+            return ""  # it came in, squashed or not
         kept = self._history.ancestry(entry.after) if entry.after != ZERO else frozenset()
         left = self._v.added(entry.before) - kept
         people = {self._v.pushed_first(sha) for sha in left} - {BOT}
