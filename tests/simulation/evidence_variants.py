@@ -146,9 +146,10 @@ class Variants:
                 self._came[each] = entry.who
                 waiting += self.history.parents(each)
 
-    def added(self, head: str) -> set[str]:
-        """The commits of a head that the main branch never had."""
-        tips = [e.after for e in self.diary.of_ref[f"refs/heads/{MAIN}"]]
+    def added(self, head: str, place: int) -> set[str]:
+        """The commits of a head that the main branch had not had before a place."""
+        moves = self.diary.of_ref[f"refs/heads/{MAIN}"]
+        tips = [e.after for e in moves if e.place < place]
         tips += [e.before for e in self.diary.of_ref[f"refs/heads/{MAIN}"][:1]]
         old: frozenset[str] = frozenset().union(*(self.history.ancestry(tip) for tip in tips))
         return set(self.history.ancestry(head) - old)

@@ -104,7 +104,7 @@ class VariantsOracle:
         if then is None or then is not now or now.what not in ("pull opened", "pull reopened"):
             return False
         head = self._head(pull, entry.place)
-        alone = self._v.by_bot(self._v.added(head))
+        alone = self._v.by_bot(self._v.added(head, entry.place))
         return alone and not self._v.is_mark(head) and not self._moved(pull, first, entry.place)
 
     def _moved(self, pull: int, first: int, last: int) -> bool:
@@ -128,7 +128,11 @@ class VariantsOracle:
         if closing.place >= self._first(entry.place):
             return False
         moves = [e for e in self._diary.of_ref[self._ref(pull)] if e.after == closing.head]
-        if not moves or moves[0].who != BOT or not self._v.by_bot(self._v.added(closing.head)):
+        if (
+            not moves
+            or moves[0].who != BOT
+            or not self._v.by_bot(self._v.added(closing.head, entry.place))
+        ):
             return False
         if self._v.is_mark(closing.head) or removes != (
             not self._history.package(closing.head, package)
@@ -220,7 +224,7 @@ class VariantsOracle:
         ):
             return ""  # it came in, squashed or not
         kept = self._history.ancestry(entry.after) if entry.after != ZERO else frozenset()
-        left = self._v.added(entry.before) - kept
+        left = self._v.added(entry.before, entry.place) - kept
         people = {self._v.pushed_first(sha) for sha in left} - {BOT}
         return ", ".join(sorted(people))
 
