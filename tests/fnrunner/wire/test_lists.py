@@ -93,11 +93,20 @@ def test_any_row_of_lists_arrives(rows: list[tuple[str, int, bytes]]) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["0 0 0", "f" * 32 + " 0 0", "NAME 9 9999999", "NAME -1 0", "NAME 1", "NAME 0 0 0", "NAME"],
+    [
+        "0 0 0",
+        "f" * 32 + " 0 0",
+        "NAME 9 9999999",
+        "NAME 3 3",
+        "NAME -1 0",
+        "NAME 1",
+        "NAME 0 0 0",
+        "NAME",
+    ],
 )
 def test_a_part_of_nothing_is_no_list(said: str) -> None:
     """The short-cut joins what there is; then a function judges other resources than were meant."""
-    keeper, name = KeptLists(100, 100), "0" * 32
+    keeper, name = KeptLists(100, 100_000_000), "0" * 32
     keeper.keep(b"- a\n", ((wire.LIST_KEY, name),))
     assert keeper.whole(b"- b\n", ((wire.FROM_KEY, said.replace("NAME", name)),)) is None
 
