@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cadlib.stream import resourcelist
@@ -32,6 +32,7 @@ PIECES = [
     st.integers(0, 7),
     st.sampled_from(["", "functionConfig: {x: y}\n", "functionConfig: {}\nresults:\n- z: 1\n"]),
 )
+@example(["- a: 1\n"], ["  - a: 1\n"], 0, 0, "")
 def test_a_list_that_is_much_like_another_is_cut_as_without_it(
     old: list[str], new: list[str], begin: int, end: int, tail: str
 ) -> None:
