@@ -1,39 +1,79 @@
 """Boxes about proposals: their commands go to where those are looked at, and are judged there.
 
 There each is a command that nobody wrote, as a button of a check is, at the time of its tick, and
-names the commit that was shown. An approval counts, so that who ticked is not taken from the
-delivery alone: the forge has to list an edit of the issue by that person at that moment (ADR 73).
+names the commit that was shown. What it says counts, so that neither who ticked nor when is taken
+from the delivery: the forge has to list an edit of the issue by that person at that moment, of not
+long ago, and one edit speaks for one delivery (ADR 73).
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from bot import keys
+from bot.forges.port import IssueEdit
 from bot.look.box_states import TickedBoxes
+from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.store.hints import BOX, Hint, Press
 from bot.store.port import Queue
 from lifecycle import boxes
 from lifecycle.boxes import Tick
 from lifecycle.facts.drafts import MOST_DRAFTS
+from lifecycle.identity import RepositoryId
 
 PATIENCE: Final = timedelta(seconds=60)
-"""How long it is waited for the forge to list an edit that it told of."""
+"""How long it is waited for the forge to list an edit that it told of, and how far the bot's clock
+may be behind the forge's."""
 
+FRESH: Final = timedelta(minutes=30)
+"""How old an edit may be: an old one confirms nothing, whatever a delivery says of it now."""
 
 AWAY: Final = timedelta(seconds=5)
 """How far apart the times of one edit may be that a forge tells in two places."""
 
+MOST_EDITS: Final = 10_000
+"""Edits of which it is remembered for which delivery they spoke; only fresh ones matter."""
+
+
+class Confirming:
+    """Whose edits of a dashboard confirm which deliveries: each edit one, for as long as it is new.
+
+    Each process knows its own: for another one an edit is good once more while it is fresh.
+    """
+
+    def __init__(self) -> None:
+        self._used: Recent[tuple[RepositoryId, IssueEdit], str] = Recent(MOST_EDITS)
+
+    def edit_of(
+        self, here: RepositoryId, press: Press, at: datetime, listed: Sequence[IssueEdit]
+    ) -> IssueEdit | None:
+        """Return the edit that confirms a box, which then confirms no other delivery.
+
+        Args:
+            here: The repository.
+            press: The box.
+            at: When it was ticked, as the delivery says.
+            listed: The edits of the issue that the forge lists.
+        """
+        near = (e for e in listed if e.person == press.person and abs(e.at - at) <= AWAY)
+        for edit in sorted(near, key=lambda each: (abs(each.at - at), each.at)):
+            if self._used.get((here, edit)) in (None, press.delivery):
+                self._used.put((here, edit), press.delivery)
+                return edit
+        return None
+
 
 async def passed_on(
-    served: ServedRepository, queue: Queue, ticked: Sequence[Press]
+    served: ServedRepository, queue: Queue, confirming: Confirming, ticked: Sequence[Press]
 ) -> tuple[TickedBoxes, bool]:
     """Give the commands of boxes to the proposals that they are about, a few at a time.
 
     Args:
         served: The repository.
         queue: The work.
+        confirming: Which edits spoke for which deliveries.
         ticked: Boxes that have no answer yet.
 
     Returns:
@@ -41,7 +81,8 @@ async def passed_on(
         passed on, or never will be. And whether some are left for the next time.
     """
     there, unconfirmed, left, passed = list[Press](), set[int](), False, 0
-    keys_of = served.looker.keys
+    now, keys_of = served.clock.now(), served.looker.keys
+    listed: dict[int, Sequence[IssueEdit]] = {}
     for press in ticked:
         tick = Tick.of(press.button)
         if not (tick.proposal and press.person and boxes.is_ours(tick, keys_of, served.id)):
@@ -50,25 +91,24 @@ async def passed_on(
         if passed >= MOST_DRAFTS:
             left = True
             continue
-        passed += 1
-        known = tick.word != boxes.APPROVE or await _is_confirmed(served, press, tick)
-        if known:
-            await _pass(served, queue, press, tick)
+        if tick.at is None or tick.issue == 0 or not -PATIENCE <= now - tick.at <= FRESH:
             there.append(press)
-        elif tick.at and served.clock.now() - tick.at < PATIENCE:
-            left = True
+            unconfirmed.add(press.number)
+            continue
+        if tick.issue not in listed:
+            listed[tick.issue] = await served.forge.issue_edits(tick.issue, now - FRESH - AWAY)
+        edit = confirming.edit_of(served.id, press, tick.at, listed[tick.issue])
+        if edit is not None:
+            passed += 1
+            at_edit = replace(press, button=str(replace(tick, at=edit.at)))
+            await _pass(served, queue, at_edit, tick)
+            there.append(press)
+        elif now - tick.at < PATIENCE:
+            left = True  # and takes no place: whoever makes deliveries up would take all
         else:
             there.append(press)
             unconfirmed.add(press.number)
     return TickedBoxes(tuple(there), frozenset(unconfirmed)), left
-
-
-async def _is_confirmed(served: ServedRepository, press: Press, tick: Tick) -> bool:
-    """Whether the forge lists an edit of the issue by whom the delivery named, at that time."""
-    if tick.at is None or tick.issue == 0:
-        return False
-    edits = await served.forge.issue_edits(tick.issue, tick.at - AWAY)
-    return any(e.person == press.person and abs(e.at - tick.at) <= AWAY for e in edits)
 
 
 async def _pass(served: ServedRepository, queue: Queue, press: Press, tick: Tick) -> None:

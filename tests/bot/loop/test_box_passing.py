@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.forges.port import IssueEdit
-from bot.loop.box_passing import PATIENCE, passed_on
+from bot.loop.box_passing import FRESH, PATIENCE, Confirming, passed_on
 from bot.store.hints import Press
 from lifecycle import boxes
 from lifecycle.boxes import Tick
@@ -29,25 +29,30 @@ class Around:
 
     def __init__(self, *edits: IssueEdit, now: datetime = AT) -> None:
         self.edits, self.now, self.woken = edits, now, list[str]()
+        self.confirming, self.at, self.asked = Confirming(), set[datetime | None](), 0
 
     async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
         """As a forge has it."""
         assert number == 3
+        self.asked += 1
         return tuple(each for each in self.edits if each.at >= since)
 
     async def wake(self, key: Any, hint: Any) -> None:
         """As a queue has it."""
         assert hint.by == {"box"}
+        self.at |= {Tick.of(Press.of(each).button).at for each in hint.pressed}
         self.woken += [f"{key.number} {Press.of(each).person}" for each in hint.pressed]
 
-    async def passes(self, *ticks: Tick, person: int = 5) -> tuple[list[str], list[str], bool]:
+    async def passes(
+        self, *ticks: Tick, person: int = 5, of: str = "d"
+    ) -> tuple[list[str], list[str], bool]:
         """Commands that are answered, those of them of nobody, and whether some are left."""
         looker = SimpleNamespace(keys=[KEY])
         clock = SimpleNamespace(now=lambda: self.now)
         served: Any = SimpleNamespace(id=HERE, looker=looker, forge=self, clock=clock)
         queue: Any = self
-        presses = [Press(f"d{n}", person, "ann", str(each)) for n, each in enumerate(ticks)]
-        found, left = await passed_on(served, queue, presses)
+        presses = [Press(of, person, "ann", str(each)) for each in ticks]
+        found, left = await passed_on(served, queue, self.confirming, presses)
         answered = [Tick.of(each.button).command for each in found.presses]
         unknown = [p for p in found.presses if p.number in found.unconfirmed]
         return answered, [Tick.of(each.button).command for each in unknown], left
@@ -79,7 +84,28 @@ CASES: dict[str, tuple[Around, Tick, list[str], int, bool]] = {
         False,
     ),
     "a time that nobody told": (Around(EDIT), tick(APPROVE, at=None), [], 1, False),
-    "to propose approves nothing": (Around(), tick(PROPOSE), ["8 5"], 0, False),
+    "to propose, as the forge confirms": (Around(EDIT), tick(PROPOSE), ["8 5"], 0, False),
+    "to propose, in a delivery alone": (
+        Around(now=AT + PATIENCE + timedelta(seconds=1)),
+        tick(PROPOSE),
+        [],
+        1,
+        False,
+    ),
+    "an edit of long ago, told of again": (
+        Around(EDIT, now=AT + FRESH + timedelta(seconds=1)),
+        tick(APPROVE),
+        [],
+        1,
+        False,
+    ),
+    "a time that is yet to come": (
+        Around(now=AT - PATIENCE - timedelta(seconds=1)),
+        tick(APPROVE),
+        [],
+        1,
+        False,
+    ),
     "a box that somebody made": (Around(EDIT), tick(APPROVE, key=b"theirs"), [], 0, False),
     "a box about a package": (Around(EDIT), tick("upgrade a v2"), [], 0, False),
 }
@@ -99,10 +125,36 @@ async def test_which_boxes_go_to_their_proposals(
 async def test_a_few_are_passed_on_at_a_time_and_nobodys_are_not() -> None:
     """Short-cuts refused: five hundred looks at once; a sender that is no person."""
     ticks = [tick(f"propose {'a' * 40} #{number}") for number in range(1, 8)]
-    around = Around()
+    around = Around(EDIT)
     answered, _, left = await around.passes(*ticks)
-    assert (len(answered), len(around.woken), left) == (5, 5, True)
+    assert (len(answered), len(around.woken), left, around.asked) == (5, 5, True, 1)
 
     nobodys = Around()
     answered, _, left = await nobodys.passes(*ticks, person=0)
     assert (len(answered), nobodys.woken, left) == (7, [], False)
+
+
+async def test_an_edit_speaks_for_one_delivery_and_at_its_own_time() -> None:
+    """Short-cuts refused: what was confirmed once confirms whatever is sent later; the moment that
+    the delivery names, which may be after a push that nobody saw."""
+    later = AT + timedelta(seconds=4)
+    around = Around(EDIT, now=AT + timedelta(minutes=5))
+    answered, nobody, _ = await around.passes(
+        tick(APPROVE, at=later), tick(f"approve {'b' * 40} #9", at=later), of="one"
+    )
+    assert (len(answered), nobody, around.at) == (2, [], {AT})
+
+    again = await around.passes(tick(APPROVE, at=later), of="one")
+    assert (again[0], again[1]) == ([APPROVE], [])
+
+    _, nobody, _ = await around.passes(tick(f"approve {'c' * 40} #7"), of="another")
+    assert (len(nobody), len(around.woken)) == (1, 3)
+
+
+async def test_boxes_that_wait_for_the_forge_take_no_place() -> None:
+    """The short-cut counts what waits among those that are passed on: five deliveries that somebody
+    made up keep everybody's boxes from counting."""
+    around = Around(EDIT)
+    made_up = [tick(APPROVE, at=AT + timedelta(seconds=30 + n)) for n in range(6)]
+    answered, _, left = await around.passes(*made_up, tick(PROPOSE))
+    assert (answered, around.woken, left) == ([PROPOSE], ["8 5"], True)
