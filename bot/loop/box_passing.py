@@ -111,6 +111,17 @@ async def passed_on(
     return TickedBoxes(tuple(there), frozenset(unconfirmed)), left
 
 
+def of_other_issues(hint: Hint, number: int) -> Hint:
+    """Return the boxes of issues that only look like the dashboard: whoever may open one made it.
+
+    Args:
+        hint: What woke a dashboard.
+        number: Number of the dashboard issue, as its adapter gives it; 0 where there is none.
+    """
+    theirs = (p for p in hint.pressed if Tick.of(Press.of(p).button).issue not in (0, number))
+    return Hint(pressed=frozenset(theirs))
+
+
 async def _pass(served: ServedRepository, queue: Queue, press: Press, tick: Tick) -> None:
     key = keys.PullKey(served.id, tick.proposal)
     await queue.wake(key, Hint(pressed=frozenset({str(press)}), by=frozenset({BOX})))

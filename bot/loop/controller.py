@@ -5,6 +5,7 @@ broke".
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 import structlog
@@ -20,6 +21,7 @@ from bot.git.port import (
     MissingObjectError,
     ObjectTooLargeError,
 )
+from bot.loop.box_passing import of_other_issues
 from bot.loop.dashboard_commands import DashboardCommands
 from bot.loop.dashboards import DashboardHandler
 from bot.loop.deliveries import DeliverySweep
@@ -251,12 +253,7 @@ class Controller:
             case keys.RepositoryKey():
                 return await self._sweeps.handle(key, hint)
             case keys.DashboardKey():
-                try:
-                    answered = await self._dashboard_commands.handle(key, hint)
-                except Exception:  # what is frozen is written there all the same
-                    await self._dashboards.handle(key, hint)
-                    raise
-                return sooner(answered, await self._dashboards.handle(key, hint))
+                return await self._dashboard(key, hint)
             case keys.PullKey():
                 await self._named.pull(key, hint)
             case keys.CommitKey():
@@ -276,6 +273,19 @@ class Controller:
             case _:
                 assert_never(key)  # mypy asks here for the handler of a new kind
         return None
+
+    async def _dashboard(self, key: keys.DashboardKey, hint: Hint) -> LookAgain | None:
+        """Answer what was asked on a dashboard, and write it; boxes of other issues are left."""
+        try:
+            answered = await self._dashboard_commands.handle(key, hint)
+        except Exception:  # what is frozen is written there all the same
+            await self._dashboards.handle(key, hint)
+            raise
+        served = await self._serving.of(key.repository)
+        theirs = of_other_issues(hint, served.talk.number)
+        hint = replace(hint, pressed=hint.pressed - theirs.pressed)
+        after = sooner(answered, await self._dashboards.handle(key, hint))
+        return None if after is None else LookAgain(after, theirs)
 
     async def _sweep(self, key: keys.SweepKey, hint: Hint) -> Settled:
         """Go through something of the App as a whole; its row says when to do so again."""

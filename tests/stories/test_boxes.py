@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.stories.calls import PROPOSALS
 from tests.stories.people import Person, wait_for
 from tests.stories.test_dashboard import shows
 from tests.stories.test_withdrawal import UPSTREAM, publishes
@@ -134,14 +135,23 @@ def test_a_held_package_is_resumed_by_its_box(stage: World) -> None:
     assert "held" not in play.author.reads(".porchbot/ledger/net/core.yaml", pull.head_ref)
 
 
+@pytest.mark.both_forges
 @pytest.mark.simulated_time("minutes pass")
 def test_a_box_of_another_issue_is_none(stage: World) -> None:
-    """The short-cut takes any issue with a record of the bot for the dashboard."""
+    """Short-cuts refused: any issue with a record of the bot is the dashboard; whoever edits such
+    an issue of theirs has the dashboard written anew each time, with all its requests."""
     play = stage
     offers(play, "net/a")
     _, text = board(play)
-    author: Any = play.author
-    theirs = author.repository.create_issue("Look here", text).number
+    state: Any = play.forge.state
+    with state.lock:
+        theirs = state.issues.open(play.repository, state.user("author"), "Look here", text).number
+    before = play.forge.faults.mark()
+    for number in range(5):
+        more = f"- [x] `/upgrade net/x{number} v2`"
+        play.author.rewrites_issue(theirs, body=f"{text.replace('[ ]', '[x]')}\n{more}")
+        play.rests()
+    assert len(play.statuses_of(PROPOSALS, since=before)) <= 1
     play.approver.rewrites_issue(theirs, body=text.replace("[ ]", "[x]"))
     play.rests()
     minutes_pass(play, 10)
