@@ -164,13 +164,8 @@ def _comment(payload: JSONObject) -> Wakes:
 
 
 def _issue(guid: str, payload: JSONObject) -> Wakes:
-    """Somebody ticked boxes of a dashboard: the only edit of an issue that means anything.
-
-    An App opened it: whoever may open an issue may put a record of ours into it.
-    """
+    """Somebody ticked boxes of a dashboard: the only edit of an issue that means anything."""
     issue = payload["issue"]
-    if (issue.get("user") or {}).get("type") != "Bot":
-        return []
     before = ((payload.get("changes") or {}).get("body") or {}).get("from")
     after = issue.get("body") or ""
     if payload["action"] != "edited" or before is None or not records.holds_one(after):

@@ -39,7 +39,7 @@ async def test_only_comments_on_the_issue_itself_are_waited_for(
 
 
 class Alone(Controller):
-    """A controller that has nothing but a dashboard, issue 3; written again in five minutes."""
+    """A controller that has nothing but a dashboard, number 3, written again in five minutes."""
 
     def __init__(self) -> None:
         self.written: list[Hint] = []
