@@ -10,10 +10,11 @@ from lifecycle.facts.conversation import Comment
 
 
 def commands(look: OneLook, pull: ListedProposal, installed_at: datetime) -> tuple[Comment, ...]:
-    """Return what was pressed for a proposal; nothing where it is not open.
+    """Return what was pressed for a proposal; of one that is not open boxes alone.
 
     Where several propose a commit, a button counts for the first of them, once. A box of the
-    dashboard is about one of them, and was ticked at a time.
+    dashboard is about one of them, and was ticked at a time: whoever ticked it was told that it was
+    passed on, and is answered there whatever became of it since.
 
     Args:
         look: The look.
@@ -21,9 +22,8 @@ def commands(look: OneLook, pull: ListedProposal, installed_at: datetime) -> tup
         installed_at: Since when there is a bot: when a button was pressed does not matter, as none
             of them approves.
     """
-    if not pull.open:
-        return ()
-    first = pull.number == min(e.pull.number for e in look.state.relevant if e.pull.open)
+    there = (each.pull.number for each in look.state.relevant if each.pull.open)
+    first = pull.open and pull.number == min(there, default=0)
     found = []
     for each in look.pressed:
         tick = Tick.of(each.button)

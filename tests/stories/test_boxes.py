@@ -219,7 +219,7 @@ def test_many_boxes_are_begun_in_waves_and_stop_at_what_fails(stage: World) -> N
 @pytest.mark.simulated_time("minutes pass")
 def test_drafts_are_proposed_and_approved_by_boxes(stage: World) -> None:
     """Short-cuts refused: the bot's own rights; whatever the head is by then; an answer where
-    nobody looks."""
+    nobody looks; none once the proposal is published."""
     play = stage
     play.repository.has_issues = True
     play.start_bot()
@@ -241,12 +241,9 @@ def test_drafts_are_proposed_and_approved_by_boxes(stage: World) -> None:
     old = board(play)[1]
     play.author.pushes("drafts/net/core/w", resized("net/core", 5))
     play.rests()
-    play.approver.rewrites_issue(
-        board(play)[0],
-        body="\n".join(
-            line.replace("[ ]", "[x]") if "approve " in line else line for line in old.split("\n")
-        ),
-    )
+    lines = old.split("\n")
+    late = "\n".join(e.replace("[ ]", "[x]") if "approve " in e else e for e in lines)
+    play.approver.rewrites_issue(board(play)[0], body=late)
     play.author.waits_for_answer(number, "refused: you approved")
     play.rests()
     minutes_pass(play, 10)
@@ -255,6 +252,10 @@ def test_drafts_are_proposed_and_approved_by_boxes(stage: World) -> None:
     shows(play, f"approve {play.author.branches()['drafts/net/core/w']}")
     ticks_line(play, play.approver, "approve ")
     play.author.waits_for_tag("net/core/v1")
+    play.rests()
+    minutes_pass(play, 1)
+    play.approver.rewrites_issue(board(play)[0], body=late)
+    play.author.waits_for_answer(number, "comes too late")
 
 
 @pytest.mark.simulated_time("minutes pass")
