@@ -53,7 +53,8 @@ async def _state(forge: Forge, box: BegunBox) -> BegunBox | None:
         return None
     if not pull.open:
         return replace(box, failed=texts.closed(box.number))
-    failed = {c.name for c in await forge.checks(pull.head) if c.conclusion is Conclusion.FAILURE}
+    runs = [run for run in await forge.checks(pull.head) if run.ours]  # anybody may use our names
+    failed = {run.name for run in runs if run.conclusion is Conclusion.FAILURE}
     check = next((name for name in (RENDER, VALIDATE) if name in failed), "")
     why = texts.broken(box.number, check) if check else ""
     return replace(box, failed=why, left=box.left and bool(why))

@@ -210,6 +210,7 @@ def _package(
         },
         held=None if hold is None else (hold[0], hold[1].reason),
         withdrawn=len(gone),
+        gone=frozenset(gone),
     )
 
 

@@ -151,18 +151,23 @@ def _with_back(
     own = package.revision in package.deprecated
     if upstream is None and not own:
         return package
-    usable = [
-        n
-        for n in sorted(published, reverse=True)
-        if n < package.revision and n not in package.deprecated
-    ]
-    back = next(
-        (n for n in usable[:MOST_BACK] if _is_good(git, published[n], package.package, bad)), 0
-    )
+    usable = usable_before(package, published)[:MOST_BACK]
+    back = next((n for n in usable if _is_good(git, published[n], package.package, bad)), 0)
     if not back:
         return package
     why = f"v{package.revision} is deprecated" if own else bad[_state(upstream)] if upstream else ""
     return replace(package, back=(back, why))
+
+
+def usable_before(package: ListedPackage, published: Collection[int]) -> list[int]:
+    """Return the revisions that a rollback may go to as far as the ledger tells, falling.
+
+    Args:
+        package: The package, at its newest revision in use.
+        published: Numbers of its revisions that have a tag, withdrawn ones among them.
+    """
+    against = package.gone.union(package.deprecated)
+    return sorted((n for n in published if n < package.revision and n not in against), reverse=True)
 
 
 def _is_good(git: History, commit: str, package: str, bad: Collection[Upstream]) -> bool:

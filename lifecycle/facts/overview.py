@@ -19,6 +19,7 @@ class ListedPackage:
         revision: The newest revision in use; 0 when there is none.
         deprecated: Revisions that are deprecated, to their reasons.
         withdrawn: How many revisions were withdrawn.
+        gone: Their numbers.
         held: The revision that it is held at after a rollback, and why; None where it is not.
         back: The revision that a rollback would go to, and why; None where nothing speaks for one.
     """
@@ -28,6 +29,7 @@ class ListedPackage:
     revision: int = 0
     deprecated: Mapping[int, str] = field(default_factory=dict)
     withdrawn: int = 0
+    gone: frozenset[int] = frozenset()
     held: tuple[int, str] | None = None
     back: tuple[int, str] | None = None
 

@@ -197,7 +197,7 @@ def waits_told(text: str) -> dict[str, str]:
     Returns:
         Path of the package to its state, since when, and why.
     """
-    section = text.partition(f"### {WAITING} (")[2].partition("\n### ")[0]
+    section = f"\n{text}".partition(f"\n### {WAITING} (")[2].partition("\n### ")[0]
     found = (_TOLD.fullmatch(each.strip()) for each in section.split("\n"))
     return {
         each["package"]: f"{each['state']} since {each['since']}: {plain(each['why'])}"

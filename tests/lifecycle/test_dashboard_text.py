@@ -249,6 +249,8 @@ def test_why_packages_wait_is_read_back() -> None:
         "net/edge": "held since 2026-11-20: v2 leaks",
     }
     assert waits_told(dashboard(OVERVIEW)) == {}
+    titled = f"### Open proposals (1)\n\n- ### Variants that wait (1)\n\n### Drafts (1)\n\n{text}"
+    assert waits_told(titled) == waits_told(text)  # a title of a pull request is no heading
 
 
 @pytest.mark.parametrize(
