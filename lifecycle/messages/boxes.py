@@ -110,12 +110,12 @@ def _reasons(failed: Sequence[BegunBox]) -> str:
 
 
 def going_on(found: BoxWaves) -> Iterator[str]:
-    """The box with which boxes go on that were stopped."""
+    """The box with which boxes go on that were stopped; reasons as far as a box's line has room."""
     if found.stopped:
-        yield (
-            f"[ ] {typed(boxes.GO_ON)}: {_boxes(len(found.waiting))} wait, because"
-            f" {_reasons(found.failed)}{boxes.UNSEALED}"
-        )
+        begun = f"{typed(boxes.GO_ON)}: {_boxes(len(found.waiting))} wait, because "
+        reasons = (_reasons(found.failed), f"{_named(found.failed)} failed", "others failed")
+        lines = (f"{begun}{why}" for why in reasons)
+        yield f"[ ] {next(line for line in lines if boxes.gives(line))}{boxes.UNSEALED}"
 
 
 def closed(proposal: int) -> str:

@@ -319,3 +319,20 @@ def test_of_a_box_the_time_alone_tells(seconds: int, proves: bool) -> None:
     box = replace(tick(5, APPROVER, "approve"), at=NOW, boxed=True)
 
     assert memory.shown_head_before(proposal, box, memory.read(proposal)) is proves
+
+
+@pytest.mark.parametrize(
+    ("command", "failed", "why"),
+    [
+        ("upgrade a v2", "no", "`/upgrade a v2`: no"),
+        ("upgrade a v2", "no " * 900, "`/upgrade a v2` failed"),
+        ("upgrade " + "a" * 2_500, "no", "others failed"),
+    ],
+)
+def test_the_box_to_go_on_has_room(command: str, failed: str, why: str) -> None:
+    """Fails if whole refusals make a line longer than one that is read: nobody could go on."""
+    begun = (BegunBox(command=command, failed=failed),)
+    (line,) = texts.going_on(BoxWaves(begun=begun, waiting=("upgrade b v2",)))
+    assert line == f"[ ] `/continue`: 1 box wait, because {why}{boxes.UNSEALED}"
+    (tick,) = boxes.ticked(3, "- [x]" + line.removeprefix("[ ]"))
+    assert tick.command == "continue"
