@@ -30,6 +30,9 @@ RECORD = "boxes"
 MOST_TOLD = 100
 """Boxes that it tells of, and answers whose events its record keeps; the newest."""
 
+MOST_SAID = 300
+"""Characters that its record keeps of why a box failed: forges bound a comment."""
+
 
 def decide(facts: Facts) -> list[Action]:
     """Return what to do on the dashboard issue, in order; nothing once every comment is answered.
@@ -60,10 +63,13 @@ def _decide(facts: Facts, issue: Proposal) -> list[Action]:
     log = answered.memory.log | {Answered(comment=number) for number in boxed.told}
     lacking = log - issue.talk.kept
     replies = [each for each in answered.actions if boxed.of_reply(each) is not None]
+    others = [each for each in answered.actions if each not in replies]
+    progress = _progress(facts, issue, answered, replies, boxed)
+    # Who asked to go on is told so once that is kept: what is answered is not read again.
+    told = [*progress, *others] if answered.goes_on else [*others, *progress]
     return [
         *keep_freezes(facts, answered.memory),
-        *(each for each in answered.actions if each not in replies),
-        *_progress(facts, issue, answered, replies, boxed),
+        *told,
         *([Keep(issue.place.number, lacking)] if lacking else []),
     ]
 
@@ -164,7 +170,8 @@ def _begin(begun: dict[str, BegunBox], box: Comment, said: str, *, failed: bool)
     begun.pop(command, None)
     where = _WHERE.search(said)
     if failed:
-        begun[command] = BegunBox(command=command, failed=said)
+        short = said if len(said) <= MOST_SAID else said[: MOST_SAID - 1] + "…"
+        begun[command] = BegunBox(command=command, failed=short)
     elif where:
         begun[command] = BegunBox(command=command, number=int(where[1]))
 

@@ -32,34 +32,38 @@ _LONGEST_KEY: Final = 500  # characters; the format allows 1024 on the line up t
 _KNOWN_LINES: Final = 8192  # about those of five hundred unlike resources, in some 5 MB
 _KNOWN_LENGTH: Final = 200  # characters of a line that is worth remembering
 
+# Single characters alone are repeated without going back. Groups that are (`(…)?+`, `(…)*+`) match
+# wrongly before Python 3.11.5: of lists of words the first letters go
+# (https://github.com/python/cpython/issues/106052).
+
 # What most lines look like: a key and a word.
 _COMMON: Final = re.compile(
-    r"([ ]*+)(-[ ]++)?+([A-Za-z0-9_./][\w./-]{,99}+):[ ]([A-Za-z0-9_./][\w./-]*+)", re.ASCII
+    r"([ ]*+)(-[ ]++)?([A-Za-z0-9_./][\w./-]{,99}+):[ ]([A-Za-z0-9_./][\w./-]*+)", re.ASCII
 )
 # Indentation, dash, and a key: plain or in quotes.
 _HEAD: Final = re.compile(
-    r"""([ ]*+)(-[ ]++)?+
-    (?:(?:([A-Za-z0-9_./][\w./-]*+)|"([^"\\\t]*+)"|'([^'\t]*+)'):(?![^ ])[ ]*+)?+""",
+    r"""([ ]*+)(-[ ]++)?
+    (?:(?:([A-Za-z0-9_./][\w./-]*+)|"([^"\\\t]*+)"|'([^'\t]*+)'):(?![^ ])[ ]*+)?""",
     re.VERBOSE | re.ASCII,
 )
 _PLAIN: Final = re.compile(
-    r"""(?:[^\s\-?:,\[\]{}#&*!|>'"%@`]|-(?=\S))(?:[^\s:#]|:(?=\S)|(?<=\S)\#|[ ]+(?=[^\s#]))*+""",
+    r"""(?:[^\s\-?:,\[\]{}#&*!|>'"%@`]|-(?=\S))(?:[^\s:#]|:(?=\S)|(?<=\S)\#|[ ]++(?=[^\s#]))*""",
     re.VERBOSE,
 )
 # A scalar in brackets, where colons and spaces would make it mean something else.
 _INSIDE: Final = r"""(?:[A-Za-z0-9_./][A-Za-z0-9_./@=-]*+|"[^"\\\t]*+"|'[^'\t]*+')"""
 # How a scalar is written, by its first character; a plain one has any other.
 _WRITTEN: Final = {
-    '"': re.compile(r'"((?:[^"\\\t]|\\["\\nt])*+)"'),
-    "'": re.compile(r"'((?:[^'\t]|'')*+)'"),
+    '"': re.compile(r'"((?:[^"\\\t]|\\["\\nt])*)"'),
+    "'": re.compile(r"'((?:[^'\t]|'')*)'(?!')"),
     "{": re.compile(r"\{\}"),
-    "[": re.compile(rf"\[(?:{_INSIDE}(?:,[ ]*+{_INSIDE})*+)?\]"),
+    "[": re.compile(rf"\[(?:{_INSIDE}(?:,[ ]*+{_INSIDE})*)?\]"),
     "|": re.compile(r"\|-?"),
 }
 _INNER: Final = re.compile(r"""[^\[\]\s,"']++|"([^"]*+)"|'([^']*+)'""")
 _DASH: Final = 2  # the group of the dash; those of keys follow
-_TAIL: Final = re.compile(r"(?:[ ]++(#.*+))?+[ ]*+")
-_NOTHING: Final = re.compile(r"[ ]*+(?:#.*+)?+")
+_TAIL: Final = re.compile(r"(?:[ ]++(#.*+))?[ ]*+")
+_NOTHING: Final = re.compile(r"[ ]*+(?:#.*+)?")
 
 # What stands behind a key or dash.
 _SCALAR: Final = 0

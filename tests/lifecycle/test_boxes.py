@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lifecycle import box_waves, boxes, dashboard, memory, records
+from lifecycle import box_waves, boxes, dashboard, memory, records, replay
 from lifecycle.access import Person
 from lifecycle.actions import Keep, Reply, Restore
 from lifecycle.events import Answered
@@ -16,6 +16,7 @@ from lifecycle.facts.head import Facts
 from lifecycle.facts.whole import Whole
 from lifecycle.messages import boxes as texts
 from lifecycle.policy import Policy
+from lifecycle.records import JSON
 from lifecycle.upstreams.graph import Graph, Package, Upstream
 from tests.ids import on_github
 from tests.lifecycle.samples import APPROVER, NOW, OUTSIDER, PROPOSAL, changed, facts, said
@@ -181,6 +182,38 @@ def test_of_many_boxes_the_newest_stay() -> None:
         assert isinstance(each, Restore)
         assert Answered(comment=number) in memory.events_of(each.record)
         assert len(memory.events_of(each.record)) == 100
+
+
+def test_that_boxes_go_on_is_kept_before_it_is_said() -> None:
+    """The short-cut answers first: after a crash between the two nobody reads `/continue` again,
+    and boxes that "will begin" never do."""
+    record: dict[str, JSON] = {"kind": dashboard.RECORD, "begun": box_waves.remembered([CLOSED])}
+    there = Comment(
+        id=9,
+        author=APPROVER,
+        body="boxes",
+        at=NOW,
+        ours=True,
+        records=({**record, "newest": [], **replay.pack([])},),
+    )
+    waves = waves_of("upgrade x v2", begun=[CLOSED])
+    asked = Discussion(
+        comments=(said(APPROVER, "/continue", minutes=1),), answers=(there,), boxes=waves
+    )
+    found = issue()
+    (made,) = found.proposals
+
+    kept, answer, *_ = dashboard.decide(replace(found, proposals=(replace(made, talk=asked),)))
+
+    assert isinstance(kept, Restore)
+    assert [each.left for each in box_waves.read(kept.record)] == [True]
+    assert isinstance(answer, Reply)
+
+
+def test_of_a_long_refusal_the_record_keeps_a_part() -> None:
+    begun: dict[str, BegunBox] = {}
+    dashboard._begin(begun, tick(5, APPROVER, "upgrade a v3"), "x" * 5_000, failed=True)
+    assert len(begun["upgrade a v3"].failed) == dashboard.MOST_SAID
 
 
 def test_all_boxes_are_told_of_in_one_comment() -> None:

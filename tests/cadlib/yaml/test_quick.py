@@ -1,6 +1,8 @@
 """The quick reader: what it reads, the full reader reads the same; the rest it leaves alone."""
 
+import inspect
 import json
+import re
 import time
 from pathlib import Path
 
@@ -158,6 +160,12 @@ def lines(draw: st.DrawFn) -> str:
         gap = draw(st.sampled_from([" ", " ", " ", "  ", ""])) if value else ""
         return f"{indent}{dash}{draw(KEYS)}:{gap}{value}{draw(TAILS)}"
     return f"{indent}{dash}{value}{draw(TAILS)}"
+
+
+def test_no_group_is_repeated_possessively() -> None:
+    """Python before 3.11.5, as Debian 12 has it, reads `- rapid` as `apid` where one is."""
+    source = inspect.getsource(quick)
+    assert re.findall(r"\)[?*+}]\+(?!`)", source) == []
 
 
 @settings(max_examples=400)
