@@ -67,14 +67,15 @@ class Lending:
         if known and fresh and known.tip == await into.offload(_tip, known.other):
             return known.other if known.may else None
         for found in await around.named(into.id.forge, [name]):
-            may = await around.may_read(found, into.repository, None)
             try:
                 other = await self._serving.of(found.id)
             except (ForgeMissingError, NotServedError):
                 continue  # lost meanwhile, as discovery will find
-            if may:
-                await other.looker.fetcher.fetch(Scope(frozenset({found.default_branch})), now)
-            self._known.put(key, _Lent(now, other, await into.offload(_tip, other), may))
+            # The tip first: what is pushed while it is asked ends what was found out.
+            await other.looker.fetcher.fetch(Scope(frozenset({found.default_branch})), now)
+            tip = await into.offload(_tip, other)
+            may = await around.may_read(found, into.repository, None)
+            self._known.put(key, _Lent(now, other, tip, may))
             return other if may else None
         return None
 

@@ -38,6 +38,16 @@ def _reader(into: Repository) -> str:
     return PUBLIC if location is None else str(location)
 
 
+def _admit(reference: GitReference, location: Location, policy: Policy) -> None:
+    """Refuse an address that the configuration does not allow.
+
+    Raises:
+        UpstreamError: It does not.
+    """
+    if not use.may_use(policy, location, reference.directory, served=False):
+        raise UpstreamError(UpstreamFault.NOT_ALLOWED, *texts.not_allowed(str(location)))
+
+
 class _LeadsOnError(Exception):
     """An address leads to another one, which may be of a repository that is served."""
 
@@ -104,6 +114,8 @@ class AllUpstreams:
             location = locate(reference.repo)
             found = await self._served.at(location) if location else None
             if found is None or not await self._served.may_read(found, into, caller):
+                if location is not None:  # before a forge is asked about a name that somebody wrote
+                    _admit(reference, location, policy)
                 # Whoever may not see it gets what the public gets, by no credentials of ours.
                 reader = PUBLIC if found else await self._asker(location, _reader(into))
                 return await self._from_elsewhere(reference, reader, into, caller, policy)
@@ -186,13 +198,10 @@ class AllUpstreams:
         known = {first}
 
         def allowed(location: Location) -> None:
-            if not use.may_use(policy, location, reference.directory, served=False):
-                raise UpstreamError(UpstreamFault.NOT_ALLOWED, *texts.not_allowed(str(location)))
+            _admit(reference, location, policy)
             if location not in known:
                 raise _LeadsOnError(location)
 
-        if first is not None:
-            allowed(first)
         turn = self._turns.setdefault(str(reference), asyncio.Lock())
         async with turn:  # who asks for the same meanwhile finds it in the cache
             while True:

@@ -11,9 +11,11 @@ from tests.memory.clock import ManualClock
 
 async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_pushed() -> None:
     """Short-cuts refused: each look of a thousand asks the forge; a consent is kept after a push
-    that takes it back, or for ever; a refusal is kept after a push that gives it.
+    that takes it back, or for ever; a refusal is kept after a push that gives it; what is pushed
+    while a consent is asked for does not end it.
     """
-    clock, asked, fetched, state = ManualClock(), [0], [0], {"tip": "1" * 40, "may": True}
+    clock, asked, fetched = ManualClock(), [0], [0]
+    state: dict[str, Any] = {"tip": "1" * 40, "may": True}
 
     async def offload(call: Any, *arguments: Any) -> Any:
         return call(*arguments)
@@ -27,7 +29,9 @@ async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_push
         return (there,) if names == ["acme/inventory"] else ()
 
     async def may_read(_found: Any, _into: Any, _caller: None) -> bool:
-        return bool(state["may"])
+        may = bool(state["may"])
+        state.update(state.pop("meanwhile", {}))
+        return may
 
     git = SimpleNamespace(ref=lambda _: state["tip"])
     other: Any = SimpleNamespace(
@@ -53,6 +57,11 @@ async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_push
     assert (await lent(looks=9), asked) == ({False}, [2])
     state |= {"tip": "3" * 40, "may": True}
     assert (await lent(looks=9), asked) == ({True}, [3])
-    await clock.sleep(LENT_KEPT)
+    state |= {"tip": "4" * 40, "meanwhile": {"tip": "5" * 40, "may": False}}
     assert (await lent(), asked) == ({True}, [4])
+    assert (await lent(looks=9), asked) == ({False}, [5])
+    state |= {"tip": "6" * 40, "may": True}
+    assert (await lent(looks=9), asked) == ({True}, [6])
+    await clock.sleep(LENT_KEPT)
+    assert (await lent(), asked) == ({True}, [7])
     assert await lent(name="acme/nothing") == {False}

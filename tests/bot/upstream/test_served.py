@@ -434,6 +434,17 @@ async def test_where_the_forge_does_not_say_no_credentials_are_used(stage: Stage
         await stage.get("https://github.com/vendor/x//net@v7", ANN, allows)
 
 
+async def test_no_forge_is_asked_about_an_address_that_is_not_allowed(stage: Stage) -> None:
+    """The short-cut asks first: each part of a path that a stranger wrote costs a request."""
+    stage.elsewhere.opened = "github.com"
+    deep = "/".join("abcdefgh")
+
+    refused = await stage.refused(f"https://github.com/{deep}//net/core@v1")
+
+    assert refused[0] is UpstreamFault.NOT_ALLOWED
+    assert stage.forges.asked == []
+
+
 async def test_consent_stays_with_the_repository_that_it_was_given_to(stage: Stage) -> None:
     """Short-cuts refused: a name that was given up carries consent to whoever takes it; what the
     database calls a repository counts, which was renamed since."""
