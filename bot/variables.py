@@ -54,8 +54,8 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "PORCHBOT_GITHUB_NAMES": (
         "names of further GitHubs, separated by commas: each has its own copies of the "
-        "variables above, such as GITHUB_<NAME>_APP_ID or GITHUB_<NAME>_WEBHOOK_SECRETS, "
-        "the name in capitals and"
+        "variables above, such as PORCHBOT_GITHUB_<NAME>_APP_ID or"
+        " PORCHBOT_GITHUB_<NAME>_WEBHOOK_SECRETS, the name in capitals and"
         " - written _",
         "those of `porchbot setup --as`",
     ),
@@ -84,7 +84,7 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "PORCHBOT_GITLAB_NAMES": (
         "names of several GitLabs, separated by commas: the variables above are then "
-        "written as GITLAB_<NAME>_URL and so on, the name in capitals and - written _",
+        "written as PORCHBOT_GITLAB_<NAME>_URL and so on, the name in capitals and - written _",
         "one, named gitlab",
     ),
     "PORCHBOT_LISTEN": ("address to receive webhooks on, host:port", f"{HOST}:{PORT}"),

@@ -84,11 +84,15 @@ def _boxes(count: int) -> str:
     return f"{count} {'box' if count == 1 else 'boxes'}"
 
 
+def _wait(count: int) -> str:
+    return f"{_boxes(count)} {'waits' if count == 1 else 'wait'}"
+
+
 def waves(found: BoxWaves) -> str:
     """How far boxes are, as a paragraph; "" where none waits."""
     if not found.waiting:
         return ""
-    wait = f"{_boxes(len(found.waiting))} {'waits' if len(found.waiting) == 1 else 'wait'}"
+    wait = _wait(len(found.waiting))
     if found.stopped:
         return (
             f"**Stopped: {wait}.** {_reasons(found.failed)}. Mend that, or comment"
@@ -112,7 +116,7 @@ def _reasons(failed: Sequence[BegunBox]) -> str:
 def going_on(found: BoxWaves) -> Iterator[str]:
     """The box with which boxes go on that were stopped; reasons as far as a box's line has room."""
     if found.stopped:
-        begun = f"{typed(boxes.GO_ON)}: {_boxes(len(found.waiting))} wait, because "
+        begun = f"{typed(boxes.GO_ON)}: {_wait(len(found.waiting))}, because "
         reasons = (_reasons(found.failed), f"{_named(found.failed)} failed", "others failed")
         lines = (f"{begun}{why}" for why in reasons)
         yield f"[ ] {next(line for line in lines if boxes.gives(line))}{boxes.UNSEALED}"

@@ -292,7 +292,8 @@ def test_every_setting_stands_in_the_help_and_no_other() -> None:
     read |= {gitlabs.NAMES, *(f"PORCHBOT_GITLAB_{kind}" for kind in gitlabs.GIVEN)}
     shown = CliRunner().invoke(main, ["serve", "--help"]).output
 
-    assert set(NAME.findall(shown)) == read == set(VARIABLES)
+    several = {"PORCHBOT_GITHUB_", "PORCHBOT_GITLAB_"}  # before the name of one of several
+    assert set(NAME.findall(shown)) - several == read == set(VARIABLES)
 
 
 def test_the_first_key_signs_and_all_are_published(tmp_path: Path) -> None:

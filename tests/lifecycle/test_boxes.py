@@ -366,6 +366,6 @@ def test_the_box_to_go_on_has_room(command: str, failed: str, why: str) -> None:
     """Fails if whole refusals make a line longer than one that is read: nobody could go on."""
     begun = (BegunBox(command=command, failed=failed),)
     (line,) = texts.going_on(BoxWaves(begun=begun, waiting=("upgrade b v2",)))
-    assert line == f"[ ] `/continue`: 1 box wait, because {why}{boxes.UNSEALED}"
+    assert line == f"[ ] `/continue`: 1 box waits, because {why}{boxes.UNSEALED}"
     (tick,) = boxes.ticked(3, "- [x]" + line.removeprefix("[ ]"))
     assert tick.command == "continue"

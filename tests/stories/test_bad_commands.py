@@ -1,7 +1,5 @@
 """Commands for drafts with bad input, by both doors: each says why, and nothing is begun."""
 
-import pytest
-
 from tests.stories.test_dashboard import shows
 from tests.stories.test_upstreams import publishes
 from tests.stories.world import World, package, seconds_pass
@@ -41,7 +39,6 @@ REFUSED = (
 """What is asked for, and what the answer says."""
 
 
-@pytest.mark.both_forges
 def test_what_cannot_be_begun_says_why_by_both_doors(stage: World) -> None:
     """Short-cuts refused: a draft of nothing; a rollback to v0; silence; a look that breaks."""
     play = stage

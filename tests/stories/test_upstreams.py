@@ -13,7 +13,6 @@ def publishes(play: World, path: str, files: dict[str, str], number: int) -> Non
     play.rests()
 
 
-@pytest.mark.both_forges
 def test_a_package_is_cloned_and_upgraded_with_what_was_changed_here(play: World) -> None:
     """Short-cuts refused: a copy without its origin; an upgrade that takes back what is ours."""
     publishes(play, "net/base", package("net/base"), 1)
@@ -101,7 +100,6 @@ def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
     play.author.waits_for_tag("net/mine/v2")
 
 
-@pytest.mark.both_forges
 def test_what_cannot_be_cloned_is_said(play: World) -> None:
     """The short-cut fails the look: nobody hears why nothing comes."""
     other = play.proposes("drafts/net/core/w", package("net/core"))
@@ -122,7 +120,6 @@ def test_what_cannot_be_cloned_is_said(play: World) -> None:
     assert "drafts/net/new/clone" not in play.author.branches()
 
 
-@pytest.mark.both_forges
 def test_several_packages_are_upgraded_in_one_pull_request(play: World) -> None:
     """Short-cuts refused: a pull request each; what one lacks leaves the others half done."""
     publishes(play, "net/base", package("net/base"), 1)

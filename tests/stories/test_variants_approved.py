@@ -40,7 +40,6 @@ def test_what_a_variant_asks_for_is_published_by_itself_where_a_rule_says_so(pla
     assert 'size: "9"' in play.author.reads("apps/shop/settings.yaml")
 
 
-@pytest.mark.both_forges
 def test_a_tag_that_somebody_pushed_upstream_takes_an_approval(play: World) -> None:
     """The short-cut takes any tag for a revision: who pushes one publishes what nobody approved, or
     has it proposed wherever the newest one is followed."""
@@ -65,7 +64,6 @@ def test_a_tag_that_somebody_pushed_upstream_takes_an_approval(play: World) -> N
     play.author.waits_for_tag("apps/shop/v2")
 
 
-@pytest.mark.both_forges
 def test_who_changed_the_rule_last_does_not_approve_what_it_makes(play: World) -> None:
     """The short-cut: nobody wrote it, so a maintainer writes a rule and approves its outcome."""
     publishes(play, "net/base", package("net/base"), 1)
@@ -87,7 +85,6 @@ def test_who_changed_the_rule_last_does_not_approve_what_it_makes(play: World) -
     play.author.waits_for_tag("apps/shop/v1")
 
 
-@pytest.mark.both_forges
 def test_who_merges_a_change_of_the_rule_may_approve_what_it_makes(play: World) -> None:
     """The short-cut takes whoever pushed: changes of rules are merged by people, who wrote none."""
     change = _changes_the_rule(play)

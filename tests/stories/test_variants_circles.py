@@ -1,7 +1,5 @@
 """Variants of several repositories by which packages are made of one another."""
 
-import pytest
-
 from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants import variant
 from tests.stories.world import CONFIG, ROLES, World, package, resized, seconds_pass
@@ -26,7 +24,6 @@ repositories:
 ASAP = "porchbot.dev/propose: asap, porchbot.dev/follow: latest"
 
 
-@pytest.mark.both_forges
 def test_packages_of_two_repositories_that_are_made_of_one_another_are_not_followed(
     stage: World,
 ) -> None:

@@ -79,7 +79,6 @@ def rolls_back(play: World, name: str) -> None:
     play.rests()
 
 
-@pytest.mark.both_forges
 @pytest.mark.long
 @pytest.mark.simulated_time("calls are killed in process, hundreds of them")
 def test_a_set_over_twenty_packages_opens_nothing_twice_whatever_is_killed(stage: World) -> None:
