@@ -122,7 +122,9 @@ def until_found(
             print(f"nothing was found in {number} histories; the next one does not end")
             return 2
         if violations:
-            print(f"found after {number + 1} histories: {violations[0]}")
+            checks = dict.fromkeys(each.check for each in violations)
+            print(f"found after {number + 1} histories: {', '.join(checks)}")
+            print("\n".join(map(str, violations)))
             return 1
     print(f"nothing was found in {count} histories")
     return 0

@@ -2,8 +2,9 @@
 
 `python -m tests.simulation.mutate [WORDS] [--most N] [--seconds S] [--jobs N]`: those whose defence
 holds the words, all where none are given. Each is made alone, in a copy of the working tree, and
-ends with the first find. The table in `docs/simulation.md` is written anew with what was found;
-what was not tried keeps its row.
+ends with the first find: a history that breaks an invariant which the same history keeps in a copy
+without the mutation. The table in `docs/simulation.md` is written anew by the list as it is by
+then; what was not tried keeps its row.
 """
 
 import argparse
@@ -12,9 +13,10 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.mutations import ROOT, Mutation
@@ -30,7 +32,36 @@ PER_HISTORY = 60.0
 is, and finds nothing: whatever goes round in circles has to be seen by the oracle."""
 
 
+FIRST = 1
+"""Seed of the first history."""
+
 PLAY = (sys.executable, "-m", "tests.simulation")
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """The first of some histories in which something was violated.
+
+    Attributes:
+        histories: How many were played, with that one.
+        checks: The invariants that it broke, in order; none where nothing was violated.
+    """
+
+    histories: int
+    checks: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, said: str) -> "Wrong":
+        """Read what `python -m tests.simulation --until-found` printed.
+
+        Raises:
+            ValueError: It did not come to its end.
+        """
+        if found := re.search(r"^found after (\d+) histories: (.*)$", said, re.MULTILINE):
+            return cls(int(found[1]), tuple(found[2].split(", ")))
+        if played := re.search(r"^nothing was found in (\d+) histories", said, re.MULTILINE):
+            return cls(int(played[1]))
+        raise ValueError(said)
 
 
 @dataclass(frozen=True)
@@ -93,44 +124,87 @@ def read() -> list[Taken]:
     return made
 
 
-def attempt(free: "queue.Queue[Path]", mutation: Taken, most: int, seconds: float) -> Found:
-    """Make one mutation, and simulate until it is found."""
+Playing = Callable[[int, int], Wrong]
+"""Plays histories from a seed on, so many at most, until something is violated."""
+
+
+def search(mutated: Playing, whole: Playing, most: int) -> Found:
+    """Return the first history that breaks an invariant only with the mutation.
+
+    Args:
+        mutated: Plays histories with the mutation.
+        whole: Plays them without it.
+        most: Histories to play.
+    """
+    played = 0
+    while played < most:
+        came = mutated(FIRST + played, most - played)
+        played += came.histories
+        if not came.checks:
+            break
+        before = whole(FIRST + played - 1, 1).checks
+        if new := [check for check in came.checks if check not in before]:
+            return Found(played, new[0], most)
+    return Found(0, "", played)
+
+
+def attempt(
+    free: "queue.Queue[Path]", whole: Path, mutation: Taken, most: int, seconds: float
+) -> Found:
+    """Make one mutation, and simulate until it is found.
+
+    Args:
+        free: Copies of the tree to make it in.
+        whole: A copy that nothing is taken out of.
+        mutation: What to take out.
+        most: Histories to play.
+        seconds: Of the processor for one history.
+    """
+    at = ["--each", str(seconds), "--forge", mutation.forge]
+    at += ["--variants", "all"] if mutation.variants else []
     root = free.get()
     try:
-        path, at = root / mutation.file, ["--forge", mutation.forge]
-        at += ["--variants", "all"] if mutation.variants else []
+        path = root / mutation.file
         changed, original = mutation.applied(root), path.read_bytes()
         path.write_text(changed)
         try:
-            run = subprocess.run(
-                [*PLAY, str(most), "--until-found", "--each", str(seconds), *at],
-                cwd=root,
-                env=environment(root),
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            return search(partial(_play, root, at), partial(_play, whole, at), most)
         finally:
             path.write_bytes(original)
     finally:
         free.put(root)
-    said = re.search(r"^found after (\d+) histories: ([^:]*)", run.stdout, re.MULTILINE)
-    if said is not None:
-        return Found(int(said[1]), said[2], most)
-    played = re.search(r"^nothing was found in (\d+) histories", run.stdout, re.MULTILINE)
-    if played is None:
-        raise SystemExit(f"{mutation.defence}: {run.stderr[-2000:]}")
-    return Found(0, "", int(played[1]))
 
 
-def table(mutations: Sequence[Mutation], found: dict[str, Found], page: str) -> str:
-    """The page with the table of all mutations; rows that were not tried stay as they were."""
+def _play(root: Path, at: Sequence[str], first: int, most: int) -> Wrong:
+    run = subprocess.run(
+        [*PLAY, str(most), "--seed", str(first), "--until-found", *at],
+        cwd=root,
+        env=environment(root),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        return Wrong.of(run.stdout)
+    except ValueError:
+        raise SystemExit(f"{root}: {run.stderr[-2000:]}") from None
+
+
+def table(mutations: Sequence[Taken], found: Mapping[Taken, Found], page: str) -> str:
+    """The page with the table of all mutations; rows that were not tried stay as they were.
+
+    Args:
+        mutations: Those of the list as it is now: it may be another since the first was tried, and
+            what was found of an entry that was changed says nothing of the new one.
+        found: What was found.
+        page: The page as it is now.
+    """
     head, _, rest = page.partition(BEGIN)
     before, _, tail = rest.partition(END)
     known = dict(re.findall(r"^\| (.+?) \| `[^`]*` \| (.*)$", before, re.MULTILINE))
     rows = ["| Taken out | Where | Found after | By |", "| --- | --- | --- | --- |"]
     for m in mutations:
-        ending = found[m.defence].row if m.defence in found else known.get(m.defence, "not yet | |")
+        ending = found[m].row if m in found else known.get(m.defence, "not yet | |")
         rows.append(f"| {m.defence} | `{m.file}` | {ending}")
     return f"{head}{BEGIN}\n\n" + "\n".join(rows) + f"\n\n{END}{tail}"
 
@@ -145,17 +219,18 @@ def main() -> int:
     )
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
     given = parser.parse_args()
-    mutations, found = read(), dict[str, Found]()
-    chosen = [m for m in mutations if all(word in m.defence for word in given.words)]
-    with copies(given.jobs) as free, ThreadPoolExecutor(given.jobs) as pool:
-        tried = {pool.submit(attempt, free, m, given.most, given.seconds): m for m in chosen}
+    found = dict[Taken, Found]()
+    chosen = [m for m in read() if all(word in m.defence for word in given.words)]
+    with copies(given.jobs + 1) as free, ThreadPoolExecutor(given.jobs) as pool:
+        whole = free.get()
+        tried = {pool.submit(attempt, free, whole, m, given.most, given.seconds): m for m in chosen}
         for done in as_completed(tried):
             mutation, came = tried[done], done.result()
-            found[mutation.defence] = came
+            found[mutation] = came
             told = f"{came.histories:6,} histories" if came.histories else "NOT FOUND"
             print(f"{told}  {mutation.defence} [{came.check}]", flush=True)
-            PAGE.write_text(table(mutations, found, PAGE.read_text()))
-    missed = [m.defence for m in chosen if not found[m.defence].histories]
+            PAGE.write_text(table(read(), found, PAGE.read_text()))
+    missed = [m.defence for m in chosen if not found[m].histories]
     print(f"{len(chosen)} mutations, {len(chosen) - len(missed)} found, {len(missed)} not")
     return 1 if missed else 0
 
