@@ -8,16 +8,15 @@ long ago, and one edit speaks for one delivery (ADR 73).
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from bot import keys
 from bot.forges.port import IssueEdit
 from bot.look.box_states import TickedBoxes
-from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.store.hints import BOX, Hint, Press
-from bot.store.port import Queue
+from bot.store.port import Claims, Queue
 from lifecycle import boxes
 from lifecycle.boxes import Tick
 from lifecycle.facts.drafts import MOST_DRAFTS
@@ -33,47 +32,41 @@ FRESH: Final = timedelta(minutes=30)
 AWAY: Final = timedelta(seconds=5)
 """How far apart the times of one edit may be that a forge tells in two places."""
 
-MOST_EDITS: Final = 10_000
-"""Edits of which it is remembered for which delivery they spoke; only fresh ones matter."""
 
+async def confirmed(
+    claims: Claims, here: RepositoryId, press: Press, tick: Tick, listed: Sequence[IssueEdit]
+) -> IssueEdit | None:
+    """Return the edit that confirms a box, which then confirms no other delivery.
 
-class Confirming:
-    """Whose edits of a dashboard confirm which deliveries: each edit one, for as long as it is new.
+    Which one it confirmed every replica sees, for longer than an edit is good for.
 
-    Each process knows its own: for another one an edit is good once more while it is fresh.
+    Args:
+        claims: Where that is written down.
+        here: The repository.
+        press: The box.
+        tick: The same, read, with when it was ticked, as the delivery says.
+        listed: The edits of the issue that the forge lists.
     """
-
-    def __init__(self) -> None:
-        self._used: Recent[tuple[RepositoryId, IssueEdit], str] = Recent(MOST_EDITS)
-
-    def edit_of(
-        self, here: RepositoryId, press: Press, at: datetime, listed: Sequence[IssueEdit]
-    ) -> IssueEdit | None:
-        """Return the edit that confirms a box, which then confirms no other delivery.
-
-        Args:
-            here: The repository.
-            press: The box.
-            at: When it was ticked, as the delivery says.
-            listed: The edits of the issue that the forge lists.
-        """
-        near = (e for e in listed if e.person == press.person and abs(e.at - at) <= AWAY)
-        for edit in sorted(near, key=lambda each: (abs(each.at - at), each.at)):
-            if self._used.get((here, edit)) in (None, press.delivery):
-                self._used.put((here, edit), press.delivery)
-                return edit
+    if tick.at is None:
         return None
+    at = tick.at
+    near = (e for e in listed if e.person == press.person and abs(e.at - at) <= AWAY)
+    for edit in sorted(near, key=lambda each: (abs(each.at - at), each.at)):
+        place = f"edit of issue {tick.issue} by {edit.person} at {edit.at.timestamp():.0f}"
+        if await claims.have(here, place, press.delivery):
+            return edit
+    return None
 
 
 async def passed_on(
-    served: ServedRepository, queue: Queue, confirming: Confirming, ticked: Sequence[Press]
+    served: ServedRepository, queue: Queue, claims: Claims, ticked: Sequence[Press]
 ) -> tuple[TickedBoxes, bool]:
     """Give the commands of boxes to the proposals that they are about, a few at a time.
 
     Args:
         served: The repository.
         queue: The work.
-        confirming: Which edits spoke for which deliveries.
+        claims: Which edits spoke for which deliveries.
         ticked: Boxes that have no answer yet.
 
     Returns:
@@ -97,7 +90,7 @@ async def passed_on(
             continue
         if tick.issue not in listed:
             listed[tick.issue] = await served.forge.issue_edits(tick.issue, now - FRESH - AWAY)
-        edit = confirming.edit_of(served.id, press, tick.at, listed[tick.issue])
+        edit = await confirmed(claims, served.id, press, tick, listed[tick.issue])
         if edit is not None:
             passed += 1
             at_edit = replace(press, button=str(replace(tick, at=edit.at)))

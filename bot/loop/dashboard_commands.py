@@ -9,7 +9,7 @@ from bot import keys
 from bot.forges.port import ForgeMissingError, ForgeRefusedError
 from bot.look.assemble import Looked
 from bot.look.box_states import NOTHING_TICKED, TickedBoxes
-from bot.loop.box_passing import Confirming, passed_on
+from bot.loop.box_passing import passed_on
 from bot.loop.discovering import graph_of
 from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository
@@ -46,7 +46,6 @@ class DashboardCommands:
         self._serving = serving
         self._settling = settling
         self._store = store
-        self._confirming = Confirming()
 
     async def handle(self, key: keys.DashboardKey, hint: Hint) -> float | None:
         """Answer what was asked since.
@@ -58,7 +57,7 @@ class DashboardCommands:
         if not served.repository.has_issues:
             return None
         waiting = await served.talk.waiting(tuple(sorted(map(Press.of, hint.pressed))))
-        ticked, left = await passed_on(served, self._store.queue, self._confirming, waiting)
+        ticked, left = await passed_on(served, self._store.queue, self._store.claims, waiting)
         if waiting:
             ticked = await self._with_graph(served, ticked)
         after = await self._settling.settle(DashboardReconciler(served, key, hint, ticked))

@@ -12,6 +12,14 @@ RETURNING 1
 """
 
 
+HAVE = """
+INSERT INTO claim (repository, place, holder) VALUES (%(id)s, %(place)s, %(holder)s)
+ON CONFLICT (repository, place) DO UPDATE SET at = claim.at
+RETURNING holder
+"""
+"""What is written anew is nothing: a conflict that does nothing would return nothing."""
+
+
 class PostgresClaims:
     """`Claims` in PostgreSQL.
 
@@ -32,6 +40,11 @@ class PostgresClaims:
             },
         )
         return bool(rows)
+
+    async def have(self, repository_id: RepositoryId, place: str, holder: str) -> bool:
+        asked = {"id": await self._database.row(repository_id), "place": place, "holder": holder}
+        row = await self._database.one(HAVE, asked)
+        return bool(row[0] == holder)
 
     async def hold(self, repository_id: RepositoryId, place: str) -> None:
         await self._database.ask(

@@ -13,6 +13,11 @@ MOST_TRACES = 16
 """Spans that a row names, from which on it takes no more: a flood of webhooks would make it long.
 The tables' statement counts as well (`bot.store.statements`)."""
 
+MOST_PRESSED = 1_000
+"""Buttons and boxes that a row names, from which on it takes no more until some are dealt with: an
+edit of the dashboard ticks a hundred, and whoever may edit it may do so again and again. A box that
+no row names is told on the dashboard. The tables' statement counts as well."""
+
 NOBODY = "-"
 """In place of a login, where nobody can tell who pressed something."""
 

@@ -530,6 +530,11 @@ CREATE TABLE let_in (
 );
 """
 
+CLAIM_HOLDERS = """
+-- For whom a claim stands that one alone may have, and asks for again; others are anybody's.
+ALTER TABLE claim ADD COLUMN holder text NOT NULL DEFAULT '';
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -562,6 +567,7 @@ STEPS: tuple[str, ...] = (
     UPSTREAM_USES,
     VARIANT_WAITS,
     LET_IN,
+    CLAIM_HOLDERS,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -656,6 +656,18 @@ class Claims(Protocol):
             Whether it is ours; otherwise another look has it, in this process or another.
         """
 
+    async def have(self, repository_id: RepositoryId, place: str, holder: str) -> bool:
+        """Take what one alone may have, for as long as claims are kept (`CLAIMS_KEPT`).
+
+        Args:
+            repository_id: Where it is.
+            place: What it is.
+            holder: Who asks for it; whoever has it may ask again.
+
+        Returns:
+            Whether they have it; otherwise somebody else asked first.
+        """
+
     async def hold(self, repository_id: RepositoryId, place: str) -> None:
         """Let a claim of ours stand from now on: the request that it is for still goes on."""
 

@@ -8,7 +8,7 @@ into `seen`: a wake in between has raised `wanted` once more, and causes another
 
 from psycopg.sql import SQL, Composable
 
-from bot.store.hints import MOST_TRACES
+from bot.store.hints import MOST_PRESSED, MOST_TRACES
 
 _SERVED = SQL("""WHERE %(repository)s::bigint IS NULL
   OR EXISTS (SELECT FROM adoption WHERE repository = %(repository)s AND gone IS NULL)""")
@@ -25,9 +25,10 @@ ON CONFLICT (key) DO UPDATE SET
   due = LEAST(w.due, EXCLUDED.due),
   heard = CASE WHEN w.wanted > w.seen THEN coalesce(w.heard, EXCLUDED.heard)
     ELSE EXCLUDED.heard END,
-  hint = hint_union(w.hint, CASE WHEN jsonb_array_length(w.hint -> 'trace') >= {traces}
-    THEN EXCLUDED.hint - 'trace' ELSE EXCLUDED.hint END)
-""").format(due=due, condition=condition, heard=heard, traces=MOST_TRACES)
+  hint = hint_union(w.hint, EXCLUDED.hint - ARRAY[
+    CASE WHEN jsonb_array_length(w.hint -> 'trace') >= {traces} THEN 'trace' ELSE '' END,
+    CASE WHEN jsonb_array_length(w.hint -> 'pressed') >= {pressed} THEN 'pressed' ELSE '' END])
+""").format(due=due, condition=condition, heard=heard, traces=MOST_TRACES, pressed=MOST_PRESSED)
 
 
 WAKE = _wake(

@@ -25,7 +25,7 @@ from bot.keys import (
     SweepKey,
 )
 from bot.store import port
-from bot.store.hints import NOTHING, Hint
+from bot.store.hints import MOST_PRESSED, NOTHING, Hint
 from bot.store.values import Delivered, Failing, Taken, Turns
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.contract.stores import Repository, Stored
@@ -75,6 +75,22 @@ async def test_spans_that_wake_a_key_are_kept_up_to_a_bound(stored: Stored) -> N
 
     assert taken.hint.traces == {str(number) for number in range(16)}
     assert taken.hint.comments == set(range(40))
+
+
+async def test_what_people_pressed_is_kept_up_to_a_bound(stored: Stored) -> None:
+    """The short-cut keeps it all: who may edit the dashboard makes its row as long as they like.
+    Or takes nothing more once it was full."""
+    queue = stored.store.queue
+    most = frozenset(f"d 5 ann {number}" for number in range(MOST_PRESSED))
+    await queue.wake(KEY, Hint(pressed=most))
+    await queue.wake(KEY, Hint(pressed=frozenset({"e 5 ann x"}), comments=frozenset({7})))
+
+    (taken,) = await stored.take_all()
+    assert taken.hint == Hint(pressed=most, comments=frozenset({7}))
+    assert await queue.done(taken)
+
+    await queue.wake(KEY, Hint(pressed=frozenset({"f 5 ann y"})))
+    assert [t.hint.pressed for t in await stored.take_all()] == [{"f 5 ann y"}]
 
 
 async def test_wakes_that_name_nothing_are_put_together(stored: Stored) -> None:

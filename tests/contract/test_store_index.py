@@ -487,6 +487,27 @@ async def test_what_one_look_claims_no_other_makes_meanwhile(stored: Stored) -> 
     assert await claims.take(FIRST, "reply to 6")
 
 
+async def test_what_one_alone_may_have_stays_theirs(stored: Stored) -> None:
+    """Short-cuts refused: whoever asked first is refused as well when they ask again; it is free
+    again after the seconds of another claim; another repository's place is the same."""
+    claims = stored.store.claims
+    assert await claims.have(FIRST, "edit 5", "one")
+    assert not await claims.have(FIRST, "edit 5", "two")
+    assert await claims.have(FIRST, "edit 5", "one")
+    assert await claims.have(on_github(2), "edit 5", "two")
+
+    assert await claims.take(FIRST, "reply to 5")
+    assert not await claims.have(FIRST, "reply to 5", "two")
+
+    await claims.forget()
+    assert not await claims.have(FIRST, "edit 5", "two")
+    await claims.forget(seconds=0)
+    assert await claims.have(FIRST, "edit 5", "two")
+
+    took = await asyncio.gather(*(claims.have(FIRST, "edit 6", str(n)) for n in range(8)))
+    assert sum(took) == 1
+
+
 async def test_a_claim_that_is_held_stands_anew(stored: Stored) -> None:
     """Fails where a request that takes long is made a second time beside it."""
     claims = stored.store.claims

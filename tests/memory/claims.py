@@ -17,6 +17,7 @@ class MemoryClaims:
 
     statements: Statements
     _taken: dict[tuple[RepositoryId, str], float] = field(default_factory=dict)
+    _holders: dict[tuple[RepositoryId, str], str] = field(default_factory=dict)
 
     async def take(self, repository_id: RepositoryId, place: str, seconds: float = CLAIM) -> bool:
         await self.statements.begin()
@@ -25,6 +26,13 @@ class MemoryClaims:
             return False
         self._taken[repository_id, place] = now
         return True
+
+    async def have(self, repository_id: RepositoryId, place: str, holder: str) -> bool:
+        await self.statements.begin()
+        if (repository_id, place) not in self._taken:
+            self._taken[repository_id, place] = self.statements.seconds()
+            self._holders[repository_id, place] = holder
+        return self._holders.get((repository_id, place), "") == holder
 
     async def hold(self, repository_id: RepositoryId, place: str) -> None:
         await self.statements.begin()

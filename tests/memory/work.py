@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from bot.keys import BaseKey, Key, parse, place_of
-from bot.store.hints import MOST_TRACES, NOTHING, Hint, HintJSON, traced
+from bot.store.hints import MOST_PRESSED, MOST_TRACES, NOTHING, Hint, HintJSON, traced
 from bot.store.values import (
     ANY_TURN,
     KEPT_DAYS,
@@ -112,9 +112,9 @@ class MemoryQueue:
                     row.heard = heard
                 row.wanted += 1
                 row.due = min(row.due, due)
-                full = len(row.hint.get("trace", ())) >= MOST_TRACES
-                more = {name: hint[name] for name in hint if name != "trace"} if full else hint
-                row.hint = _union(row.hint, more)
+                most = {"trace": MOST_TRACES, "pressed": MOST_PRESSED}
+                full = {name for name in most if len(row.hint.get(name, ())) >= most[name]}
+                row.hint = _union(row.hint, {n: hint[n] for n in hint if n not in full})
         self._tell()
 
     async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:

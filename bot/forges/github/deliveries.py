@@ -136,6 +136,12 @@ def _parse(headers: Mapping[str, str], body: bytes) -> events.JSONObject:
     return json_object(lambda: json.loads(body))
 
 
+def _is_of_others(issue: events.JSONObject, me: BotIdentity) -> bool:
+    """Whether somebody else opened an issue: one with a record of ours in it is no dashboard."""
+    author = issue.get("user")
+    return bool(author) and not is_us(author, me)
+
+
 def _delivery(
     guid: str,
     event: str,
@@ -148,6 +154,8 @@ def _delivery(
     repository = payload.get("repository") or {}
     ours = is_us(sender, me)
     wakes = dict(events.own_wakes(event, payload) if ours else events.wakes(guid, event, payload))
+    if me is not None and _is_of_others(payload.get("issue") or {}, me):
+        wakes = {key: hint for key, hint in wakes.items() if not isinstance(key, DashboardKey)}
     return Delivery(
         id=guid,
         event=event,

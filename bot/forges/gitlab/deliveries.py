@@ -22,7 +22,7 @@ from bot.forges.webhooks import (
     read_with,
     short_header,
 )
-from bot.keys import Key
+from bot.keys import DashboardKey, Key
 from bot.store.hints import Hint
 
 KEPT_HEADERS = frozenset(
@@ -125,6 +125,8 @@ def _delivery(event: Event, headers: Mapping[str, str], me: BotIdentity | None) 
     # What several changes of one push wake alike is wanted together.
     wakes: dict[Key, Hint] = {}
     for key, hint in events.own_wakes(event) if ours else events.wakes(event):
+        if me is not None and isinstance(key, DashboardKey) and event.is_in_issue_of_others(me):
+            continue
         wakes[key] = wakes[key] | hint if key in wakes else hint
     return Delivery(
         id=event.guid,

@@ -145,6 +145,12 @@ class Event:
         """Whether we caused it; not while we are not known."""
         return me is not None and me.is_us(*self.sender, app=False)
 
+    def is_in_issue_of_others(self, me: BotIdentity) -> bool:
+        """Whether somebody else opened the issue that it is about, which is no dashboard then."""
+        issue = self.payload["issue"] if self.kind == "note" else self.of
+        author = issue.get("author_id")
+        return type(author) is int and not me.is_us(author, "", app=False)
+
 
 def kind_of(payload: JSONObject) -> str:
     """Return the kind of an event: system hooks name it otherwise. "" where it is not told."""

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from bot.forges.port import IssueEdit
-from bot.loop.box_passing import FRESH, PATIENCE, Confirming, passed_on
+from bot.loop.box_passing import FRESH, PATIENCE, passed_on
 from bot.store.hints import Press
+from bot.store.port import Claims
 from lifecycle import boxes
 from lifecycle.boxes import Tick
 from tests.ids import on_github
+from tests.memory.store import MemoryStore
 
 KEY, HERE, AT = b"key", on_github(1), datetime(2026, 11, 28, 12, 0, 3, tzinfo=UTC)
 APPROVE, PROPOSE = f"approve {'a' * 40} #7", f"propose {'a' * 40} #8"
@@ -29,7 +31,8 @@ class Around:
 
     def __init__(self, *edits: IssueEdit, now: datetime = AT) -> None:
         self.edits, self.now, self.woken = edits, now, list[str]()
-        self.confirming, self.at, self.asked = Confirming(), set[datetime | None](), 0
+        self.claims: Claims = MemoryStore().claims
+        self.at, self.asked = set[datetime | None](), 0
 
     async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
         """As a forge has it."""
@@ -52,7 +55,7 @@ class Around:
         served: Any = SimpleNamespace(id=HERE, looker=looker, forge=self, clock=clock)
         queue: Any = self
         presses = [Press(of, person, "ann", str(each)) for each in ticks]
-        found, left = await passed_on(served, queue, self.confirming, presses)
+        found, left = await passed_on(served, queue, self.claims, presses)
         answered = [Tick.of(each.button).command for each in found.presses]
         unknown = [p for p in found.presses if p.number in found.unconfirmed]
         return answered, [Tick.of(each.button).command for each in unknown], left
@@ -149,6 +152,20 @@ async def test_an_edit_speaks_for_one_delivery_and_at_its_own_time() -> None:
 
     _, nobody, _ = await around.passes(tick(f"approve {'c' * 40} #7"), of="another")
     assert (len(nobody), len(around.woken)) == (1, 3)
+
+
+async def test_an_edit_that_was_used_is_used_for_every_replica() -> None:
+    """The short-cut remembers it in one process: after a restart, or at another replica, whoever
+    knows the secret has the same edit confirm a delivery of theirs."""
+    first = Around(EDIT)
+    await first.passes(tick(APPROVE), of="one")
+
+    second = Around(EDIT, now=AT + FRESH - timedelta(minutes=1))
+    second.claims = first.claims
+    _, nobody, _ = await second.passes(tick(f"approve {'b' * 40} #9"), of="two")
+    assert (len(nobody), second.woken) == (1, [])
+    again, _, _ = await second.passes(tick(APPROVE), of="one")
+    assert (again, second.woken) == ([APPROVE], ["7 5"])
 
 
 async def test_boxes_that_wait_for_the_forge_take_no_place() -> None:

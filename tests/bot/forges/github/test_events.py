@@ -114,11 +114,11 @@ def comment(action: str = "created", **issue: object) -> Payload:
 (TICK,) = boxes.ticked(7, "- [x] `/upgrade b v2`" + RECORD)
 
 
-def ticked(before: str, kind: str, record: str = RECORD) -> Payload:
+def ticked(before: str, kind: str, record: str = RECORD, **issue: object) -> Payload:
     after = "- [ ] `/upgrade a v2`\n- [x] `/upgrade b v2`"
     return {
         "action": "edited",
-        "issue": {"number": 7, "body": after + record},
+        "issue": {"number": 7, "body": after + record, **issue},
         "changes": {"body": {"from": before + record}},
         "sender": {"id": 12, "login": "bob", "type": kind},
     }
@@ -227,6 +227,21 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
         "issues",
         ticked("- [ ] `/upgrade a v2`\n- [ ] `/upgrade b v2`", "User"),
         {DashboardKey(on_github(1)): Hint(pressed=frozenset({f"{GUID} 12 bob {TICK}"}))},
+    ),
+    "a box in somebody's own issue, with a record of ours in it": (
+        "issues",
+        ticked("- [ ] `/upgrade b v2`", "User", user={"id": 12, "login": "bob", "type": "User"}),
+        {},
+    ),
+    "a box in an issue that the bot opened": (
+        "issues",
+        ticked("- [ ] `/upgrade b v2`", "User", user={"id": 9, "login": US.login, "type": "Bot"}),
+        {DashboardKey(on_github(1)): Hint(pressed=frozenset({f"{GUID} 12 bob {TICK}"}))},
+    ),
+    "a comment there": (
+        "issue_comment",
+        comment(pull_request=None, body=RECORD, user={"id": 12, "login": "bob", "type": "User"}),
+        {},
     ),
     "a box that a machine ticks is nobody's": (
         "issues",

@@ -234,15 +234,16 @@ EVERYTHING = Hint(everything=frozenset({"k-1"}))
 SWEEP = {"gitlab:app:sweep:changes": NOTHING}
 
 (TICK,) = boxes.ticked(-3, "- [x] `@porchbot upgrade a v2`")
+TICKED: dict[str, object] = {
+    "action": "update",
+    "iid": 3,
+    "description": f"- [x] `@porchbot upgrade a v2`\n{RECORD}",
+}
 BOX: dict[str, object] = {
     "object_kind": "issue",
     "project": PROJECT,
     "user": USER,
-    "object_attributes": {
-        "action": "update",
-        "iid": 3,
-        "description": f"- [x] `@porchbot upgrade a v2`\n{RECORD}",
-    },
+    "object_attributes": TICKED,
     "changes": {"description": {"previous": f"- [ ] `@porchbot upgrade a v2`\n{RECORD}"}},
 }
 
@@ -270,6 +271,14 @@ WAKES: dict[str, tuple[dict[str, object], dict[str, Hint]]] = {
     "a box of which the hook names no user": (
         {**BOX, "user": {}},
         {"gitlab:7:dashboard": Hint(pressed=frozenset({f"k-1 0 - {TICK}"}))},
+    ),
+    "a box in somebody's own issue, with a record of ours in it": (
+        {**BOX, "object_attributes": {**TICKED, "author_id": 3}},
+        {},
+    ),
+    "a box in an issue that the bot opened": (
+        {**BOX, "object_attributes": {**TICKED, "author_id": ME.account}},
+        {"gitlab:7:dashboard": Hint(pressed=frozenset({f"k-1 3 ann {TICK}"}))},
     ),
     "another change of an issue": ({**BOX, "changes": {"title": {}}}, {}),
     "a tag": (
@@ -322,6 +331,10 @@ WAKES: dict[str, tuple[dict[str, object], dict[str, Hint]]] = {
     "a comment on the dashboard": (
         note("Issue", {"issue": {"iid": 3, "description": RECORD}}),
         {"gitlab:7:dashboard": Hint(comments=frozenset({31}), numbers=frozenset({3}))},
+    ),
+    "a comment in somebody's own issue, with a record of ours in it": (
+        note("Issue", {"issue": {"iid": 3, "description": RECORD, "author_id": 3}}),
+        {},
     ),
     "a comment on a commit": (note("Commit", {}), {}),
     "a pipeline ended": (pipeline("success"), {f"gitlab:7:commit:{HEAD}": NOTHING}),
