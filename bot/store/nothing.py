@@ -113,6 +113,11 @@ class NoClaims:
         del repository_id, place, seconds
         return False
 
+    async def have(self, repository_id: RepositoryId, place: str, holder: str) -> bool:
+        """Refuse it."""
+        del repository_id, place, holder
+        return False
+
     async def hold(self, repository_id: RepositoryId, place: str) -> None:
         """There is none."""
 
