@@ -174,24 +174,26 @@ def _check_count(require: int, sources: list[str]) -> None:
 
 
 class Actors(Strict):
-    """Who may ask the bot for something."""
+    """Who may give the bot a command."""
 
     from_: Annotated[list[_Source], Field(min_length=1, max_length=100, alias="from")]
     """Any of these, written as in `approve`."""
 
 
 class Keepers(Strict):
-    """Who may ask the bot for something that does not concern single files."""
+    """Who may give the bot a command that is not about single files."""
 
     from_: Annotated[list[_Keeper], Field(min_length=1, max_length=100, alias="from")]
-    """Any of these, written as in `approve`, except `codeowners`, because they own files."""
+    """Any of these, written as in `approve`. `codeowners` is not possible, because code owners own
+    files."""
 
 
 class AuthorOr(Strict):
-    """Who may ask the bot for something on a proposal."""
+    """Who may give the bot a command on a proposal."""
 
     from_: Annotated[list[_Actor], Field(min_length=1, max_length=100, alias="from")]
-    """Any of these, written as in `approve`. `author` means everybody who wrote a part of it."""
+    """Any of these, written as in `approve`. `author` stands for everybody who wrote or pushed a part
+    of the proposal."""
 
 
 Given = Approve | Approval | Actors | Keepers | AuthorOr

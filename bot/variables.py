@@ -18,14 +18,20 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
         "master key of the secret store: 32 bytes, hexadecimal or base64",
         "none",
     ),
-    "PORCHBOT_MASTER_KEY_FILE": ("file with it", "master.key next to the secret store"),
+    "PORCHBOT_MASTER_KEY_FILE": (
+        "file that contains the master key",
+        "master.key next to the secret store",
+    ),
     "PORCHBOT_SECRETS_STORE": (
         "file where `porchbot setup` stores secrets, encrypted",
         "secrets.json in the state folder",
     ),
     "PORCHBOT_GITHUB_APP_ID": ("App ID or client ID", "that of `porchbot setup`"),
     "PORCHBOT_GITHUB_PRIVATE_KEY": ("private key of the App, PEM", "or the file"),
-    "PORCHBOT_GITHUB_PRIVATE_KEY_FILE": ("file with it", "that of `porchbot setup`"),
+    "PORCHBOT_GITHUB_PRIVATE_KEY_FILE": (
+        "file that contains the private key",
+        "that of `porchbot setup`",
+    ),
     "PORCHBOT_GITHUB_OLDER_KEY_FILES": (
         "files of keys that were replaced, separated by commas",
         "none",
@@ -34,13 +40,19 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
         "token of a machine user, instead of an App; needs a master key",
         "the bot is an App",
     ),
-    "PORCHBOT_GITHUB_TOKEN_FILE": ("file with it", "the secret github-token of the store"),
+    "PORCHBOT_GITHUB_TOKEN_FILE": (
+        "file that contains the token",
+        "the secret github-token of the store",
+    ),
     "PORCHBOT_GITHUB_REPOSITORIES": (
         "repositories that a machine user serves: owner/name, separated by commas",
         "all that it can write to",
     ),
     "PORCHBOT_WEBHOOK_SECRETS": ("webhook secrets, separated by commas", "or the file"),
-    "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, one per line", "that of `porchbot setup`"),
+    "PORCHBOT_WEBHOOK_SECRETS_FILE": (
+        "file that contains the secrets, one per line",
+        "that of `porchbot setup`",
+    ),
     "PORCHBOT_WEBHOOK_URL": (
         "webhook address that `porchbot doctor` expects",
         "any https address ending in /webhooks/github",
@@ -61,17 +73,17 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "PORCHBOT_GITLAB_URL": ("address of a GitLab, such as https://gitlab.com", "none is served"),
     "PORCHBOT_GITLAB_TOKEN": ("token of the bot there", "that of `porchbot setup gitlab`"),
-    "PORCHBOT_GITLAB_TOKEN_FILE": ("file with it", "none"),
+    "PORCHBOT_GITLAB_TOKEN_FILE": ("file that contains the token", "none"),
     "PORCHBOT_GITLAB_WEBHOOK_SECRETS": (
         "secret tokens of its webhooks, separated by commas",
         "that of `porchbot setup gitlab`",
     ),
-    "PORCHBOT_GITLAB_WEBHOOK_SECRETS_FILE": ("file with them, one per line", "none"),
+    "PORCHBOT_GITLAB_WEBHOOK_SECRETS_FILE": ("file that contains the tokens, one per line", "none"),
     "PORCHBOT_GITLAB_SIGNING_TOKENS": (
         "signing tokens of its webhooks, separated by commas",
         "that of `porchbot setup gitlab`",
     ),
-    "PORCHBOT_GITLAB_SIGNING_TOKENS_FILE": ("file with them, one per line", "none"),
+    "PORCHBOT_GITLAB_SIGNING_TOKENS_FILE": ("file that contains the tokens, one per line", "none"),
     "PORCHBOT_GITLAB_CA": ("certificate authorities for that GitLab, PEM file", "the system's"),
     "PORCHBOT_GITLAB_WEBHOOK_URL": (
         "webhook address that `porchbot doctor` expects there",
@@ -142,7 +154,7 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
         "none",
     ),
     "PORCHBOT_STATUS_TOKEN": ("token for /status, 16 characters or more", "the page is off"),
-    "PORCHBOT_STATUS_TOKEN_FILE": ("file with it", "none"),
+    "PORCHBOT_STATUS_TOKEN_FILE": ("file that contains the token", "none"),
 }
 """Name to what it is, and its default."""
 

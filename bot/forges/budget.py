@@ -265,7 +265,7 @@ class Account:
                 self._granted(together)
                 return 0.0
             if wait + self._clock.monotonic() - first.since > PATIENCE:
-                later = _LaterError("what it grants is used up for now", wait)
+                later = _LaterError("the limit is used up for now", wait)
                 behind = [w for w in self._waiting if w.needs_all_of(first)]
                 self._refuse([w for w in behind if self._kept(w.asker) >= kept], later)
                 return 0.0

@@ -125,7 +125,7 @@ TABLE = Table(
             stages=_UNPUBLISHED,
             action=AccessAction.HOLD,
             handler=hold.hold,
-            help="prevent this from being published",
+            help="keep this proposal from being published",
         ),
         CommandSpec(
             word="unhold",
@@ -215,8 +215,8 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.UPGRADE,
             handler=drafts.draft,
-            help="open a draft that merges a newer version of the upstream, field by field; of"
-            " several packages in one pull request with `--together`",
+            help="open a draft that merges a newer version of the upstream, field by field;"
+            " `--together` upgrades several packages in one pull request",
             folders=drafts.folders,
             dashboard=True,
         ),
@@ -280,7 +280,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.BULK,
             handler=boxes.go_on,
-            help="begin the boxes of the dashboard that still wait, although one failed",
+            help="go on with the boxes of the dashboard that wait because another one failed",
             folders=boxes.folders,
             dashboard=True,
             proposals=False,
@@ -322,7 +322,7 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.READ,
             handler=questions.why,
-            help="list what is still missing; of a field, what set it",
+            help="list what is still missing; with a field, tell what set it",
             question=True,
         ),
         CommandSpec(

@@ -12,15 +12,15 @@ from lifecycle.terms import kept
 TITLE = "What became of the boxes that were ticked above, the newest first:"
 
 NOTHING_STOPPED = (
-    "`/continue` refused: it begins boxes of the dashboard that wait because one failed, and none"
-    " does. Tick the boxes of what you want."
+    "`/continue` refused: no box of the dashboard waits because another one failed. There is"
+    " nothing more to do; to begin something, tick its box."
 )
 
 MOST_NAMED = 5
 """Commands that are named of those that wait."""
 
 LOST = (
-    "; **it was ticked, and the forge did not tell by whom: nothing was done. Tick it again, or"
+    "; **somebody ticked it, and the bot was not told who: nothing was done. Tick it again, or"
     " comment the command**"
 )
 """Stands at a box whose delivery was lost."""
@@ -44,14 +44,14 @@ def passed_on(command: str, login: str) -> str:
 
 def left_out(command: str, failed: Sequence[BegunBox]) -> str:
     """The line of a box that is not begun, because of what its package was made from."""
-    why = f"it is made from what failed ({_named(failed)})" if failed else _CIRCLE
+    why = f"its package is made from one that failed ({_named(failed)})" if failed else _CIRCLE
     return (
-        f"- {typed(command.removeprefix('/'))}: nothing was done, because {why}. Fix that, and"
+        f"- {typed(command.removeprefix('/'))}: nothing was done, because {why}. Fix that, then"
         " tick the box again."
     )
 
 
-_CIRCLE = "its package and others are made from each other in a circle"
+_CIRCLE = "its package is, through others, its own upstream"
 
 
 def _about(command: str) -> str:
@@ -67,7 +67,7 @@ def _named(found: Sequence[BegunBox]) -> str:
 def bulk_refused(command: str, refused: Refused) -> str:
     """Somebody who may give a command, but not by a box."""
     return (
-        f"{typed(command)} refused: by a box, {rights.only(refused)} (`access.bulk`). Comment the"
+        f"{typed(command)} refused: with boxes, {rights.only(refused)} (`access.bulk`). Comment the"
         " command instead."
     )
 
@@ -75,8 +75,8 @@ def bulk_refused(command: str, refused: Refused) -> str:
 def goes_on(waves: BoxWaves) -> str:
     """What going on leaves."""
     return (
-        f"{_named(waves.failed)} and what is made from that will be left out."
-        f" {_boxes(len(waves.waiting))} waited, and the others will begin."
+        f"{_named(waves.failed)} and the packages made from that will be left out."
+        f" {_boxes(len(waves.waiting))} waited; the others will begin now."
     )
 
 
@@ -95,15 +95,15 @@ def waves(found: BoxWaves) -> str:
     wait = _wait(len(found.waiting))
     if found.stopped:
         return (
-            f"**Stopped: {wait}.** {_reasons(found.failed)}. Mend that, or comment"
-            f" {typed(boxes.GO_ON)} to leave it, and what is made from it, and begin the others."
+            f"**Stopped: {wait}.** {_reasons(found.failed)}. Fix that, or comment"
+            f" {typed(boxes.GO_ON)} to skip it and the packages made from it, and begin the others."
         )
     there = ", ".join(f"#{each.number}" for each in found.open if each.number)
     where = f" Open: {there}." if there else ""
     return (
-        f"**{wait}.** At most {boxes.MOST_OPEN} drafts of boxes are open at a time, and a package"
-        f" begins after those that it is made from.{where} One more begins whenever one is"
-        " merged."
+        f"**{wait}.** At most {boxes.MOST_OPEN} drafts that boxes began are open at a time, and a"
+        f" package comes after those that it is made from.{where} The next one begins whenever one"
+        " is merged."
     )
 
 

@@ -61,7 +61,7 @@ _ROOM = limits.TEXT - 2_000
 def rules_broken(where: str, policy: BrokenPolicy) -> str:
     """Why nothing can be tried, on the command line."""
     problems = "; ".join(str(each).removesuffix(".") for each in policy.problems)
-    return f"the rules of {where} cannot be read: {problems}. Mend that first"
+    return f"the rules of {where} cannot be read: {problems}. Fix that first"
 
 
 def title(impact: Impact) -> str:

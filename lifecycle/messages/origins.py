@@ -11,7 +11,7 @@ _TITLE = 80
 SECONDS = 10
 """In which what set a field is found, for all questions that wait for an answer together."""
 
-_LATE = f"there was no time (questions have {SECONDS} seconds together)"
+_LATE = f"the time ran out ({SECONDS} seconds for all questions together)"
 
 
 def told(origin: FieldOrigin) -> str:
@@ -45,12 +45,13 @@ def _what(origin: FieldOrigin) -> str:
             return f"function {code(origin.name)} of {where}, rendered in {commit}"
         case OriginKind.FUNCTION if origin.late and origin.total:
             return (
-                f"a function, rendered in {commit}. {_LATE.capitalize()} to tell which: of"
-                f" {number(origin.total, 'function')} {origin.seen} were left out for trial, the"
-                " last ones first. Ask again: what was rendered is kept"
+                f"a function, rendered in {commit}. Which one is not known, because {_LATE}: to find"
+                f" it, the bot renders without one function at a time, and tried {origin.seen} of"
+                f" {number(origin.total, 'function')}, the last ones first. Ask again: it goes on"
+                " from there"
             )
         case OriginKind.FUNCTION if origin.late:
-            return f"rendered in {commit}. {_LATE.capitalize()} to tell by which function"
+            return f"a function, rendered in {commit}. Which one is not known, because {_LATE}"
         case OriginKind.FUNCTION:
             return f"a function of the package or of one inside it, rendered in {commit}"
         case OriginKind.UPGRADE:
@@ -59,7 +60,7 @@ def _what(origin: FieldOrigin) -> str:
             )
         case OriginKind.UNKNOWN if origin.late:
             return (
-                f"not found, {_LATE}: {origin.seen} of {number(origin.total, 'commit')} of this"
+                f"not found, because {_LATE}: {origin.seen} of {number(origin.total, 'commit')} of this"
                 " pull request were looked at, the newest first. Ask about this field alone, by its"
                 " whole name, or see `git log -p`"
             )

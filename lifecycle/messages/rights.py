@@ -145,17 +145,17 @@ def by_itself(packages: Sequence[str], rule: AccessRule, how: ByItself) -> str:
 NOT_BY_RULE: Mapping[NotByRule, str] = {
     why: f"`automatic: {{variants: true}}` does not approve it, because {text}"
     for why, text in {
-        NotByRule.PEOPLE: "somebody has a part in its commits",
+        NotByRule.PEOPLE: "somebody other than the bot wrote or pushed some of its commits",
         NotByRule.REMOVES: "it removes the package",
         NotByRule.UNSEALED: "an earlier version of porchbot made it",
-        NotByRule.CONFLICTS: "the package and its upstream changed the same",
-        NotByRule.OUTSIDE: "resources or topics of another repository have a part in it",
-        NotByRule.RULE: "no rule for variants asks for it now",
-        NotByRule.CHANGED: "what its rule asks for has changed since",
-        NotByRule.UPSTREAM: "porchbot did not publish that revision of the upstream",
-        NotByRule.UNTOLD: "what rules for variants ask for cannot be told here",
-        NotByRule.MORE: "it is about more than its package",
-        NotByRule.AUTHORS: "somebody opened, wrote or pushed a part of it, or may have",
+        NotByRule.CONFLICTS: "the package and its upstream changed the same fields in different ways",
+        NotByRule.OUTSIDE: "it was made with resources or topics of another repository",
+        NotByRule.RULE: "no variant asks for it any more",
+        NotByRule.CHANGED: "the variant has changed since the bot made it",
+        NotByRule.UPSTREAM: "porchbot did not publish the upstream revision that it was made from",
+        NotByRule.UNTOLD: "this command cannot tell what the variants ask for",
+        NotByRule.MORE: "it changes more than its package",
+        NotByRule.AUTHORS: "a person opened it or contributed commits to it, or the bot cannot rule that out",
         NotByRule.UNJUDGED: "it is not rendered and validated yet",
     }.items()
 }

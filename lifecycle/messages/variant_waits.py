@@ -74,10 +74,11 @@ def passed_over(package: str, numbers: Sequence[int], repository: str) -> str:
     listed = ", ".join(names.shown(package, each) for each in numbers[:_MOST_SHOWN])
     left = len(numbers) - _MOST_SHOWN
     more = f" and {number(left, 'more tag')}" if left > 0 else ""
+    what, it = ("this tag", "it") if len(numbers) == 1 else ("these tags", "them")
     return (
-        f"Passed over: {listed}{more} in {repository}. Somebody pushed that tag, and porchbot did"
-        " not publish it, so nobody is known to have approved it. Publish the change there, or name"
-        " the revision in the rule."
+        f"Not followed: {listed}{more} in {repository}. Somebody pushed {what}, and porchbot did not"
+        f" publish {it}, so no approval is known. Publish the change there with porchbot, or name"
+        " the revision in the variant."
     )
 
 

@@ -280,7 +280,9 @@ def upstream_missing(package: str, repo: str, revision: int, workspace: str) -> 
     """Say that a rule names what is not published; it begins as in Porch."""
     named = f"{package}@v{revision}" if revision > 0 else package
     named += f" from the draft {workspace}" if workspace and revision <= 0 else ""
-    return f"could not find upstream package revision {named} in {repo}: nothing such is published"
+    return (
+        f"could not find upstream package revision {named} in {repo}: no such revision is published"
+    )
 
 
 def upstream_withdrawn(package: str, number: int) -> str:
@@ -291,9 +293,9 @@ def upstream_withdrawn(package: str, number: int) -> str:
 def upstream_moved(package: str, number: int, commit: str) -> str:
     """Say that a revision is not the one any more that a package was made of."""
     return (
-        f"{package}@v{number} names another commit by now, {commit[:12]}, than the one this package"
-        " was made of, and a published revision never changes. Find out who moved the tag; to take"
-        " what it names now, publish that as a new revision."
+        f"The tag of {package}@v{number} was moved: it now points to commit {commit[:12]}, and this"
+        " package was made from another one. A published revision must never change. Find out who"
+        " moved the tag; to use what it points to now, publish that as a new revision."
     )
 
 

@@ -291,14 +291,15 @@ def test_how_far_boxes_are_is_said() -> None:
     """Short-cuts refused: silence while boxes wait; a reason without what to do."""
     waves = waves_of(*SEVEN[4:], begun=OPEN)
     assert texts.waves(waves) == (
-        "**2 boxes wait.** At most 5 drafts of boxes are open at a time, and a package begins after"
-        " those that it is made from. Open: #1, #2, #3, #4. One more begins whenever one is merged."
+        "**2 boxes wait.** At most 5 drafts that boxes began are open at a time, and a package comes"
+        " after those that it is made from. Open: #1, #2, #3, #4. The next one begins whenever one"
+        " is merged."
     )
     assert texts.waves(waves_of(begun=OPEN)) == ""
     stopped = waves_of(*SEVEN[:2], begun=[CLOSED])
     assert texts.waves(stopped) == (
-        "**Stopped: 2 boxes wait.** `/upgrade a v2`: #9 was closed. Mend that, or comment"
-        " `/continue` to leave it, and what is made from it, and begin the others."
+        "**Stopped: 2 boxes wait.** `/upgrade a v2`: #9 was closed. Fix that, or comment"
+        " `/continue` to skip it and the packages made from it, and begin the others."
     )
     assert list(texts.going_on(stopped)) == [
         f"[ ] `/continue`: 2 boxes wait, because `/upgrade a v2`: #9 was closed{boxes.UNSEALED}"

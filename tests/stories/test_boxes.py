@@ -178,7 +178,7 @@ def test_many_boxes_are_begun_in_waves_and_stop_at_what_fails(stage: World) -> N
     ticks(play, play.approver, *packages)
     play.stop_bot()
     play.start_bot()
-    waiting = told(play, "**3 boxes wait.** At most 5 drafts")
+    waiting = told(play, "**3 boxes wait.** At most 5 drafts that")
     assert "Open: #" in waiting
     minutes_pass(play, 30)
     play.sweep()

@@ -90,9 +90,9 @@ async def found(
             0.5,
             0,
             None,
-            "not found, there was no time (questions have 10 seconds together): 20 of 100 commits"
-            " of this pull request were looked at, the newest first. Ask about this field alone, by"
-            " its whole name, or see `git log -p`",
+            "not found, because the time ran out (10 seconds for all questions together): 20 of 100"
+            " commits of this pull request were looked at, the newest first. Ask about this field"
+            " alone, by its whole name, or see `git log -p`",
             id="a commit far back",
         ),
         pytest.param(
@@ -108,9 +108,10 @@ async def found(
             2,
             2,
             "author",
-            "a function, rendered in commit `0000000000`. There was no time (questions have 10"
-            " seconds together) to tell which: of 8 functions 3 were left out for trial, the last"
-            " ones first. Ask again: what was rendered is kept",
+            "a function, rendered in commit `0000000000`. Which one is not known, because the time"
+            " ran out (10 seconds for all questions together): to find it, the bot renders without"
+            " one function at a time, and tried 3 of 8 functions, the last ones first. Ask again:"
+            " it goes on from there",
             id="one of many functions",
         ),
         pytest.param(
@@ -118,8 +119,8 @@ async def found(
             10,
             2,
             "author",
-            "rendered in commit `0000000000`. There was no time (questions have 10 seconds"
-            " together) to tell by which function",
+            "a function, rendered in commit `0000000000`. Which one is not known, because the time"
+            " ran out (10 seconds for all questions together)",
             id="a rendering that takes long",
         ),
     ],

@@ -1,0 +1,62 @@
+"""Words that somebody who has never seen the tool has to guess at: none stands where users read."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mutations import ROOT
+
+GUESSED = {
+    r"\bfile with (?:it|them)\b": "say what is in the file",
+    r"\bnothing such\b": "name what is not there",
+    r"\bthere (?:is|was) no time\b": "say what took too long, and how long it may take",
+    r"\bcannot be had\b": "say what failed",
+    r"\b(?:Mend|mend) (?:that|it)\b": '"Fix", as everywhere else',
+    r"\bask the bot for something\b": '"give the bot a command"',
+    r"\bwhat (?:it|GitHub|the forge) grants\b": '"the limit", or what is left of it',
+    r"\ba part in it\b": "say who did what",
+    r"\bleft out for trial\b": "say what was tried",
+}
+"""What is not written, and what is written in its place."""
+
+PAGES = ("README.md", "docs/guide/*.md", "docs/operate/*.md", "docs/reference/*.md")
+CODE = (
+    "lifecycle/messages/*.py",
+    "lifecycle/commands/*.py",
+    "cadlib/**/errors.py",
+    "fnrunner/**/errors.py",
+    "bot/variables.py",
+)
+
+
+def _files(patterns: tuple[str, ...]) -> list[Path]:
+    return sorted({path for pattern in patterns for path in ROOT.glob(pattern)})
+
+
+def _literals(path: Path) -> Iterator[str]:
+    """The texts of a module that people may see: not its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node.value
+
+
+def test_there_is_something_to_read() -> None:
+    """The short-cut reads nothing, because folders were renamed."""
+    assert len(_files(PAGES)) > 15
+    assert sum(1 for path in _files(CODE) for _ in _literals(path)) > 2_000
+
+
+@pytest.mark.parametrize("words", GUESSED)
+def test_no_words_that_have_to_be_guessed(words: str) -> None:
+    """Short-cut refused: the one place that somebody noticed is mended, and the next one stays."""
+    texts = [(path, path.read_text(encoding="utf-8")) for path in _files(PAGES)]
+    texts += [(path, each) for path in _files(CODE) for each in _literals(path)]
+
+    found = [str(path.relative_to(ROOT)) for path, text in texts if re.search(words, text)]
+
+    assert found == [], GUESSED[words]
