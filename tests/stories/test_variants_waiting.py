@@ -219,6 +219,8 @@ def test_a_tag_that_somebody_pushed_is_not_followed_and_told(stage: World) -> No
 
     said = found["apps/shop"].replace("<!-- -->", "")
     assert "**newer tags** since" in said
-    assert "Not followed: net/base@v99, net/base@v98 in acme/blueprints. Somebody pushed these" in said
+    assert (
+        "Not followed: net/base@v99, net/base@v98 in acme/blueprints. Somebody pushed these" in said
+    )
     assert "ref: net/base/v1" in stage.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
     assert opened(stage) == [f"{SHOP}-1"]
