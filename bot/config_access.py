@@ -192,8 +192,8 @@ class AuthorOr(Strict):
     """Who may give the bot a command on a proposal."""
 
     from_: Annotated[list[_Actor], Field(min_length=1, max_length=100, alias="from")]
-    """Any of these, written as in `approve`. `author` stands for everybody who wrote or pushed a part
-    of the proposal."""
+    """Any of these, written as in `approve`. `author` stands for everybody who wrote or pushed a
+    part of the proposal."""
 
 
 Given = Approve | Approval | Actors | Keepers | AuthorOr

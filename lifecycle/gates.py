@@ -107,7 +107,7 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
             state=GateState.WAITS,
             actual=actual,
             wanted=texts.rules_wanted(approvals, authors_known=proposal.people.all_known),
-            who=texts.approvals_who(approvals, proposal.people.authors),
+            who=texts.approvals_who(approvals, _authors(proposal)),
             leaves=leaves(approvals),
         )
     ]
@@ -272,6 +272,12 @@ def _merges_as_shown(facts: Facts, proposal: Proposal) -> list[Gate]:
     ]
 
 
+def _authors(proposal: Proposal) -> frozenset[str] | None:
+    """Who wrote it; None of a draft of the bot's, whose authors nobody looks for yet."""
+    authors = proposal.people.authors
+    return None if proposal.place.draft and not authors else authors
+
+
 def _approved(proposal: Proposal, approvals: Approvals) -> Gate:
     actual = texts.approvals(approvals)
     if approvals.missing:
@@ -282,7 +288,7 @@ def _approved(proposal: Proposal, approvals: Approvals) -> Gate:
             wanted=texts.approvals_wanted(
                 approvals, merged=proposal.place.merged, authors_known=proposal.people.all_known
             ),
-            who=texts.approvals_who(approvals, proposal.people.authors),
+            who=texts.approvals_who(approvals, _authors(proposal)),
             leaves=leaves(approvals),
         )
     return Gate(name=texts.APPROVED, state=GateState.HOLDS, actual=actual, leaves=leaves(approvals))

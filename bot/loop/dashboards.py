@@ -2,8 +2,9 @@
 
 It costs a request for every hundred open proposals and one for the issue, so it is neither written
 at once nor often: what happens within `GATHER` seconds is told together, and the next look comes
-`PACE` seconds after the last. What it tells of revisions and waits is the index's, which never
-decides anything.
+`PACE` seconds after the last. What is told at once all the same, such as a thaw, has consequences
+that show a little later: they are told after `GATHER` seconds as well. What it tells of revisions
+and waits is the index's, which never decides anything.
 """
 
 import asyncio
@@ -82,14 +83,16 @@ class DashboardHandler:
         frozen, _ = await self._store.proposals.remembered(key.repository, REPOSITORY)
         # What was frozen is written at once: whoever stops a repository wants to be sure of it. So
         # is a box that was ticked: it is free again.
-        waits = last is not None and now < last[0] + PACE and frozen == last[1]
+        early = last is not None and now < last[0] + PACE
         freed = self._freed.get(key.repository) or frozenset()
         stopped = served.talk.boxes.stopped
-        if last is not None and waits and hint.pressed <= freed and stopped == self._stopped(key):
+        known = last is not None and frozen == last[1] and stopped == self._stopped(key)
+        if last is not None and early and known and hint.pressed <= freed:
             return last[0] + PACE - now
         self._boxes.put(key.repository, stopped)
         self._freed.put(key.repository, hint.pressed)
-        self._looked.put(key.repository, (now, frozen))
+        # What follows from a thaw, or a box, is not there yet: it must not wait for the next pace.
+        self._looked.put(key.repository, (now - PACE + GATHER if early else now, frozen))
         if self._serving.observes or await served.offload(
             branches.observes, served.mirror, served.repository.default_branch
         ):

@@ -305,10 +305,16 @@ def rules_wanted(standing: Approvals, *, authors_known: bool) -> str:
     )
 
 
-def approvals_who(standing: Approvals, authors: Iterable[str]) -> str:
-    """Who may approve what still lacks approvals."""
+def approvals_who(standing: Approvals, authors: Iterable[str] | None) -> str:
+    """Who may approve what still lacks approvals.
+
+    Args:
+        standing: The approvals.
+        authors: Logins of those who wrote it; None while nobody has looked.
+    """
+    wrote = None if authors is None else sorted(authors)
     rules = [need for need in standing.needs if need.missing] or list(standing.needs)
-    found = dict.fromkeys(rights.somebody(n.rule, n.owned, sorted(authors)) for n in rules)
+    found = dict.fromkeys(rights.somebody(n.rule, n.owned, wrote) for n in rules)
     return "; ".join(list(found)[:MOST_LISTED])
 
 

@@ -45,9 +45,9 @@ def _what(origin: FieldOrigin) -> str:
             return f"function {code(origin.name)} of {where}, rendered in {commit}"
         case OriginKind.FUNCTION if origin.late and origin.total:
             return (
-                f"a function, rendered in {commit}. Which one is not known, because {_LATE}: to find"
-                f" it, the bot renders without one function at a time, and tried {origin.seen} of"
-                f" {number(origin.total, 'function')}, the last ones first. Ask again: it goes on"
+                f"a function, rendered in {commit}. Which one is not known, because {_LATE}: to"
+                f" find it, the bot renders without one function at a time, and tried {origin.seen}"
+                f" of {number(origin.total, 'function')}, the last ones first. Ask again: it goes on"
                 " from there"
             )
         case OriginKind.FUNCTION if origin.late:
@@ -60,9 +60,9 @@ def _what(origin: FieldOrigin) -> str:
             )
         case OriginKind.UNKNOWN if origin.late:
             return (
-                f"not found, because {_LATE}: {origin.seen} of {number(origin.total, 'commit')} of this"
-                " pull request were looked at, the newest first. Ask about this field alone, by its"
-                " whole name, or see `git log -p`"
+                f"not found, because {_LATE}: {origin.seen} of {number(origin.total, 'commit')} of"
+                " this pull request were looked at, the newest first. Ask about this field alone, by"
+                " its whole name, or see `git log -p`"
             )
         case OriginKind.UNKNOWN:
             return (

@@ -104,18 +104,20 @@ def access(role: Role) -> str:
     return f"{role} access"
 
 
-def somebody(rule: AccessRule, owned: Owned | None, authors: Sequence[str]) -> str:
+def somebody(rule: AccessRule, owned: Owned | None, authors: Sequence[str] | None) -> str:
     """Who may give an approval that a rule asks for.
 
     Args:
         rule: The rule.
         owned: The files that it is about, where it takes their owners.
-        authors: Logins of those who wrote it, sorted.
+        authors: Logins of those who wrote it, sorted; None while nobody has looked.
     """
     text = named(rule.sources)
     if owned is not None:
         text += f" ({_owners(owned)})"
-    if authors and not rule.self_allowed:
+    if authors is None and not rule.self_allowed:
+        text += ", except the authors"
+    elif authors and not rule.self_allowed:
         text += f", except {people(authors)} (the author{'s' if len(authors) > 1 else ''})"
     return text
 
@@ -148,14 +150,14 @@ NOT_BY_RULE: Mapping[NotByRule, str] = {
         NotByRule.PEOPLE: "somebody other than the bot wrote or pushed some of its commits",
         NotByRule.REMOVES: "it removes the package",
         NotByRule.UNSEALED: "an earlier version of porchbot made it",
-        NotByRule.CONFLICTS: "the package and its upstream changed the same fields in different ways",
+        NotByRule.CONFLICTS: "the package and its upstream changed the same fields differently",
         NotByRule.OUTSIDE: "it was made with resources or topics of another repository",
         NotByRule.RULE: "no variant asks for it any more",
         NotByRule.CHANGED: "the variant has changed since the bot made it",
         NotByRule.UPSTREAM: "porchbot did not publish the upstream revision that it was made from",
         NotByRule.UNTOLD: "this command cannot tell what the variants ask for",
         NotByRule.MORE: "it changes more than its package",
-        NotByRule.AUTHORS: "a person opened it or contributed commits to it, or the bot cannot rule that out",
+        NotByRule.AUTHORS: "a person opened it or wrote or pushed part of it, or may have done so",
         NotByRule.UNJUDGED: "it is not rendered and validated yet",
     }.items()
 }

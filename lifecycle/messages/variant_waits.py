@@ -76,9 +76,9 @@ def passed_over(package: str, numbers: Sequence[int], repository: str) -> str:
     more = f" and {number(left, 'more tag')}" if left > 0 else ""
     what, it = ("this tag", "it") if len(numbers) == 1 else ("these tags", "them")
     return (
-        f"Not followed: {listed}{more} in {repository}. Somebody pushed {what}, and porchbot did not"
-        f" publish {it}, so no approval is known. Publish the change there with porchbot, or name"
-        " the revision in the variant."
+        f"Not followed: {listed}{more} in {repository}. Somebody pushed {what}, and porchbot did"
+        f" not publish {it}, so no approval is known. Publish the change there with porchbot, or"
+        " name the revision in the variant."
     )
 
 

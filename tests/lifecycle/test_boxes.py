@@ -291,9 +291,9 @@ def test_how_far_boxes_are_is_said() -> None:
     """Short-cuts refused: silence while boxes wait; a reason without what to do."""
     waves = waves_of(*SEVEN[4:], begun=OPEN)
     assert texts.waves(waves) == (
-        "**2 boxes wait.** At most 5 drafts that boxes began are open at a time, and a package comes"
-        " after those that it is made from. Open: #1, #2, #3, #4. The next one begins whenever one"
-        " is merged."
+        "**2 boxes wait.** At most 5 drafts that boxes began are open at a time, and a package"
+        " comes after those that it is made from. Open: #1, #2, #3, #4. The next one begins"
+        " whenever one is merged."
     )
     assert texts.waves(waves_of(begun=OPEN)) == ""
     stopped = waves_of(*SEVEN[:2], begun=[CLOSED])

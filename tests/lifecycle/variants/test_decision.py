@@ -583,7 +583,8 @@ def test_people_are_told_why_nothing_happens() -> None:
         " that one under `variants_from` in its .porchbot.yaml."
     )
     assert decide(replace(FACTS, revisions=())).why == (
-        "could not find upstream package revision net/core@v2 in base: no such revision is published"
+        "could not find upstream package revision net/core@v2 in base: no such revision is"
+        " published"
     )
     assert "adoptionPolicy: adoptExisting" in decide(replace(FACTS, present=True)).why
     assert "reopen it" in decide(replace(FACTS, drafts=(REFUSED,))).why
