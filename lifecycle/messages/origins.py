@@ -47,8 +47,8 @@ def _what(origin: FieldOrigin) -> str:
             return (
                 f"a function, rendered in {commit}. Which one is not known, because {_LATE}: to"
                 f" find it, the bot renders without one function at a time, and tried {origin.seen}"
-                f" of {number(origin.total, 'function')}, the last ones first. Ask again: it goes on"
-                " from there"
+                f" of {number(origin.total, 'function')}, the last ones first. Ask again: it goes"
+                " on from there"
             )
         case OriginKind.FUNCTION if origin.late:
             return f"a function, rendered in {commit}. Which one is not known, because {_LATE}"
@@ -61,8 +61,8 @@ def _what(origin: FieldOrigin) -> str:
         case OriginKind.UNKNOWN if origin.late:
             return (
                 f"not found, because {_LATE}: {origin.seen} of {number(origin.total, 'commit')} of"
-                " this pull request were looked at, the newest first. Ask about this field alone, by"
-                " its whole name, or see `git log -p`"
+                " this pull request were looked at, the newest first. Ask about this field alone,"
+                " by its whole name, or see `git log -p`"
             )
         case OriginKind.UNKNOWN:
             return (
