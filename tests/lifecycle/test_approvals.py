@@ -781,3 +781,23 @@ def test_nobody_is_asked_for_an_approval_of_what_is_a_draft_or_was_given_too_ear
     for p in (changed(SEEN, reviews=(UNTOLD,), draft=True), changed(SEEN, reviews=(early,))):
         answers = settled(facts(p)).proposals[0].talk.answers
         assert [c.body for c in answers if "does not count yet" in c.body] == []
+
+
+@pytest.mark.parametrize(
+    ("draft", "authors", "self_allowed", "who"),
+    [
+        (True, (), False, "people with write access, except the authors"),
+        (True, ("ann",), False, "people with write access, except `ann` (the author)"),
+        (True, (), True, "people with write access"),
+        (False, (), False, "people with write access"),
+    ],
+)
+def test_who_may_approve_leaves_out_authors_whom_nobody_has_looked_for(
+    draft: bool, authors: tuple[str, ...], self_allowed: bool, who: str
+) -> None:
+    """Short-cuts refused: the draft that somebody pushed and the bot opened tells its author that
+    they may approve it; a request for each draft to find out who that is."""
+    policy = Policy(approve=AccessRule(self_allowed=self_allowed))
+    proposal = changed(PROPOSAL, draft=draft, authors=frozenset(authors), policy=policy)
+    judged = judge(facts(proposal), proposal, memory.read(proposal))
+    assert next(gate.who for gate in judged.gates if gate.name == "approved") == who

@@ -70,6 +70,24 @@ def test_a_freeze_outlives_the_database_and_one_proposal_may_pass(stage: World) 
     assert "Published net/edge v1" in tag
 
 
+def test_the_dashboard_soon_tells_what_a_thaw_lets_through(stage: World) -> None:
+    """The short-cut lets the write that tells of the thaw set the pace: what is published a moment
+    later is shown as frozen for five minutes."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    number = stage.proposes("drafts/net/core/w", package("net/core"))
+    stage.approver.says(number, "/freeze fire")
+    stage.author.waits_for_answer(number, "frozen: fire")
+    stage.approver.says(number, "/approve")
+    stage.rests()
+    shows(stage, "**freeze** (")
+    stage.approver.says(number, "/thaw")
+    stage.author.waits_for_tag("net/core/v1")
+
+    wait_for("the dashboard", lambda: "`net/core`: v1" in boards(stage)[0] or None, 60)
+    assert "**freeze** (" not in boards(stage)[0]
+
+
 SCANNED = f"{CONFIG}publish:\n  checks: [{{name: scan, app: my-scanner}}]\n"
 
 
