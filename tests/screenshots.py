@@ -143,7 +143,9 @@ def text_of(html: str) -> str:
     reader = _Text()
     reader.feed(html)
     said = re.sub(r"\b[0-9a-f]{7,64}\b", "(commit)", "\n".join(reader.lines))
-    said = re.sub(r"#\d+", "#(number)", said)  # the dashboard may take one earlier
+    # The dashboard is written within minutes: it may take a number, and be counted, earlier.
+    said = re.sub(r"#\d+", "#(number)", said)
+    said = re.sub(r"^Issues\n\d+$", "Issues", said, flags=re.MULTILINE)
     said = _TOOK.sub("", said + "\n").removesuffix("\n")
     return (
         re.sub(r"((Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?\d{4}-\d\d-\d\d( \d\d:\d\d)?", "(date)", said)

@@ -8,20 +8,18 @@ import httpx
 import pytest
 
 from bot.loop import unjudged
-from tests.contract.watch import watched
 from tests.stories.calls import MERGE, PROPOSAL
 from tests.stories.people import Person, wait_for
-from tests.stories.real import RealWorld, world
-from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized
+from tests.stories.real import RealWorld
+from tests.stories.world import CONFIG, CONFIGMAP, Staging, World, package, resized
 
 TWO_APPROVERS = CONFIG.replace("require: 1", "require: 2")
 
 
 @pytest.fixture
-def strict(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
+def strict(staged: Staging) -> Iterator[World]:
     """A running world where two people must approve."""
-    made = world(tmp_path, database_url, runner, config=TWO_APPROVERS)
-    with made as stage, watched(stage.forge):
+    with staged(TWO_APPROVERS) as stage:
         stage.start_bot()
         stage.rests()
         yield stage
@@ -191,8 +189,7 @@ def approves(who: Person, number: int) -> threading.Thread:
     return threading.Thread(target=who.says, args=(number, "/approve"))
 
 
-@pytest.mark.real_parts
-def test_two_approvals_at_the_same_moment_where_two_are_needed(strict: RealWorld) -> None:
+def test_two_approvals_at_the_same_moment_where_two_are_needed(strict: World) -> None:
     """Fails when each look counts only the comment that woke it: both would find one of two."""
     number = strict.proposes("drafts/net/core/w", package("net/core"))
 
@@ -487,8 +484,7 @@ def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: Wo
 
 
 @pytest.mark.only_github("reasons of a refused merge")
-@pytest.mark.real_parts
-def test_base_branch_was_modified_is_tried_again(play: RealWorld) -> None:
+def test_base_branch_was_modified_is_tried_again(play: World) -> None:
     """Fails when every 405 is final: this one passes by itself."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
@@ -503,8 +499,7 @@ def test_base_branch_was_modified_is_tried_again(play: RealWorld) -> None:
     assert len(author.answers(number)) == 1
 
 
-@pytest.mark.real_parts
-def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: RealWorld) -> None:
+def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: World) -> None:
     """Fails when a failed call counts as a deed not done."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))

@@ -46,7 +46,6 @@ def begun(play: World) -> None:
     play.rests()
 
 
-@pytest.mark.real_parts
 def test_the_second_of_two_proposals_is_brought_up_to_date_and_published(play: World) -> None:
     """Fails with git's merge of lines, which conflicts: the two changed neighbouring lines."""
     begun(play)

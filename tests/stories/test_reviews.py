@@ -29,7 +29,6 @@ def _review(play: World, number: int, wanted: int) -> Review:
     return next(each for each in repo.pulls[number].reviews if each.id == wanted)
 
 
-@pytest.mark.real_parts
 def test_a_hold_in_a_review_holds_once_and_says_so(play: World) -> None:
     """Fails when commands are read in comments alone, and when the answer is a reaction only.
 

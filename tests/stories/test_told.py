@@ -32,7 +32,6 @@ pipeline:
     assert note.text.isprintable()
 
 
-@pytest.mark.real_parts
 def test_the_author_is_named_and_told_once_of_what_others_did(play: World) -> None:
     """Fails when only check runs tell: no forge notifies anybody of those."""
     branch = "drafts/net/core/w"

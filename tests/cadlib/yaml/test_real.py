@@ -5,6 +5,7 @@ import difflib
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 from cadlib.yaml import FieldPath, Stream, Value, edit, read
 from cadlib.yaml.emit import entry
@@ -18,6 +19,12 @@ def files() -> Iterator[tuple[str, str, bytes]]:
         for path, found in entries.items():
             if path.endswith((".yaml", ".yml", "Kptfile")) and found.mode != "120000":
                 yield package, path, found.data
+
+
+@cache
+def streams() -> tuple[tuple[str, str, Stream], ...]:
+    """Package, path and stream of each file; read once, since tests only look at them."""
+    return tuple((package, path, read(data, path=path)) for package, path, data in files())
 
 
 def test_no_change_same_bytes() -> None:
@@ -38,11 +45,10 @@ def test_setting_one_label_changes_the_lines_that_had_to_change() -> None:
     """Short-cuts: dump the document; or be one line off at comments, `{}` and blank lines."""
     changed: Counter[str] = Counter()
     necessary: Counter[str] = Counter()
-    for package, path, data in files():
-        stream = read(data, path=path)
+    for package, path, stream in streams():
         wanted, lines = labelled(stream)
         edited = edit(stream, wanted, write=_one_scalar)
-        found = changed_lines(data, edited)
+        found = changed_lines(stream.data, edited)
         assert found == lines, f"{package}/{path}"
         changed[package] += found
         necessary[package] += lines
@@ -87,8 +93,7 @@ def test_inserting_elements_changes_their_lines_only() -> None:
     """
     changed: Counter[str] = Counter()
     necessary: Counter[str] = Counter()
-    for package, path, data in files():
-        stream = read(data, path=path)
+    for package, _, stream in streams():
         wanted: dict[int, Value] = {}
         for position, document in enumerate(stream.documents):
             path_to = next(_lists(document.root, block=False), None)
@@ -100,7 +105,7 @@ def test_inserting_elements_changes_their_lines_only() -> None:
             for place in (0, 1 + len(found) // 2, len(found) + 2):
                 found.insert(place, new)
             necessary[package] += 3 * len(new) if isinstance(new, dict) else 3
-        changed[package] += changed_lines(data, edit(stream, wanted, write=_one_element))
+        changed[package] += changed_lines(stream.data, edit(stream, wanted, write=_one_element))
 
     for package in sorted(changed):
         print(f"{package}: {changed[package]} lines changed, {necessary[package]} had to")
@@ -112,9 +117,8 @@ def test_inserting_elements_changes_their_lines_only() -> None:
 def test_removed_and_moved_elements_leave_the_others_lines() -> None:
     """The short-cut lets comments stay where an element was."""
     count = 0
-    for package, path, data in files():
-        stream = read(data, path=path)
-        before = Counter(data.split(b"\n"))
+    for package, path, stream in streams():
+        before = Counter(stream.data.split(b"\n"))
         shorter: dict[int, Value] = {}
         moved: dict[int, Value] = {}
         for position, document in enumerate(stream.documents):
