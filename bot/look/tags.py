@@ -106,10 +106,24 @@ class Tags:
         named = self._named(package, number)
         return (str(named[0]), self._is_ours(package, number)) if named else ("", False)
 
-    def was_published(self, package: str, number: int) -> bool:
-        """Whether a revision that is tagged was published: by us, or before we came."""
-        before = self.baseline is not None and _ref(package, number) in self.baseline
-        return before or self._is_ours(package, number)
+    def were_published(self, package: str, most: int) -> frozenset[int]:
+        """The revisions that are tagged and were published: by us, or before we came.
+
+        Tags that neither the index nor what was there before knows are read for our record, from
+        the top: anybody who pushes makes any number of those.
+
+        Args:
+            package: Its path; the index was read for it.
+            most: How many are read.
+        """
+        found, unknown = set[int](), list[int]()
+        for number in reversed(self._of(package)):
+            before = self.baseline is not None and _ref(package, number) in self.baseline
+            if before or self._is_as_made(package, number):
+                found.add(number)
+            else:
+                unknown.append(number)
+        return frozenset({*found, *(n for n in unknown[:most] if self._is_ours(package, n))})
 
     def commit(self, package: str, number: int) -> Sha | None:
         """The commit of a revision, ours or not; None where there is none, or git lacks it."""
@@ -167,14 +181,17 @@ class Tags:
     def _missing(self, package: str, gone: frozenset[int]) -> tuple[str, ...]:
         """Earlier revisions that we published, and whose tags are gone or replaced."""
         found = []
-        for number, known in sorted(self.used.get(package, {}).items()):
-            here = self._named(package, number)
-            same = here is not None and (
-                here[0] == known.tag if known.tag else here[1] == known.target
-            )
-            if not same and number not in gone:
+        for number in sorted(self.used.get(package, {})):
+            if not self._is_as_made(package, number) and number not in gone:
                 found.append(names.spelled(package, number))
         return tuple(found)
+
+    def _is_as_made(self, package: str, number: int) -> bool:
+        """Whether a tag names what the index says that we made."""
+        known, here = self.used.get(package, {}).get(number), self._named(package, number)
+        if known is None or here is None:
+            return False
+        return here[0] == known.tag if known.tag else here[1] == known.target
 
     def _foreign_at(self, package: str, merge: Sha) -> tuple[Foreign, ...]:
         """Tags of the package on a merge result that carry no record of ours."""

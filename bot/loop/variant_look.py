@@ -21,6 +21,7 @@ from bot.loop.variant_writers import RuleWriters
 from bot.upstream.port import FetchedUpstream, Upstreams
 from cadlib.errors import PackageError, Place
 from lifecycle import names
+from lifecycle.identity import RepositoryId
 from lifecycle.messages import upstreams as upstream_texts
 from lifecycle.messages import variant_waits as wait_texts
 from lifecycle.messages import variants as texts
@@ -85,6 +86,7 @@ class VariantPass:
         writers: Finds out who changed a rule.
         before: Branches that are read at a commit: of what is merged, its base right before.
         fetched: Upstreams that were fetched, by the branch whose rules allow them.
+        homes: Where they are, likewise.
         published: The numbers of what was published from drafts that rules name, None for nothing:
             likewise.
         crowded: Packages to how many branches of drafts were left out, of which there are too many.
@@ -105,6 +107,7 @@ class VariantPass:
     begun: int = 0
     failed: list[Exception] = field(default_factory=list)
     fetched: dict[tuple[str, RevisionReference], FetchedUpstream] = field(default_factory=dict)
+    homes: dict[tuple[str, RevisionReference], RepositoryId] = field(default_factory=dict)
     published: dict[tuple[str, RevisionReference], int | None] = field(default_factory=dict)
     crowded: dict[str, int] = field(default_factory=dict)
     passed_over: dict[str, str] = field(default_factory=dict)
@@ -196,12 +199,12 @@ class VariantLook:
         source = book.full_name(spec.repo)
         try:
             named = await self._named(spec, source, base_ref, policy)
-            for ref in dict.fromkeys([named, LATEST] if variant.follow else [named]):
-                wanted = RevisionReference(source, spec.package, ref)
+            for each in dict.fromkeys([named, LATEST] if variant.follow else [named]):
+                wanted = RevisionReference(source, spec.package, each)
+                if each == LATEST:
+                    wanted = await self._published(variant, wanted, base_ref, policy)
                 one = await self._fetch(wanted, base_ref, policy)
-                if ref == LATEST:
-                    one = await self._published(variant, one, wanted, base_ref, policy)
-                workspace = spec.workspace if ref == named and means_draft(spec) else ""
+                workspace = spec.workspace if each == named and means_draft(spec) else ""
                 revision = variant_facts.revision(one, workspace)
                 if revision is not None and one.commit not in came.fetched:
                     came.fetched[one.commit] = one
@@ -211,28 +214,28 @@ class VariantLook:
         return came
 
     async def _published(
-        self,
-        variant: Variant,
-        newest: FetchedUpstream,
-        wanted: RevisionReference,
-        base_ref: str,
-        policy: Policy,
-    ) -> FetchedUpstream:
-        """The newest revision of an upstream that was published there.
+        self, variant: Variant, wanted: RevisionReference, base_ref: str, policy: Policy
+    ) -> RevisionReference:
+        """The newest revision of an upstream that was published there; tags of others stop nobody.
 
         Raises:
-            UpstreamError: All were tagged by somebody.
+            UpstreamError: There is none, or all were tagged by somebody.
         """
-        package = variant.spec.upstream.package
-        found = await self._pass.records.newest(newest, package)
+        key, package = (base_ref, wanted), variant.spec.upstream.package
+        if key not in self._pass.homes:
+            self._pass.homes[key] = await self._pass.upstreams.home(
+                wanted, into=self._served.repository, policy=policy
+            )
+        found = await self._pass.records.newest(self._pass.homes[key], package)
+        why = ""
         if found.passed_over:
             why = wait_texts.passed_over(package, found.passed_over, wanted.repository)
             self._pass.passed_over[variant.spec.downstream.package] = why
-            if found.number is None:
-                raise UpstreamError(UpstreamFault.MISSING, *wait_texts.none_published(why))
-        if found.number == newest.revision:
-            return newest
-        return await self._fetch(replace(wanted, ref=f"v{found.number}"), base_ref, policy)
+        if found.number is None:
+            place = f"{wanted.repository}//{package}".removesuffix("//")
+            none = wait_texts.none_published(why) if why else upstream_texts.no_revision(place)
+            raise UpstreamError(UpstreamFault.MISSING, *none)
+        return replace(wanted, ref=f"v{found.number}")
 
     async def _named(self, spec: Upstream, source: str, base_ref: str, policy: Policy) -> str:
         """The ref of the revision that a rule names; that of the newest where it names none.

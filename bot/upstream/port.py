@@ -72,6 +72,21 @@ class Upstreams(Protocol):
             ForgeRefusedError: An operator must change a setting first.
         """
 
+    async def home(
+        self, reference: RevisionReference, *, into: Repository, policy: Policy
+    ) -> RepositoryId:
+        """Return the repository that a package would be fetched from; nothing is read of it.
+
+        Args:
+            reference: The package; its ref does not matter.
+            into: As for `fetch`; nobody asks for it.
+            policy: As for `fetch`.
+
+        Raises:
+            UpstreamError: There is no such repository, or it may not be used or read.
+            ForgeBusyError: As for `fetch`.
+        """
+
     async def published_from(
         self, reference: RevisionReference, *, into: Repository, policy: Policy
     ) -> int | None:

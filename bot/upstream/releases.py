@@ -8,7 +8,7 @@ Rules
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from threading import Lock
 from typing import Final
 
@@ -108,14 +108,25 @@ def state(
 
 
 def good(
-    git: History, tip: str | None, package: str, tags: Refs, knowing: Knowing
+    git: History,
+    tip: str | None,
+    package: str,
+    tags: Refs,
+    knowing: Knowing,
+    among: Collection[int] | None = None,
 ) -> Iterator[int]:
     """The releases that may be used, falling; no more is read than is taken.
 
-    Arguments as for `usable`.
+    Args:
+        git: As for `usable`.
+        tip: As for `usable`.
+        package: As for `usable`.
+        tags: As for `usable`.
+        knowing: As for `usable`.
+        among: Numbers that are tagged; no others are looked at. None for all.
     """
-    numbers = names.revisions(package, tags)
-    commits = ((n, tags[names.tag(package, n)][1]) for n in reversed(numbers))
+    numbers = names.revisions(package, tags) if among is None else among
+    commits = ((n, tags[names.tag(package, n)][1]) for n in sorted(numbers, reverse=True))
     for number, found in _states(git, tip, package, commits, knowing):
         if found is UpstreamState.GOOD:
             yield number

@@ -15,6 +15,7 @@ from bot.upstream.standing import Homes
 from cadlib.kptfile.values import GitRef
 from lifecycle import names
 from lifecycle.access import Person
+from lifecycle.identity import RepositoryId
 from lifecycle.messages import upstreams as texts
 from lifecycle.policy import Policy
 from lifecycle.upstreams import use
@@ -137,6 +138,14 @@ class AllUpstreams:
             return reader
         opens = self._elsewhere.opens(location, reader)
         return PUBLIC if opens and await self._homes.may_be_served(location) else reader
+
+    async def home(
+        self, reference: RevisionReference, *, into: Repository, policy: Policy
+    ) -> RepositoryId:
+        """Return the repository that a package would be fetched from; see `Upstreams.home`."""
+        place = await self._place(reference, into, None, policy)
+        self._judge(place.repository, place.package, into, policy)
+        return place.repository.id
 
     async def published_from(
         self, reference: RevisionReference, *, into: Repository, policy: Policy
