@@ -3,6 +3,7 @@
 import pytest
 
 from tests.stories.calls import RELEASE
+from tests.stories.github_people import GitHubPerson
 from tests.stories.people import wait_for
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
@@ -74,6 +75,39 @@ def test_a_release_that_was_not_made_is_made_later_and_one_that_is_deleted_is_no
 
         assert play.repository.releases == {}
         assert len(play.statuses_of(RELEASE)) == 2
+
+
+@pytest.mark.only_github("GitLab goes by dates and versions alone")
+def test_a_release_that_people_made_stays_the_latest(staged: Staging) -> None:
+    """Short-cut refused: a release as the forge makes one, where the newest is the latest.
+
+    Whoever installs "the latest release" of a repository then gets one package of many.
+    """
+    with staged(RELEASING) as play:
+        play.start_bot()
+        play.rests()
+        seconds_pass(play.forge, 1)
+        assert isinstance(play.owner, GitHubPerson)
+        theirs = play.owner.repository
+        theirs.create_git_release("catalog-2026", "The catalog", "All of it", target_commitish="main")
+        _publishes(play, "drafts/net/core/a", package("net/core"), "net/core/v1")
+        _release(play, "net/core/v1")
+        number = play.proposes("drafts/net/edge/w", resized("net/edge", 3))
+        assert theirs.get_latest_release().tag_name == "catalog-2026"
+
+        play.owner.says(number, "/deprecate net/core@v1 it leaks")
+        pull = play.author.pull_of("porchbot/deprecate/net/core/v1")
+        play.rests()
+        play.approver.says(pull.number, "/approve")
+        wait_for("the mark", lambda: _marked(play, "net/core/v1", "deprecated"))
+        play.author.pushes("again", {".porchbot/ledger/net/core.yaml": None})
+        again = play.author.opens("again", "It does not leak after all")
+        play.rests()
+        play.approver.says(again.number, "/approve")
+        wait_for("the mark's end", lambda: not _release_of(play, "net/core/v1")[2] or None)
+
+        assert theirs.get_latest_release().tag_name == "catalog-2026"
+        assert play.failing() == []
 
 
 @pytest.mark.parametrize("text", [CONFIG, CONFIG + "publish: {release: false}\n"])

@@ -34,6 +34,7 @@ def create_release(request: ApiRequest) -> ApiResponse:
     if not tag or any(r.tag == tag and not r.draft for r in request.repo.releases.values()):
         raise invalid("Release", "tag_name", "already_exists" if tag else "missing_field")
     limits.check_body("Release", request.text("body"))
+    latest = _latest(request)
     made = Release(
         id=request.state.next_id(),
         tag=tag,
@@ -48,17 +49,20 @@ def create_release(request: ApiRequest) -> ApiResponse:
     if not made.draft:
         _publish(request, made)
     request.repo.releases[made.id] = made
+    _choose_latest(request, made, latest or "true")
     body = _release(request, made)
     return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
 @route("GET", f"{_RELEASES}/latest")
 def get_latest(request: ApiRequest) -> ApiResponse:
-    """The newest release that is neither a draft nor a prerelease."""
-    full = [r for r in request.repo.releases.values() if not r.draft and not r.prerelease]
+    """What was made the latest; else the newest that is neither a draft nor a prerelease."""
+    releases = request.repo.releases
+    full = {number: made for number, made in releases.items() if not made.draft | made.prerelease}
     if not full:
         raise not_found()
-    return ApiResponse(body=_release(request, max(full, key=lambda made: made.id)))
+    chosen = request.repo.latest_release
+    return ApiResponse(body=_release(request, full.get(chosen or 0) or full[max(full)]))
 
 
 @route("GET", f"{_RELEASES}/tags/{{tag}}")
@@ -81,6 +85,7 @@ def update_release(request: ApiRequest) -> ApiResponse:
     """Change a release; a draft can be published."""
     made, fields = _found(request), request.fields
     limits.check_body("Release", request.text("body"))
+    latest = _latest(request)
     made.tag = request.text("tag_name") or made.tag
     made.target = request.text("target_commitish") or made.target
     made.name = request.text("name") if "name" in fields else made.name
@@ -89,6 +94,8 @@ def update_release(request: ApiRequest) -> ApiResponse:
     made.draft = fields.flag("draft", default=made.draft)
     if not made.draft and made.published_at is None:
         _publish(request, made)
+        latest = latest or "true"
+    _choose_latest(request, made, latest)
     return ApiResponse(body=_release(request, made))
 
 
@@ -109,6 +116,29 @@ def _found(request: ApiRequest) -> Release:
 def _writes(request: ApiRequest) -> bool:
     role = request.state.role(request.repo, request.caller.user)
     return request.caller.token is not None or role >= Role.WRITE
+
+
+def _latest(request: ApiRequest) -> str | None:
+    """Which release shall be the latest, as text: a boolean is refused, as GitHub does."""
+    wanted = request.text("make_latest")
+    if wanted not in (None, "true", "false", "legacy"):
+        raise invalid("Release", "make_latest")
+    return wanted
+
+
+def _choose_latest(request: ApiRequest, made: Release, wanted: str | None) -> None:
+    """Remember what was made the latest; drafts and prereleases are never that.
+
+    Source: https://docs.github.com/rest/releases/releases, `make_latest`: "true" for what is newly
+    published; "legacy" goes by date and version.
+    """
+    repo = request.repo
+    if wanted == "legacy":
+        repo.latest_release = None
+    elif wanted == "true" and not made.draft and not made.prerelease:
+        repo.latest_release = made.id
+    elif wanted == "false" and repo.latest_release == made.id:
+        repo.latest_release = None
 
 
 def _publish(request: ApiRequest, made: Release) -> None:

@@ -315,6 +315,7 @@ class Repository:
     activity_by_ref: dict[str, list[Activity]] = field(default_factory=dict)
     contributors: set[int] = field(default_factory=set)
     last_number: int = 0
+    latest_release: int | None = None
     queues: dict[str, list[QueueEntry]] = field(default_factory=dict)
 
     @property

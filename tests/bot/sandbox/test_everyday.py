@@ -76,6 +76,34 @@ def test_a_release_makes_its_tag(world: World) -> None:
     assert "refs/tags/net/v1" in world.repo.refs
 
 
+def test_the_latest_release_is_what_was_made_that(world: World, api: Api) -> None:
+    """Short-cuts refused: the newest is the latest; any value of the field is taken."""
+    main, at = f"/repos/{world.repo.full_name}", world.repo.branch("main")
+    seen = world.repository("author")
+    seen.create_git_ref("refs/tags/v1", at)
+
+    def made(tag: str, **fields: object) -> int:
+        token = world.token("author")
+        answer = api("POST", f"{main}/releases", token, json={"tag_name": tag, **fields})
+        return int(answer.json()["id"]) if answer.status_code == 201 else answer.status_code
+
+    def latest() -> str:
+        return str(seen.get_latest_release().tag_name)
+
+    assert made("v1", make_latest="false") > 422
+    assert latest() == "v1"  # where none was chosen, the newest is
+    assert made("v2") > 422
+    assert made("net/v3", make_latest="false") > 422
+    assert latest() == "v2"
+    assert made("v4", make_latest="true", prerelease=True) > 422
+    assert latest() == "v2"
+    assert made("v5", make_latest=False) == made("v5", make_latest="no") == 422
+    seen.get_release("v1").update_release("One", "text", make_latest="true")
+    assert latest() == "v1"
+    seen.get_release("v1").update_release("One", "text", make_latest="false")
+    assert latest() == "net/v3"
+
+
 def test_a_missed_webhook_is_found_and_sent_again(world: World, pull: Pull, api: Api) -> None:
     """Short-cut: answer an empty list; a bot that looks for what it missed finds nothing."""
     before = world.hooks()
