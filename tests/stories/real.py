@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -260,6 +260,11 @@ class RealWorld(World):
     def failing(self) -> list[str]:
         """As `World` has it."""
         return [key for (key,) in self.database("SELECT key FROM work WHERE tries > 0")]
+
+    def trail(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """As `World` has it."""
+        rows = self.database("SELECT action, detail FROM audit ORDER BY id")
+        return [(action, detail) for action, detail in rows]
 
     def database(self, query: str) -> list[tuple[Any, ...]]:
         """Ask the bot's database."""

@@ -5,7 +5,7 @@ of tasks every time. What people do takes no time; the bot runs, and time passes
 waits (`wait_for`, `rests`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -216,6 +216,11 @@ class SimulatedWorld(World):
     def failing(self) -> list[str]:
         """As `World` has it."""
         return [each.key for each in self._system.now(self._system.store.queue.failing())]
+
+    def trail(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """As `World` has it."""
+        kept = vars(self._system.store.audit)["_entries"]
+        return [(action, detail) for _, _, _, action, detail in kept]
 
     def failed_webhooks(self) -> list[OutgoingHook]:
         """Return the webhooks that no bot accepted, oldest first."""

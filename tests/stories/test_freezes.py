@@ -1,6 +1,9 @@
 """A repository that is stopped at once, and goes on; and one proposal that may pass."""
 
+import re
+
 import pytest
+from prometheus_client import generate_latest
 
 from bot.sandbox.rules.checks import Wish
 from tests.stories.people import wait_for
@@ -37,7 +40,10 @@ def test_a_freeze_stops_everything_in_its_folder_until_it_is_thawed(stage: World
 
 
 def test_a_freeze_outlives_the_database_and_one_proposal_may_pass(stage: World) -> None:
-    """Short-cuts refused: kept in the database alone, or in a conversation that nobody reads."""
+    """Short-cuts refused: kept in the database alone, or in a conversation that nobody reads; and
+    an exception that is counted when it is refused, or at each look that reads it again.
+    """
+    before = _counted("freeze")
     stage.repository.has_issues = True
     stage.start_bot()
     shows(stage, "Packages")
@@ -63,11 +69,23 @@ def test_a_freeze_outlives_the_database_and_one_proposal_may_pass(stage: World) 
     assert "net/edge/v1" not in stage.author.tags()
     stage.author.says(other, "/override freeze it puts the fire out")
     assert "refused" in stage.author.waits_for_answer(other, "@author")
+    assert _counted("freeze") == before
     stage.owner.says(other, "/override freeze it puts the fire out")
     stage.author.waits_for_tag("net/edge/v1")
     stage.rests()
     tag = stage.author.summary(other)
     assert "Published net/edge v1" in tag
+    stage.sweep()
+    stage.rests()
+    assert _counted("freeze") == before + 1
+
+
+def _counted(gate: str) -> float:
+    """Exceptions for one kind of gate, as `/metrics` prints them."""
+    printed = generate_latest().decode()
+    line = rf'(?m)^porchbot_overrides_total{{kind="{gate}"}} (\S+)$'
+    found = re.search(line, printed)
+    return float(found[1]) if found else 0.0
 
 
 def test_the_dashboard_soon_tells_what_a_thaw_lets_through(stage: World) -> None:

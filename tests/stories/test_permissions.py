@@ -125,7 +125,12 @@ def _told(rendering: Rendering, story: Story, permissions: Mapping[str, str]) ->
 
 @pytest.mark.parametrize("permission", sorted(STORIES))
 def test_without_a_permission_its_story_fails(rendering: Rendering, permission: str) -> None:
-    """The short-cut asks for all that might be of use, and nobody can say what for."""
+    """The short-cut asks for all that might be of use, and nobody can say what for.
+
+    Two permissions have no story that fails: `metadata`, which GitHub gives to every App and lets
+    nobody take away; and `deployments`, which is asked for in advance, so that no owner has to
+    accept a new permission once something uses it.
+    """
     _told(rendering, STORIES[permission], PERMISSIONS)
     without = less(dict(PERMISSIONS), permission)
     with pytest.raises(Exception) as failed:  # noqa: PT011 (each fails in its own way)

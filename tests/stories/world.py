@@ -6,7 +6,7 @@ that passes only when a story waits.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -276,6 +276,10 @@ class World(ABC):
     @abstractmethod
     def failing(self) -> list[str]:
         """Keys that the bot failed at when it last looked at them."""
+
+    @abstractmethod
+    def trail(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """What the bot wrote down of what it did: action and details, oldest first."""
 
     def proposes(self, branch: str, files: Mapping[str, str], **push: Any) -> int:
         """The author pushes a draft, waits for its checks and proposes it; its number."""
