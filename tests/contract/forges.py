@@ -135,6 +135,9 @@ class Place(Protocol):
     def releases(self) -> list[tuple[str, str | None, str | None]]:
         """Tag, title and notes of each release."""
 
+    def latest_release(self) -> int | None:
+        """Number of the release that was made the latest; None where none was chosen."""
+
     def fork(self, branch: str) -> int:
         """Open a proposal from a fork of the author's."""
 
@@ -332,6 +335,9 @@ class SandboxGitHub:
 
     def releases(self) -> list[tuple[str, str | None, str | None]]:
         return [(made.tag, made.name, made.body) for made in self.repo.releases.values()]
+
+    def latest_release(self) -> int | None:
+        return self.repo.latest_release
 
     def fork(self, branch: str) -> int:
         state = self.state

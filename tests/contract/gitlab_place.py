@@ -203,6 +203,9 @@ class InProcessGitLab:
     def findings(self, head: Sha, name: str) -> list[int]:
         raise LacksError("texts of checks")
 
+    def latest_release(self) -> int | None:
+        return None  # GitLab goes by dates alone
+
     def releases(self) -> list[tuple[str, str | None, str | None]]:
         found = self._project().releases.list(get_all=True)
         return [(each.tag_name, each.name, each.description) for each in found]

@@ -605,7 +605,9 @@ async def test_labels_are_made_put_on_and_taken_off(place: Place) -> None:
 
 
 async def test_a_release_is_marked_once(place: Place) -> None:
-    """Short-cuts refused: a second note; an error where there is no release; notes are lost."""
+    """Short-cuts refused: a second note; an error where there is no release; notes are lost; what
+    is marked, or no more, becomes the latest of the repository.
+    """
     place.tag("net/core/v1", place.tip("main"))
     assert await place.forge.is_marked("net/core/v1", "deprecated") is None
     await place.forge.mark_release("net/core/v1", "deprecated", "Use v2.")
@@ -624,6 +626,7 @@ async def test_a_release_is_marked_once(place: Place) -> None:
 
     assert await place.forge.is_marked("net/core/v1", "deprecated") is False
     assert place.releases() == [("net/core/v1", "net/core v1", "notes")]
+    assert place.latest_release() is None
 
 
 async def test_a_release_is_made_once_and_left_as_people_write_it(place: Place) -> None:

@@ -93,7 +93,10 @@ def test_two_bots_of_one_app_leave_each_others_comments_and_checks(
     assert "All is well." not in after["staging"].body
     assert "edited by somebody else" in after["staging"].body
 
-    runs = [run.name for run in play.author.every_check(play.author.pull(number).head)]
+    shown = play.author.every_check(play.author.pull(number).head)
+    runs = [run.name for run in shown]
+    assert {run.mark.startswith("staging:") for run in shown if "(staging)" in run.name} == {True}
+    assert not any("staging" in run.mark for run in shown if "(staging)" not in run.name)
     assert sorted(name for name in runs if "publish" in name) == [OWN, OTHER]
     assert len(runs) == len(set(runs))
 
