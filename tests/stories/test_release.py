@@ -78,7 +78,7 @@ def test_a_release_that_was_not_made_is_made_later_and_one_that_is_deleted_is_no
 
 
 @pytest.mark.real_parts
-@pytest.mark.only_github("GitLab goes by dates alone")
+@pytest.mark.only_github("a latest release that somebody chose")
 def test_a_release_that_people_made_stays_the_latest(staged: Staging) -> None:
     """Short-cut refused: a release as the forge makes one, where the newest is the latest.
 
