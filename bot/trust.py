@@ -57,9 +57,13 @@ def use_all(files: Iterable[str], together: Path) -> None:
 
 
 def _read(file: str) -> str:
-    text = Path(file).read_text(encoding="utf-8", errors="replace")
+    try:
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise OSError(f"{file} cannot be read: {why}. Give a PEM file of certificates.") from error
     if "-----BEGIN CERTIFICATE-----" not in text:
-        raise OSError(f"{file} contains no certificate. Give a PEM file of certificates")
+        raise OSError(f"{file} contains no certificate. Give a PEM file of certificates.")
     return text
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from getpass import getpass
 from urllib.parse import urlsplit
 
@@ -17,10 +17,10 @@ from bot.apps import GITHUB_TOKEN, WEBHOOK_SECRETS
 from bot.cli import terminal
 from bot.cli.dropin import StrictCommand
 from bot.forges.github.hooks import HookState, WantedHook
-from bot.forges.github.http import Clients
+from bot.forges.github.http import Clients, call
 from bot.forges.github.manifest import ManifestError, addresses
 from bot.forges.github.registration import path
-from bot.forges.port import ForgeBusyError, ForgeRefusedError, once
+from bot.forges.port import ForgeBusyError, ForgeDeniedError, ForgeRefusedError, once
 from bot.places import GITHUB_WEB
 from bot.settings import state_folder
 from bot.variables import GITHUB_API
@@ -40,6 +40,11 @@ _ORGANIZATIONS = (
     "an owner of this organization (classic: scope admin:org_hook; fine-grained: the organization"
     " permission Webhooks, write), or name its repositories one by one"
 )
+
+_WHOSE = {
+    OWNER_TOKEN: "the administrator's token",
+    BOT_TOKEN: "the token of the bot's account",
+}
 
 _SAID = {
     HookState.MADE: "webhook made",
@@ -98,7 +103,7 @@ def machine_user(
     """
     try:
         trust.use(ca or os.environ.get(trust.VARIABLE, ""))
-        wanted = _wanted(_hears_at(url, forge), forge, dry_run=dry_run)
+        hears_at = _hears_at(url, forge)
         bad = [name for name in repositories if not _NAME.fullmatch(name)]
         if bad:
             raise click.ClickException(
@@ -107,14 +112,42 @@ def machine_user(
             )
         api = addresses(github).api
         _same_github(api, github, forge)
-        token = _owner_token()
+        token, own = _owner_token(), os.environ.get(BOT_TOKEN, "").strip()
+        asyncio.run(_try_tokens(api, {OWNER_TOKEN: token, BOT_TOKEN: own}))
+        wanted = _wanted(hears_at, forge, own, dry_run=dry_run)
         refused = asyncio.run(_make(api, token, wanted, repositories, dry_run=dry_run))
     except (ManifestError, VaultError, ForgeBusyError, OSError) as error:
         raise click.ClickException(once(error)) from error
+    if refused:
+        sys.exit(1)
     terminal.say(
         "\nNext: give the account write access to the repositories, and run porchbot doctor."
     )
-    sys.exit(1 if refused else 0)
+
+
+async def _try_tokens(api: str, tokens: Mapping[str, str]) -> None:
+    """Refuse a token that is not accepted, before it replaces one that is.
+
+    Args:
+        api: Address of the API.
+        tokens: The variable of each, and the token; "" for none.
+
+    Raises:
+        ForgeBusyError, ForgeRefusedError: As of any request.
+    """
+    for variable, token in tokens.items():
+        if not token:
+            continue
+        clients = Clients(api, lambda token=token: Token(token))  # type: ignore[misc]  # bound now
+        try:
+            await call(clients, "read whose the token is", "GET", "/user")
+        except ForgeDeniedError as error:
+            raise click.ClickException(
+                f"GitHub does not accept {_WHOSE[variable]}: {error.reason}. Nothing was stored or"
+                f" created. Set {variable} to one that is complete and has not expired."
+            ) from error
+        finally:
+            clients.close()
 
 
 async def _make(
@@ -129,7 +162,8 @@ async def _make(
             except ForgeRefusedError as error:
                 refused = True
                 whose = _REPOSITORYS if "/" in name else _ORGANIZATIONS
-                terminal.say(f"{name}: not made: {error.reason}. Use the token of {whose}.")
+                why = error.reason.rstrip(".")
+                terminal.say(f"{name}: not made: {why}. Use the token of {whose}.")
                 continue
             terminal.say(f"{name}: {(_TRIED if dry_run else _SAID)[state]}")
     finally:
@@ -137,15 +171,18 @@ async def _make(
     return refused
 
 
-def _wanted(url: str, forge: str, *, dry_run: bool) -> WantedHook:
-    """The webhook with the secret of the store, which is made where there is none."""
+def _wanted(url: str, forge: str, token: str, *, dry_run: bool) -> WantedHook:
+    """The webhook with the secret of the store, which is made where there is none.
+
+    The account's token is stored, if there is one and the webhook's secret is in the store.
+    """
     given = os.environ.get(githubs.variable("WEBHOOK_SECRETS", forge), "")
     if known := [word.strip() for word in given.split(",") if word.strip()]:
         return WantedHook(url=url, secret="" if dry_run else known[0], fresh=False)
     if dry_run:
         return WantedHook(url=url, secret="", fresh=False)
     vault = open_vault(os.environ, state_folder(os.environ), make=True)
-    if token := os.environ.get(BOT_TOKEN, "").strip():
+    if token:
         vault.put(apps.stored_name(GITHUB_TOKEN, forge), token)
     name = apps.stored_name(WEBHOOK_SECRETS, forge)
     known = [line.strip() for line in vault.get(name).splitlines() if line.strip()]

@@ -47,7 +47,7 @@ class ForgeBusyError(Exception):
     _HELPS = " Try again later."
 
     def __init__(self, wanted: str, reason: str, after: float = 0) -> None:
-        said = f"The forge did not {wanted}: {reason}."
+        said = f"The forge did not {wanted}: {reason.rstrip('.')}."
         super().__init__(f"{said} It is tried again.")
         self.after = after
         self.reason = reason
@@ -75,6 +75,8 @@ class ForgeDeniedError(ForgeBusyError):
     The reader of many Apps tells these apart by which App it asked.
     """
 
+    _HELPS = " Check that the token or key is complete and has not expired."
+
 
 CHECK_APP = (
     "Check the permissions of the App (app-manifest.yml lists them) and that it is installed, then"
@@ -91,7 +93,7 @@ class ForgeRefusedError(Exception):
     """
 
     def __init__(self, wanted: str, reason: str, fix: str = CHECK_APP) -> None:
-        super().__init__(f"The forge refused to {wanted}: {reason}. {fix}.")
+        super().__init__(f"The forge refused to {wanted}: {reason.rstrip('.')}. {fix}.")
         self.reason = reason
 
 

@@ -1,5 +1,6 @@
 """`porchbot setup machine-user` against the sandbox forge: made once, mended, and nothing shown."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ class Place:
         self.forge = forge
         self.folder = folder
         forge.state.add_user("owner")
+        forge.state.add_user("robot")
         forge.state.add_user("stranger")
         self.mine = forge.state.add_repository("owner", "net")
         self.other = forge.state.add_repository("stranger", "web")
@@ -42,7 +44,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
         made = Place(tmp_path, forge)
         monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path / "state"))
         monkeypatch.setenv("PORCHBOT_OWNER_TOKEN", forge.state.token("owner"))
-        monkeypatch.setenv("PORCHBOT_BOT_TOKEN", "ghp_of_the_robot")
+        monkeypatch.setenv("PORCHBOT_BOT_TOKEN", forge.state.token("robot"))
         yield made
 
 
@@ -70,10 +72,10 @@ def test_the_webhook_of_a_repository_is_made_once_and_mended(place: Place) -> No
     assert (hook.url, hook.active, {*hook.events}) == (HOOK, True, {*EVENTS})
     settings = Settings.from_env({"PORCHBOT_STATE": str(place.folder / "state")})
     assert settings.webhook_secrets == (hook.secret.encode(),)
-    assert settings.github_token == "ghp_of_the_robot"
+    assert settings.github_token == os.environ["PORCHBOT_BOT_TOKEN"]
     for told in (first, again, mended):
         assert hook.secret not in told.output
-        assert "ghp_of_the_robot" not in told.output
+        assert os.environ["PORCHBOT_BOT_TOKEN"] not in told.output
     assert open_vault({}, settings.state).names() == ("github-token", "webhook-secrets")
 
 
@@ -132,3 +134,28 @@ def test_what_cannot_be_set_up_is_said(place: Place, monkeypatch: pytest.MonkeyP
     ):
         found = place.setup(*options)
         assert (found.exit_code, told in found.output) == (1, True), found.output
+
+
+def test_what_is_refused_leaves_the_stored_token_as_it_is(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cut refused: the token is stored first, and a slip replaces the one that works.
+
+    Whatever is stored anew changes the file, as it is encrypted anew.
+    """
+    place.setup("owner/net")
+    (kept,) = {file.read_bytes() for file in place.folder.rglob("secrets.json")}
+    for variable, value, names, told in (
+        ("PORCHBOT_BOT_TOKEN", "ghp_typo", ["owner/net"], "the token of the bot's account: 401"),
+        ("PORCHBOT_OWNER_TOKEN", "ghp_typo", ["owner/net"], "the administrator's token: 401"),
+        ("PORCHBOT_OWNER_TOKEN", "", ["owner/net"], "No administrator's token."),
+        ("PORCHBOT_GITHUB_API_URL", "https://github.corp/api/v3", ["owner/net"], "another GitHub"),
+        ("PORCHBOT_GITHUB_CA", "missing.pem", ["owner/net"], "missing.pem cannot be read: No such"),
+        ("PORCHBOT_GITHUB_CA", "", ["a/b/c"], "'a/b/c' is neither"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setenv(variable, value)
+            refused = place.setup(*names)
+        assert (refused.exit_code, told in refused.output) == (1, True), refused.output
+        assert "Next:" not in refused.output
+        assert {file.read_bytes() for file in place.folder.rglob("secrets.json")} == {kept}
