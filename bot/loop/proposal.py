@@ -14,15 +14,15 @@ from bot.loop.echoes import Echoes
 from bot.loop.impacts import Impacts
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
-from bot.loop.settle import BUSY_WAIT, Rest, Settling
+from bot.loop.settle import BUSY_WAIT, Known, Rest, Settling
 from bot.loop.timed import may_be_told, seconds, sooner
 from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.loop.work import LookAgain
-from bot.outcomes import ActionOutcome, Report
+from bot.outcomes import DONE, ActionOutcome, Report
 from bot.store.hints import NEIGHBOUR, NOTHING, Hint, Press
 from bot.store.port import Store
 from bot.store.values import Wait
-from lifecycle import observing, timing
+from lifecycle import observing, showing, timing
 from lifecycle.actions import Action, AskPublish, Forget, SetLabels
 from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
@@ -176,7 +176,7 @@ class ProposalReconciler:
 
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report
-    ) -> ActionOutcome | Rest:
+    ) -> ActionOutcome | Rest | Known[Looked]:
         """Carry out actions; once publishing is asked for, the base's look takes over."""
         # Not whose comments woke this key: a key that waits keeps them, also those done with since.
         who = Hint(by=self.hint.by)
@@ -193,7 +193,11 @@ class ProposalReconciler:
             in_line = {each.number: (waits.in_line(each.base_ref, terms),) for each in asked}
             await self._keep_waits({**self._waits, **in_line}, looked.facts)
             return await self._hint_shown(looked)  # the base's look wakes this key when it is done
-        return outcome
+        then = showing.shown(looked.facts, actions)
+        as_meant = all(report.of(each) == DONE for each in actions)
+        if then is None or outcome is not ActionOutcome.DONE or not as_meant:
+            return outcome
+        return Known(replace(looked, facts=then))
 
     async def rest(self, looked: Looked) -> Rest:
         """Wait for functions, for what the forge tells late, and for what the hint said exists."""

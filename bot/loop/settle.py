@@ -7,7 +7,7 @@ the forge shows an older state than what was just done, what is counted, and wha
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import structlog
 
@@ -64,6 +64,17 @@ class HasFacts(Protocol):
 L = TypeVar("L", bound=HasFacts)
 
 
+@dataclass(frozen=True, slots=True)
+class Known(Generic[L]):
+    """What was done has one outcome, which need not be read: the decision goes on from there.
+
+    Attributes:
+        looked: What a look would find.
+    """
+
+    looked: L
+
+
 class Reconciler(Protocol[L]):
     """One key of some kind while it is brought to rest."""
 
@@ -102,11 +113,11 @@ class Reconciler(Protocol[L]):
 
     async def perform(
         self, actions: Sequence[Action], looked: L, report: Report
-    ) -> ActionOutcome | Rest:
+    ) -> ActionOutcome | Rest | Known[L]:
         """Carry out actions.
 
         Returns:
-            How that went, or `Rest` where others go on with what is left.
+            How that went, `Rest` where others go on with what is left, or what is so by that.
         """
 
     async def rest(self, looked: L, /) -> Rest:
@@ -142,12 +153,16 @@ class Settling:
         """
         echoes = reconciler.echoes
         since = self._clock.monotonic() if since is None else since
+        known: L | None = None
         for _ in range(MOST_ROUNDS):
-            looked_at = self._clock.monotonic()
-            with tracing.span("read the facts"):
-                looked = await reconciler.look(since)
-            if isinstance(looked, Rest):
-                return looked.after
+            if known is None:
+                looked_at = self._clock.monotonic()
+                with tracing.span("read the facts"):
+                    looked = await reconciler.look(since)
+                if isinstance(looked, Rest):
+                    return looked.after
+            else:
+                looked = known
             with tracing.span("decide"):
                 actions = _allowed(reconciler.decide(looked), reconciler)
             if not actions:
@@ -162,13 +177,15 @@ class Settling:
                 return came.after
             if came is ActionOutcome.WAIT:
                 return BUSY_WAIT
-            since = self._fetched_since(since, came, actions)
+            known = came.looked if isinstance(came, Known) else None
+            outcome = ActionOutcome.DONE if isinstance(came, Known) else came
+            since = self._fetched_since(since, outcome, actions)
         log.error("does not settle", key=reconciler.key)
         return UNSETTLED_WAIT
 
     async def _perform(
         self, reconciler: Reconciler[L], actions: Sequence[Action], looked: L
-    ) -> ActionOutcome | Rest:
+    ) -> ActionOutcome | Rest | Known[L]:
         """Carry out actions; written down before that, and what came of them also where one breaks.
 
         What cannot be written down is not done; of a process that is killed, the entry stays.
@@ -187,7 +204,7 @@ class Settling:
                 log.warning("actions not written down", key=reconciler.key, error=str(error))
             raise
         await ended()
-        outcome = ActionOutcome.DONE if isinstance(came, Rest) else came
+        outcome = came if isinstance(came, ActionOutcome) else ActionOutcome.DONE
         metrics.DECISIONS.labels(outcome.name.lower()).inc()
         return came
 
