@@ -180,12 +180,15 @@ class Performer:
         self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
     ) -> ActionOutcome:
         """One after the other: what follows on one that was not done would build on sand."""
+        opened = {each.head_ref for each in actions if isinstance(each, OpenProposal)}
         for action in actions:
             with report.breaking([action]):
                 came = await self._one(action, looked, report, hint)
             report.note(action, came)
             if came.outcome is not ActionOutcome.DONE:
                 return came.outcome
+            if isinstance(action, PushDraft) and action.head_ref not in opened:
+                await self._wake_other(action.head_ref, looked)  # else once it is opened
         return ActionOutcome.DONE
 
     async def _tags(self, tags: Sequence[Tag], report: Report) -> ActionOutcome:
@@ -258,7 +261,7 @@ class Performer:
             case PushRender() | PushUpdate():
                 return await self._push_commit(action)
             case PushDraft():
-                return await self._push_draft(action, looked)
+                return await self._push_draft(action)
             case Forget(number, trees):
                 self._renderer.forget(trees)
                 await self._store.proposals.forget_refusal(self._repository_id, number)
@@ -392,15 +395,12 @@ class Performer:
             sha = await self._offload(self._write_update, action)
         return await self._push_branch(action.head_ref, action.head, sha, action.asked)
 
-    async def _push_draft(self, action: PushDraft, looked: Looked) -> ActionResult:
+    async def _push_draft(self, action: PushDraft) -> ActionResult:
         """Make the branch; what a rule forbids is remembered for the base that it was made on."""
         sha = await self._offload(self._write_draft, action)
         ref = names.branch_ref(action.head_ref)
         try:
-            came = await self._push([RefUpdate(ref, action.tip, sha)])
-            if came.outcome is ActionOutcome.DONE:
-                await self._wake_other(action.head_ref, looked)
-            return came
+            return await self._push([RefUpdate(ref, action.tip, sha)])
         except GitRefusedError as error:
             refusal = PushRefusal(str(error), action.asked)
         if self._forge.asks_to_sign(refusal.reason):

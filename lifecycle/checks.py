@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lifecycle import contents, limits
+from lifecycle import contents, limits, quiet
 from lifecycle.actions import SetCheck
 from lifecycle.contents import CheckContent
 from lifecycle.facts.checks import (
@@ -221,7 +221,7 @@ def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, 
             proposal.content.configuration,
             files=f"/{facts.repository}/pull/{proposal.place.number}/files",
         ),
-        PUBLISH: _publish(proposal, judgement),
+        PUBLISH: _publish(facts, proposal, judgement),
     }
 
 
@@ -273,7 +273,7 @@ def _untouched(proposal: Proposal) -> CheckContent:
     return contents.nothing_touched(proposal.content.configuration)
 
 
-def _publish(proposal: Proposal, judgement: Judgement) -> CheckContent:
+def _publish(facts: Facts, proposal: Proposal, judgement: Judgement) -> CheckContent:
     if judgement.holds:
         title = texts.publishing(proposal)
     else:
@@ -284,6 +284,7 @@ def _publish(proposal: Proposal, judgement: Judgement) -> CheckContent:
         conclusion=Conclusion.FAILURE if unjudged else None,
         title=title,
         summary=summary.published(proposal, judgement),
+        text=summary.comes(proposal) if quiet.is_quiet(facts, proposal) else "",
         buttons=_buttons(proposal, judgement),
     )
 

@@ -27,6 +27,7 @@ from lifecycle import (
     names,
     observing,
     provenance,
+    quiet,
     readied,
     releases,
     timing,
@@ -526,6 +527,8 @@ def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:
 def _say(facts: Facts, one: Assessed) -> list[Action]:
     """The summary comment, when it does not yet say this."""
     p = one.proposal
+    if quiet.is_quiet(facts, p):
+        return []  # its check says it all, until somebody has a part in it
     record = upkeep.summary_record(one.memory, p, facts.repository_id)
     told = checks.details(facts, p, one.judgement)
     body = upkeep.cut(summary.summary(facts, p, one.judgement, one.memory, told), record)

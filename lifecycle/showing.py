@@ -8,9 +8,8 @@ goes on from here in place of a second look. What people do meanwhile wakes the 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from lifecycle import memory
+from lifecycle import quiet
 from lifecycle.actions import Action, Keep, Say, SetCheck, SetLabels
-from lifecycle.events import FirstSeen
 from lifecycle.facts.checks import CheckRun
 from lifecycle.facts.conversation import Comment, Discussion, Written
 from lifecycle.facts.head import Facts
@@ -31,7 +30,7 @@ def shown(facts: Facts, actions: Iterable[Action]) -> Facts | None:
     """
     if facts.pending or facts.watched or facts.rerun or not facts.proposals:
         return None
-    if not all(map(_is_untouched, facts.proposals)):
+    if not all(map(quiet.is_untouched, facts.proposals)):
         return None
     for action in actions:
         match action:
@@ -42,14 +41,6 @@ def shown(facts: Facts, actions: Iterable[Action]) -> Facts | None:
             case _:
                 return None
     return facts
-
-
-def _is_untouched(p: Proposal) -> bool:
-    """Tell whether it is open and nobody has said anything, so that nothing is read for anybody."""
-    talk = p.talk
-    if p.place.closed or talk.said or talk.reviews or talk.pressed or talk.readied:
-        return False
-    return all(isinstance(event, FirstSeen) for event in memory.read(p).log)
 
 
 def _checked(facts: Facts, action: SetCheck) -> Facts:

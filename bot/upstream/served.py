@@ -142,6 +142,10 @@ class ServedUpstreams:
             found = await self._forges[name.id.forge].repository_by_id(name.id, name.installation)
         except (ForgeMissingError, KeyError):
             return False
+        return await self.is_shown(found, to, askers)
+
+    async def is_shown(self, found: Repository, to: Repository, askers: Sequence[Person]) -> bool:
+        """As `may_be_named`, of a repository as its forge shows it now."""
         if found.public or found.id == to.id:
             return True
         if to.public or not askers or found.id.forge != to.id.forge:

@@ -15,7 +15,7 @@ from lifecycle import names
 from lifecycle.access import Person
 from lifecycle.ledger import LedgerEntry
 from lifecycle.upstreams.graph import Package, Upstream
-from lifecycle.upstreams.locations import locate
+from lifecycle.upstreams.locations import Location, locate
 
 MOST_ASKED = 30
 """Repositories of users that one question asks about; users in others are only counted."""
@@ -97,16 +97,18 @@ class UpstreamUsers:
             askers: As for `of`.
         """
         home, found = locate(repository.clone_url), []
+        known: dict[Location, Repository | None] = {}  # lock and upstream are mostly of one place
         for use in uses:
             location, path = locate(use.place), use.directory
             revision = Upstream(Package(use.place, path), use.ref).revision
             if location is None or location == home or revision is None:
                 continue
-            there = await self._served.at(location)
+            if location not in known:
+                there = await self._served.at(location)
+                seen = there and await self._served.is_shown(there, repository, askers)
+                known[location] = there if seen else None
+            there = known[location]
             if there is None:
-                continue
-            name = ServedName(there.id, there.full_name, there.installation)
-            if not await self._served.may_be_named(name, repository, askers):
                 continue
             entry = await self._served.ledger_entry(there, path, revision)
             if entry is not None:

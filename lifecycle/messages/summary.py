@@ -42,6 +42,12 @@ if TYPE_CHECKING:
     from lifecycle.memory import Memory
 
 
+NO_COMMENT = (
+    "There is no summary comment yet. It follows when somebody comments here, pushes, or proposes"
+    " this."
+)
+
+
 def summary(
     facts: Facts,
     proposal: Proposal,
@@ -67,15 +73,21 @@ def summary(
     ):
         full = facts.unshown if facts.head == proposal.place.head else ()
         parts += [missing(judgement), _unenforced(proposal), details.unshown(full)]
-    found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
-    found += proposal.content.configuration
-    if found and proposal.stage is not Stage.PUBLISHED:
-        parts.append("**Findings**\n\n" + details.found(found, line_checks=facts.line_checks))
+    parts.append(_findings(proposal, line_checks=facts.line_checks))
     parts += [_ending(facts, proposal), _packages(proposal), _tag_notes(proposal)]
     parts.append(_changes(proposal))
     if waits:
         parts.append(holding(judgement))
     return details.beside("\n\n".join(part for part in parts if part), below)
+
+
+def _findings(proposal: Proposal, *, line_checks: bool) -> str:
+    """What functions and rules found, but for what they only tell; "" for nothing."""
+    found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
+    found += proposal.content.configuration
+    if not found or proposal.stage is Stage.PUBLISHED:
+        return ""
+    return "**Findings**\n\n" + details.found(found, line_checks=line_checks)
 
 
 def gate_list(judgement: "Judgement") -> str:
@@ -87,6 +99,13 @@ def published(proposal: Proposal, judgement: "Judgement") -> str:
     """What `porchbot/publish` says: what is published beside the changes, the gates, every name."""
     parts = (unpublished(proposal), gate_list(judgement), _adopted(proposal))
     return "\n\n".join(part for part in (*parts, _rest(proposal, limits.TEXT // 2)) if part)
+
+
+def comes(proposal: Proposal) -> str:
+    """What only the summary says, for a check in its place: the packages, and what changes."""
+    told = _findings(proposal, line_checks=False)
+    parts = (told, _packages(proposal), _tag_notes(proposal), _changes(proposal), NO_COMMENT)
+    return "\n\n".join(part for part in parts if part)[: limits.TEXT]
 
 
 def unpublished(proposal: Proposal) -> str:

@@ -22,7 +22,7 @@ CREATIONS_AN_HOUR = 360
 """Pull requests and comments that the bot creates in an hour at most, of the 500 of GitHub's."""
 
 CREATIONS = 2
-"""What is created for a package: its pull request, and the summary in it."""
+"""What is created for a package at most: its pull request, and the summary in it."""
 
 
 def push_refused(reason: str) -> str:
@@ -101,7 +101,7 @@ def later(count: int) -> str:
         time = f"{hours} h {rest} min" if rest else number(hours, "hour")
     return (
         f"{number(count, 'package')} of variants still have no pull request. A forge lets some 500"
-        " things be created an hour, two of them for each package, so this takes up to"
+        " things be created an hour, up to two of them for each package, so this takes up to"
         f" {time}."
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from cadlib.errors import Place
+from lifecycle.facts.checks import PUBLISH
 from lifecycle.messages import descriptions
 from lifecycle.messages.markdown import code
 
@@ -382,6 +383,7 @@ def body(variant: str, file: str, conflicts: Sequence[str]) -> str:
         "",
         "- Commit here to change it: newer changes are then merged into your commits.",
         "- Close it to leave the package as it is until its upstream or the variant changes.",
+        f"- The check {code(PUBLISH)} says what is missing until this is published.",
     ]
     if conflicts:
         lines += ["", descriptions.conflicted(len(conflicts), "pull request was opened")]

@@ -12,7 +12,7 @@ from bot.forges.port import ForgeRefusedError
 from bot.loop.echoes import GOES_BACK, Echoes
 from bot.loop.proposal import ProposalReconciler
 from bot.loop.publishing import PublishingReconciler
-from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Rest, Settling
+from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Known, Rest, Settling
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from bot.store.hints import Hint, Rerun
 from bot.store.values import BEGAN, StoreError
@@ -330,3 +330,30 @@ async def test_the_audit_trail_says_who_asked(
     await settled(script, store)
 
     assert [detail["asked"] for _, detail in await entries(script, store)] == [asked]
+
+
+@dataclass
+class Showing(Script):
+    """What it does has one outcome, which it knows."""
+
+    async def perform(  # type: ignore[override] # says what is so by then
+        self, actions: Sequence[Action], found: Found, report: Report
+    ) -> Known[Found]:
+        await super().perform(actions, found, report)
+        return Known(found)
+
+
+async def test_what_is_known_to_be_so_is_decided_on_and_not_read_again() -> None:
+    """Short-cuts refused: a second look; an end without a second decision."""
+    script = Showing([[CHECK], [KEEP], []])
+
+    assert await settled(script) is None
+    assert (script.performed, len(script.since)) == ([[CHECK], [KEEP]], 1)
+
+
+async def test_what_is_known_and_wanted_again_is_read_again() -> None:
+    """The short-cut goes on from what it takes for shown without end, and never asks."""
+    script = Showing([[CHECK], [CHECK]])
+
+    assert await settled(script) == 1.0
+    assert script.performed == [[CHECK]]

@@ -1,0 +1,64 @@
+"""What a package of a variant costs: calls of the forge, and what is created there."""
+
+from collections import Counter
+
+from tests.stories.test_upstreams import publishes
+from tests.stories.test_variants_set import NAMES, SET, TABLE, branch, two_repositories
+from tests.stories.world import CONFIG, World, package, resized
+
+CREATES = ("POST /repos/{owner}/{repo}/pulls", "/comments")
+"""How what counts among the 500 things is called that GitHub lets a bot create in an hour."""
+
+EACH = {
+    "POST /repos/{owner}/{repo}/pulls": 1,
+    "POST /{owner}/{repo}.git/git-receive-pack": 1,
+    "POST /graphql": 1,
+    "GET /repos/{owner}/{repo}/commits/{ref}/check-runs": 1,
+    "POST /repos/{owner}/{repo}/check-runs": 3,
+    "POST /repos/{owner}/{repo}/issues/{issue_number}/labels": 1,
+}
+"""Calls that each new package takes, beside those that are asked for several together."""
+
+
+def spent(play: World, mark: int) -> Counter[str]:
+    """The calls of the bot since then, those about the rules' own repository among them."""
+    play.rests()
+    return play.forge.faults.counts(play.caller, since=mark)
+
+
+def created(calls: Counter[str]) -> int:
+    """How many pull requests and comments were made."""
+    return sum(n for name, n in calls.items() if name[:4] == "POST" and name.endswith(CREATES))
+
+
+def test_a_package_takes_few_calls_and_creates_its_pull_request_alone(play: World) -> None:
+    """Short-cuts refused: each look is followed by another; a comment in each of a thousand."""
+    live = two_repositories(play)
+    play.rests()
+    publishes(play, "net/base", package("net/base"), 1)
+    every = ", ".join(f"edge/{name}" for name in NAMES)
+    rule = SET.replace("    - {name: here, packageNames: [HERE]}\n", "").replace("LIVE", every)
+    mark = play.forge.faults.mark()
+    play.owner.pushes("main", {".porchbot.yaml": CONFIG + TABLE, "variants/edges.yaml": rule})
+    first = spent(play, mark)
+    assert created(first) == len(NAMES) == len(live.pulls())
+    assert {name: first[name] for name in EACH} == {n: len(NAMES) * k for n, k in EACH.items()}
+    assert sum(first.values()) <= 18 * len(NAMES), first
+    pull = live.pull_of(branch(NAMES[0])).number
+    shown = live.checks(live.pull(pull).head)["porchbot/publish"]
+    assert "**Packages**" in shown.text
+    assert "no summary comment yet" in shown.text
+
+    proposal = play.proposes("drafts/net/base/w2", resized("net/base", 9))
+    play.rests()
+    mark = play.forge.faults.mark()
+    play.approver.says(proposal, "/approve")
+    again = spent(play, mark)
+    assert created(again) == 1, "the answer to the approval"
+    assert sum(again.values()) <= 21 * len(NAMES), again
+    for name in NAMES:
+        assert "ref: net/base/v2" in live.reads(f"edge/{name}/Kptfile", branch(name))
+
+    live.says(pull, "/propose")
+    play.rests()
+    assert "is proposed" in live.summary(pull)
