@@ -18,7 +18,7 @@ from bot.clock import SYSTEM, in_thread
 from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
 from bot.git.mirror import DiskMirrors
-from bot.keys import Sweep, SweepKey, VariantsKey, parse
+from bot.keys import Key, ProposalKey, PullKey, Sweep, SweepKey, VariantsKey, parse
 from bot.loop.controller import Controller
 from bot.loop.work import Failed, LookAgain, PutOff, Settled, WorkItem
 from bot.sandbox.rules.context import FileChange
@@ -41,7 +41,12 @@ spec:
   - repositories:
     - {name: here, packageNames: [NAMES]}
 """
-CONFIG = "variants: [variants/*.yaml]\nrepositories:\n  here: {}\n"
+CONFIG = """variants: [variants/*.yaml]
+repositories:
+  here: {}
+access: {approve: {require: 0}}
+"""
+BRANCH = "drafts/net/base/w2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,35 +102,46 @@ async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
             upstreams=upstreams.served(forges, mirrors, store, SYSTEM, in_thread),
         )
 
-        def commit(files: dict[str, str], tag: str = "") -> None:
+        me = RepositoryId("github", repo.id)
+
+        def commit(files: dict[str, str], tag: str = "", branch: str = "main") -> None:
             changes = [FileChange(path=p, content=t.encode()) for p, t in files.items()]
             with state.lock:
-                made = state.commit_files(repo, "main", changes, "Change", actor=owner)
+                made = state.commit_files(repo, branch, changes, "Change", actor=owner)
                 if tag:
                     state.update_ref(repo, f"refs/tags/{tag}", made.sha, owner)
 
-        async def told() -> _Measured:
+        async def look(key: Key) -> None:
+            await store.queue.wake(key)
+            await _looks(controller, store)
+
+        async def told(*first: Key) -> _Measured:
             before, calls = _memory(), len(forge.faults.calls())
             began, pulls = time.process_time(), len(repo.pulls)
-            key = VariantsKey(RepositoryId("github", repo.id))
-            while await controller.handle(key, NOTHING) is not None:
+            for each in first:
+                await look(each)
+            while await controller.handle(VariantsKey(me), NOTHING) is not None:
                 pass
             making = len(forge.faults.calls()) - calls
             await _looks(controller, store)
             found = forge.faults.calls()[calls:]
-            creating = sum(c.method == "POST" and c.template.endswith("/pulls") for c in found)
+            posts = [c.template for c in found if c.method == "POST"]
+            creating = sum(each.endswith(("/pulls", "/comments")) for each in posts)
             seconds = time.process_time() - began
             opened, grown = len(repo.pulls) - pulls, _memory() - before
             return _Measured(opened, making, len(found), creating, seconds, grown)
 
         names = ", ".join(f"edge/p{n:04}" for n in range(number))
         commit({".porchbot.yaml": CONFIG, **package("net/base")}, "net/base/v1")
-        await store.queue.wake(SweepKey(Sweep.CHANGES, "github"))
-        await _looks(controller, store)
+        await look(SweepKey(Sweep.CHANGES, "github"))
         commit({"variants/edges.yaml": SET.replace("NAMES", names)})
         first = await told()
-        commit(resized("net/base", 9), "net/base/v2")
-        again = await told()
+        commit(resized("net/base", 9), branch=BRANCH)
+        await look(ProposalKey(me, repo.id, BRANCH))
+        with state.lock:
+            newest = max(repo.pulls)
+            state.talk.comment(repo.pulls[newest], owner, "/propose")
+        again = await told(PullKey(me, newest))
         quiet = await told()
         clients.close()
     return {"a new set": first, "a new revision": again, "nothing new": quiet}
