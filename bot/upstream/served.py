@@ -131,13 +131,7 @@ class ServedUpstreams:
     async def may_be_named(
         self, name: ServedName, to: Repository, askers: Sequence[Person]
     ) -> bool:
-        """Tell whether a repository may be named where all see it who may read another one.
-
-        Args:
-            name: The repository.
-            to: The one where it would be named.
-            askers: Who asks there.
-        """
+        """Tell whether a repository may be named where all see it who may read another one."""
         try:
             found = await self._forges[name.id.forge].repository_by_id(name.id, name.installation)
         except (ForgeMissingError, KeyError):

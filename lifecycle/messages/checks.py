@@ -37,6 +37,10 @@ NOT_VALIDATED = "Not validated: a function could not be run"
 BOT_RENDERS = "On branches under `drafts/`, the bot commits this for you."
 MORE_THAN_SHOWN = "Merging would change packages that are not shown here"
 MERGE_UNKNOWN = "Git cannot work out what merging would change"
+NO_COMMENT = (
+    "There is no summary comment yet. It follows when somebody comments here, pushes, or proposes"
+    " this."
+)
 CROWDED_SUMMARY = (
     "A check belongs to a commit, so it passes when every open pull request with this commit"
     f" is ready, and the bot checks at most {MOST_SHARED} others. Push another commit to the branch"

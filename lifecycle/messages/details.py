@@ -3,8 +3,9 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from cadlib.findings import Finding
+from cadlib.findings import Finding, Severity
 from lifecycle import limits
+from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.messages.findings import findings, severity_first
 from lifecycle.messages.markdown import code, some
 
@@ -41,6 +42,15 @@ def found(listed: Sequence[Finding], *, line_checks: bool) -> str:
     """Findings, and where those stand that there is no room for."""
     ordered = sorted(listed, key=severity_first)
     return findings(ordered, "further down") if line_checks else findings(ordered)
+
+
+def warnings(proposal: Proposal, *, line_checks: bool) -> str:
+    """What functions and rules found, but for what they only tell; "" for nothing."""
+    listed = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
+    listed += proposal.content.configuration
+    if not listed or proposal.stage is Stage.PUBLISHED:
+        return ""
+    return "**Findings**\n\n" + found(listed, line_checks=line_checks)
 
 
 def unshown(checks: Collection[str]) -> str:

@@ -7,7 +7,6 @@ approval. They are lists, not tables: a table of four columns is cut off on a ph
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cadlib.findings import Severity
 from lifecycle import limits
 from lifecycle import names as names_
 from lifecycle.facts.checks import PUBLISH
@@ -17,7 +16,6 @@ from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.ledger import LedgerChange
 from lifecycle.messages import checks, details
 from lifecycle.messages import gates as texts
-from lifecycle.messages.gates import push_refused
 from lifecycle.messages.markdown import (
     MOST_LISTED,
     change_lines,
@@ -40,12 +38,6 @@ from lifecycle.policy import BrokenPolicy
 if TYPE_CHECKING:
     from lifecycle.judgement import Gate, Judgement, Leaf
     from lifecycle.memory import Memory
-
-
-NO_COMMENT = (
-    "There is no summary comment yet. It follows when somebody comments here, pushes, or proposes"
-    " this."
-)
 
 
 def summary(
@@ -73,21 +65,12 @@ def summary(
     ):
         full = facts.unshown if facts.head == proposal.place.head else ()
         parts += [missing(judgement), _unenforced(proposal), details.unshown(full)]
-    parts.append(_findings(proposal, line_checks=facts.line_checks))
+    parts.append(details.warnings(proposal, line_checks=facts.line_checks))
     parts += [_ending(facts, proposal), _packages(proposal), _tag_notes(proposal)]
     parts.append(_changes(proposal))
     if waits:
         parts.append(holding(judgement))
     return details.beside("\n\n".join(part for part in parts if part), below)
-
-
-def _findings(proposal: Proposal, *, line_checks: bool) -> str:
-    """What functions and rules found, but for what they only tell; "" for nothing."""
-    found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
-    found += proposal.content.configuration
-    if not found or proposal.stage is Stage.PUBLISHED:
-        return ""
-    return "**Findings**\n\n" + details.found(found, line_checks=line_checks)
 
 
 def gate_list(judgement: "Judgement") -> str:
@@ -103,8 +86,8 @@ def published(proposal: Proposal, judgement: "Judgement") -> str:
 
 def comes(proposal: Proposal) -> str:
     """What only the summary says, for a check in its place: the packages, and what changes."""
-    told = _findings(proposal, line_checks=False)
-    parts = (told, _packages(proposal), _tag_notes(proposal), _changes(proposal), NO_COMMENT)
+    told = details.warnings(proposal, line_checks=False)
+    parts = (told, _packages(proposal), _tag_notes(proposal), _changes(proposal), checks.NO_COMMENT)
     return "\n\n".join(part for part in parts if part)[: limits.TEXT]
 
 
@@ -328,7 +311,7 @@ def _ending(facts: Facts, proposal: Proposal) -> str:
     match proposal.stage:
         case Stage.PUBLISHED:
             if facts.push_refused and facts.head == proposal.place.head:
-                why = push_refused(facts.push_refused)
+                why = texts.push_refused(facts.push_refused)
                 left = f"The branch {code(facts.head_ref)} was not deleted: {why}."
                 return f"{tagged(proposal)}\n\n{left}".strip()
             return tagged(proposal)
