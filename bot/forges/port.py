@@ -970,6 +970,17 @@ class Forges(Protocol):
             page: As `FailedDeliveries.older` names it; "" for the first.
         """
 
+    async def delivery(self, guid: str) -> LoggedDelivery | None:
+        """A delivery of late, accepted or not, out of the log of whoever has buttons there.
+
+        Args:
+            guid: Of the delivery.
+
+        Returns:
+            What it says; None where the log does not list it, or not yet, and where no check has
+            buttons.
+        """
+
     async def logged_delivery(self, number: int) -> LoggedDelivery | None:
         """One try out of the log; None for what cannot be read.
 

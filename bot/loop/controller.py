@@ -33,6 +33,7 @@ from bot.loop.impacts import Impacts
 from bot.loop.intervals import DEFAULT, Intervals
 from bot.loop.named import Named
 from bot.loop.onboarding import Onboarding
+from bot.loop.pressed import Pressed
 from bot.loop.proposal import ProposalHandler
 from bot.loop.publishing import Publishing
 from bot.loop.serving import NotServedError, Serving
@@ -131,7 +132,7 @@ class Controller:
         self._named = Named(self._serving, store)
         self._impacts = Impacts(self._serving, settling, store)
         self._proposals = ProposalHandler(
-            self._serving, settling, store, self._unjudged, self._impacts
+            self._serving, settling, store, self._unjudged, self._impacts, Pressed(forges, clock)
         )
         self._groups = GroupHandler(self._serving, settling)
         self._publishing = Publishing(self._serving, settling, store)

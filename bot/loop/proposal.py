@@ -12,6 +12,7 @@ from bot.loop import branches, waits
 from bot.loop.dashboards import tell
 from bot.loop.echoes import Echoes
 from bot.loop.impacts import Impacts
+from bot.loop.pressed import Counting, Pressed
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import BUSY_WAIT, Known, Rest, Settling
@@ -19,7 +20,7 @@ from bot.loop.timed import may_be_told, seconds, sooner
 from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.loop.work import LookAgain
 from bot.outcomes import DONE, ActionOutcome, Report
-from bot.store.hints import NEIGHBOUR, NOTHING, Hint, Press
+from bot.store.hints import NEIGHBOUR, NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Wait
 from lifecycle import observing, showing, timing
@@ -41,6 +42,7 @@ class ProposalHandler:
         store: The database.
         unjudged: What waits for functions that could not be run.
         impacts: Asks for what heads would do to other packages.
+        pressed: Which buttons of checks count.
     """
 
     def __init__(
@@ -50,8 +52,10 @@ class ProposalHandler:
         store: Store,
         unjudged: Unjudged,
         impacts: Impacts,
+        pressed: Pressed,
     ) -> None:
         self._serving = serving
+        self._pressed = pressed
         self._settling = settling
         self._store = store
         self._unjudged = unjudged
@@ -68,7 +72,7 @@ class ProposalHandler:
             if hint.rerun:
                 served.echoes.forget()
             reconciler = ProposalReconciler(
-                served, self._store, self._unjudged, self._impacts, key, hint
+                served, self._store, self._unjudged, self._impacts, self._pressed, key, hint
             )
             try:
                 after = await self._settling.settle(reconciler)
@@ -85,6 +89,7 @@ class ProposalReconciler:
         store: The database.
         unjudged: What waits for functions that could not be run.
         impacts: Asks for what the head would do to other packages.
+        pressed: Which buttons of checks count.
         key: The branch.
         hint: What the events that woke it said exists.
     """
@@ -97,6 +102,7 @@ class ProposalReconciler:
         store: Store,
         unjudged: Unjudged,
         impacts: Impacts,
+        pressed: Pressed,
         key: keys.ProposalKey,
         hint: Hint,
     ) -> None:
@@ -104,6 +110,8 @@ class ProposalReconciler:
         self._store = store
         self._unjudged = unjudged
         self._impacts = impacts
+        self._pressed = pressed
+        self._counting = Counting()
         self._branch = key
         self._rerun = bool(hint.rerun)
         self._returns = unjudged.returns
@@ -140,6 +148,7 @@ class ProposalReconciler:
         # What is merged and waits for a thaw, an hour or somebody's check is settled otherwise.
         parked = await self._store.waits.parked(self._served.id, timing.KINDS, self.key)
         numbers = self.hint.numbers | {each.number for each in parked}
+        self._counting = await self._pressed.counting(self._served, self._branch, self.hint.pressed)
         looked = await self._served.looker.look(
             head_of(self._branch),
             self._served.adoption,
@@ -148,7 +157,7 @@ class ProposalReconciler:
             heads=self.hint.heads,
             since=since,
             begun=None if self._showed else self.begun,
-            pressed=tuple(sorted(map(Press.of, self.hint.pressed))),
+            pressed=self._counting.presses,
         )
         self._showed = True
         for pull in looked.elsewhere:
@@ -201,8 +210,13 @@ class ProposalReconciler:
 
     async def rest(self, looked: Looked) -> Rest:
         """Wait for functions, for what the forge tells late, and for what the hint said exists."""
+        rest = await self._rest(looked)
+        return Rest(sooner(rest.after, self._counting.again))
+
+    async def _rest(self, looked: Looked) -> Rest:
         # What was pressed is answered: to wait for an hour must not do it again at each wake.
-        self.spent = Hint(rerun=self.hint.rerun, pressed=self.hint.pressed)
+        done = self.hint.pressed - self._counting.waiting
+        self.spent = Hint(rerun=self.hint.rerun, pressed=done)
         await self._close(looked.facts)
         await self._impacts.tell(self._served, looked.facts, self.hint)
         await self._keep_waits(self._waits, looked.facts)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from bot.clock import Clock, Offload
@@ -148,7 +149,8 @@ class SimulatedForge:
         self.deliveries: deque[OutgoingHook] = deque()
         self.failed: list[tuple[OutgoingHook, datetime]] = []
         self._payload, self._drawn = payload, drawn
-        self.door = self._speak(send or self.deliveries.append)
+        self.pressed: dict[str, OutgoingHook] = {}
+        self.door = self._speak(partial(self._told, send or self.deliveries.append))
         self._secret = secret
         self._app: App | None = None
         self._talks: Talks | None = None
@@ -239,6 +241,12 @@ class SimulatedForge:
     def act(self, login: str) -> Actor:
         """What somebody does by the pages, the API, or git."""
         return Actor(self, login)
+
+    def _told(self, send: Callable[[OutgoingHook], None], hook: OutgoingHook) -> None:
+        """What was pressed stands in the log, whoever accepts it."""
+        if hook.event == "check_run" and b"requested_action" in hook.body:
+            self.pressed[hook.guid] = hook
+        send(hook)
 
     def lose(self, hook: OutgoingHook) -> None:
         """A webhook was not accepted: only the log tells of it."""

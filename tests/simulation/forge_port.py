@@ -155,6 +155,12 @@ class SimulatedForges:
         hook, at = self.forge.failed[number - 1]
         return FailedDelivery(number=number, guid=hook.guid, at=at, heard=is_heard(hook.event))
 
+    async def delivery(self, guid: str) -> LoggedDelivery | None:
+        operation = "GET /app/hook/deliveries"
+        wanted, pressed = "list the deliveries", self.forge.pressed
+        hook = await self._by_app("delivery", wanted, operation, lambda: pressed.get(guid), guid)
+        return None if hook is None else await self._as_logged(hook)
+
     async def logged_delivery(self, number: int) -> LoggedDelivery | None:
         def read() -> OutgoingHook:
             if number > len(self.forge.failed):
@@ -163,6 +169,10 @@ class SimulatedForges:
 
         operation = "GET /app/hook/deliveries/{delivery_id}"
         hook = await self._by_app("logged_delivery", "read a delivery", operation, read, number)
+        return await self._as_logged(hook)
+
+    async def _as_logged(self, hook: OutgoingHook) -> LoggedDelivery | None:
+        """One as the adapter reads it out of the log."""
         headers = {name.lower(): value for name, value in hook.headers.items()}
         try:
             delivery = read_verified(headers, hook.body, await self.identity())

@@ -222,6 +222,15 @@ class SimulatedWorld(World):
         kept = vars(self._system.store.audit)["_entries"]
         return [(action, detail) for _, _, _, action, detail in kept]
 
+    def forgets_presses(self) -> Mapping[str, OutgoingHook]:
+        """The forge's log tells of no button that was pressed so far; return what it told of."""
+        known, self._system.forge.pressed = self._system.forge.pressed, {}
+        return known
+
+    def lists_presses(self, pressed: Mapping[str, OutgoingHook]) -> None:
+        """The forge's log tells of these buttons as well."""
+        self._system.forge.pressed.update(pressed)
+
     def failed_webhooks(self) -> list[OutgoingHook]:
         """Return the webhooks that no bot accepted, oldest first."""
         return [hook for hook, _ in self._system.forge.failed]

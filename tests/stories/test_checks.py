@@ -10,7 +10,7 @@ from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.rendering import Rendering
 from tests.stories.simulated import SimulatedWorld, simulated
-from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized
+from tests.stories.world import CONFIG, CONFIGMAP, World, minutes_pass, package, resized
 
 BRANCH = "drafts/net/core/first"
 
@@ -246,6 +246,33 @@ def test_a_button_takes_the_right_of_who_pressed_it(play: World) -> None:
     play.rests()
     assert play.author.pull(number).draft
     assert len(play.author.answers(number)) == 1
+
+
+@pytest.mark.only_github("buttons of checks")
+@pytest.mark.simulated_time("minutes pass")
+def test_a_button_of_which_the_log_tells_nothing_does_nothing(stage: World) -> None:
+    """Short-cuts refused: the delivery is believed, and whoever knows its secret proposes in any
+    name; or a press is lost of which the log tells a little later."""
+    play = stage
+    assert isinstance(stage, SimulatedWorld)
+    play.start_bot()
+    play.author.pushes(BRANCH, package("net/core"))
+    number = play.author.pull_of(BRANCH).number
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+    play.rests()
+    presses(play, number, "porchbot/publish", "propose")
+    stage.forgets_presses()
+    play.rests()
+    minutes_pass(play, 5)
+    assert play.author.pull(number).draft
+    assert play.author.answers(number) == []
+
+    presses(play, number, "porchbot/publish", "propose")
+    pressed = stage.forgets_presses()
+    play.rests()
+    assert play.author.pull(number).draft
+    stage.lists_presses(pressed)
+    wait_for("the proposal", lambda: not play.author.pull(number).draft or None)
 
 
 @pytest.mark.only_github("buttons of checks")

@@ -148,6 +148,10 @@ class GitHubForges:
         """A page of the App's log of deliveries that were not accepted, newest first."""
         return await self._log.failed(page)
 
+    async def delivery(self, guid: str) -> LoggedDelivery | None:
+        """One of the newest of that log, accepted or not; None for one that is not among them."""
+        return await self._log.find(guid)
+
     async def logged_delivery(self, number: int) -> LoggedDelivery | None:
         """One try out of the App's log; None for what cannot be read."""
         return await self._log.read(number)

@@ -23,6 +23,9 @@ from bot.sayable import sayable
 
 log = structlog.get_logger()
 
+MOST_LISTED = 5
+"""Pages of a hundred in which a delivery is looked for that came in just now."""
+
 _NEXT = re.compile(r'[?&]cursor=([^&>]+)[^>]*>; rel="next"')
 
 
@@ -45,6 +48,21 @@ class DeliveryLog:
         return FailedDeliveries(
             tuple(_listed(each) for each in answer.data), unquote(following[1]) if following else ""
         )
+
+    async def find(self, guid: str) -> LoggedDelivery | None:
+        """One of the newest, accepted or not; None where it is not among them."""
+        wanted, path, cursor = "list the deliveries", "/app/hook/deliveries", ""
+        for _ in range(MOST_LISTED):
+            query = {"per_page": 100} | ({"cursor": cursor} if cursor else {})
+            answer = await call(self._app.clients, wanted, "GET", path, query=query)
+            for each in answer.data:
+                if str(each["guid"]) == guid:
+                    return await self.read(int(each["id"]))
+            following = _NEXT.search(answer.headers.get("link", ""))
+            if following is None:
+                break
+            cursor = unquote(following[1])
+        return None
 
     async def read(self, number: int) -> LoggedDelivery | None:
         """One of them, with what it says; None where we cannot make sense of that."""

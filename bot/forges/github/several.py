@@ -160,6 +160,10 @@ class SeveralForges:
         """Those of the newest; what an older one could not bring, sweeps find."""
         return await self._apps[0].failed_deliveries(page)
 
+    async def delivery(self, guid: str) -> LoggedDelivery | None:
+        """Of the newest, whose checks are those that people see."""
+        return await self._apps[0].delivery(guid)
+
     async def logged_delivery(self, number: int) -> LoggedDelivery | None:
         """Likewise."""
         return await self._apps[0].logged_delivery(number)

@@ -96,6 +96,11 @@ class UserForges(OneAccount[UserClients]):
         del page
         return FailedDeliveries(())
 
+    async def delivery(self, guid: str) -> LoggedDelivery | None:
+        """None: statuses have no buttons."""
+        del guid
+        return None
+
     async def logged_delivery(self, number: int) -> LoggedDelivery | None:
         """None, likewise."""
         del number

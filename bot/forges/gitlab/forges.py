@@ -155,6 +155,11 @@ class GitLabForges(OneAccount[GitLabUser]):
         numbers = [each.id.number for each in every if not each.archived]
         return await self._log.failed(numbers, page)
 
+    async def delivery(self, guid: str) -> LoggedDelivery | None:
+        """None: statuses have no buttons."""
+        del guid
+        return None
+
     async def logged_delivery(self, number: int) -> LoggedDelivery | None:
         """One try of those that were listed last; None for what cannot be read."""
         return await self._log.read(number)

@@ -72,3 +72,34 @@ async def test_a_cursor_is_sent_as_the_link_has_it(tmp_path: Path) -> None:
 
     assert first.older == "v1_17="
     assert asked == ["", "v1_17="]
+
+
+async def test_a_delivery_is_found_among_the_newest_accepted_or_not(tmp_path: Path) -> None:
+    """Short-cuts refused: the first page alone; the whole log of three days for one that somebody
+    made up; what was not accepted alone, as sweeps read it."""
+    path = "/app/hook/deliveries?cursor=p&per_page=100"
+    headers = {"Link": f'<https://api{path}>; rel="next"'}
+    queries: list[Any] = []
+    with opened("github", tmp_path) as place:
+        assert isinstance(place, SandboxGitHub)
+        sandbox = place.sandbox
+        assert sandbox is not None
+        sandbox.observers.append(
+            lambda exchange: (
+                queries.append(exchange.query) if "per_page" in exchange.query else None
+            )
+        )
+        listed, one = "GET /app/hook/deliveries", "GET /app/hook/deliveries/{delivery_id}"
+        sandbox.faults.fail(listed, 200, [{"id": 2, "guid": "other"}], headers=headers)
+        sandbox.faults.fail(listed, 200, [{"id": 1, "guid": "g"}], nth=2)
+        sandbox.faults.fail(one, 200, _logged(_comment("ann", "User")))
+        found = await place.forges.delivery("g")
+        asked = len(queries)
+        sandbox.faults.fail(listed, 200, [{"id": 2, "guid": "x"}], headers=headers, times=9)
+        missing = await place.forges.delivery("made-up")
+
+    assert found is not None
+    assert dict(found.wakes) == {PullKey(on_github(3), 7): Hint(comments=frozenset({5}))}
+    assert missing is None
+    assert "status" not in queries[0]
+    assert (asked, len(queries) - asked) == (2, 5)
