@@ -19,6 +19,10 @@ GUESSED = {
     r"\bwhat (?:it|GitHub|the forge) grants\b": '"the limit", or what is left of it',
     r"\ba part in it\b": "say who did what",
     r"\bleft out for trial\b": "say what was tried",
+    r"\bworked out ahead\b": '"computed in advance"',
+    r"\bwithout room here\b": '"that did not fit here"',
+    r"\blisted otherwise\b": "say what changed",
+    r"\bwhere they stand\b": "name the file or the repository",
 }
 """What is not written, and what is written in its place."""
 

@@ -64,7 +64,7 @@ def broken_defaults(shown: str, places: Iterable[Place]) -> Problem:
 def unfit_defaults(shown: str, fields: Iterable[str]) -> Problem:
     """Defaults that can be used alone, and not with what the file itself says."""
     return (
-        f"this does not fit together with the defaults {shown}: {', '.join(fields) or 'the file'}",
+        f"this conflicts with the defaults {shown}: {', '.join(fields) or 'the file'}",
         "Set these keys here, or change the defaults",
     )
 

@@ -45,10 +45,10 @@ def _places(need: Need) -> str:
 
 def _need(need: Need) -> str:
     if need.automatic is ByItself.VARIANT:
-        return "nobody, of what the bot alone made for a variant"
+        return "nobody, for what the bot alone made for a variant"
     if need.automatic:
         apps = [each for each in need.rule.automatic if isinstance(each, AppSource)]
-        return f"nobody, of patch-level changes by {_spelled(apps)}"
+        return f"nobody, for patch-level changes by {_spelled(apps)}"
     authors = ", authors too" if need.rule.self_allowed else ""
     return f"{need.needed} from {_spelled(need.rule.sources)}{authors}"
 

@@ -167,9 +167,7 @@ def _counts(impact: Impact) -> list[str]:
             f"- not run: {named}, which `functions.allow` of the base branch does not allow"
         )
     if impact.allows:
-        lines.append(
-            "- functions that only the changed `functions.allow` lets packages have: not run"
-        )
+        lines.append("- not run: functions that only the changed `functions.allow` would allow")
     return ["\n".join(lines)] if lines else []
 
 

@@ -30,7 +30,7 @@ def unlocked(ref: str) -> PackageError:
     """The lock names a branch and no commit, so nobody can tell what the package was made from."""
     return PackageError(
         Place(KPTFILE, field="upstreamLock.git.commit"),
-        f"the lock names {one_line(ref) or 'no ref'} and no commit, so that nobody can tell what"
+        f"the lock names {one_line(ref) or 'no ref'} and no commit, so nobody can tell what"
         " the package was made from",
         "Write the commit that it was made from into `upstreamLock`",
     )

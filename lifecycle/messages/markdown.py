@@ -52,7 +52,9 @@ def every(touched: Iterable[Touched], most: int) -> str:
             break
         shown.append(each)
     more = len(names_left) - len(shown)
-    return ", ".join(shown) + (f", and {number(more, 'package')} without room here" if more else "")
+    return ", ".join(shown) + (
+        f", and {number(more, 'package')} that did not fit here" if more else ""
+    )
 
 
 def some_lines(lines: Sequence[str]) -> list[str]:
@@ -108,7 +110,7 @@ def listed(change: LedgerChange) -> str:
     if change.restores:
         return "no longer deprecated"
     deprecates = change.after is not None and change.after.state is ListedState.DEPRECATED
-    return DEPRECATED if deprecates and not change.frees else "listed otherwise"
+    return DEPRECATED if deprecates and not change.frees else "its entry in the ledger changed"
 
 
 def name(package: str) -> str:

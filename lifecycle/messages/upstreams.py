@@ -5,7 +5,7 @@ Each is where it is and what is wrong, and what to do, neither with a full stop.
 
 Problem = tuple[str, str]
 
-TOO_LONG = "it takes too long to be worked out ahead"
+TOO_LONG = "computing it in advance takes too long"
 
 _FORM = "Write <owner>/<repository>/<path>@v<N>, or <git URL>//<path>@<tag, branch or commit>"
 
@@ -143,8 +143,8 @@ def unserved(package: str, repository: str) -> Problem:
         f"{repository} with the package {package or '.'} is not known here: porchbot does not serve"
         " it, or the person who asks may not read it",
         "Check the name, install porchbot there, or write the address of the repository with //"
-        " before the path; for a variant the repository lists yours in `upstreams.share`, by its"
-        " number if another one had the name before",
+        " before the path; for a variant, that repository must list yours in `upstreams.share`, by"
+        " its number if another repository had the name before",
     )
 
 
@@ -218,7 +218,7 @@ def not_read(place: str) -> Problem:
 
 def not_told_of(place: str) -> Problem:
     """A repository of which not everybody may learn who can read this one."""
-    return f"{place} is not read for this", "Ask for the upgrade to see what comes of it"
+    return f"{place} is not read to predict conflicts", "Run the upgrade to see its result"
 
 
 def listed_upstream(name: str, state: str) -> str:

@@ -46,8 +46,9 @@ def kept_back(repositories: Sequence[str], downstream: str) -> str:
         downstream: That of the packages'.
     """
     return (
-        f"Packages that resources of {', '.join(repositories)} chose are not made there, for these"
-        f" are not shared with it. List {downstream} under `upstreams.share` where they stand."
+        f"Packages that resources of {', '.join(repositories)} chose are not made there, because"
+        f" these resources are not shared with it. List {downstream} under `upstreams.share` in the"
+        " .porchbot.yaml of their repository."
     )
 
 
@@ -100,9 +101,9 @@ def later(count: int) -> str:
     if hours:
         time = f"{hours} h {rest} min" if rest else number(hours, "hour")
     return (
-        f"{number(count, 'package')} of variants still have no pull request. A forge lets some 500"
-        " things be created an hour, up to two of them for each package, so this takes up to"
-        f" {time}."
+        f"{number(count, 'package')} of variants still have no pull request. The forge allows about"
+        " 500 new pull requests and comments an hour, and a package needs up to two of them, so"
+        f" this takes up to {time}."
     )
 
 

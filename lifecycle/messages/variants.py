@@ -26,7 +26,8 @@ def at_column(text: str, column: int) -> str:
 
 def more_problems(count: int) -> tuple[str, str]:
     """Say how many problems are not told."""
-    return f"the file has {count} more problems", "Fix those above first"
+    more = "1 more problem" if count == 1 else f"{count} more problems"
+    return f"the file has {more}", "Fix those above first"
 
 
 def other_kind(version: str, kind: str) -> tuple[str, str]:
@@ -197,7 +198,7 @@ NO_CONTEXT = (
 )
 NO_CONTEXT_DATA = ("the package context has no data field", "Give it `data`")
 FIX_POINTS = "Correct the annotations, or give the resources different names"
-FIX_SEVERAL = "Name an object that there is once, or give the injector a group, version or kind"
+FIX_SEVERAL = "Name an object that exists only once, or give the injector a group, version or kind"
 FIX_OBJECTS = "Write resources in it, or another ending in its name"
 NO_INJECTORS = "no injectors defined"
 NO_SECRETS = "Secrets are never injected"

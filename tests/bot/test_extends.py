@@ -118,7 +118,7 @@ def test_defaults_that_break_the_rules_break_what_extends_them() -> None:
     few = b"access: {approve: {from: ['user:a']}}\n"
     own = f"extends: {REF}\naccess: {{approve: {{require: 2}}}}\n".encode()
     assert problems(read(own, {REF: few})) == [
-        ".porchbot.yaml, extends: this does not fit together with the defaults"
+        ".porchbot.yaml, extends: this conflicts with the defaults"
         f" acme/.porchbot@{SHA[:12]}:defaults.yaml: access.approve. Set these keys here, or"
         " change the defaults."
     ]

@@ -94,11 +94,11 @@ def test_the_evidence_of_approvals_names_the_rules_that_they_met() -> None:
     assert evidence.wanted("approved", found[:1]) == "1 from role:write"
     by_itself = replace(found[1], automatic=ByItself.PATCH, needed=0)
     assert evidence.wanted("approved", [by_itself]) == (
-        "nobody, of patch-level changes by app:renovate"
+        "nobody, for patch-level changes by app:renovate"
     )
     of_variant = replace(by_itself, automatic=ByItself.VARIANT)
     assert evidence.wanted("approved", [of_variant]) == (
-        "nobody, of what the bot alone made for a variant"
+        "nobody, for what the bot alone made for a variant"
     )
 
 

@@ -148,5 +148,5 @@ async def test_no_other_repository_is_read() -> None:
     """The short-cut fetches what a subpackage names, for all to see whether it conflicts."""
     stage = Stage(MergedPackage())
     await stage.told(merges(), 1)
-    with pytest.raises(PackageError, match="is not read for this"):
+    with pytest.raises(PackageError, match="is not read to predict conflicts"):
         await stage.fetch(Fetch(repo=f"https://{PLACE}", directory="net/core", ref="v3"))

@@ -348,8 +348,9 @@ async def test_without_a_person_a_repository_must_consent(stage: Stage) -> None:
         UpstreamFault.MISSING,
         "acme/blueprints with the package net/core is not known here: porchbot does not serve it,"
         " or the person who asks may not read it. Check the name, install porchbot there, or write"
-        " the address of the repository with // before the path; for a variant the repository lists"
-        " yours in `upstreams.share`, by its number if another one had the name before.",
+        " the address of the repository with // before the path; for a variant, that repository"
+        " must list yours in `upstreams.share`, by its number if another repository had the name"
+        " before.",
     )
 
     shares = b"version: 1\nupstreams: {share: ['acme/*']}\n"
