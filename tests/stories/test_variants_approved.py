@@ -55,7 +55,7 @@ def test_a_tag_that_somebody_pushed_upstream_takes_an_approval(play: World) -> N
 
     play.owner.pushes("main", variant(revision=99, annotations="porchbot.dev/propose: asap"))
     pull = play.author.pull_of(f"{SHOP}-2").number
-    play.author.waits_for_summary(pull, "did not publish that revision of the upstream")
+    play.author.waits_for_summary(pull, "did not publish the upstream revision")
     play.rests()
     assert not play.author.pull(pull).merged
     assert "apps/shop/v2" not in play.author.tags()
