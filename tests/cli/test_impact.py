@@ -119,7 +119,7 @@ def test_what_was_made_from_a_package_is_upgraded_on_trial(top: Path) -> None:
         ("nonsense: 1\n", (), "the key 'nonsense' is unknown", 2),
         ("version: 1\n", ("--base", "gone"), 'no branch, tag or commit "gone"', 2),
         (None, (), "no such file. Name a file with rules, or a pull request such as 12", 2),
-        ("extends: acme/.porchbot@0:x.yaml\n", (), "Mend that first", 2),
+        ("extends: acme/.porchbot@0:x.yaml\n", (), "Fix that first", 2),
     ],
 )
 def test_what_cannot_be_tried_has_its_reason(
