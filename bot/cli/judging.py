@@ -121,5 +121,5 @@ def readable(policy: Policy | BrokenPolicy, where: Path | str) -> Policy:
     """
     if isinstance(policy, BrokenPolicy):
         problems = "; ".join(str(each).removesuffix(".") for each in policy.problems)
-        raise CommandFailure(terminal.line(f"rules of {where}: {problems}. Mend that first"))
+        raise CommandFailure(terminal.line(f"rules of {where}: {problems}. Fix that first"))
     return policy
