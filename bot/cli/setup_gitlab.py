@@ -35,7 +35,7 @@ SERVICE = "https://gitlab.com"
     $ porchbot setup gitlab --gitlab https://git.corp --project acme/nets --url https://b --dry-run
     """,
 )
-@click.option("--url", required=True, metavar="URL", help="Address where GitLab reaches the bot.")
+@click.option("--url", default="", metavar="URL", help="Address where GitLab reaches the bot.")
 @click.option(
     "--gitlab",
     "address",
@@ -103,12 +103,13 @@ def gitlab(
             return
         instance = _instance(name, address, url, ca)
         wanted = Wanted(
-            projects=projects,
-            groups=groups,
+            projects=_paths("--project", projects),
+            groups=_paths("--group", groups),
             login=login,
             gates=gates,
             only_bot=only_bot,
             dry_run=dry_run,
+            given=_token(BOT_TOKEN, os.environ.get(BOT_TOKEN, "")),
         )
         if not projects and not groups:
             raise SetupRefusedError(
@@ -118,7 +119,12 @@ def gitlab(
         new = dry_run and not secrets_file(os.environ, state).exists()
         vault = None if new else open_vault(os.environ, state, make=True)
         _set_up(vault, instance, wanted)
-    except (SetupRefusedError, ForgeBusyError, ForgeRefusedError, VaultError, OSError) as error:
+    except ForgeRefusedError as error:
+        raise click.ClickException(
+            f"GitLab refused to {error.wanted}: {error.reason}. Give the token of an owner of"
+            f" {' and '.join((*wanted.groups, *wanted.projects))}, with the scope api."
+        ) from error
+    except (SetupRefusedError, ForgeBusyError, VaultError, OSError) as error:
         raise click.ClickException(once(error)) from error
     if vault is not None and not dry_run:
         terminal.say(f"\nThe bot's token and secrets are stored, encrypted, in {vault.file}.")
@@ -133,6 +139,8 @@ def _forget(name: str) -> None:
 
 def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
     """The instance as the options name it, without secrets."""
+    if not url:
+        raise SetupRefusedError("Give --url: where GitLab reaches the bot.")
     if problem := gitlabs.unusable(name):
         raise SetupRefusedError(problem[0].upper() + problem[1:])
     for option, text in (("--gitlab", address), ("--url", url)):
@@ -170,8 +178,6 @@ def _set_up(vault: Vault | None, wanted: GitLabInstance, what: Wanted) -> None:
                 f"{wanted.name} is the GitLab at {known.url}. Give this one another --name."
             )
         instance = replace(known, ca=wanted.ca or known.ca, webhook_url=wanted.webhook_url)
-    if given := os.environ.get(BOT_TOKEN, "").strip():
-        instance = replace(instance, token=given)
     token = _owner_token()
     owner = Clients(wanted.url, lambda: token, ca=wanted.ca)
     try:
@@ -186,6 +192,15 @@ def _set_up(vault: Vault | None, wanted: GitLabInstance, what: Wanted) -> None:
         owner.close()
 
 
+def _paths(option: str, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Full paths of projects or groups, without slashes around them."""
+    found = tuple(text.strip("/ ") for text in given)
+    for path, text in zip(found, given, strict=True):
+        if not path or "://" in path:
+            raise SetupRefusedError(f"{option} is {text!r}. Give a full path such as acme/nets.")
+    return found
+
+
 def _owner_token() -> str:
     """The owner's token: of the environment, of standard input, or of who sits at the terminal."""
     token = os.environ.get(OWNER_TOKEN, "").strip()
@@ -195,4 +210,15 @@ def _owner_token() -> str:
         raise SetupRefusedError(
             f"No token of an owner. Set {OWNER_TOKEN}, or pass the token on standard input."
         )
-    return token.strip()
+    return _token(OWNER_TOKEN, token)
+
+
+def _token(variable: str, text: str) -> str:
+    """A token that can stand in a header; "" where none is given."""
+    token = text.strip()
+    if not all("!" <= character <= "~" for character in token):
+        raise SetupRefusedError(
+            f"The token in {variable} contains white space or characters that no token has. Copy"
+            " it again."
+        )
+    return token

@@ -89,11 +89,13 @@ class ForgeRefusedError(Exception):
     """The forge said no until an operator changes a setting.
 
     Attributes:
+        wanted: What it was asked to do.
         reason: Its own words.
     """
 
     def __init__(self, wanted: str, reason: str, fix: str = CHECK_APP) -> None:
         super().__init__(f"The forge refused to {wanted}: {reason.rstrip('.')}. {fix}.")
+        self.wanted = wanted
         self.reason = reason
 
 

@@ -47,7 +47,11 @@ class Place:
 
     def setup(self, *options: str) -> Result:
         """Run the command."""
-        command = ["setup", "gitlab", "--gitlab", self.forge.web_url, "--url", BOT, *options]
+        return self.invoke("--url", BOT, *options)
+
+    def invoke(self, *options: str) -> Result:
+        """Run the command, without the bot's address."""
+        command = ["setup", "gitlab", "--gitlab", self.forge.web_url, *options]
         return CliRunner().invoke(main, command)
 
     def stored(self) -> GitLabInstance:

@@ -8,7 +8,7 @@ https://docs.gitlab.com/api/protected_branches/, https://docs.gitlab.com/api/pro
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -52,6 +52,7 @@ class Wanted:
         gates: Turn on the settings of `GATES`, too.
         only_bot: Let nobody but the bot push and merge to the default branch; Premium.
         dry_run: Ask only; say what would be made.
+        given: Token of an account that is there already, in place of one that is made; "" for none.
     """
 
     projects: tuple[str, ...]
@@ -60,6 +61,7 @@ class Wanted:
     gates: bool = False
     only_bot: bool = False
     dry_run: bool = False
+    given: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,9 @@ class PlaceSetup:
         if _is_alone(rule, account):
             self._say(f"Kept: {what}, to which only the bot pushes and merges.")
             return
-        if not self.changes("Changed", f"{what}: only the bot pushes and merges"):
+        done = f"{what}: only the bot pushes and merges"
+        if self._wanted.dry_run:
+            self.changes("Changed", done)
             return
         body: dict[str, object] = {}
         for act in _ACTS:
@@ -192,7 +196,9 @@ class PlaceSetup:
             body[f"allowed_to_{act}"] = [*gone, {"user_id": account}]
         at = f"{path}/{quote(name, safe='')}"
         made = ask(self._owner, f"change {what}", "PATCH", at, body=body)
-        if not (made.ok and _is_alone(made.data, account)):
+        if made.ok and _is_alone(made.data, account):
+            self.changes("Changed", done)
+        else:
             self._say(
                 f"Left: {what} lets Maintainers push and merge too. Naming one account there needs"
                 " Premium; the bot tags nothing that its gates do not let through."

@@ -73,11 +73,17 @@ class GitLabSetup:
             SetupRefusedError: A person has to do something first.
             ForgeBusyError, ForgeRefusedError: GitLab said no to what every owner may.
         """
-        self._say(f"Signed in as {self._signed_in()}.")
+        owner = self._signed_in()
+        self._say(f"Signed in as {owner}.")
         groups = [self._found("groups", path) for path in self._wanted.groups]
         projects = [self._found("projects", path) for path in self._wanted.projects]
         projects += [each for group in groups for each in self._projects_of(group)]
-        instance, account = self._account(self._serving(known), groups, projects)
+        given = self._given(owner) if self._wanted.given else 0
+        known = self._serving(known)
+        if given:
+            instance, account = replace(known, token=self._wanted.given, stored=True), given
+        else:
+            instance, account = self._account(known, groups, projects)
         fresh = not instance.webhook_secrets
         if fresh:
             instance = replace(
@@ -166,6 +172,27 @@ class GitLabSetup:
         return found
 
     # Who the bot is.
+
+    def _given(self, owner: str) -> int:
+        """Number of the account whose token is given."""
+        bot = self._as_bot(self._wanted.given)
+        try:
+            about = ask(bot, "read who the bot is", "GET", "/user")
+        finally:
+            bot.close()
+        if not about.ok:
+            raise SetupRefusedError(
+                f"{self._owner.url} does not take the token in PORCHBOT_BOT_TOKEN: {about.reason}."
+                " Give one that has not expired and has the scopes api and write_repository."
+            )
+        name = str(about.data["username"])
+        if name == owner:
+            raise SetupRefusedError(
+                f"The token in PORCHBOT_BOT_TOKEN belongs to {name}, who sets the bot up. The bot"
+                " needs an account of its own: create one, and give its token."
+            )
+        self._say(f"Kept: the bot is {name}, by the token in PORCHBOT_BOT_TOKEN.")
+        return int(about.data["id"])
 
     def _account(
         self, known: GitLabInstance, groups: Sequence[Place], projects: Sequence[Place]

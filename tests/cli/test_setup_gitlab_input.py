@@ -1,0 +1,127 @@
+"""`porchbot setup gitlab` with what people mistype: said with what to do, and nothing stored."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bot.sandbox.records.gitlab import Level
+from tests.bot.sandbox.gitlab.inprocess import client
+from tests.cli.test_setup_gitlab import Place, place
+
+__all__ = ["place"]  # a fixture
+
+
+def _bot_account(place: Place) -> str:
+    """The token of an account that an administrator made for the bot, a Maintainer of the group."""
+    place.forge.state.add_user("robot")
+    group = client(place.forge, place.token).groups.get("acme")
+    group.members.create(
+        {"user_id": place.forge.state.user("robot").id, "access_level": Level.MAINTAINER}
+    )
+    return place.forge.token("robot")
+
+
+def _other(place: Place) -> str:
+    """The token of somebody who owns nothing."""
+    place.forge.state.add_user("dev")
+    for repository in place.repositories:
+        place.forge.state.add_member(repository, "dev", "write")
+    return place.forge.token("dev")
+
+
+MISTYPED: dict[str, tuple[dict[str, str | Callable[[Place], str]], tuple[str, ...], str]] = {
+    "a token of two lines": (
+        {"PORCHBOT_OWNER_TOKEN": "glpat-one\nglpat-two"},
+        ("--group", "acme"),
+        "The token in PORCHBOT_OWNER_TOKEN contains white space or characters that no token has."
+        " Copy it again.",
+    ),
+    "a bot's token of two words": (
+        {"PORCHBOT_BOT_TOKEN": "glpat one"},
+        ("--group", "acme"),
+        "The token in PORCHBOT_BOT_TOKEN contains white space or characters that no token has."
+        " Copy it again.",
+    ),
+    "a bot's token that GitLab does not know": (
+        {"PORCHBOT_BOT_TOKEN": "glpat-mistyped"},
+        ("--project", "acme/deploy"),
+        "does not take the token in PORCHBOT_BOT_TOKEN: 401 Unauthorized. Give one that has not"
+        " expired and has the scopes api and write_repository.",
+    ),
+    "the owner's token as the bot's": (
+        {"PORCHBOT_BOT_TOKEN": lambda place: place.token},
+        ("--project", "acme/deploy"),
+        "The token in PORCHBOT_BOT_TOKEN belongs to owner, who sets the bot up. The bot needs an"
+        " account of its own: create one, and give its token.",
+    ),
+    "a token of nobody who owns it": (
+        {"PORCHBOT_OWNER_TOKEN": _other},
+        ("--project", "acme/deploy"),
+        "GitLab refused to create its token: 403 Forbidden. Give the token of an owner of"
+        " acme/deploy, with the scope api.",
+    ),
+    "no path": ({}, ("--project", ""), "--project is ''. Give a full path such as acme/nets."),
+    "a path of one space": ({}, ("--group", " "), "--group is ' '. Give a full path such as acme"),
+    "an address for a path": (
+        {},
+        ("--project", "https://gitlab.com/acme/deploy"),
+        "--project is 'https://gitlab.com/acme/deploy'. Give a full path such as acme/nets.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("variables", "options", "said"), MISTYPED.values(), ids=MISTYPED)
+def test_what_is_mistyped_is_said(
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str | Callable[[Place], str]],
+    options: tuple[str, ...],
+    said: str,
+) -> None:
+    """Short-cuts refused: what the library raises is called a bug of porchbot; an account that was
+    not asked for takes the place of the one whose token is wrong."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value if isinstance(value, str) else value(place))
+
+    told = place.setup(*options)
+
+    assert told.exit_code == 1
+    assert said in " ".join(told.output.split())
+    assert not (place.folder / "state" / "secrets.json").exists()
+    assert not any(each.gitlab.hooks for each in place.repositories)
+
+
+def test_an_account_that_exists_serves_what_is_named_alone(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut takes a token that is given for an older instance, which serves whatever makes
+    the account a member: anybody can."""
+    monkeypatch.setenv("PORCHBOT_BOT_TOKEN", _bot_account(place))
+
+    told = place.setup("--group", "acme")
+
+    assert told.exit_code == 0, told.output
+    assert "Served: acme, and no other project." in told.output
+    assert "Kept: the bot is robot, by the token in PORCHBOT_BOT_TOKEN." in told.output
+    assert place.stored().projects == ("acme",)
+
+
+def test_a_path_may_be_copied_with_its_slashes(place: Place) -> None:
+    assert place.setup("--group", "/acme/").exit_code == 0
+    assert place.stored().projects == ("acme",)
+
+
+def test_forgetting_needs_no_address(place: Place) -> None:
+    """The short-cut asks for the address of a bot that may be gone."""
+    place.setup("--group", "acme")
+
+    assert place.invoke("--forget").output.startswith("Forgot gitlab. Restart the bot")
+    assert "Give --url: where GitLab reaches the bot." in place.invoke("--group", "acme").output
+
+
+def test_only_what_was_changed_is_called_changed(place: Place) -> None:
+    """The short-cut says "Changed" before it asks, and takes it back in the next line."""
+    told = place.setup("--project", "acme/deploy", "--only-bot")
+
+    assert "only the bot pushes and merges" not in told.output
+    assert "Naming one account there needs Premium" in told.output
