@@ -136,14 +136,21 @@ class StatusChecks(ServiceChecks):
 
         Its digest says that all of it stands.
 
-        It is put into the pipeline of each merge request that has this head.
+        It is put into the pipeline of each merge request that has this head. What a finished one
+        said of threads is taken back before they change: whatever fails then is done again.
         """
-        await self.show_findings(check)
-        await self._tell_services(check)
         last = self._read_last
         found = last[1].found if last and last[0] == check.head else ()
         places = {place.where: place for place in self._places(found, check.head)}
-        for place in places.values() or (None,):
+        there = tuple(places.values()) or (None,)
+        if check.run is None and check.after and self.may_change_threads(check):
+            for place in there:
+                begun = await self._put(check, "running", place, passing=True)
+                if not begun.ok and not _no_transition(begun):
+                    raise failure(_WANTED, begun)
+        await self.show_findings(check)
+        await self._tell_services(check)
+        for place in there:
             await self._set(check, place)
 
     def _places(self, found: tuple[JSONObject, ...], head: Sha) -> list[pipelines.Place]:

@@ -59,6 +59,12 @@ class Threads(Conversations):
         for shown in self._at_head(check.head):
             await self._show(shown, check)
 
+    def may_change_threads(self, check: SetCheck) -> bool:
+        """Whether it has findings for threads, or one of ours is open where its head stands."""
+        return any(True for _ in _wanted(check.annotations)) or any(
+            talk.MARK in self._at_lines.get(shown.number, "") for shown in self._at_head(check.head)
+        )
+
     async def _show(self, shown: Shown, check: SetCheck) -> None:
         name = spelled(check.name, self._access.instance)
         failing = check.status is Status.COMPLETED and check.conclusion is Conclusion.FAILURE

@@ -176,6 +176,37 @@ async def test_what_waits_for_people_leaves_no_thread_open(world: World) -> None
     assert resolved == {PUBLISH: True, VALIDATE: False}
 
 
+@pytest.mark.parametrize("nth", [1, 2], ids=["nothing was put", "the last was not put"])
+async def test_threads_never_differ_for_good_from_a_status_that_stands(
+    world: World, nth: int
+) -> None:
+    """The short-cut opens the thread, fails to put the status, and believes the older one again
+    once its rules are back: nobody resolves the thread, which keeps back the merge."""
+    number, head = await proposed(world)
+    forge = world.forge()
+    failing, passing = check(head, Conclusion.FAILURE, "b", finding(2, "Bad")), Conclusion.SUCCESS
+    for wanted in (failing, check(head, passing, "a")):
+        await forge.proposal(number)
+        await forge.conversation(number)
+        await forge.set_check(wanted)
+    await forge.proposal(number)
+    await forge.conversation(number)
+    (stood,) = await forge.checks(head)
+    world.sandbox.faults.fail(STATUSES, 502, caller=BOT, nth=nth)
+    with pytest.raises(ForgeBusyError, match="502"):
+        await forge.set_check(replace(failing, after=stood.id))
+
+    await forge.proposal(number)
+    await forge.conversation(number)
+    (found,) = await forge.checks(head)
+    if (found.digest, found.ours) != ("a", True):
+        await forge.set_check(replace(check(head, passing, "a"), after=found.id))
+
+    assert [resolved for *_, resolved in threads(world, number)] == [True]
+    (found,) = await world.forge().checks(head)
+    assert (found.digest, found.ours) == ("a", True)
+
+
 async def test_of_two_threads_of_one_finding_one_is_left(world: World) -> None:
     """The short-cut keeps both: two replicas that were there first have both said it."""
     number, head = await proposed(world)
