@@ -249,7 +249,7 @@ async def running(
                 ServedUpstreams(known, mirrors, store.repositories, clock, offload),
                 elsewhere,
                 offload,
-                Homes(known, {forge: each.home for forge, each in served.items()}),
+                Homes(known, {forge: each.home for forge, each in served.items()}, clock),
             )
             made = maker(runner) if maker else _workers(stack, runner, clock, offload)
             renderer = _renderer(stack, made, runner, store, clock, offload)

@@ -916,6 +916,10 @@ class Forges(Protocol):
     def name(self) -> str:
         """Which forge: the first part of each `RepositoryId` of it."""
 
+    @property
+    def most_parts(self) -> int:
+        """Parts that the full name of a repository has at most; two at least."""
+
     async def identity(self) -> BotIdentity:
         """Who the bot is there; asked for once."""
 

@@ -58,7 +58,7 @@ class Knowing:
         if found is None:
             if not git.has(commit):
                 return False  # it may come yet
-            found = hold in (_entries(git, commit, package) or {})
+            found = hold in (entries(git, commit, package) or {})
             with self._lock:
                 self._kept[asked] = found
                 if len(self._kept) > self._most:
@@ -140,13 +140,13 @@ def _states(
     knowing: Knowing,
 ) -> Iterator[tuple[int, UpstreamState]]:
     """How releases stand, in their order."""
-    entries = _entries(git, tip, package)
-    hold = None if entries is None else held(entries)
+    listed = entries(git, tip, package)
+    hold = None if listed is None else held(listed)
     read = 0
     for number, commit in commits:
-        entry = None if entries is None else entries.get(number)
+        entry = None if listed is None else listed.get(number)
         said = None if entry is None else _SAID.get(entry.state)
-        if entries is None:  # nobody knows what it says
+        if listed is None:  # nobody knows what it says
             said = UpstreamState.HELD
         elif said is None and hold and number > hold[0]:
             read += 1
@@ -167,8 +167,14 @@ def published_from(git: History, package: str, workspace: str) -> int | None:
     return None
 
 
-def _entries(git: History, tip: str | None, package: str) -> Entries | None:
-    """What the ledger says of a package at a commit; None where it cannot be read."""
+def entries(git: History, tip: str | None, package: str) -> Entries | None:
+    """What the ledger says of a package at a commit; None where it cannot be read.
+
+    Args:
+        git: As for `usable`.
+        tip: As for `usable`.
+        package: As for `usable`.
+    """
     if not tip or not git.has(tip):
         return {}
     path = config.package_ledger(package)

@@ -27,7 +27,7 @@ from cadlib.limits import DEFAULT
 from lifecycle import names
 from lifecycle.access import Person, Role
 from lifecycle.identity import RepositoryId
-from lifecycle.ledger import LedgerEntry
+from lifecycle.ledger import Entries
 from lifecycle.messages import upstreams as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
@@ -196,21 +196,19 @@ class ServedUpstreams:
         )
         return False
 
-    async def ledger_entry(
-        self, repository: Repository, package: str, number: int
-    ) -> LedgerEntry | None:
-        """Return what the ledger of a repository says of a revision, as its mirror has it."""
+    async def ledger(
+        self, repository: Repository, packages: Collection[str]
+    ) -> Mapping[str, Entries]:
+        """Return what the ledger of a repository says of packages, as its mirror has it.
+
+        Of one whose ledger cannot be read, nothing.
+        """
         mirror = self._mirror(repository)
 
-        def read() -> LedgerEntry | None:
+        def read() -> dict[str, Entries]:
             with mirror.open() as git:
                 tip = git.ref(names.branch_ref(repository.default_branch))
-                whole, own = (
-                    config.fetch(git.blob, tip, path) if tip and path else None
-                    for path in (config.LEDGER, config.package_ledger(package))
-                )
-            entry = config.ledger_entry(whole, own, package, number)
-            return None if isinstance(entry, BrokenPolicy) else entry
+                return {each: releases.entries(git, tip, each) or {} for each in packages}
 
         return await self._offload(read)
 

@@ -110,7 +110,7 @@ class UpstreamUsers:
             there = known[location]
             if there is None:
                 continue
-            entry = await self._served.ledger_entry(there, path, revision)
+            entry = (await self._served.ledger(there, [path]))[path].get(revision)
             if entry is not None:
                 found.append((use, entry))
         return tuple(found)

@@ -58,6 +58,7 @@ class SimulatedForges:
     """
 
     name = GITHUB
+    most_parts = 2
 
     def __init__(self, forge: "SimulatedForge", replica: str) -> None:
         self.forge = forge

@@ -52,6 +52,7 @@ class GitHubForges:
 
     def __init__(self, app: AppClients, hook: str = PATH) -> None:
         self.name = app.forge
+        self.most_parts = 2
         self._app = app
         self._hook = hook
         self._log = DeliveryLog(app)

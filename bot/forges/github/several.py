@@ -54,6 +54,11 @@ class SeveralForges:
         """Of their GitHub."""
         return self._apps[0].name
 
+    @property
+    def most_parts(self) -> int:
+        """Of their GitHub."""
+        return self._apps[0].most_parts
+
     async def identity(self) -> BotIdentity:
         """The newest one; the others are former ones of it."""
         return await self._apps[0].identity()

@@ -56,6 +56,7 @@ class UserForges(OneAccount[UserClients]):
     def __init__(self, user: UserClients, names: Sequence[str] = ()) -> None:
         super().__init__(user)
         self.name = user.forge
+        self.most_parts = 2
         self._names = tuple(names)
 
     async def is_installed(self, repository: RepositoryId | str) -> bool:

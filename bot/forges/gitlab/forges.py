@@ -79,6 +79,11 @@ class GitLabForges(OneAccount[GitLabUser]):
         """The instance's."""
         return self._user.name
 
+    @property
+    def most_parts(self) -> int:
+        """Twenty groups, and the project."""
+        return 21
+
     async def is_installed(self, repository: RepositoryId | str) -> bool:
         """Whether we may push to a project, and are to."""
         with suppress(ForgeMissingError):

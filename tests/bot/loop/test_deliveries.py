@@ -43,6 +43,7 @@ class _Log:
     breaks: int = 0
     epoch: int = 0  # pages are named anew in each
     name = GITHUB
+    most_parts = 2
 
     def fails(self, *guids: str) -> None:
         """Tries that nobody took, now."""

@@ -82,6 +82,7 @@ class _Forges:
     tags: frozenset[str] = frozenset()
     former: dict[str, RepositoryId] = field(default_factory=dict)
     error: Exception | None = None
+    most_parts: int = 2
     asked: list[str] = field(default_factory=list)
 
     async def is_installed(self, full_name: str) -> bool:
@@ -148,7 +149,7 @@ class Stage:
             served,
             self.elsewhere,
             at_once,
-            Homes({GITHUB: cast(Forges, self.forges)}, {GITHUB: "github.com"}),
+            Homes({GITHUB: cast(Forges, self.forges)}, {GITHUB: "github.com"}, self.clock),
         )
 
     async def begin(self) -> "Stage":
@@ -430,9 +431,31 @@ async def test_where_the_forge_does_not_say_no_credentials_are_used(stage: Stage
     await stage.get("https://github.com/vendor/x//net@v7", ANN, allows)
 
     assert stage.elsewhere.asked[-1][1] == PUBLIC
+    stage.clock.seconds += 60
     stage.forges.error = ForgeBusyError("read a project", "503")
     with pytest.raises(ForgeBusyError):
         await stage.get("https://github.com/vendor/x//net@v7", ANN, allows)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(2, ["g/h"]), (4, ["e/f/g/h", "f/g/h", "g/h"])])
+async def test_a_forge_is_asked_once_a_minute_and_for_names_that_it_can_have(
+    stage: Stage, most: int, expected: list[str]
+) -> None:
+    """Short-cuts refused: each part of a path costs a request, at each look; what was said counts
+    for ever, so that who is let in later opens nothing."""
+    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    stage.elsewhere.opened, stage.forges.most_parts = "github.com", most
+    for _ in range(3):
+        await stage.get("https://github.com/a/b/c/d/e/f/g/h//net@v7", ANN, allows)
+        stage.clock.seconds += 19
+    assert stage.forges.asked == expected
+    assert stage.elsewhere.asked[-1][1] != PUBLIC
+
+    stage.clock.seconds += 5
+    stage.forges.former["g/h"] = OTHERS.id
+    await stage.get("https://github.com/a/b/c/d/e/f/g/h//net@v7", ANN, allows)
+    assert stage.forges.asked == 2 * expected
+    assert stage.elsewhere.asked[-1][1] == PUBLIC
 
 
 async def test_no_forge_is_asked_about_an_address_that_is_not_allowed(stage: Stage) -> None:
