@@ -52,7 +52,7 @@ async def confirmed(
     at = tick.at
     near = (e for e in listed if e.person == press.person and abs(e.at - at) <= AWAY)
     for edit in sorted(near, key=lambda each: (abs(each.at - at), each.at)):
-        place = f"edit of issue {tick.issue} by {edit.person} at {edit.at.timestamp():.0f}"
+        place = f"edit of issue {tick.issue} by {edit.person} at {edit.at.isoformat()}"
         if await claims.have(here, place, press.delivery):
             return edit
     return None

@@ -104,6 +104,9 @@ class DashboardHandler:
             # Nobody waits for it; `porchbot doctor` names the permission.
             log.warning("dashboard not written", repository=str(key.repository), error=str(error))
             return None
+        except Exception:
+            self._looked.drop(key.repository)  # it was not told: the next try must not wait
+            raise
         return again
 
     def _stopped(self, key: keys.DashboardKey) -> bool:

@@ -11,7 +11,13 @@ from typing import Final
 import structlog
 
 from bot.clock import Clock
-from bot.forges.port import ForgeMissingError, ForgeRefusedError, Forges, LoggedDelivery
+from bot.forges.port import (
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Forges,
+    LoggedDelivery,
+)
 from bot.keys import CommitKey, ProposalKey
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
@@ -26,8 +32,17 @@ log = structlog.get_logger()
 PATIENCE: Final = 60.0
 """Seconds for which it is waited for the log: a delivery stands in it once it was answered."""
 
+BUSY_PATIENCE: Final = 600.0
+"""Seconds for which it is waited for a log that cannot be read now."""
+
 FIRST_WAIT: Final = 1.0
 """Seconds until the log is read again; twice as long each time."""
+
+MOST_ASKED: Final = 5
+"""Presses of which a look asks the log; people press one. The others wait for their turn."""
+
+TURN: Final = 10.0
+"""Seconds until the turn of those comes, or a log that could not be read is read again."""
 
 MOST_KEPT: Final = 10_000
 """Presses of which it is remembered whether the log tells of them."""
@@ -50,12 +65,23 @@ class Counting:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """How far the log was asked about a press: from when on, by the clock, until when not again."""
+    """How far the log was asked about a press; all by the monotonic clock.
 
+    Attributes:
+        first: When it was asked first.
+        since: Since when it answers.
+        until: When it is asked again.
+        wait: Seconds from the last time to that.
+        told: It tells of the press.
+        over: It is not asked again.
+    """
+
+    first: float
     since: float
     until: float
-    wait: float = FIRST_WAIT
+    wait: float = 0.0
     told: bool = False
+    over: bool = False
 
 
 class Pressed:
@@ -82,28 +108,51 @@ class Pressed:
             pressed: Texts of presses, as a row of work keeps them.
         """
         counts, waiting, again = list[Press](), set[str](), None
+        asked = 0
         for text in sorted(pressed):
             press = Press.of(text)
-            if not _takes_proof(press) or (asked := await self._ask(served, key, press)).told:
+            if not _takes_proof(press):
                 counts.append(press)
-            elif asked.until < asked.since + PATIENCE:
+                continue
+            known = self._asked.get((key, text))
+            if known is None or self._is_due(known):
+                if asked == MOST_ASKED:
+                    waiting.add(text)
+                    again = sooner(again, TURN)
+                    continue
+                asked += 1
+                known = await self._ask(served, key, press, known)
+            if known.told:
+                counts.append(press)
+            elif not known.over:
                 waiting.add(text)
-                again = sooner(again, max(0.0, asked.until - self._clock.monotonic()))
+                again = sooner(again, max(0.0, known.until - self._clock.monotonic()))
         return Counting(tuple(sorted(counts)), frozenset(waiting), again)
 
-    async def _ask(self, served: ServedRepository, key: ProposalKey, press: Press) -> _Asked:
-        """Ask the log, unless that was done just now, or long enough."""
-        known, now = self._asked.get((key, str(press))), self._clock.monotonic()
-        if known is not None and (known.told or now < known.until):
-            return known
-        if known is not None and known.until >= known.since + PATIENCE:
-            return known
-        wait = FIRST_WAIT if known is None else 2 * known.wait
-        told = await self._is_told(served, key, press)
-        asked = _Asked(now if known is None else known.since, now + wait, wait, told)
+    def _is_due(self, known: _Asked) -> bool:
+        """Whether the log has to be asked again now about a press."""
+        return not (known.told or known.over) and self._clock.monotonic() >= known.until
+
+    async def _ask(
+        self, served: ServedRepository, key: ProposalKey, press: Press, known: _Asked | None
+    ) -> _Asked:
+        """Ask the log; a log that cannot be read now is waited for, and keeps nothing else."""
+        now = self._clock.monotonic()
+        first, since = (now, now) if known is None else (known.first, known.since)
+        wait = max(FIRST_WAIT, 2 * known.wait if known is not None else 0.0)
+        try:
+            told = await self._is_told(served, key, press)
+        except ForgeBusyError as error:
+            over = now >= first + BUSY_PATIENCE
+            asked = _Asked(first, now, now + max(TURN, error.after), over=over)
+            reason = str(error)
+        else:
+            over = not told and now >= since + PATIENCE
+            asked = _Asked(first, since, min(now + wait, since + PATIENCE), wait, told, over)
+            reason = "the log does not tell of it"
         self._asked.put((key, str(press)), asked)
-        if not told and asked.until >= asked.since + PATIENCE:
-            log.warning("a button that no log tells of", key=str(key), login=press.login)
+        if over:
+            log.warning("button not believed", key=str(key), login=press.login, reason=reason)
         return asked
 
     async def _is_told(self, served: ServedRepository, key: ProposalKey, press: Press) -> bool:

@@ -201,7 +201,8 @@ class ProposalReconciler:
             terms = self._served.forge.terms
             in_line = {each.number: (waits.in_line(each.base_ref, terms),) for each in asked}
             await self._keep_waits({**self._waits, **in_line}, looked.facts)
-            return await self._hint_shown(looked)  # the base's look wakes this key when it is done
+            # The base's look wakes this key when it is done.
+            return self._waits_for_log(await self._hint_shown(looked))
         then = showing.shown(looked.facts, actions)
         as_meant = all(report.of(each) == DONE for each in actions)
         if then is None or outcome is not ActionOutcome.DONE or not as_meant:
@@ -210,13 +211,16 @@ class ProposalReconciler:
 
     async def rest(self, looked: Looked) -> Rest:
         """Wait for functions, for what the forge tells late, and for what the hint said exists."""
-        rest = await self._rest(looked)
-        return Rest(sooner(rest.after, self._counting.again))
+        return self._waits_for_log(await self._rest(looked))
 
-    async def _rest(self, looked: Looked) -> Rest:
+    def _waits_for_log(self, rest: Rest) -> Rest:
+        """Rest no longer than buttons wait for the forge's log to tell of them."""
         # What was pressed is answered: to wait for an hour must not do it again at each wake.
         done = self.hint.pressed - self._counting.waiting
         self.spent = Hint(rerun=self.hint.rerun, pressed=done)
+        return Rest(sooner(rest.after, self._counting.again))
+
+    async def _rest(self, looked: Looked) -> Rest:
         await self._close(looked.facts)
         await self._impacts.tell(self._served, looked.facts, self.hint)
         await self._keep_waits(self._waits, looked.facts)

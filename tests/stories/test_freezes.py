@@ -6,6 +6,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from bot.sandbox.rules.checks import Wish
+from tests.stories.calls import ISSUE_EDIT
 from tests.stories.people import wait_for
 from tests.stories.test_dashboard import boards, shows
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
@@ -104,6 +105,19 @@ def test_the_dashboard_soon_tells_what_a_thaw_lets_through(stage: World) -> None
 
     wait_for("the dashboard", lambda: "`net/core`: v1" in boards(stage)[0] or None, 60)
     assert "**freeze** (" not in boards(stage)[0]
+
+
+def test_a_dashboard_that_could_not_be_written_is_written_soon(stage: World) -> None:
+    """The short-cut remembers what was to be told before it is: the next try finds nothing new, and
+    whoever stopped a repository reads for five minutes that it goes on."""
+    stage.repository.has_issues = True
+    stage.start_bot()
+    shows(stage, "Packages")
+    number = stage.proposes("drafts/net/core/w", package("net/core"))
+    stage.forge.faults.fail(stage.call(ISSUE_EDIT), 502, caller=stage.caller, times=3)
+    stage.approver.says(number, "/freeze fire")
+
+    wait_for("the dashboard", lambda: "froze everything" in boards(stage)[0] or None, 60)
 
 
 SCANNED = f"{CONFIG}publish:\n  checks: [{{name: scan, app: my-scanner}}]\n"
