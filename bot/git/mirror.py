@@ -208,6 +208,11 @@ class DiskMirror:
                 self._seen.disagree()
         return there
 
+    def tagged(self, credentials: str, names: Collection[str]) -> frozenset[str] | None:
+        """As `Mirror` has it."""
+        there = self._remote.named(credentials, [f"{TAGS}/{name}" for name in names])
+        return None if there is None else frozenset(n for n in names if f"{TAGS}/{n}" in there)
+
     def _list_tags(self, credentials: str) -> dict[str, Sha]:
         done = run(
             self.folder,

@@ -400,6 +400,17 @@ class Mirror(Protocol):
             GitBusyError: The forge could not be reached.
         """
 
+    def tagged(self, credentials: str, names: Collection[str]) -> frozenset[str] | None:
+        """Ask the forge in one request which of some names are tags; nothing is fetched.
+
+        Args:
+            credentials: As `Forge.git_credentials` gives them; "" for none.
+            names: Of tags, in short; of those that begin like one of them the forge tells as well.
+
+        Returns:
+            None where it does not tell at once.
+        """
+
     def open(self, credentials: str = "", since: float | None = None) -> History:
         """Open it for reading.
 

@@ -65,25 +65,37 @@ class RemoteRefs:
             credentials: User and password, with a colon between; "" for none.
             places: Refs and folders of refs.
         """
-        address = self._address()
-        now = self._clock.monotonic()
+        address, now = self._address(), self._clock.monotonic()
         if address is None or now < self._quiet_until:
             return None
         try:
-            found = self._ask(address, credentials, places, now)
+            found = self._ask(address, credentials, list(map(git_refs.prefix, places)), now)
         except (*FAILURES, UnicodeError):
             self._known, self._quiet_until = None, now + PAUSE
             return None
         # What a remote tells beyond what it was asked for is passed over, as git does.
         return {r: sha for r, sha in found.items() if any(git_refs.inside(r, p) for p in places)}
 
+    def named(self, credentials: str, refs: Sequence[str]) -> dict[str, Sha] | None:
+        """Ask for refs, and for all whose names begin like theirs; None where that is no answer.
+
+        So many may begin alike that the answer is none; that says nothing of the next question.
+        """
+        address, now = self._address(), self._clock.monotonic()
+        if address is None or now < self._quiet_until:
+            return None
+        try:
+            return self._ask(address, credentials, refs, now)
+        except (*FAILURES, UnicodeError):
+            return None
+
     def _ask(
-        self, address: Address, credentials: str, places: Sequence[str], now: float
+        self, address: Address, credentials: str, beginnings: Sequence[str], now: float
     ) -> dict[str, Sha]:
         with tracing.span("refs"):
             if self._known is None or now - self._known[0] > KNOWN_SECONDS:
                 self._known = (now, self._format(address, credentials))
-            asked = listing(places, self._known[1])
+            asked = listing(beginnings, self._known[1])
             answer = self._connections.ask(address, self._post(credentials, asked))
             return listed(_body(answer, "application/x-git-upload-pack-result"))
 
@@ -183,14 +195,14 @@ def capabilities(body: bytes) -> bytes:
     return packet(formats[0]) if formats else b""
 
 
-def listing(places: Sequence[str], told: bytes) -> bytes:
-    """Spell the question for the refs at some places.
+def listing(beginnings: Sequence[str], told: bytes) -> bytes:
+    """Spell the question for refs.
 
     Args:
-        places: Refs and folders of refs.
+        beginnings: How their names begin.
         told: What the remote must be told first.
     """
-    asked = [packet(f"ref-prefix {git_refs.prefix(p)}\n".encode()) for p in places]
+    asked = [packet(f"ref-prefix {each}\n".encode()) for each in beginnings]
     return b"".join([packet(b"command=ls-refs\n"), told, _DELIMITER, *asked, _FLUSH])
 
 

@@ -31,6 +31,10 @@ MOST_ASKED = 10_000
 """Folders of packages that are remembered to be no tags."""
 
 
+MOST_FORESEEN = 100
+"""New packages that are asked about in one request."""
+
+
 class Fetcher:
     """Fetches what looks at one repository are about.
 
@@ -144,6 +148,20 @@ class Fetcher:
         tags.learn(new, used)
         untagged = await self._offload(tags.untagged, new)
         tags.above |= await self._above(untagged)
+
+    async def foresee(self, packages: Collection[str]) -> None:
+        """Learn in one request what a look at each of some new packages would ask for itself.
+
+        Args:
+            packages: Those that are about to be made; `MOST_FORESEEN` of them count.
+        """
+        asked = sorted({p for p in packages if p} - self._free)[:MOST_FORESEEN]
+        if len(asked) < 2:
+            return
+        credentials = await self._forge.git_credentials()
+        found = await self._offload(self._mirror.tagged, credentials, asked)
+        if found is not None:
+            self._free |= set(asked) - found
 
     def _behind(self, used: Mapping[str, Mapping[int, Revision]]) -> frozenset[str]:
         """Packages with a revision in the index whose tag was not there when it was fetched."""

@@ -39,6 +39,7 @@ from lifecycle.messages.variant_waits import TROUBLE
 from lifecycle.names import Sha
 from lifecycle.upstreams.errors import UpstreamError
 from lifecycle.upstreams.locations import locate
+from lifecycle.variants import naming
 from lifecycle.variants.problems import Problem
 from lifecycle.variants.values import Downstream
 
@@ -135,6 +136,7 @@ class VariantsHandler:
             writers=self._writers,
         )
         left = list(wanted)
+        await served.looker.fetcher.foresee(await served.offload(_new, going, wanted))
         try:
             while left and going.begun < MOST_BEGUN:
                 again = sooner(again, await self._one(going, left[0], key, hint, telling))
@@ -254,6 +256,21 @@ class VariantsHandler:
             going.failed.append(error)
             telling.failed(wanted, TROUBLE)
         return None
+
+
+def _new(going: VariantPass, wanted: Sequence[Wanted]) -> list[str]:
+    """The packages that are not there yet, nor in an open pull request; the first of them."""
+    begun = {branch.rpartition("/")[0] for branch in going.pulls}
+    found = list[str]()
+    with going.served.mirror.open() as git:
+        for each in wanted:
+            path = each.variant.spec.downstream.package
+            folder = naming.draft_branch(path, "").rstrip("/")
+            if each.book is not None and folder not in begun and not git.package(going.tip, path):
+                found.append(path)
+                if len(found) == MOST_BEGUN:
+                    break
+    return found
 
 
 def _host(served: ServedRepository) -> str:

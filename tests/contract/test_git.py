@@ -174,6 +174,19 @@ def test_a_fetch_brings_what_it_asks_for_and_loses_what_is_gone(forge: Forge) ->
     assert forge.mirror.tags(TOKEN) == {"refs/tags/other/v1": one}
 
 
+def test_which_of_some_names_are_tags_is_told_at_once(forge: Forge) -> None:
+    """Short-cuts refused: what begins like a name counts; a folder of tags is taken for a tag."""
+    one = forge.commit(FILES)
+    for ref in (MAIN, "refs/tags/edge/p1", "refs/tags/edge/p22/v1", "refs/tags/edge/p3/v1"):
+        forge.move(ref, one)
+    forge.mirror.fetch(TOKEN, None, BRANCHES)
+
+    wanted = ["edge/p1", "edge/p2", "edge/p3", "edge/p4"]
+    assert forge.mirror.tagged(TOKEN, wanted) == frozenset({"edge/p1"})
+    with forge.mirror.open() as git:
+        assert set(git.refs()) == {MAIN}, "nothing else is fetched"
+
+
 def test_looks_that_find_nothing_new_hide_nothing(forge: Forge) -> None:
     """The short-cut compares the branch that was asked for: what happens to its tags stays unseen.
 

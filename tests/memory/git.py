@@ -211,6 +211,11 @@ class MemoryMirror:
         """As `Mirror` has it."""
         return {r: Sha(sha) for r, sha in self._remote.shown(credentials).items() if _at(r, TAGS)}
 
+    def tagged(self, credentials: str, names: Collection[str]) -> frozenset[str] | None:
+        """As `Mirror` has it."""
+        there = self._remote.shown(credentials)
+        return frozenset(name for name in names if f"{TAGS}/{name}" in there)
+
     def open(self, credentials: str = "", since: float | None = None) -> History:
         """As `Mirror` has it."""
 

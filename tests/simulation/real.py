@@ -267,6 +267,10 @@ class RealMirror:
         self._copy.sync(self._door.objects, self._door.shown(credentials))
         self._mirror.fetch_proposal(TOKEN, ref)
 
+    def tagged(self, credentials: str, names: Collection[str]) -> frozenset[str] | None:
+        """As `Mirror` has it."""
+        return self._mirror.tagged(TOKEN, names)
+
     def tags(self, credentials: str) -> Mapping[str, Sha]:
         self._copy.sync(self._door.objects, self._door.shown(credentials))
         return self._mirror.tags(TOKEN)

@@ -166,6 +166,27 @@ async def test_a_tag_where_a_folder_must_be_is_asked_for_once(
     assert len(ends.asked) == 5
 
 
+async def test_what_is_about_to_be_made_is_asked_about_in_one_request(
+    remote: Remote, ends: Ends, fetcher: Fetcher, mirror: DiskMirror
+) -> None:
+    """Short-cuts refused: a request for each; a tag in the way is taken for a free name."""
+    main = remote.commit({"a": b"1"}, ref="refs/heads/main")
+    remote.commit(packages("net/core"), main, ref=f"refs/heads/{HEAD}")
+    remote.git("update-ref", "refs/tags/net/edge", main)
+    remote.requests.clear()
+
+    await fetcher.foresee(["net/core", "net/edge", "net/p1"])
+    assert len(remote.requests) <= 2  # what it can do is asked first
+    await look(fetcher, mirror)
+    assert ends.asked == ["net"]
+
+    ends.tags = {"net/edge"}
+    remote.commit(packages("net/edge"), main, ref=f"refs/heads/{HEAD}")
+    tags = await look(fetcher, mirror)
+    assert tags.tagging("net/edge", None, removed=False, listed={}).clash == "refs/tags/net/edge"
+    assert ends.asked == ["net", "net/edge"]
+
+
 async def test_where_else_a_head_counts_is_fetched_too(
     remote: Remote, ends: Ends, fetcher: Fetcher, mirror: DiskMirror
 ) -> None:
