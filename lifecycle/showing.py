@@ -13,7 +13,7 @@ from lifecycle.actions import Action, Keep, Say, SetCheck, SetLabels
 from lifecycle.facts.checks import CheckRun
 from lifecycle.facts.conversation import Comment, Discussion, Written
 from lifecycle.facts.head import Facts
-from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.records import JSON
 
 
@@ -30,7 +30,7 @@ def shown(facts: Facts, actions: Iterable[Action]) -> Facts | None:
     """
     if facts.pending or facts.watched or facts.rerun or not facts.proposals:
         return None
-    if not all(map(quiet.is_untouched, facts.proposals)):
+    if not all(_is_settled(facts, p) for p in facts.proposals):
         return None
     for action in actions:
         match action:
@@ -41,6 +41,15 @@ def shown(facts: Facts, actions: Iterable[Action]) -> Facts | None:
             case _:
                 return None
     return facts
+
+
+def _is_settled(facts: Facts, p: Proposal) -> bool:
+    """Tell whether it is a draft that forge and git show alike, and nobody has a word in it yet.
+
+    For what is proposed more is read by what its checks say. A commit that the forge made may be in
+    no mirror yet.
+    """
+    return p.stage is Stage.DRAFT and facts.head == p.place.head and quiet.is_untouched(p)
 
 
 def _checked(facts: Facts, action: SetCheck) -> Facts:
