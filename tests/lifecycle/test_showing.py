@@ -14,7 +14,7 @@ from tests.lifecycle.settling import carry_out
 from tests.lifecycle.test_decide import BROKEN, situations
 
 SHOWS = a.SetCheck | a.Say | a.SetLabels | a.Keep
-NEW = changed(PROPOSAL, comments=(), answers=(), kept=frozenset(), written={})
+NEW = changed(PROPOSAL, draft=True, comments=(), answers=(), kept=frozenset(), written={})
 
 
 @settings(max_examples=60)
@@ -26,6 +26,7 @@ def test_what_only_shows_leaves_what_a_look_would_find(start: Facts) -> None:
             p,
             comments=(),
             answers=(),
+            draft=True,
             merged=False,
             closed=False,
             merge_commit=None,
@@ -34,7 +35,7 @@ def test_what_only_shows_leaves_what_a_look_would_find(start: Facts) -> None:
         )
         for p in start.proposals
     )
-    start = replace(start, proposals=tuple(quiet))
+    start = replace(start, proposals=tuple(quiet), head=PROPOSAL.place.head)
     actions = decide(start)
     then = shown(start, actions)
     assert (then is None) == any(not isinstance(each, SHOWS) for each in actions)
@@ -69,6 +70,8 @@ def test_a_new_draft_is_shown_without_a_second_look() -> None:
         facts(changed(NEW, comments=(said(APPROVER, "hello", 100),))),
         facts(approved_by(NEW, "approver")),
         facts(changed(NEW, closed=True)),
+        facts(changed(NEW, draft=False)),
+        facts(NEW, head="9" * 40),
         facts(changed(NEW, pressed=(said(APPROVER, "/approve", -1),))),
         facts(NEW, rerun=True),
         facts(NEW, pending=True),

@@ -126,7 +126,7 @@ class Ending:
             who = self._edited_by(pull, comment)
             if who not in ("", BOT):
                 yield "reasons", f"comment {comment.id} stands as {who} left it"
-        if not summaries:
+        if not summaries and not self._told_in_check(pull):
             yield "reasons", "no summary says what it waits for"
         # GitLab leaves one open whose branch is gone: nothing of it can be merged any more.
         there = pull.head_repo is not self._repo or self._repo.branch(pull.head_ref)
@@ -182,6 +182,13 @@ class Ending:
         edits = [e for e in about if e.number == comment.id and e.what == "comment edited"]
         return edits[-1].who if edits else ""
 
+    def _told_in_check(self, pull: Any) -> bool:
+        """Whether it is a variant's draft in which nobody but the bot said a word (ADR 77)."""
+        others = [c for c in (*pull.comments, *pull.reviews) if called(c.user.login) != BOT]
+        alone = called(pull.user.login) == BOT and pull.draft and not others
+        runs = self._runs(pull) if alone and package_of(f"refs/heads/{pull.head_ref}") else []
+        return bool(runs) and "**Packages**" in (runs[-1].text or "")
+
     def _verdict(self, pull: Any) -> str:
         """What the bot's check says at the head; where checks are statuses, their newest line."""
         said = [
@@ -193,14 +200,18 @@ class Ending:
         ]
         if said:
             return str(said[-1])
-        runs = [
+        runs = self._runs(pull)
+        return (runs[-1].summary or "") if runs else ""
+
+    def _runs(self, pull: Any) -> list[Any]:
+        """The bot's check at the head, oldest first."""
+        return [
             run
             for suite in self._repo.suites.on(pull.head_sha)
             if suite.app is self._app
             for run in suite.runs
             if run.name == PUBLISH
         ]
-        return (runs[-1].summary or "") if runs else ""
 
     def _unanswered(self, pull: Any, answers: Counter[int]) -> Iterator[tuple[str, str]]:
         """A bot that dies between an answer and its reaction leaves the answer: that will do."""
