@@ -106,8 +106,8 @@ async def test_a_box_whose_delivery_was_lost_says_so() -> None:
     found = await bot.find()
     assert found is not None
     first, second = found.body.split("\n")[:2]
-    assert "the forge did not tell by whom" not in first
-    assert "the forge did not tell by whom" in second
+    assert "the bot was not told who" not in first
+    assert "the bot was not told who" in second
     assert "[x]" not in found.body
     (again,) = boxes.ticked(made.number, second.replace("[ ]", "[x]"))
     assert boxes.is_ours(again, [KEY], RepositoryId(GITHUB, stage.repo.id))

@@ -126,6 +126,7 @@ async def test_what_the_bot_was_let_into(place: Place) -> None:
     assert await place.forges.is_installed(here)
     assert await place.forges.is_installed(place.repository.full_name)
     assert not await place.forges.is_installed("nobody/nothing")
+    assert len(place.repository.full_name.split("/")) <= place.forges.most_parts
     unknown = RepositoryId(here.forge, here.number + 100_000)
     assert not await place.forges.is_installed(unknown)
     with pytest.raises(ForgeMissingError):

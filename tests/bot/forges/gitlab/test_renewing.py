@@ -8,6 +8,7 @@ import pytest
 import requests
 
 from bot import gitlabs, logs
+from bot.clock import SystemClock
 from bot.forges.gitlab.http import Clients, send
 from bot.forges.gitlab.renewing import RenewedToken
 from bot.forges.port import ForgeRefusedError
@@ -17,14 +18,23 @@ from bot.vault import Vault, open_vault
 from tests.bot.forges.gitlab.wire import URL, Wire
 from tests.bot.sandbox.gitlab.inprocess import ForgeAdapter
 
-TODAY = datetime.now(UTC).date()
+NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
+TODAY = NOW.date()
+
+
+class AtNoon(SystemClock):
+    """A clock that stands: days must not end in the middle of a test."""
+
+    def now(self) -> datetime:
+        """As `Clock` has it."""
+        return NOW
 
 
 class Place:
     """A forge, the bot's token there, and the secret store that has it."""
 
     def __init__(self, folder: Path, days: int | None, scope: str = "api") -> None:
-        self.forge = SandboxForge(folder / "forge", dialect="gitlab")
+        self.forge = SandboxForge(folder / "forge", dialect="gitlab", clock=lambda: NOW)
         self.forge.state.add_user("bot")
         until = None if days is None else TODAY + timedelta(days=days)
         self.first = self.forge.tokens.make("bot", scopes=[scope], expires_at=until).value
@@ -49,7 +59,7 @@ class Place:
     def replica(self) -> RenewedToken:
         """The token as one process has it."""
         (instance,) = gitlabs.stored(self.vault)
-        return RenewedToken(instance, self.vault, clients=self.clients)
+        return RenewedToken(instance, self.vault, clock=AtNoon(), clients=self.clients)
 
     @property
     def kept(self) -> str:
@@ -113,7 +123,7 @@ def test_a_token_of_the_environment_is_left_alone(make: Make) -> None:
         name="gitlab", url=place.forge.web_url, token=place.first, webhook_secrets=("hook",)
     )
 
-    RenewedToken(given, place.vault, clients=place.clients).renew()
+    RenewedToken(given, place.vault, clock=AtNoon(), clients=place.clients).renew()
 
     assert place.kept == place.first
     assert place.works(place.first)
@@ -139,7 +149,10 @@ def test_an_exchanged_token_is_not_written_to_the_log(tmp_path: Path) -> None:
     wire.has("GET /personal_access_tokens/self", {"expires_at": soon})
     wire.has("POST /personal_access_tokens/self/rotate", {"token": "corp_second"})
     (instance,) = gitlabs.stored(vault)
-    one, two = (RenewedToken(instance, vault, clients=lambda *_: wire.clients()) for _ in range(2))
+    one, two = (
+        RenewedToken(instance, vault, clock=AtNoon(), clients=lambda *_: wire.clients())
+        for _ in range(2)
+    )
     two._written = 0
 
     logs.configure(["corp_first"])
