@@ -229,7 +229,9 @@ class Workers:
 
     async def _take(self, package: tuple[str, str]) -> _Seat:
         """A worker that is free, or a new one."""
-        self._free = [seat for seat in self._free if seat.worker.lives]
+        for gone in [seat for seat in self._free if not seat.worker.lives]:
+            self._free.remove(gone)
+            await gone.worker.end()  # what leads to it is still open
         best = max(self._free, key=lambda seat: seat.warmth(package), default=None)
         room = len(self._free) + len(self._busy) < self._most
         if best is None or (room and not any(best.warmth(package))):

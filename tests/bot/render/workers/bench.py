@@ -100,6 +100,14 @@ def parent(pid: int) -> int:
     return int(_fields(pid)[1])
 
 
+def runs(pid: int) -> bool:
+    """Whether a process has not ended; one that nobody has waited for yet has."""
+    try:
+        return _fields(pid)[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def processor(pid: int) -> int:
     """Ticks of processor time of a process."""
     return int(_fields(pid)[11]) + int(_fields(pid)[12])
