@@ -11,7 +11,6 @@ from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
-from lifecycle.variants import naming
 
 
 def is_untouched(proposal: Proposal) -> bool:
@@ -28,9 +27,9 @@ def is_quiet(facts: Facts, proposal: Proposal) -> bool:
     Where checks have no room for what the summary tells, or it was written before, it is none.
     """
     people, place = proposal.people, proposal.place
-    ours = people.us != "" and people.author.login == people.us and people.authors_known
-    alone = ours and people.authors <= people.ruled and is_untouched(proposal)
-    if not alone or not naming.is_variants(facts.head_ref) or proposal.stage is not Stage.DRAFT:
+    # What its commits say: of a draft nobody asks the forge who wrote it.
+    alone = proposal.content.for_variant and people.us != "" and people.author.login == people.us
+    if not alone or not is_untouched(proposal) or proposal.stage is not Stage.DRAFT:
         return False
     if facts.head != place.head or len(facts.open) > 1 or facts.others or facts.push_refused:
         return False

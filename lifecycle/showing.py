@@ -92,8 +92,10 @@ def _said(p: Proposal, comment: int | None, body: str, record: Mapping[str, JSON
     """The conversation with the summary; a new one has the next number, and is written down."""
     talk = p.talk
     if comment is not None:
-        changes = {"body": body, "records": (record,), "altered": False}
-        answers = (replace(c, **changes) if c.id == comment else c for c in talk.answers)  # type: ignore[arg-type] # as they are
+        answers = (
+            replace(c, body=body, records=(record,), altered=False) if c.id == comment else c
+            for c in talk.answers
+        )
         return replace(talk, answers=tuple(answers))
     at = p.times.looked_at or p.times.installed_at
     number = talk.newest_comment + 1

@@ -1,16 +1,14 @@
 """`porchbot setup gitlab`: makes what the bot needs at a GitLab, from an owner's token."""
 
 import os
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime
-from getpass import getpass
 from urllib.parse import urlsplit
 
 import click
 
 from bot import gitlabs, places
-from bot.cli import terminal
+from bot.cli import setup_tokens, terminal
 from bot.cli.dropin import StrictCommand
 from bot.forges.gitlab.http import Clients
 from bot.forges.gitlab.setting_projects import Wanted
@@ -20,8 +18,6 @@ from bot.gitlabs import GitLabInstance
 from bot.settings import state_folder
 from bot.vault import Vault, VaultError, open_vault, secrets_file
 
-OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
-BOT_TOKEN = "PORCHBOT_BOT_TOKEN"  # noqa: S105 (likewise)
 SERVICE = "https://gitlab.com"
 
 
@@ -109,7 +105,7 @@ def gitlab(
             gates=gates,
             only_bot=only_bot,
             dry_run=dry_run,
-            given=_token(BOT_TOKEN, os.environ.get(BOT_TOKEN, "")),
+            given=setup_tokens.bots(),
         )
         if not projects and not groups:
             raise SetupRefusedError(
@@ -178,7 +174,7 @@ def _set_up(vault: Vault | None, wanted: GitLabInstance, what: Wanted) -> None:
                 f"{wanted.name} is the GitLab at {known.url}. Give this one another --name."
             )
         instance = replace(known, ca=wanted.ca or known.ca, webhook_url=wanted.webhook_url)
-    token = _owner_token()
+    token = setup_tokens.owners("Token of an owner", "No token of an owner.")
     owner = Clients(wanted.url, lambda: token, ca=wanted.ca)
     try:
         GitLabSetup(
@@ -199,26 +195,3 @@ def _paths(option: str, given: tuple[str, ...]) -> tuple[str, ...]:
         if not path or "://" in path:
             raise SetupRefusedError(f"{option} is {text!r}. Give a full path such as acme/nets.")
     return found
-
-
-def _owner_token() -> str:
-    """The owner's token: of the environment, of standard input, or of who sits at the terminal."""
-    token = os.environ.get(OWNER_TOKEN, "").strip()
-    if not token:
-        token = getpass("Token of an owner: ") if sys.stdin.isatty() else sys.stdin.readline()
-    if not token.strip():
-        raise SetupRefusedError(
-            f"No token of an owner. Set {OWNER_TOKEN}, or pass the token on standard input."
-        )
-    return _token(OWNER_TOKEN, token)
-
-
-def _token(variable: str, text: str) -> str:
-    """A token that can stand in a header; "" where none is given."""
-    token = text.strip()
-    if not all("!" <= character <= "~" for character in token):
-        raise SetupRefusedError(
-            f"The token in {variable} contains white space or characters that no token has. Copy"
-            " it again."
-        )
-    return token

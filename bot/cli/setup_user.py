@@ -5,8 +5,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
-from getpass import getpass
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import click
@@ -14,8 +13,9 @@ from github.Auth import Token
 
 from bot import apps, githubs, places, trust
 from bot.apps import GITHUB_TOKEN, WEBHOOK_SECRETS
-from bot.cli import terminal
+from bot.cli import setup_tokens, terminal
 from bot.cli.dropin import StrictCommand
+from bot.cli.setup_tokens import BOT_TOKEN, OWNER_TOKEN
 from bot.forges.github.hooks import HookState, WantedHook
 from bot.forges.github.http import Clients, call
 from bot.forges.github.manifest import ManifestError, addresses
@@ -26,9 +26,6 @@ from bot.settings import state_folder
 from bot.variables import GITHUB_API
 from bot.vault import VaultError, open_vault
 from lifecycle.identity import GITHUB
-
-OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
-BOT_TOKEN = "PORCHBOT_BOT_TOKEN"  # noqa: S105 (likewise)
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)?")
 
@@ -112,8 +109,9 @@ def machine_user(
             )
         api = addresses(github).api
         _same_github(api, github, forge)
-        token, own = _owner_token(), os.environ.get(BOT_TOKEN, "").strip()
-        asyncio.run(_try_tokens(api, {OWNER_TOKEN: token, BOT_TOKEN: own}))
+        token = setup_tokens.owners("Token of an administrator", "No administrator's token.")
+        own = setup_tokens.bots()
+        asyncio.run(_try_tokens(api, token, own))
         wanted = _wanted(hears_at, forge, own, dry_run=dry_run)
         refused = asyncio.run(_make(api, token, wanted, repositories, dry_run=dry_run))
     except (ManifestError, VaultError, ForgeBusyError, OSError) as error:
@@ -125,29 +123,39 @@ def machine_user(
     )
 
 
-async def _try_tokens(api: str, tokens: Mapping[str, str]) -> None:
-    """Refuse a token that is not accepted, before it replaces one that is.
+async def _try_tokens(api: str, token: str, own: str) -> None:
+    """Refuse tokens that cannot be used, before one replaces a token that can.
 
     Args:
         api: Address of the API.
-        tokens: The variable of each, and the token; "" for none.
+        token: The administrator's.
+        own: Of the bot's account; "" for none.
 
     Raises:
-        ForgeBusyError, ForgeRefusedError: As of any request.
+        ForgeBusyError: GitHub could not be asked.
     """
-    for variable, token in tokens.items():
-        if not token:
-            continue
-        clients = Clients(api, lambda token=token: Token(token))  # type: ignore[misc]  # bound now
-        try:
-            await call(clients, "read whose the token is", "GET", "/user")
-        except ForgeDeniedError as error:
-            raise click.ClickException(
-                f"GitHub does not accept {_WHOSE[variable]}: {error.reason}. Nothing was stored or"
-                f" created. Set {variable} to one that is complete and has not expired."
-            ) from error
-        finally:
-            clients.close()
+    owner = await _account(api, OWNER_TOKEN, token)
+    if own and await _account(api, BOT_TOKEN, own) == owner:
+        raise click.ClickException(
+            f"Both tokens belong to {owner}. The bot needs an account of its own: create one, and"
+            f" set {BOT_TOKEN} to its token. Nothing was stored or created."
+        )
+
+
+async def _account(api: str, variable: str, token: str) -> str:
+    """Login of the account that a token belongs to."""
+    clients = Clients(api, lambda: Token(token))
+    try:
+        about = await call(clients, "read whose the token is", "GET", "/user")
+    except (ForgeDeniedError, ForgeRefusedError) as error:
+        raise click.ClickException(
+            f"GitHub does not accept {_WHOSE[variable]}: {error.reason.rstrip('.')}. Nothing was"
+            f" stored or created. Set {variable} to one that is complete, has not expired, and may"
+            " be used there."
+        ) from error
+    finally:
+        clients.close()
+    return str(about.data["login"])
 
 
 async def _make(
@@ -176,8 +184,14 @@ def _wanted(url: str, forge: str, token: str, *, dry_run: bool) -> WantedHook:
 
     The account's token is stored, if there is one and the webhook's secret is in the store.
     """
-    given = os.environ.get(githubs.variable("WEBHOOK_SECRETS", forge), "")
+    variable = githubs.variable("WEBHOOK_SECRETS", forge)
+    given = os.environ.get(variable, "")
     if known := [word.strip() for word in given.split(",") if word.strip()]:
+        if token and not dry_run:
+            terminal.say(
+                f"{BOT_TOKEN} is not stored, because {variable} is set: the environment has the"
+                f" secrets. Set {githubs.variable('TOKEN', forge)} to it for the bot."
+            )
         return WantedHook(url=url, secret="" if dry_run else known[0], fresh=False)
     if dry_run:
         return WantedHook(url=url, secret="", fresh=False)
@@ -218,16 +232,3 @@ def _same_github(api: str, given: str, forge: str) -> None:
             f"It is not known where the GitHub {forge!r} is, and your token would be sent to"
             f" {given}. Give its address with --github, and set {variable} to that of its API."
         )
-
-
-def _owner_token() -> str:
-    """The owner's token: of the environment, of standard input, or of who sits at the terminal."""
-    token = os.environ.get(OWNER_TOKEN, "").strip()
-    if not token:
-        asks = sys.stdin.isatty()
-        token = getpass("Token of an administrator: ") if asks else sys.stdin.readline()
-    if not token.strip():
-        raise click.ClickException(
-            f"No administrator's token. Set {OWNER_TOKEN}, or pass the token on standard input."
-        )
-    return token.strip()

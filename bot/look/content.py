@@ -179,6 +179,9 @@ class _Comparison:
             origin=self.origin,
             variant=variant,
             not_by_rule=why,
+            for_variant=variant_trails.of_variant(
+                self.reader, self.head, self.origin, self.head_ref
+            ),
         )
         listed = {each.package for each in self._listing}
         places = {*(t.package for t in touched), *listed}

@@ -89,25 +89,26 @@ class DashboardHandler:
         known = last is not None and frozen == last[1] and stopped == self._stopped(key)
         if last is not None and early and known and hint.pressed <= freed:
             return last[0] + PACE - now
+        again = await self._told(served, hint.pressed | freed)
+        # Only what was told is remembered: a write that failed must not wait for the next pace.
         self._boxes.put(key.repository, stopped)
         self._freed.put(key.repository, hint.pressed)
         # What follows from a thaw, or a box, is not there yet: it must not wait for the next pace.
         self._looked.put(key.repository, (now - PACE + GATHER if early else now, frozen))
+        return again
+
+    async def _told(self, served: ServedRepository, pressed: Collection[str]) -> float | None:
+        """As `_write`; nothing where the bot observes, or may not write issues."""
         if self._serving.observes or await served.offload(
             branches.observes, served.mirror, served.repository.default_branch
         ):
             return None
         try:
-            heard = [Tick.of(Press.of(each).button) for each in hint.pressed | freed]
-            again = await self._write(served, heard)
+            return await self._write(served, [Tick.of(Press.of(each).button) for each in pressed])
         except ForgeRefusedError as error:
             # Nobody waits for it; `porchbot doctor` names the permission.
-            log.warning("dashboard not written", repository=str(key.repository), error=str(error))
+            log.warning("dashboard not written", repository=str(served.id), error=str(error))
             return None
-        except Exception:
-            self._looked.drop(key.repository)  # it was not told: the next try must not wait
-            raise
-        return again
 
     def _stopped(self, key: keys.DashboardKey) -> bool:
         """Whether it said last that boxes are stopped."""

@@ -208,6 +208,7 @@ class Content:
         variant: The package that the bot alone made for a variant, without a conflict, which is all
             that was committed; "" for none. Only told where a rule asks for it.
         not_by_rule: Why it is none, of what was made for a variant; None for anything else.
+        for_variant: The bot alone made all of its commits, for a variant.
     """
 
     touched: tuple[Touched, ...]
@@ -223,6 +224,7 @@ class Content:
     takes_back: frozenset[str] = frozenset()
     variant: str = ""
     not_by_rule: NotByRule | None = None
+    for_variant: bool = False
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -149,6 +149,9 @@ def test_what_is_refused_leaves_the_stored_token_as_it_is(
         ("PORCHBOT_BOT_TOKEN", "ghp_typo", ["owner/net"], "the token of the bot's account: 401"),
         ("PORCHBOT_OWNER_TOKEN", "ghp_typo", ["owner/net"], "the administrator's token: 401"),
         ("PORCHBOT_OWNER_TOKEN", "", ["owner/net"], "No administrator's token."),
+        ("PORCHBOT_BOT_TOKEN", "ghp_\u2026", ["owner/net"], "characters that no token has"),
+        ("PORCHBOT_BOT_TOKEN", "ghp_a b", ["owner/net"], "contains white space"),
+        ("PORCHBOT_BOT_TOKEN", os.environ["PORCHBOT_OWNER_TOKEN"], ["owner/net"], "belong to own"),
         ("PORCHBOT_GITHUB_API_URL", "https://github.corp/api/v3", ["owner/net"], "another GitHub"),
         ("PORCHBOT_GITHUB_CA", "missing.pem", ["owner/net"], "missing.pem cannot be read: No such"),
         ("PORCHBOT_GITHUB_CA", "", ["a/b/c"], "'a/b/c' is neither"),
@@ -159,3 +162,29 @@ def test_what_is_refused_leaves_the_stored_token_as_it_is(
         assert (refused.exit_code, told in refused.output) == (1, True), refused.output
         assert "Next:" not in refused.output
         assert {file.read_bytes() for file in place.folder.rglob("secrets.json")} == {kept}
+
+
+def test_a_token_that_github_forbids_is_said_without_a_bug(place: Place) -> None:
+    """The short-cut catches a 401 alone: single sign-on forbids with 403, and people are told of a
+    bug of porchbot's and of an App that they do not have."""
+    place.forge.faults.fail("GET /user", 403, {"message": "Resource protected by SAML."})
+    refused = place.setup("owner/net")
+
+    assert refused.exit_code == 1
+    assert "GitHub does not accept the administrator's token: 403 Resource protected by SAML." in (
+        refused.output
+    )
+    for foreign in ("bug", "App"):
+        assert foreign not in refused.output
+
+
+def test_a_token_that_is_not_stored_is_said(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut goes on in silence: the bot then starts without its token."""
+    monkeypatch.setenv("PORCHBOT_WEBHOOK_SECRETS", "given-by-hand")
+    made = place.setup("owner/net")
+
+    assert made.exit_code == 0
+    assert (
+        "PORCHBOT_BOT_TOKEN is not stored, because PORCHBOT_WEBHOOK_SECRETS is set" in made.output
+    )
+    assert "Set PORCHBOT_GITHUB_TOKEN to it for the bot." in made.output

@@ -4,7 +4,7 @@ from collections import Counter
 
 from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants_set import NAMES, SET, TABLE, branch, two_repositories
-from tests.stories.world import CONFIG, World, package, resized
+from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized
 
 CREATES = ("POST /repos/{owner}/{repo}/pulls", "/comments")
 """How what counts among the 500 things is called that GitHub lets a bot create in an hour."""
@@ -32,7 +32,8 @@ def created(calls: Counter[str]) -> int:
 
 
 def test_a_package_takes_few_calls_and_creates_its_pull_request_alone(play: World) -> None:
-    """Short-cuts refused: each look is followed by another; a comment in each of a thousand."""
+    """Short-cuts refused: each look is followed by another; a comment in each of a thousand; none
+    either where a person has pushed, since nobody asks who wrote a draft."""
     live = two_repositories(play)
     play.rests()
     publishes(play, "net/base", package("net/base"), 1)
@@ -59,6 +60,12 @@ def test_a_package_takes_few_calls_and_creates_its_pull_request_alone(play: Worl
     assert sum(again.values()) <= 21 * len(NAMES), again
     for name in NAMES:
         assert "ref: net/base/v2" in live.reads(f"edge/{name}/Kptfile", branch(name))
+
+    touched = live.pull_of(branch(NAMES[1])).number
+    note = CONFIGMAP.replace("NAME", "note")
+    live.pushes(branch(NAMES[1]), {f"edge/{NAMES[1]}/note.yaml": note})
+    play.rests()
+    assert f"edge/{NAMES[1]}" in live.waits_for_summary(touched, "**Packages**")
 
     live.says(pull, "/propose")
     play.rests()
