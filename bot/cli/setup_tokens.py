@@ -43,7 +43,7 @@ def _token(variable: str, text: str) -> str:
     token = text.strip()
     if not all("!" <= character <= "~" for character in token):
         raise click.ClickException(
-            f"The token in {variable} contains white space or characters that no token has. Copy"
+            f"The token for {variable} contains white space or characters that no token has. Copy"
             " it again."
         )
     return token

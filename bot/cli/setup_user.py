@@ -20,7 +20,13 @@ from bot.forges.github.hooks import HookState, WantedHook
 from bot.forges.github.http import Clients, call
 from bot.forges.github.manifest import ManifestError, addresses
 from bot.forges.github.registration import path
-from bot.forges.port import ForgeBusyError, ForgeDeniedError, ForgeRefusedError, once
+from bot.forges.port import (
+    ForgeBusyError,
+    ForgeDeniedError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    once,
+)
 from bot.places import GITHUB_WEB
 from bot.settings import state_folder
 from bot.variables import GITHUB_API
@@ -118,8 +124,12 @@ def machine_user(
         raise click.ClickException(once(error)) from error
     if refused:
         sys.exit(1)
+    variable, place = githubs.variable("API_URL", forge), ""
+    if api != GITHUB_API and not os.environ.get(variable, "").strip():
+        place = f"set {variable} to {api} for the bot, "
     terminal.say(
-        "\nNext: give the account write access to the repositories, and run porchbot doctor."
+        f"\nNext: {place}give the account write access to the repositories, and run porchbot"
+        " doctor."
     )
 
 
@@ -147,6 +157,11 @@ async def _account(api: str, variable: str, token: str) -> str:
     clients = Clients(api, lambda: Token(token))
     try:
         about = await call(clients, "read whose the token is", "GET", "/user")
+    except ForgeMissingError as error:
+        raise click.ClickException(
+            f"No GitHub answers at {api}: {error.reason.rstrip('.')}. Nothing was stored or"
+            " created. Check --github."
+        ) from error
     except (ForgeDeniedError, ForgeRefusedError) as error:
         raise click.ClickException(
             f"GitHub does not accept {_WHOSE[variable]}: {error.reason.rstrip('.')}. Nothing was"
@@ -155,6 +170,8 @@ async def _account(api: str, variable: str, token: str) -> str:
         ) from error
     finally:
         clients.close()
+    if not isinstance(about.data, dict) or "login" not in about.data:
+        raise click.ClickException(f"No GitHub answers at {api}. Check --github.")
     return str(about.data["login"])
 
 

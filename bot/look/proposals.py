@@ -16,7 +16,6 @@ from bot.look import (
     rendering,
     revisions,
     updating,
-    variant_trails,
     variant_wishes,
 )
 from bot.look.asking import Asker, MergeLook
@@ -284,7 +283,7 @@ class ProposalReader:
         read = await self._offload(content.read, reader, tip, ref, basis, head_ref=facts.head_ref)
         if read is None or not read.content.touched:
             return facts
-        if await self._offload(variant_trails.of_variant, reader, tip, base, facts.head_ref):
+        if read.content.for_variant:
             return replace(facts, draft_of_variant=True)
         verdicts, subjects, pusher = await asyncio.gather(
             rendering.verdicts(

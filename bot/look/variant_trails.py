@@ -35,11 +35,18 @@ def trail(reader: MirrorReader, tip: Sha, base: Sha) -> Trail:
 
 
 def of_variant(reader: MirrorReader, head: Sha, base: Sha, head_ref: str) -> bool:
-    """Whether the bot alone made a head for some variant, whatever came of it."""
-    if not naming.is_variants(head_ref):
+    """Whether the bot alone made a head for some variant, whatever came of it.
+
+    Args:
+        reader: Reads git.
+        head: The head.
+        base: What it is compared with; "" where the two have no past in common.
+        head_ref: Its branch.
+    """
+    if not base or not naming.is_variants(head_ref):
         return False
     found = trail(reader, head, base)
-    return found.recipe is not None and not found.people
+    return found.recipe is not None and found.sealed and not (found.people or found.asked)
 
 
 def made_alone(

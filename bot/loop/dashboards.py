@@ -89,8 +89,10 @@ class DashboardHandler:
         known = last is not None and frozen == last[1] and stopped == self._stopped(key)
         if last is not None and early and known and hint.pressed <= freed:
             return last[0] + PACE - now
+        # Only what was told is remembered: a write that failed must not wait for the next pace, nor
+        # one whose answer was lost.
+        self._looked.drop(key.repository)
         again = await self._told(served, hint.pressed | freed)
-        # Only what was told is remembered: a write that failed must not wait for the next pace.
         self._boxes.put(key.repository, stopped)
         self._freed.put(key.repository, hint.pressed)
         # What follows from a thaw, or a box, is not there yet: it must not wait for the next pace.

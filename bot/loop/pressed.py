@@ -13,7 +13,6 @@ import structlog
 from bot.clock import Clock
 from bot.forges.port import (
     ForgeBusyError,
-    ForgeMissingError,
     ForgeRefusedError,
     Forges,
     LoggedDelivery,
@@ -158,10 +157,10 @@ class Pressed:
     async def _is_told(self, served: ServedRepository, key: ProposalKey, press: Press) -> bool:
         try:
             found = await self._forges.delivery(press.delivery)
-        except (ForgeMissingError, ForgeRefusedError) as error:
+            return found is not None and await _tells(served, found, key, press)
+        except ForgeRefusedError as error:  # what is not there among them
             log.warning("the log of deliveries cannot be read", reason=str(error))
             return False
-        return found is not None and await _tells(served, found, key, press)
 
 
 def _takes_proof(press: Press) -> bool:

@@ -33,13 +33,13 @@ MISTYPED: dict[str, tuple[dict[str, str | Callable[[Place], str]], tuple[str, ..
     "a token of two lines": (
         {"PORCHBOT_OWNER_TOKEN": "glpat-one\nglpat-two"},
         ("--group", "acme"),
-        "The token in PORCHBOT_OWNER_TOKEN contains white space or characters that no token has."
+        "The token for PORCHBOT_OWNER_TOKEN contains white space or characters that no token has."
         " Copy it again.",
     ),
     "a bot's token of two words": (
         {"PORCHBOT_BOT_TOKEN": "glpat one"},
         ("--group", "acme"),
-        "The token in PORCHBOT_BOT_TOKEN contains white space or characters that no token has."
+        "The token for PORCHBOT_BOT_TOKEN contains white space or characters that no token has."
         " Copy it again.",
     ),
     "a bot's token that GitLab does not know": (

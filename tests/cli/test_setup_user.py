@@ -188,3 +188,13 @@ def test_a_token_that_is_not_stored_is_said(place: Place, monkeypatch: pytest.Mo
         "PORCHBOT_BOT_TOKEN is not stored, because PORCHBOT_WEBHOOK_SECRETS is set" in made.output
     )
     assert "Set PORCHBOT_GITHUB_TOKEN to it for the bot." in made.output
+
+
+def test_what_is_no_github_is_said(place: Place) -> None:
+    """Short-cuts: another token is asked for, or a bug of porchbot's is told."""
+    place.forge.faults.fail("GET /user", 404, {"message": "Not Found"})
+    refused = place.setup("owner/net")
+
+    assert refused.exit_code == 1
+    assert f"No GitHub answers at {place.forge.api_url}: 404" in refused.output
+    assert "Check --github." in refused.output

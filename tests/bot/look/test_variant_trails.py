@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.look.variant_trails import made_alone
+from bot.look.variant_trails import made_alone, of_variant
 from lifecycle.names import Sha
 from lifecycle.variants import trailer
 from lifecycle.variants.facts import REMOVED, Recipe
@@ -56,3 +56,26 @@ def test_only_what_the_bot_alone_made_is_made_alone(there: Any, branch: str, alo
     found = made_alone(there, Sha("head"), Sha("base"), branch, "edge/core")
 
     assert isinstance(found, Trail) is alone
+
+
+@pytest.mark.parametrize(
+    ("there", "base", "branch", "alone"),
+    [
+        (reader(OURS), "base", BRANCH, True),
+        (reader(OURS, "Render"), "base", BRANCH, True),
+        (reader(f"{OURS} {trailer.CONFLICTS}"), "base", BRANCH, True),
+        (reader(OURS, ""), "base", BRANCH, False),
+        (reader(OURS, asker="ann"), "base", BRANCH, False),
+        (reader(OURS, sealed=False), "base", BRANCH, False),
+        (reader(OURS), "base", "drafts/edge/core/mine", False),
+        (None, "", BRANCH, False),
+    ],
+    ids=[
+        *("one commit", "with its rendering", "a conflict", "somebody's after it", "asked for"),
+        *("a line of somebody's", "another name", "no past in common: git has no answer"),
+    ],
+)
+def test_whether_somebody_has_a_part_in_it(there: Any, base: str, branch: str, alone: bool) -> None:
+    """Short-cuts refused: any line that names a variant counts; git is asked about no commit, and
+    the look of a branch that somebody pushed without a past fails for good."""
+    assert of_variant(there, Sha("head"), Sha(base), branch) is alone
