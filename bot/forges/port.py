@@ -5,7 +5,7 @@ Longer than 400 lines: two protocols, and the values that only they exchange, ar
 Adding a method needs a reason. Every method may be called twice with the same effect as once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -476,6 +476,15 @@ class Forge(Protocol):
         """Every open pull request of one branch of this repository, and the newest closed ones.
 
         At most 30 closed ones, newest first. Others may be among them, likewise.
+        """
+
+    async def unproposed(self, head_refs: Collection[str]) -> frozenset[str]:
+        """Those of some branches that no pull request was ever opened from, here or in a fork.
+
+        Asked in one request; where the forge has none for it, of no branch is anything told.
+
+        Args:
+            head_refs: At most 100.
         """
 
     def proposal_ref(self, number: int) -> Ref:

@@ -91,6 +91,7 @@ class VariantPass:
             likewise.
         crowded: Packages to how many branches of drafts were left out, of which there are too many.
         passed_over: Packages to why newer tags of their upstream are not followed.
+        new: Branches that nothing was ever proposed from, as the forge said; each counts once.
         records: Which revisions of upstreams were published.
     """
 
@@ -111,6 +112,7 @@ class VariantPass:
     published: dict[tuple[str, RevisionReference], int | None] = field(default_factory=dict)
     crowded: dict[str, int] = field(default_factory=dict)
     passed_over: dict[str, str] = field(default_factory=dict)
+    new: set[str] = field(default_factory=set)
 
 
 class VariantLook:
@@ -318,7 +320,9 @@ class VariantLook:
             """The newest pull request of a workspace; None for none."""
             if number not in asked:
                 branch = naming.draft_branch(path, f"{naming.WORKSPACE}{number}")
-                pulls = await served.forge.proposals_of(branch)
+                new = branch in self._pass.new
+                self._pass.new.discard(branch)
+                pulls = () if new else await served.forge.proposals_of(branch)
                 asked[number] = max(pulls, key=lambda each: each.number, default=None)
             return asked[number]
 

@@ -136,7 +136,7 @@ class VariantsHandler:
             writers=self._writers,
         )
         left = list(wanted)
-        await served.looker.fetcher.foresee(await served.offload(_new, going, wanted))
+        await _foresee(going, await served.offload(_new, going, wanted))
         try:
             while left and going.begun < MOST_BEGUN:
                 again = sooner(again, await self._one(going, left[0], key, hint, telling))
@@ -256,6 +256,14 @@ class VariantsHandler:
             going.failed.append(error)
             telling.failed(wanted, TROUBLE)
         return None
+
+
+async def _foresee(going: VariantPass, packages: Sequence[str]) -> None:
+    """Learn in one request each what a look at each of some new packages would ask for itself."""
+    if len(packages) > 1:
+        await going.served.looker.fetcher.foresee(packages)
+        first = [naming.draft_branch(each, f"{naming.WORKSPACE}1") for each in packages]
+        going.new |= await going.served.forge.unproposed(first)
 
 
 def _new(going: VariantPass, wanted: Sequence[Wanted]) -> list[str]:

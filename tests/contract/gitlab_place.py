@@ -83,7 +83,7 @@ class InProcessGitLab:
     repository: Repository
     others: list[RepositoryId]
     tolerates: frozenset[str] = frozenset({"enqueue", "merge", "required_reviews"})
-    asks_nothing: frozenset[str] = frozenset({"make_tag", "commit"})
+    asks_nothing: frozenset[str] = frozenset({"make_tag", "commit", "unproposed"})
     settles: float = 7200.0
     _clients: dict[str, gitlab.Gitlab] = field(default_factory=dict)
 

@@ -280,6 +280,7 @@ def _calls(issue: int) -> dict[str, Callable[[Forge], Awaitable[object]]]:
         "git_credentials": lambda f: f.git_credentials(),
         "open_proposals_of": lambda f: f.open_proposals_of("a"),
         "proposals_of": lambda f: f.proposals_of("a"),
+        "unproposed": lambda f: f.unproposed(["a"]),
         "proposals_at": lambda f: f.proposals_at(HEAD),
         "proposal": lambda f: f.proposal(1),
         "open_proposals": lambda f: f.open_proposals(),
@@ -552,6 +553,9 @@ async def test_proposals_are_found_by_branch_commit_and_number(place: Place) -> 
     assert number in {p.number for p in await place.forge.open_proposals_of("drafts/a/w")}
     assert closed not in {p.number for p in await place.forge.open_proposals_of("drafts/a/w")}
     assert {closed, number} <= {p.number for p in await place.forge.proposals_of("drafts/a/w")}
+    told = await place.forge.unproposed(["drafts/a/w", "drafts/a", "drafts/a/x"])
+    nothing = "unproposed" in place.asks_nothing
+    assert told == (set() if nothing else {"drafts/a", "drafts/a/x"})
     assert {p.number for p in await place.forge.open_proposals()} == {number, fork}
     assert {p.number for p in await place.forge.proposals_at(head)} == {number}
     assert await place.forge.highest_number() == fork

@@ -1,6 +1,6 @@
 """Pull requests of the simulated forge, and what is said on them, as the bot has them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -47,6 +47,12 @@ class Proposals(Asking):
             return (*(p for p in found if p.open), *closed)
 
         return await self._get("proposals_of", f"GET {REPO}/pulls", read, head_ref)
+
+    async def unproposed(self, head_refs: Collection[str]) -> frozenset[str]:
+        def read(_: Caller) -> frozenset[str]:
+            return frozenset(head_refs) - {p.head_ref for p in self._shown_pulls()}
+
+        return await self._get("unproposed", f"GET {REPO}/pulls", read, by=GRAPHQL)
 
     def proposal_ref(self, number: int) -> Ref:
         """As GitHub keeps it."""

@@ -1,6 +1,6 @@
 """Pull requests on GitHub: listed, read, opened, turned into drafts and back."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
 from urllib.parse import quote
@@ -68,6 +68,29 @@ class PullRequests(Calls):
             return found
         closed = tuple(pull for pull in found if not pull.open)
         return await self.open_proposals_of(head_ref) + closed
+
+    async def unproposed(self, head_refs: Collection[str]) -> frozenset[str]:
+        """Those that no pull request was ever opened from: REST tells it of one branch alone."""
+        wanted, branches = "find branches without pull requests", sorted(head_refs)
+        if not branches:
+            return frozenset()
+        heads = {f"h{at}": branch for at, branch in enumerate(branches)}
+        given = "".join(f", ${name}: String!" for name in heads)
+        each = " ".join(
+            f"{name}: pullRequests(headRefName: ${name}, first: 1) {{ totalCount }}"
+            for name in heads
+        )
+        query = (
+            f"query Unproposed($owner: String!, $name: String!{given}) {{"
+            f" repository(owner: $owner, name: $name) {{ databaseId {each} }} }}"
+        )
+        owner, _, name = self._repository.full_name.partition("/")
+        asked: JSONObject = {"owner": owner, "name": name, **heads}
+        data = await self._pool.run(Cost.QUERY, wanted, graphql, wanted, query, asked)
+        found = data["repository"] or {}
+        if found.get("databaseId") != self._repository.id.number:
+            return frozenset()  # the name is another's by now
+        return frozenset(b for alias, b in heads.items() if found[alias]["totalCount"] == 0)
 
     async def proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
         """Every pull request whose head is this commit: the open ones, and what it came in by."""

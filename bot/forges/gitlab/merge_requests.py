@@ -1,7 +1,7 @@
 """Merge requests on GitLab: listed, read, opened, turned into drafts and back, labelled."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -92,6 +92,11 @@ class MergeRequests(Calls):
             return found
         closed = tuple(each for each in found if not each.open)
         return await self.open_proposals_of(head_ref) + closed
+
+    async def unproposed(self, head_refs: Collection[str]) -> frozenset[str]:
+        """Nothing is told: REST lists merge requests of one branch alone, or of all."""
+        del head_refs
+        return frozenset()
 
     async def proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
         """Every merge request whose head is this commit: the open ones, and what it came in by."""

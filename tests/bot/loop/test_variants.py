@@ -17,7 +17,7 @@ from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import ObjectFolder, VariantUse
 from lifecycle.variants import trailer
-from lifecycle.variants.facts import Recipe
+from lifecycle.variants.facts import Recipe, VariantFacts
 from lifecycle.variants.trailer import Trail
 from lifecycle.variants.values import Downstream, Upstream, Variant, VariantSpec
 
@@ -107,6 +107,33 @@ async def test_branches_without_a_pull_request_cost_a_bounded_number_of_requests
     assert [each.why.partition(" without")[0].removesuffix("s") for each in telling.waits] == told
     telling.crowded(wanted, going.crowded["a/b"])
     assert len(telling.waits) == len(told)  # one reason for each package
+
+
+async def test_that_a_branch_is_new_counts_once() -> None:
+    """Short-cut refused: what a person closed in the minutes since is opened again."""
+    branch, asked = "drafts/a/b/packagevariant-1", list[str]()
+
+    async def proposals_of(branch: str) -> list[Any]:
+        asked.append(branch)
+        return []
+
+    spec = VariantSpec(upstream=Upstream("base", "a"), downstream=Downstream("here", "a/b"))
+    nothing: Any = None
+    served: Any = SimpleNamespace(forge=SimpleNamespace(proposals_of=proposals_of))
+    going = variant_look.VariantPass(
+        served=served,
+        tip=Sha("a" * 40),
+        policy=nothing,
+        upstreams=nothing,
+        pulls={},
+        downstreams=nothing,
+        records=nothing,
+        new={branch},
+    )
+    facts = VariantFacts(variant=Variant(name="edge", spec=spec))
+    for known in ([], [branch]):
+        await variant_look.VariantLook(going).with_closed(facts)
+        assert asked == known
 
 
 def test_what_a_draft_was_made_of_is_read_back_whatever_its_parts_are() -> None:
