@@ -1,10 +1,13 @@
 """Reading release tags for a look: which are ours, which number is next, what stands in the way.
 
 Only a tag with our signed record counts as published by us; every integer tag uses up its number.
+A tag of before the bot came counts as published then while it names what it named then, and no
+revision of ours has a lower number: ours was one more than the highest that was there (ADR 78).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from bot.git.port import History, Refs
 from bot.store.values import Revision
@@ -14,6 +17,10 @@ from lifecycle.ledger import Entries
 from lifecycle.ledger import withdrawn as withdrawn_in
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Tagging, TagLoss
+
+MOST_RECORDS: Final = 100
+"""Tags of a package that the index does not know, and that are read for our record, newest first:
+anybody who pushes makes any number of those."""
 
 
 @dataclass(slots=True)
@@ -25,7 +32,8 @@ class Tags:
         repository_id: Which repository.
         keys: Keys that records may be made with, newest first.
         used: Package to the numbers that were published, as the index knows them.
-        baseline: Release tags that were there when the bot came; None when nobody knows.
+        baseline: Release tags that were there when the bot came, in full spelling, to the objects
+            that they named; None when nobody knows.
         above: Tags, in full spelling, that stand where folders of packages would have to be.
         packages: Those whose tags were fetched, with those of packages inside them.
     """
@@ -34,17 +42,19 @@ class Tags:
     repository_id: RepositoryId
     keys: Sequence[bytes]
     used: Mapping[str, Mapping[int, Revision]]
-    baseline: frozenset[str] | None
+    baseline: Mapping[str, str] | None
     above: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
     ours: dict[tuple[str, int], Revision] = field(default_factory=dict)
     _listed: dict[str, Refs] = field(default_factory=dict)
     _numbers: dict[str, list[int]] = field(default_factory=dict)
+    _made: dict[str, frozenset[int]] = field(default_factory=dict)
 
     def learn(self, packages: Iterable[str], used: Mapping[str, Mapping[int, Revision]]) -> None:
         """Take in packages whose tags were fetched, and what the index knows of them."""
         self.used = {**self.used, **used}
         self.packages |= set(packages)
+        self._made.clear()
 
     def refs(self, packages: Iterable[str]) -> list[str]:
         """The tags of packages and of packages inside them, in full spelling."""
@@ -106,24 +116,42 @@ class Tags:
         named = self._named(package, number)
         return (str(named[0]), self._is_ours(package, number)) if named else ("", False)
 
-    def were_published(self, package: str, most: int) -> frozenset[int]:
+    def were_published(self, package: str) -> frozenset[int]:
         """The revisions that are tagged and were published: by us, or before we came.
 
-        Tags that neither the index nor what was there before knows are read for our record, from
-        the top: anybody who pushes makes any number of those.
+        The index decides on what it knows. Others are read for our record, `MOST_RECORDS` of them.
 
         Args:
             package: Its path; the index was read for it.
-            most: How many are read.
         """
-        found, unknown = set[int](), list[int]()
-        for number in reversed(self._of(package)):
-            before = self.baseline is not None and _ref(package, number) in self.baseline
-            if before or self._is_as_made(package, number):
-                found.add(number)
-            else:
-                unknown.append(number)
-        return frozenset({*found, *(n for n in unknown[:most] if self._is_ours(package, n))})
+        known, made = self.used.get(package, {}), self._recorded(package)
+        return frozenset(
+            number
+            for number in self._of(package)
+            if number in made
+            or (
+                self._is_as_made(package, number)
+                if number in known
+                else self._was_before(package, number)
+            )
+        )
+
+    def replaced(self, package: str) -> frozenset[int]:
+        """The revisions that were published, and whose tags name something else by now.
+
+        Args:
+            package: As for `were_published`.
+        """
+        known = self.used.get(package, {})
+        return frozenset(
+            number
+            for number in self._of(package)
+            if (
+                not self._is_as_made(package, number)
+                if number in known
+                else self._is_moved(package, number)
+            )
+        )
 
     def commit(self, package: str, number: int) -> Sha | None:
         """The commit of a revision, ours or not; None where there is none, or git lacks it."""
@@ -179,12 +207,11 @@ class Tags:
         return TagLoss.REPLACED if self._named(package, number) else TagLoss.GONE
 
     def _missing(self, package: str, gone: frozenset[int]) -> tuple[str, ...]:
-        """Earlier revisions that we published, and whose tags are gone or replaced."""
-        found = []
-        for number in sorted(self.used.get(package, {})):
-            if not self._is_as_made(package, number) and number not in gone:
-                found.append(names.spelled(package, number))
-        return tuple(found)
+        """Earlier revisions whose tags are gone or replaced; of those from before us, replaced."""
+        known = self.used.get(package, {})
+        lost = {number for number in known if not self._is_as_made(package, number)}
+        lost |= {n for n in self._of(package) if n not in known and self._is_moved(package, n)}
+        return tuple(names.spelled(package, number) for number in sorted(lost - gone))
 
     def _is_as_made(self, package: str, number: int) -> bool:
         """Whether a tag names what the index says that we made."""
@@ -208,11 +235,39 @@ class Tags:
     def _foreign_last(self, package: str) -> tuple[Foreign, ...]:
         """The tag with the highest number, when it is not ours: it decides the next number."""
         for number in self._of(package)[-1:]:
-            if number not in self.used.get(package, {}) and not self._is_ours(package, number):
-                ref = _ref(package, number)
-                before = self.baseline is not None and ref in self.baseline
+            if number in self.used.get(package, {}) or self._is_ours(package, number):
+                continue
+            if not self._is_moved(package, number):  # else it is told as missing
+                before = self._was_before(package, number)
                 return (Foreign(names.spelled(package, number), before=before),)
         return ()
+
+    def _was_before(self, package: str, number: int) -> bool:
+        """Whether a tag was there when the bot came, as it is, and before anything of ours."""
+        named, then = self._named(package, number), self._then(package, number)
+        if not then or named is None or named[0] != then:
+            return False
+        ours = {*self.used.get(package, ()), *self._recorded(package)}
+        return number < min(ours, default=number + 1)
+
+    def _is_moved(self, package: str, number: int) -> bool:
+        """Whether a tag of before the bot came names something else now."""
+        named, then = self._named(package, number), self._then(package, number)
+        if then is None or named is None or named[0] == then:
+            return False
+        return not self._is_ours(package, number)
+
+    def _then(self, package: str, number: int) -> str | None:
+        """The object that a tag named when the bot came; "" for an unknown one, None for no tag."""
+        return None if self.baseline is None else self.baseline.get(_ref(package, number))
+
+    def _recorded(self, package: str) -> frozenset[int]:
+        """The revisions of ours, by their records, that the index does not know."""
+        if package not in self._made:
+            known = self.used.get(package, {})
+            asked = [n for n in reversed(self._of(package)) if n not in known][:MOST_RECORDS]
+            self._made[package] = frozenset(n for n in asked if self._is_ours(package, n))
+        return self._made[package]
 
     def _at(self, package: str, number: int) -> Sha | None:
         named = self._named(package, number)

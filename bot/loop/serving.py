@@ -182,6 +182,8 @@ class Serving:
                 await freezes.recall()
             if adoption is None:
                 adoption = await self._adopt(repository, forge, mirror)
+            elif adoption.names_only:
+                adoption = await self._completed(repository, adoption, forge, mirror)
             me = await self._forges.identity()
             who = Signature(me.login, me.address)
             looker = Looker(
@@ -243,7 +245,7 @@ class Serving:
         await self._offload(mirror.fetch, credentials, None, BRANCHES)
         drafts = await self._offload(branches.drafts, mirror)
         there = await self._offload(mirror.tags, credentials)
-        tags = [ref for ref in there if names.parse_tag(ref)]
+        tags = {ref: str(sha) for ref, sha in there.items() if names.parse_tag(ref)}
         adoption = await self._store.repositories.adopt(
             repository,
             self._clock.now(),
@@ -256,3 +258,13 @@ class Serving:
         log.info("adopted", repository=repository.full_name, drafts=len(drafts), highest=highest)
         await self._hear(repository)
         return adoption
+
+    async def _completed(
+        self, repository: Repository, adoption: Adoption, forge: Forge, mirror: Mirror
+    ) -> Adoption:
+        """A baseline of names alone, with the objects that these tags name now (ADR 78)."""
+        there = await self._offload(mirror.tags, await forge.git_credentials())
+        tags = {ref: str(there.get(ref, "")) for ref in adoption.tags or ()}
+        await self._store.repositories.complete_tags(repository.id, tags)
+        log.info("tags of before completed", repository=repository.full_name, tags=len(tags))
+        return await self._store.repositories.adoption(repository.id) or adoption

@@ -23,7 +23,6 @@ from cadlib.errors import PackageError, Place
 from lifecycle import names
 from lifecycle.identity import RepositoryId
 from lifecycle.messages import upstreams as upstream_texts
-from lifecycle.messages import variant_waits as wait_texts
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -204,8 +203,9 @@ class VariantLook:
             for each in dict.fromkeys([named, LATEST] if variant.follow else [named]):
                 wanted = RevisionReference(source, spec.package, each)
                 if each == LATEST:
-                    wanted = await self._published(variant, wanted, base_ref, policy)
-                one = await self._fetch(wanted, base_ref, policy)
+                    one = await self._published(variant, wanted, base_ref, policy)
+                else:
+                    one = await self._fetch(wanted, base_ref, policy)
                 workspace = spec.workspace if each == named and means_draft(spec) else ""
                 revision = variant_facts.revision(one, workspace)
                 if revision is not None and one.commit not in came.fetched:
@@ -217,11 +217,11 @@ class VariantLook:
 
     async def _published(
         self, variant: Variant, wanted: RevisionReference, base_ref: str, policy: Policy
-    ) -> RevisionReference:
+    ) -> FetchedUpstream:
         """The newest revision of an upstream that was published there; tags of others stop nobody.
 
         Raises:
-            UpstreamError: There is none, or all were tagged by somebody.
+            UpstreamError: There is none, or all were tagged by somebody; or nobody can tell.
         """
         key, package = (base_ref, wanted), variant.spec.upstream.package
         if key not in self._pass.homes:
@@ -229,15 +229,10 @@ class VariantLook:
                 wanted, into=self._served.repository, policy=policy
             )
         found = await self._pass.records.newest(self._pass.homes[key], package)
-        why = ""
-        if found.passed_over:
-            why = wait_texts.passed_over(package, found.passed_over, wanted.repository)
+        if why := found.why(wanted):
             self._pass.passed_over[variant.spec.downstream.package] = why
-        if found.number is None:
-            place = f"{wanted.repository}//{package}".removesuffix("//")
-            none = wait_texts.none_published(why) if why else upstream_texts.no_revision(place)
-            raise UpstreamError(UpstreamFault.MISSING, *none)
-        return replace(wanted, ref=f"v{found.number}")
+        ref = f"v{found.to_follow(wanted)}"
+        return found.judged(await self._fetch(replace(wanted, ref=ref), base_ref, policy), wanted)
 
     async def _named(self, spec: Upstream, source: str, base_ref: str, policy: Policy) -> str:
         """The ref of the revision that a rule names; that of the newest where it names none.

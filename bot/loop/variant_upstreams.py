@@ -1,14 +1,15 @@
 """The newest revision of an upstream that was published there, past tags that somebody pushed.
 
-Whoever may push to a repository makes a tag of any number. One without the bot's record that was
-not there before the bot came is nobody's decision, so it is not followed. What was published is
-told by the index, whatever stands above it; of tags that the index does not know, as all are once
-it is lost, the newest are read for the record. No file of a tag is read before that.
+Whoever may push to a repository makes a tag of any number, and moves one. What carries no record of
+the bot, and was not there as it is before the bot came, is nobody's decision, so it is not
+followed. What was published is told by the index, whatever stands above it; of tags that the index
+does not know, as all are once it is lost, the newest are read for the record. No file of a tag is
+read before that, and only what was judged is taken: a tag may move right after.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from bot.forges.port import ForgeBusyError, ForgeMissingError
 from bot.git.port import GitBusyError, Scope
@@ -20,10 +21,11 @@ from bot.upstream.port import FetchedUpstream
 from bot.upstream.releases import Knowing
 from lifecycle import names
 from lifecycle.identity import RepositoryId
+from lifecycle.messages import upstreams as upstream_texts
+from lifecycle.messages import variant_waits as texts
+from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
+from lifecycle.upstreams.references import RevisionReference
 from lifecycle.variants.upstreams import UpstreamRevision
-
-MOST_PASSED: Final = 100
-"""Tags that the index does not know, and that are read for our record."""
 
 
 @dataclass(slots=True)
@@ -47,11 +49,53 @@ class Newest:
 
     Attributes:
         number: The newest release that is good and was published; None for none.
-        passed_over: Numbers above it that were tagged without being published, falling.
+        passed_over: Numbers above it whose tags name what was not published, falling.
+        replaced: Those of them that were published, and whose tags were moved since.
+        tag: The object that its tag names.
+        commit: The commit behind that.
+        unreachable: Its repository cannot be read now.
     """
 
     number: int | None
     passed_over: tuple[int, ...] = ()
+    replaced: frozenset[int] = frozenset()
+    tag: str = ""
+    commit: str = ""
+    unreachable: bool = False
+
+    def why(self, wanted: RevisionReference) -> str:
+        """Why newer tags of an upstream are not followed; "" where there are none."""
+        if not self.passed_over:
+            return ""
+        over = self.passed_over
+        return texts.passed_over(wanted.package, over, wanted.repository, self.replaced)
+
+    def to_follow(self, wanted: RevisionReference) -> int:
+        """The number, of an upstream.
+
+        Raises:
+            UpstreamError: There is none, or all were tagged by somebody; or nobody can tell.
+        """
+        if self.unreachable:
+            problem = texts.unreachable(wanted.repository)
+            raise UpstreamError(UpstreamFault.UNREACHABLE, *problem)
+        if self.number is not None:
+            return self.number
+        place = f"{wanted.repository}//{wanted.package}".removesuffix("//")
+        over = self.why(wanted)
+        none = texts.none_published(over) if over else upstream_texts.no_revision(place)
+        raise UpstreamError(UpstreamFault.MISSING, *none)
+
+    def judged(self, fetched: FetchedUpstream, wanted: RevisionReference) -> FetchedUpstream:
+        """What was fetched, where that is what was judged: another look may fetch its tag anew.
+
+        Raises:
+            UpstreamError: It is something else.
+        """
+        if (self.tag, self.commit) == (fetched.tag, fetched.commit):
+            return fetched
+        problem = texts.moved_meanwhile(wanted.package, self.number or 0, wanted.repository)
+        raise UpstreamError(UpstreamFault.MISSING, *problem)
 
 
 class PublishedUpstreams(Protocol):
@@ -88,7 +132,7 @@ class ServedRecords:
             try:
                 there = await self._serving.of(home)
             except (ForgeMissingError, NotServedError):
-                return Newest(None)
+                return Newest(None, unreachable=True)
             branch = there.repository.default_branch
             scope = Scope(frozenset({branch}), frozenset({package}))
             try:
@@ -111,7 +155,11 @@ class ServedRecords:
             tip = git.ref(names.branch_ref(there.repository.default_branch))
             known, knowing = releases.of(git, package), self._knowing
             numbers = names.revisions(package, known)
-            were = tags.were_published(package, MOST_PASSED).intersection(numbers)
+            were = tags.were_published(package).intersection(numbers)
             number = next(releases.good(git, tip, package, known, knowing, were), None)
             above = [n for n in numbers if n > (number or 0) and n not in were]
-            return Newest(number, (*releases.good(git, tip, package, known, knowing, above),))
+            over = (*releases.good(git, tip, package, known, knowing, above),)
+            moved = tags.replaced(package).intersection(over)
+            if number is None:
+                return Newest(None, over, moved)
+            return Newest(number, over, moved, *known[names.tag(package, number)])

@@ -198,13 +198,33 @@ class Repositories(DashboardNumbers, Protocol):
         repository: Adopted,
         at: datetime,
         drafts: Mapping[str, str],
-        tags: Sequence[str] = (),
+        tags: Mapping[str, str] | None = None,
         *,
         highest: int | None = None,
         open_numbers: Sequence[int] = (),
         heads: Mapping[str, str] | None = None,
     ) -> Adoption:
-        """Remember a repository's state as its baseline; the first one to do so counts."""
+        """Remember a repository's state as its baseline; the first one to do so counts.
+
+        Args:
+            repository: Which.
+            at: When that was.
+            drafts: As `Adoption` has them, as are the others.
+            tags: Release tags to the objects that they name; None for no tags.
+            highest: As `Adoption` has it.
+            open_numbers: As `open` there.
+            heads: As `Adoption` has them.
+        """
+
+    async def complete_tags(self, repository_id: RepositoryId, tags: Mapping[str, str]) -> None:
+        """Keep what tags name, of a baseline that an older version made with their names alone.
+
+        The first one to do so counts; nothing is kept of any other baseline.
+
+        Args:
+            repository_id: Which repository.
+            tags: As for `adopt`.
+        """
 
     async def rename(self, repository: Adopted) -> None:
         """Keep the name and the installation by which a repository is reached now."""

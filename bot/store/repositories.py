@@ -52,7 +52,7 @@ class PostgresRepositories:
         repository: Adopted,
         at: datetime,
         drafts: Mapping[str, str],
-        tags: Sequence[str] = (),
+        tags: Mapping[str, str] | None = None,
         *,
         highest: int | None = None,
         open_numbers: Sequence[int] = (),
@@ -67,13 +67,20 @@ class PostgresRepositories:
                 "at": at,
                 "installed": repository.installed_at,
                 "drafts": as_json(drafts),
-                "tags": as_json(list(tags)),
+                "tags": as_json(tags or {}),
                 "highest": highest,
                 "open": as_json(list(open_numbers)),
                 "heads": as_json(heads or {}),
             },
         )
         return _adoption(row)
+
+    async def complete_tags(self, repository_id: RepositoryId, tags: Mapping[str, str]) -> None:
+        await self._database.ask(
+            "UPDATE adoption SET tags = %(tags)s::jsonb"
+            " WHERE repository = %(id)s AND jsonb_typeof(tags) = 'array'",
+            {"id": await self._database.row(repository_id), "tags": as_json(tags)},
+        )
 
     async def rename(self, repository: Adopted) -> None:
         await self._database.ask(
@@ -171,6 +178,11 @@ class PostgresRepositories:
 
 
 def _adoption(row: TupleRow) -> Adoption:
-    adopted, installed, installation, drafts, tags, *rest = row
-    known = None if tags is None else frozenset(tags)
-    return Adoption(adopted, installed, installation, drafts, known, *rest)
+    adopted, installed, installation, drafts, tags, gone, highest, open_, heads = row
+    # A list of names is what older versions kept, and keep where they adopt; those read the names
+    # of what is kept here as well.
+    older = isinstance(tags, list)
+    known = dict.fromkeys(tags, "") if older else tags
+    return Adoption(
+        adopted, installed, installation, drafts, known, gone, highest, open_, heads, older
+    )

@@ -156,22 +156,26 @@ class Adoption:
         installed_at: When the App was installed.
         installation: Number of the App's installation.
         drafts: Draft branches that were there, and where.
-        tags: Release tags that were there, in full spelling; None when nobody knows.
+        tags: Release tags that were there, in full spelling, to the objects that they named, ""
+            where that is not known; None when nobody knows which were there.
         gone: When it was found to be out of our reach; None while it is served.
         highest: Number of its newest proposal then; None when nobody knows.
         open: Numbers of the proposals that were open.
         heads: Branches that packages were published from, and where; empty when nobody knows.
+        names_only: An older version kept the names of its tags alone: what they name is to be
+            completed (ADR 78).
     """
 
     at: datetime
     installed_at: datetime
     installation: int
     drafts: Mapping[str, str]
-    tags: frozenset[str] | None = None
+    tags: Mapping[str, str] | None = None
     gone: datetime | None = None
     highest: int | None = None
     open: Sequence[int] = ()
     heads: Mapping[str, str] = field(default_factory=dict)
+    names_only: bool = False
 
     def merged_before(self, number: int, merged_at: datetime) -> bool:
         """Whether a merged proposal is part of the baseline, unless it carries a record of ours.

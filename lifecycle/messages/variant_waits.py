@@ -1,6 +1,6 @@
 """What keeps variants waiting, in the words of the dashboard issue."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from lifecycle import names
 from lifecycle.messages.markdown import number
@@ -64,22 +64,66 @@ def crowded(left_out: int) -> str:
     )
 
 
-def passed_over(package: str, numbers: Sequence[int], repository: str) -> str:
+def passed_over(
+    package: str, numbers: Sequence[int], repository: str, moved: Collection[int] = ()
+) -> str:
     """Say that newer tags of an upstream are not followed.
 
     Args:
         package: Path of the upstream.
         numbers: Those revisions, newest first; at least one.
         repository: Full name of their repository.
+        moved: Those of them that were published, and whose tags name something else by now.
     """
     listed = ", ".join(names.shown(package, each) for each in numbers[:_MOST_SHOWN])
     left = len(numbers) - _MOST_SHOWN
     more = f" and {number(left, 'more tag')}" if left > 0 else ""
-    what, it = ("this tag", "it") if len(numbers) == 1 else ("these tags", "them")
     return (
-        f"Not followed: {listed}{more} in {repository}. Somebody pushed {what}, and porchbot did"
-        f" not publish {it}, so no approval is known. Publish the change there with porchbot, or"
-        " name the revision in the variant."
+        f"Not followed: {listed}{more} in {repository}. {_whose(numbers, moved)}, so no approval is"
+        f" known. {'Put back what was moved, publish' if moved else 'Publish'} the change there"
+        " with porchbot, or name the revision in the variant."
+    )
+
+
+def _whose(numbers: Sequence[int], moved: Collection[int]) -> str:
+    """How tags came to name what was not published."""
+    one = len(numbers) == 1
+    if not moved:
+        what, it = ("this tag", "it") if one else ("these tags", "them")
+        return f"Somebody pushed {what}, and porchbot did not publish {it}"
+    if len(moved) == len(numbers):
+        what, it = ("Its tag was", "it names") if one else ("Their tags were", "they name")
+        return f"{what} moved since that was published, and nobody published what {it} now"
+    listed = [f"v{each}" for each in numbers if each in moved]
+    shown, left = ", ".join(listed[:_MOST_SHOWN]), len(listed) - _MOST_SHOWN
+    which = f"{shown} and {left} more" if left > 0 else shown
+    return f"Somebody moved the tag of {which} and pushed the rest, and porchbot published none"
+
+
+def unreachable(repository: str) -> tuple[str, str]:
+    """Say that nobody knows which revisions of an upstream were published; problem and fix.
+
+    Args:
+        repository: Full name of its repository.
+    """
+    return (
+        f"which revisions were published in {repository} cannot be told now: it is archived, or out"
+        " of porchbot's reach",
+        "Give porchbot access to it again, or name the revision in the variant",
+    )
+
+
+def moved_meanwhile(package: str, number: int, repository: str) -> tuple[str, str]:
+    """Say that a tag moved between being judged and being read; problem and fix.
+
+    Args:
+        package: Path of the upstream.
+        number: Its revision.
+        repository: Full name of its repository.
+    """
+    return (
+        f"the tag of {names.shown(package, number)} in {repository} was moved while it was read",
+        "Leave it where it is, or put it back: porchbot looks again with the next sweep",
     )
 
 

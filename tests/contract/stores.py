@@ -31,6 +31,11 @@ UPDATE work SET due = due - interval '1 hour', lease = lease - interval '1 hour'
   rested = rested - interval '1 hour'
 """
 
+_NAMES_ONLY = """
+UPDATE adoption SET tags = (SELECT jsonb_agg(name) FROM jsonb_object_keys(tags) AS name)
+WHERE repository = %(number)s
+"""
+
 
 @dataclass(frozen=True)
 class Repository:
@@ -49,10 +54,12 @@ class Stored:
     Attributes:
         store: Empty at first.
         an_hour_passes: For leases, claims, and whatever is due.
+        names_only: Makes of a baseline what an older version of the bot kept of it.
     """
 
     store: Store
     an_hour_passes: Callable[[], Awaitable[None]]
+    names_only: Callable[[RepositoryId], Awaitable[None]]
 
     async def take_all(self, lease: float = 10) -> list[Taken]:
         """Take everything that is due."""
@@ -71,15 +78,24 @@ async def opened(kind: str, database_url: str) -> AsyncIterator[Stored]:
         async def move() -> None:
             clock.seconds += HOUR
 
-        yield Stored(MemoryStore(clock), move)
+        store = MemoryStore(clock)
+
+        async def forget(repository: RepositoryId) -> None:
+            store.keep_names_only(repository)
+
+        yield Stored(store, move, forget)
         return
 
     async def turn_back() -> None:
         async with await psycopg.AsyncConnection.connect(database_url) as connection:
             await connection.execute(_AN_HOUR)
 
-    async with PostgresStore(database_url, patience=60) as store:
-        yield Stored(store, turn_back)
+    async def names_only(repository: RepositoryId) -> None:
+        async with await psycopg.AsyncConnection.connect(database_url) as connection:
+            await connection.execute(_NAMES_ONLY, {"number": repository.number})
+
+    async with PostgresStore(database_url, patience=60) as found:
+        yield Stored(found, turn_back, names_only)
 
 
 class _Moving(ManualClock):

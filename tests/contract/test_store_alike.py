@@ -111,7 +111,10 @@ class _Asking:
         ids = self.draw.sample(IDS, 2)
         return self.draw.choice(
             (
-                lambda s: s.store.repositories.adopt(given, AT, drafts, ["t"], open_numbers=[1]),
+                lambda s: s.store.repositories.adopt(
+                    given, AT, drafts, {"t": "a"}, open_numbers=[1]
+                ),
+                lambda s: s.store.repositories.complete_tags(id_, {"t": "b"}),
                 lambda s: s.store.repositories.rename(given),
                 lambda s: s.store.repositories.adoption(id_),
                 lambda s: s.store.repositories.dashboard(id_),

@@ -59,11 +59,9 @@ async def test_the_number_of_a_dashboard_is_kept_through_renames(stored: Stored)
 
 async def test_a_repository_is_what_it_was_when_first_seen(stored: Stored) -> None:
     repositories = stored.store.repositories
-    tags = ["refs/tags/a/v1"]
+    tags = {"refs/tags/a/v1": "eee"}
     drafts, heads = {"drafts/a/v1": "aaa"}, {"main": "bbb"}
-    baseline = Adoption(
-        AT, REPOSITORY.installed_at, 3, drafts, frozenset(tags), None, 8, [5, 7], heads
-    )
+    baseline = Adoption(AT, REPOSITORY.installed_at, 3, drafts, tags, None, 8, [5, 7], heads)
 
     assert await repositories.adoption(FIRST) is None
     adopted = await repositories.adopt(
@@ -72,8 +70,25 @@ async def test_a_repository_is_what_it_was_when_first_seen(stored: Stored) -> No
     assert adopted == baseline
     # The first sight counts, whatever a later one says.
     assert await repositories.adopt(REPOSITORY, datetime.now(UTC), {}) == baseline
+    await repositories.complete_tags(FIRST, {"refs/tags/a/v1": "fff"})
     assert await repositories.adoption(FIRST) == baseline
     assert await repositories.adoption(on_github(2)) is None
+
+
+async def test_a_baseline_of_names_alone_is_completed_once(stored: Stored) -> None:
+    """Short-cuts refused: it is one without tags; each start of the bot takes what stands then."""
+    repositories, tag = stored.store.repositories, "refs/tags/a/v1"
+    await repositories.adopt(REPOSITORY, AT, {}, {tag: "eee"})
+    await stored.names_only(FIRST)
+    older = await repositories.adoption(FIRST)
+    assert older is not None
+    assert (older.tags, older.names_only) == ({tag: ""}, True)
+
+    await repositories.complete_tags(on_github(2), {tag: "aaa"})
+    for sha in ("fff", "ggg"):
+        await repositories.complete_tags(FIRST, {tag: sha})
+
+    assert await repositories.adoption(FIRST) == replace(older, tags={tag: "fff"}, names_only=False)
 
 
 async def test_a_repository_that_is_found_again_is_served_by_its_new_installation(
@@ -608,10 +623,12 @@ async def test_what_is_no_text_is_kept_as_text(stored: Stored) -> None:
         frozenset({replace(HOLD, reason="net/c?re?")}),
         {1: Written("net/c?re?", {"a": ["net/c?re?"], "net/c?re?": 1})},
     )
-    adopted = await store.repositories.adopt(REPOSITORY, AT, {ODD: "a"}, [ODD], heads={ODD: "b"})
+    adopted = await store.repositories.adopt(
+        REPOSITORY, AT, {ODD: "a"}, {ODD: "c"}, heads={ODD: "b"}
+    )
     assert (adopted.drafts, adopted.tags, adopted.heads) == (
         {"net/c?re?": "a"},
-        frozenset({"net/c?re?"}),
+        {"net/c?re?": "c"},
         {"net/c?re?": "b"},
     )
     await store.audit.add("key", [("Say", {"head_ref": ODD})])

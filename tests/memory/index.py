@@ -59,7 +59,7 @@ class MemoryRepositories:
         repository: Adopted,
         at: datetime,
         drafts: Mapping[str, str],
-        tags: Sequence[str] = (),
+        tags: Mapping[str, str] | None = None,
         *,
         highest: int | None = None,
         open_numbers: Sequence[int] = (),
@@ -71,7 +71,7 @@ class MemoryRepositories:
             installed_at=repository.installed_at,
             installation=repository.installation,
             drafts=kept(dict(drafts)),
-            tags=frozenset(kept(list(tags))),
+            tags=kept(dict(tags or {})),
             highest=highest,
             open=list(open_numbers),
             heads=kept(dict(heads or {})),
@@ -79,6 +79,19 @@ class MemoryRepositories:
         self._adopted.setdefault(repository.id, first)
         self._found(repository)
         return kept(self._adopted[repository.id])  # type: ignore[no-any-return] # a copy of it
+
+    async def complete_tags(self, repository_id: RepositoryId, tags: Mapping[str, str]) -> None:
+        await self.statements.begin()
+        known = self._adopted.get(repository_id)
+        if known is not None and known.names_only:
+            there = kept(dict(tags))
+            self._adopted[repository_id] = replace(known, tags=there, names_only=False)
+
+    def keep_names_only(self, repository_id: RepositoryId) -> None:
+        """Make of a baseline what an older version kept of it."""
+        known = self._adopted[repository_id]
+        names = dict.fromkeys(known.tags or (), "")
+        self._adopted[repository_id] = replace(known, tags=names, names_only=True)
 
     async def rename(self, repository: Adopted) -> None:
         await self.statements.begin()

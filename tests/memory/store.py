@@ -50,6 +50,7 @@ class MemoryStore:
         self.queue: Queue = queue
         self.deliveries: Deliveries = MemoryDeliveries(self.statements, queue, repositories.served)
         self.repositories: Repositories = repositories
+        self.keep_names_only = repositories.keep_names_only
         self.upstreams: UpstreamUses = MemoryUpstreamUses(self.statements, repositories)
         self.revisions: Revisions = MemoryRevisions(self.statements)
         proposals = MemoryProposals(self.statements)

@@ -204,6 +204,11 @@ class SimulatedWorld(World):
         """As `World` has it."""
         self._system.store = MemoryStore(self._system.clock)
 
+    def keeps_names_of_tags_only(self) -> None:
+        """What the database keeps of the repository is as an older version of the bot kept it."""
+        repository = RepositoryId(self.name, self.repository.id)
+        vars(self._system.store)["keep_names_only"](repository)
+
     def is_adopted(self) -> bool:
         """As `World` has it."""
         repository = RepositoryId(self.name, self.repository.id)

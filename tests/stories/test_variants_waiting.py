@@ -8,6 +8,7 @@ import pytest
 from bot.sandbox.git.protocol import NewCommit
 from cadlib.limits import DEFAULT
 from tests.stories.people import wait_for
+from tests.stories.simulated import SimulatedWorld
 from tests.stories.test_dashboard import LONG, boards, shows
 from tests.stories.test_upstreams import publishes
 from tests.stories.test_variants import RULES, SHOP, begins, opened, publishes_first, variant
@@ -226,3 +227,44 @@ def test_a_tag_that_somebody_pushed_is_not_followed_and_told(stage: World) -> No
     )
     assert "ref: net/base/v1" in stage.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
     assert opened(stage) == [f"{SHOP}-1"]
+
+
+def test_a_tag_of_before_the_bot_that_somebody_moved_is_not_followed_and_told(
+    stage: SimulatedWorld,
+) -> None:
+    """Short-cuts refused: what was tagged before the bot came is published wherever its tag points
+    now; a baseline that an older version kept is completed at each start, with what stands then;
+    somebody is said to have pushed it, and its proposals hear nothing.
+    """
+    stage.repository.has_issues = True
+    first = stage.author.pushes("main", package("net/base"))
+    stage.author.makes_ref("tags/net/base/v1", first)
+    stage.author.makes_ref("tags/net/base/v2", first)
+    stage.start_bot()
+    stage.rests()
+    stage.stop_bot()
+    stage.keeps_names_of_tags_only()
+    stage.start_bot()
+    stage.sweep()
+    stage.rests()
+    stage.stop_bot()
+
+    mine = stage.author.pushes("mine", resized("net/base", 9))
+    state = stage.forge.state
+    with state.lock:
+        state.update_ref(stage.repository, "refs/tags/net/base/v2", mine, state.user("author"))
+    stage.start_bot()
+    rules = variant(annotations="porchbot.dev/follow: latest", revision=-1)
+    stage.owner.pushes("main", {".porchbot.yaml": RULES, **rules})
+    stage.author.pull_of(f"{SHOP}-1")
+    found = waiting(shows(stage, "### Variants that wait"))
+    number = stage.proposes("drafts/net/base/w", resized("net/base", 2))
+
+    said = found["apps/shop"].replace("<!-- -->", "")
+    assert (
+        "Not followed: net/base@v2 in acme/blueprints. Its tag was moved since that was published"
+        in said
+    )
+    assert "ref: net/base/v1" in stage.author.reads("apps/shop/Kptfile", f"{SHOP}-1")
+    lost = "`net/base/v2` was published, and its tag is gone or was replaced since."
+    assert stage.author.waits_for_summary(number, lost)

@@ -40,7 +40,9 @@ def remote(tmp_path: Path) -> Remote:
 
 
 def reader(git: DiskHistory, used: dict[str, dict[int, Revision]] | None = None) -> MirrorReader:
-    tags = Tags(git, on_github(ME), [KEY], used or {}, frozenset({"refs/tags/net/core/v3"}))
+    there = {ref: str(named[0]) for ref, named in git.refs("refs/tags/net/core").items()}
+    baseline = {"refs/tags/net/core/v3": there.get("refs/tags/net/core/v3", "")}
+    tags = Tags(git, on_github(ME), [KEY], used or {}, baseline)
     return MirrorReader(
         git=git, repository_id=on_github(ME), default_branch="main", keys=[KEY], tags=tags
     )
@@ -546,6 +548,37 @@ def test_the_newest_tag_is_told_when_it_is_not_ours(remote: Remote) -> None:
         (Foreign("net/core/v9", before=False),),
         (),
     ]
+
+
+def test_a_tag_of_before_the_bot_is_one_while_it_stands_as_it_was(remote: Remote) -> None:
+    """Short-cuts refused: its name says it, wherever it points now; it is told as one that was
+    published before, or as one of nobody; after a lost database all that stands is older than the
+    bot, though ours has a lower number; the baseline's word goes before the index's.
+    """
+    merge = remote.commit(CORE)
+    mine = remote.commit(CORE, merge)
+    for number in (2, 3):
+        remote.git("tag", f"net/core/v{number}", merge)
+    ours = tag(remote, 5, merge)
+    remote.git("tag", "net/core/v9", mine)
+    then = {"refs/tags/net/core/v2": merge, "refs/tags/net/core/v3": mine, "refs/tags/x": mine}
+    lost = {f"refs/tags/net/core/v{n}": at for n, at in ((3, merge), (5, ours), (9, mine))}
+    again = Revision(mine, "", 7)
+
+    def found(
+        baseline: dict[str, str], used: dict[int, Revision]
+    ) -> tuple[set[int], set[int], tuple[str, ...], list[bool]]:
+        with opened(remote) as git:
+            tags = Tags(git, on_github(ME), [KEY], {"net/core": used}, baseline)
+            found = tags.tagging("net/core", None, removed=False, listed={})
+            were, moved = tags.were_published("net/core"), tags.replaced("net/core")
+            return {*were}, {*moved}, found.missing, [each.before for each in found.foreign]
+
+    assert found(then, {}) == ({2, 5}, {3}, ("net/core/v3",), [False])
+    assert found(lost, {}) == ({3, 5}, set(), (), [False])
+    assert found(lost, {3: again})[:2] == ({5}, {3})
+    assert found({"refs/tags/net/core/v9": merge}, {}) == ({5}, {9}, ("net/core/v9",), [])
+    assert found({"refs/tags/net/core/v9": ""}, {5: Revision(merge, ours)})[1] == {9}
 
 
 def test_a_tag_of_another_bot_on_the_merge_is_told_from_one_that_people_made(

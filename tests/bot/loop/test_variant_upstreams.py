@@ -1,18 +1,24 @@
 """Which revision of an upstream is the newest that was published, whatever others push."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bot.look.tags import Tags
-from bot.loop.variant_upstreams import MOST_PASSED, Newest, ServedRecords
+from bot.look.tags import MOST_RECORDS, Tags
+from bot.loop.serving import NotServedError
+from bot.loop.variant_upstreams import Newest, ServedRecords
 from bot.store.values import Revision
+from bot.upstream.port import FetchedUpstream
+from cadlib.kptfile.values import GitRef
 from lifecycle import names
 from lifecycle.identity import RepositoryId
+from lifecycle.messages import variant_waits as texts
 from lifecycle.names import Ref, Sha
+from lifecycle.upstreams.errors import UpstreamError
+from lifecycle.upstreams.references import RevisionReference
 from tests.bot.upstream.test_served import at_once
 
 HOME = RepositoryId("github", 7)
@@ -53,7 +59,7 @@ class _Git:
         return "v1"
 
 
-def _records(git: _Git, used: dict[int, Revision], baseline: frozenset[str]) -> ServedRecords:
+def _records(git: _Git, used: dict[int, Revision], baseline: Mapping[str, str]) -> ServedRecords:
     async def nothing(*_: object) -> None:
         """Fetch it."""
 
@@ -99,29 +105,92 @@ async def test_tags_that_others_push_stop_nobody(
     made = {n: git.tags[names.tag(CORE, n)] for n in range(1, 6)}
     used = {n: Revision(at, tag if tagged else "") for n, (tag, at) in made.items()}
 
-    found = await _records(git, used, frozenset()).newest(HOME, CORE)
+    found = await _records(git, used, {}).newest(HOME, CORE)
 
     assert found.number == expected
-    assert git.messages <= MOST_PASSED
+    assert git.messages <= MOST_RECORDS
+    assert (found.tag, found.commit) == git.tags[names.tag(CORE, expected)]
     if HELD not in ledgers.values():
         assert found.passed_over == tuple(range(3_009, 9, -1))
 
 
 @pytest.mark.parametrize(
-    ("used", "baseline", "expected"),
+    ("used", "baseline", "expected", "moved"),
     [
-        ({5: Revision(f"{9:039x}c")}, [], None),
-        ({5: Revision(f"{5:039x}c", f"{9:039x}e")}, [], None),
-        ({6: Revision(f"{6:039x}c")}, [3], 3),
-        ({}, [2, 1], 2),
+        ({5: Revision(f"{9:039x}c")}, [], None, {5}),
+        ({5: Revision(f"{5:039x}c", f"{9:039x}e")}, [], None, {5}),
+        ({6: Revision(f"{6:039x}c")}, [3], 3, set()),
+        ({}, [2, 1], 2, set()),
+        ({}, [2, -4], 2, {4}),
+        ({3: Revision(f"{9:039x}c")}, [2, 3, 4], 2, {3}),
     ],
-    ids=["moved", "made anew", "gone", "before the bot"],
+    ids=["moved", "made anew", "gone", "before", "moved since", "the index first, and its order"],
 )
 async def test_what_is_not_as_it_was_made_was_not_published(
-    used: dict[int, Revision], baseline: list[int], expected: int | None
+    used: dict[int, Revision], baseline: list[int], expected: int | None, moved: set[int]
 ) -> None:
-    """Short-cut refused: the index's word for a number, wherever its tag is by now."""
-    before = frozenset(names.tag(CORE, n) for n in baseline)
-    found = await _records(_Git(0, {}), used, before).newest(HOME, CORE)
+    """Short-cuts refused: the index's word for a number, wherever its tag is by now; or the
+    baseline's, of one that stood elsewhere then (below zero here), or is above one of ours.
+    """
+    before = {str(names.tag(CORE, abs(n))): f"{n:039x}e" for n in baseline}
+    git = _Git(0, {})
+    found = await _records(git, used, before).newest(HOME, CORE)
     over = tuple(range(5, expected or 0, -1))
-    assert found == Newest(expected, over)
+    at = git.tags[names.tag(CORE, expected)] if expected else ()
+    assert found == Newest(expected, over, frozenset(moved), *at)
+
+
+@pytest.mark.parametrize("tag", ["t", "other"])
+@pytest.mark.parametrize("commit", ["c", "other"])
+def test_what_was_judged_is_what_is_taken(tag: str, commit: str) -> None:
+    """Short-cut refused: the name that was judged, read again once its tag was moved."""
+    wanted, fetched = RevisionReference("acme/a", CORE, "v5"), _fetched(tag, commit)
+    judged = Newest(5, tag="t", commit="c")
+
+    if (tag, commit) == ("t", "c"):
+        assert judged.judged(fetched, wanted) is fetched
+    else:
+        with pytest.raises(UpstreamError, match=r"net/core@v5 in acme/a was moved while"):
+            judged.judged(fetched, wanted)
+
+
+async def test_an_upstream_out_of_reach_is_not_said_to_have_no_revision() -> None:
+    """Short-cut refused: what could not be read has nothing in it."""
+
+    async def of(_: RepositoryId) -> Any:
+        raise NotServedError("it is archived")
+
+    serving: Any = SimpleNamespace(of=of)
+    found = await ServedRecords(serving).newest(HOME, CORE)
+
+    with pytest.raises(UpstreamError, match=r"cannot be told now: it is archived, or out of"):
+        found.to_follow(RevisionReference("acme/a", CORE, "latest"))
+
+
+@pytest.mark.parametrize(
+    ("over", "moved", "said"),
+    [
+        ([9, 8], [], "v8 in acme/a. Somebody pushed these tags, and porchbot did not publish them"),
+        ([9], [9], "v9 in acme/a. Its tag was moved since that was published, and nobody publ"),
+        ([9, 8], [9, 8], "Their tags were moved since that was published, and nobody published w"),
+        ([9, 8], [8], "Somebody moved the tag of v8 and pushed the rest, and porchbot published n"),
+        (range(19, 9, -1), range(11, 20), "the tag of v19, v18, v17, v16, v15 and 4 more and pus"),
+    ],
+)
+def test_how_tags_came_to_be_passed_over(
+    over: Sequence[int], moved: Collection[int], said: str
+) -> None:
+    """Short-cut refused: "somebody pushed this tag" is said of a revision that was published."""
+    text = texts.passed_over(CORE, over, "acme/a", moved)
+    assert said in text
+    assert text.count(". ") == 2
+    assert text.endswith(
+        f"known. {'Put back what was moved, publish' if moved else 'Publish'} the change there with"
+        " porchbot, or name the revision in the variant."
+    )
+
+
+def _fetched(tag: str, commit: str) -> FetchedUpstream:
+    return FetchedUpstream(
+        files={}, ref=GitRef(repo="r"), commit=commit, tree="t", revision=5, tag=tag
+    )

@@ -9,7 +9,7 @@ from bot.store.values import Adoption
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-NUMBERED = Adoption(NOON, NOON, 3, {}, frozenset(), None, 8, [5, 7])
+NUMBERED = Adoption(NOON, NOON, 3, {}, {}, None, 8, [5, 7])
 MERGED_BEFORE: dict[str, tuple[int, bool]] = {
     "closed when the bot came": (6, True),
     "the newest, closed when the bot came": (8, True),
