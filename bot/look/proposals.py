@@ -20,6 +20,7 @@ from bot.look import (
 )
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
+from bot.look.crowds import judged
 from bot.look.drafts import Drafts
 from bot.look.fetching import Fetcher
 from bot.look.gains import Gains
@@ -265,7 +266,7 @@ class ProposalReader:
             default_ref=self._repository.default_branch,
             proposals=(p,),
         )
-        asked = answers.drafts(asking, p, memory.read(p))
+        asked = await judged(self._offload, (p,), lambda: answers.drafts(asking, p, memory.read(p)))
         if not asked:
             return p
         if p.whole is None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from bot import keys
 from bot.look import field_origins
 from bot.look.assemble import Looked
+from bot.look.crowds import judged
 from bot.look.rendering import Begun
 from bot.loop import branches, waits
 from bot.loop.dashboards import tell
@@ -134,15 +135,20 @@ class ProposalReconciler:
         that somebody asks about is found last: nothing else is done later for that.
         """
         looked = await self._look(since)
-        if isinstance(looked, Looked) and looked.facts.pending and not decide(looked.facts):
+        if isinstance(looked, Looked) and looked.facts.pending and not await self._wants(looked):
             looked = await self._look(since)
         if not isinstance(looked, Looked) or not field_origins.asked(looked.facts):
             return looked
-        if decide(looked.facts):
+        if await self._wants(looked):
             return looked  # the next look finds that, and nothing else, left to do
         served = self._served
         facts = await field_origins.traced(served.looker, looked.facts, served.adoption)
         return replace(looked, facts=facts)
+
+    async def _wants(self, looked: Looked) -> bool:
+        """Whether anything is left to do."""
+        facts = looked.facts
+        return bool(await judged(self._served.offload, facts.proposals, decide, facts))
 
     async def _look(self, since: float) -> Looked | Rest:
         # What is merged and waits for a thaw, an hour or somebody's check is settled otherwise.

@@ -13,6 +13,7 @@ import structlog
 
 from bot import metrics, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.look.crowds import judged
 from bot.loop import audited
 from bot.loop.echoes import Echoes
 from bot.outcomes import ActionOutcome, Report
@@ -130,7 +131,7 @@ class Settling:
     Args:
         audit: Where it is written down what was done.
         clock: How old what was fetched is.
-        offload: Where facts are digested.
+        offload: Where facts are digested, and decided on where much was said.
     """
 
     def __init__(
@@ -164,7 +165,9 @@ class Settling:
             else:
                 looked = known
             with tracing.span("decide"):
-                actions = _allowed(reconciler.decide(looked), reconciler)
+                said = looked.facts.proposals
+                decided = await judged(self._offload, said, reconciler.decide, looked)
+                actions = _allowed(decided, reconciler)
             if not actions:
                 metrics.DECISIONS.labels("settled").inc()
                 return (await reconciler.rest(looked)).after

@@ -13,11 +13,11 @@ Source: CommonMark 0.31 and GFM 0.29
 
 import re
 from bisect import bisect
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -27,6 +27,13 @@ from lifecycle.commands.html import Display, Html, Segment
 MOST_PARAGRAPH = 2_000
 """Characters of a paragraph that holds a command: brackets and stars take the square of it."""
 
+MOST_BRACKETS = 20
+"""In such a paragraph: for each that opens, the text is searched to its end."""
+
+MOST_MARKED = 4_000
+"""Characters of all such paragraphs of one comment that have more than text in them; the commands
+in the rest are not read, or one comment would take as long as it is long."""
+
 _NESTING = 40
 """Depth of quotes and lists that is read; the Markdown parser skips what stands deeper."""
 
@@ -35,7 +42,7 @@ class Unclear(Enum):
     """Reason why a line that begins like a command is not obeyed."""
 
     SHOWN = "the forge may show it otherwise than it is written"
-    LONG = "its paragraph is too long to be read"
+    LONG = "its paragraph takes too long to be read, or those before it did"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,7 @@ def lines(text: str, beginnings: Beginnings) -> Iterator[Line]:
     html = Html()
     links = "]:" in text
     before = ""
+    left = MOST_MARKED
     for token in _blocks().parse(text):
         if token.type in _CONTAINERS and token.nesting:
             html.enter() if token.nesting > 0 else html.leave()
@@ -92,7 +100,8 @@ def lines(text: str, beginnings: Beginnings) -> Iterator[Line]:
             yield from _in_html(html, token.content, beginnings)
         elif token.type == "inline":
             top = token.level == 1 and before == "paragraph_open"
-            yield from _in_paragraph(html, token.content, beginnings, top=top, links=links)
+            content = token.content
+            left -= yield from _in_paragraph(html, content, beginnings, left, top=top, links=links)
         before = token.type
 
 
@@ -105,7 +114,11 @@ _CONTAINERS = frozenset(
 def _blocks() -> MarkdownIt:
     """Blocks alone; the text inside is parsed only where it may hold a command."""
     parser = MarkdownIt("commonmark", {"maxNesting": _NESTING}).enable("strikethrough")
-    return parser.disable(["inline", "reference"])
+    parser.disable(["inline", "reference"])
+    # Compiled here and not at first use, which another thread would find half done.
+    for ruler in (parser.core.ruler, parser.block.ruler, parser.inline.ruler, parser.inline.ruler2):
+        ruler.getRules("")
+    return parser
 
 
 def _in_html(html: Html, content: str, beginnings: Beginnings) -> Iterator[Line]:
@@ -119,9 +132,13 @@ def _in_html(html: Html, content: str, beginnings: Beginnings) -> Iterator[Line]
 
 
 def _in_paragraph(
-    html: Html, content: str, beginnings: Beginnings, *, top: bool, links: bool
-) -> Iterator[Line]:
-    """Lines of a paragraph, heading or list item's text; `top` for a plain paragraph."""
+    html: Html, content: str, beginnings: Beginnings, left: int, *, top: bool, links: bool
+) -> Generator[Line, None, int]:
+    """Lines of a paragraph, heading or list item's text; `top` for a plain paragraph.
+
+    Returns how many of the characters that are `left` were parsed.
+    """
+    taken = 0
     spots = _spots(content, beginnings) if top or html.escaped or "<" in content else []
     if spots or "<" in content:
         pieces = list(html.pieces(content, inline=True))
@@ -130,7 +147,8 @@ def _in_paragraph(
             found = beginnings.hidden.match(content[piece.begin : piece.end].partition("\n")[0])
             if found and piece.opens_line:
                 shown[_Spot(piece.begin, _command(found))] = piece.shown
-        read = _Paragraph(content, spots, links=links) if top else None
+        read = _Paragraph(content, spots, left, links=links) if top else None
+        taken = read.taken if read else 0
         for spot in sorted(shown, key=lambda each: each.offset):
             if read is None:
                 if html.escaped and shown[spot] is Display.DOUBT:
@@ -138,6 +156,7 @@ def _in_paragraph(
             elif (line := read.line(spot, shown[spot])) is not None:
                 yield line
     html.end_paragraph()
+    return taken
 
 
 def _spots(content: str, beginnings: Beginnings) -> list[_Spot]:
@@ -172,15 +191,23 @@ def _shown_at(pieces: Sequence[Segment], offset: int) -> Display:
 
 
 class _Paragraph:
-    """The text of a plain paragraph, parsed only where it is short enough."""
+    """The text of a plain paragraph, parsed only where it is short enough.
 
-    def __init__(self, content: str, spots: Sequence[_Spot], *, links: bool) -> None:
+    Attributes:
+        taken: How many characters were parsed.
+    """
+
+    def __init__(self, content: str, spots: Sequence[_Spot], left: int, *, links: bool) -> None:
         self._lines = content.split("\n")
         simple = _INLINE.search(content) is None
-        self._long = len(content) > MOST_PARAGRAPH and not simple
-        self._links = links
+        most = min(MOST_PARAGRAPH, left)
+        long = len(content) > most or content.count("[") > MOST_BRACKETS
+        self._long = long and not simple
         likely = {spot.index for spot in spots if spot.index is not None}
-        self._plain = frozenset(likely if simple or self._long else _plain(self._lines, likely))
+        parsed = bool(likely) and not (simple or self._long)
+        self.taken = len(content) if parsed else 0
+        self._plain = frozenset(_plain(self._lines, likely) if parsed else likely)
+        self._shown = _Differences(self._lines, links=links)
 
     def line(self, spot: _Spot, shown: Display) -> Line | None:
         """Return the line of a command; None for text that only mentions one."""
@@ -192,28 +219,53 @@ class _Paragraph:
             return Line(spot.text, Unclear.SHOWN)
         if spot.index not in self._plain:
             return None
-        settled = self._differs(spot.index)
+        settled = self._shown.at(spot.index)
         if settled is Display.TALK:
             return None
         doubtful = Display.DOUBT in {shown, settled}
         return Line(spot.text, Unclear.SHOWN if doubtful else None)
 
-    def _differs(self, index: int) -> Display:
-        """How a line is shown by what GitHub reads and our Markdown parser does not."""
-        lines, before = self._lines, "\n".join(self._lines[:index])
-        after = "\n".join(self._lines[index + 1 :])
-        if _DEFINITION.match(lines[0]) and index:
+
+class _Differences:
+    """What GitHub reads in a paragraph and our Markdown parser does not.
+
+    Each of it is looked for once, however many commands ask.
+    """
+
+    def __init__(self, lines: Sequence[str], *, links: bool) -> None:
+        self._lines = lines
+        self._defines = bool(_DEFINITION.match(lines[0]))
+        none = len(lines)
+        notes = (index for index, line in enumerate(lines) if _FOOTNOTE.match(line))
+        self._note = next(notes, none)
+        rows = (i for i, row in enumerate(lines) if i and _DELIMITERS.fullmatch(row.strip(" \t")))
+        self._table = next(rows, none)
+        self._pairs = [_span(lines, sign) for sign in "$~"]
+        self._open = [*accumulate(line.count("[") - line.count("]") for line in lines)]
+        self._closed = _span(lines, "]")[1] if links else -1
+
+    def at(self, index: int) -> Display:
+        """How a line is shown by it."""
+        lines = self._lines
+        if self._defines and index:
             return Display.TALK if lines[index - 1].rstrip().endswith("]:") else Display.DOUBT
-        if any(map(_FOOTNOTE.match, lines[:index])):
+        if self._note < index:
             return Display.DOUBT
-        for header, row in pairwise(lines[:index]):
-            if _DELIMITERS.fullmatch(row.strip(" \t")):
-                return Display.TALK if _cells(header) == _cells(row) else Display.DOUBT
-        if any(sign in before and sign in after for sign in "$~"):  # mathematics, struck out by one
+        if self._table < index:
+            same = _cells(lines[self._table - 1]) == _cells(lines[self._table])
+            return Display.TALK if same else Display.DOUBT
+        # Mathematics, what is struck out by one sign, and the text of a link.
+        if any(first < index < last for first, last in self._pairs):
             return Display.DOUBT
-        if self._links and before.count("[") > before.count("]") and "]" in after:
+        if index < self._closed and index and self._open[index - 1] > 0:
             return Display.DOUBT
         return Display.PLAIN
+
+
+def _span(lines: Sequence[str], sign: str) -> tuple[int, int]:
+    """The first and the last line with a sign; the last is -1 where there is none."""
+    found = [index for index, line in enumerate(lines) if sign in line]
+    return (found[0], found[-1]) if found else (0, -1)
 
 
 def _cells(row: str) -> int:

@@ -192,7 +192,7 @@ def _doubted(found: object, doubt: Unclear, table: Table) -> Malformed | None:
 
 _DOUBTS: Mapping[Unclear, str] = {
     Unclear.SHOWN: texts.DOUBTFUL,
-    Unclear.LONG: texts.long_paragraph(comment_lines.MOST_PARAGRAPH),
+    Unclear.LONG: texts.LONG_PARAGRAPH,
 }
 
 _PARSED: dict[tuple[Table, tuple[tuple[str, str], ...], bytes], ParsedComment] = {}
@@ -273,10 +273,13 @@ def _obeyable(row: CommandSpec[Any], text: str) -> object:
 
 def _nearest(word: str, table: Table) -> str:
     """The command of ours that differs in the fewest letters; "" when none is near."""
+    letters = set(word)
     distances = [
         (distance, known)
         for known in table.words
-        if abs(len(known) - len(word)) <= _NEAR and (distance := _letters(word, known)) <= _NEAR
+        if abs(len(known) - len(word)) <= _NEAR
+        and max(len(letters.difference(known)), len(set(known) - letters)) <= _NEAR
+        and (distance := _letters(word, known)) <= _NEAR
     ]
     return min(distances)[1] if distances else ""
 

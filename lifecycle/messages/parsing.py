@@ -7,6 +7,10 @@ DOUBTFUL = (
     "is placed where HTML, hidden characters, a table, a link or a formula may"
     " change how it is displayed; post it as plain text in a separate comment"
 )
+LONG_PARAGRAPH = (
+    "is in a paragraph that is too long to be read, or follows several long ones;"
+    " post it in a separate comment"
+)
 
 NO_FOLDER = "takes a folder of the repository with a slash at the end, such as `net/core/`"
 NO_PACKAGE = "takes the folder of a package, such as `net/core`; no part of it is named like `v5`"
@@ -78,11 +82,6 @@ def too_long(limit: int) -> str:
 def long_comment(limit: int, what: str) -> str:
     """A comment that is too long to be read: so many characters, or lines."""
     return f"comments of more than {limit} {what} are not read"
-
-
-def long_paragraph(limit: int) -> str:
-    """A paragraph that is too long to be parsed, in characters."""
-    return f"is in a paragraph of more than {limit} characters; write it in a separate paragraph"
 
 
 def many_commands(limit: int) -> str:

@@ -1,11 +1,16 @@
 """Check runs as people meet them: begun at once, told to the end, changed in place."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from traceback import walk_stack
+from typing import Any
 
 import pytest
 
+from lifecycle.commands import answers
+from lifecycle.commands import parse as commands
+from tests.simulation.ports import Gate
 from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.rendering import Rendering
@@ -29,9 +34,22 @@ def slow(rendering: Rendering) -> Iterator[SimulatedWorld]:
         yield made
 
 
-def test_a_slow_rendering_is_seen_within_five_seconds(slow: SimulatedWorld) -> None:
-    """Fails when checks are written with their result only: for half a minute nothing shows."""
+def test_a_slow_rendering_is_seen_within_five_seconds(
+    slow: SimulatedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when checks are written with their result only: for half a minute nothing shows.
+
+    Other short-cuts parse a flood of comments, or judge its commands, on the event loop: the push
+    waits there for as long.
+    """
     number = slow.author.pull_of(BRANCH).number
+    parsed: list[bool] = []
+    judged: list[bool] = []
+    monkeypatch.setattr(commands, "_find_lines", _where(commands._find_lines, parsed))
+    monkeypatch.setattr(answers, "refusal", _where(answers.refusal, judged))
+    for flood in range(11):
+        text = "\n\n".join(f"/hold {flood} *and {n}*" for n in range(84))
+        slow.author.says(number, text)
     pushed = slow.forge.state.now()
     head = slow.author.pushes(BRANCH, resized("net/core", 3))
 
@@ -43,6 +61,9 @@ def test_a_slow_rendering_is_seen_within_five_seconds(slow: SimulatedWorld) -> N
     ended = slow.author.waits_for_check(number, "porchbot/render", "success")
     slow.rests()
 
+    assert len(parsed) >= 11
+    assert len(judged) >= 220
+    assert all(parsed + judged)
     assert ended.began
     assert ended.ended
     assert (ended.ended - ended.began).total_seconds() >= 20  # how long it took
@@ -52,6 +73,17 @@ def test_a_slow_rendering_is_seen_within_five_seconds(slow: SimulatedWorld) -> N
         "porchbot/render",
         "porchbot/validate",
     ]
+
+
+def _where(work: Callable[..., Any], offloaded: list[bool]) -> Callable[..., Any]:
+    """The same work, which notes each time whether it is done beside the event loop."""
+
+    def noted(*given: Any) -> Any:
+        callers = (frame.f_code for frame, _ in walk_stack(None))
+        offloaded.append(any(code is Gate.offload.__code__ for code in callers))
+        return work(*given)
+
+    return noted
 
 
 def test_a_slow_re_run_is_seen_and_replaces_every_check(slow: SimulatedWorld) -> None:

@@ -56,6 +56,8 @@ def test_a_plain_command_is_obeyed_beside_html(body: str) -> None:
 
 
 UNSURE: dict[str, str] = {
+    "more brackets than are followed": "/approve\n" + "[" * 21,
+    "behind long paragraphs": f"/nobodys\n*{'x' * 1_980}*\n\n" * 2 + f"/approve\n*{'x' * 40}*",
     "an attribute that swallows what follows": '<div title="\n\n/approve\n\n">',
     "a comment that begins in a block": "<div><!--\n\n/approve\n\n-->",
     "a comment that GFM shows": "so <!-- a -- b --> be it\n/approve",
@@ -193,7 +195,7 @@ def test_what_is_told_says_what_to_do() -> None:
     (many,) = parse("/approve\n" + "x\n" * 1_000).problems
 
     assert "post it as plain text in a separate comment" in hidden.text()
-    assert "write it in a separate paragraph" in long.text()
+    assert "post it in a separate comment" in long.text()
     assert many.text() == "comments of more than 1000 lines are not read"
 
 
@@ -238,6 +240,8 @@ REPEATED: dict[str, str] = {
     "zeros": "0", "headings": "# a\n", "underlined": "a\n-\n", "fences": "```\n",
     "addresses": "<a:b>",
     "misspelt": "/aprrove\n", "words": "/abcdef\n",
+    "paragraphs of images": "/approve\n" + "![" * 380 + "\n\n",
+    "paragraphs of stars": "/approve\n" + "**a" * 250 + "\n\n",
 }  # fmt: skip
 
 
@@ -251,7 +255,11 @@ def _read_anew(text: str) -> commands.ParsedComment:
 
 @pytest.mark.parametrize("piece", REPEATED.values(), ids=REPEATED)
 def test_reading_takes_time_in_proportion_to_the_length(piece: str) -> None:
-    """Short-cut refused: the Markdown parser on whatever comes; brackets take the square."""
+    """Short-cuts refused: the Markdown parser on whatever comes; brackets take the square.
+
+    And a limit for each paragraph alone: a comment of 84 such ones took two seconds, and the bot
+    did nothing else meanwhile.
+    """
     size = 32_000  # half of what a comment may have
 
     def read(length: int) -> Callable[[], object]:
