@@ -10,6 +10,7 @@ import pytest
 
 from lifecycle.commands import answers
 from lifecycle.commands import parse as commands
+from lifecycle.commands.permission import refusal
 from tests.simulation.ports import Gate
 from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
@@ -46,7 +47,7 @@ def test_a_slow_rendering_is_seen_within_five_seconds(
     parsed: list[bool] = []
     judged: list[bool] = []
     monkeypatch.setattr(commands, "_find_lines", _where(commands._find_lines, parsed))
-    monkeypatch.setattr(answers, "refusal", _where(answers.refusal, judged))
+    monkeypatch.setattr(answers, "refusal", _where(refusal, judged))
     for flood in range(11):
         text = "\n\n".join(f"/hold {flood} *and {n}*" for n in range(84))
         slow.author.says(number, text)
