@@ -620,8 +620,8 @@ class Forge(Protocol):
     async def mark_release(self, tag: str, mark: str, note: str, *, off: bool = False) -> None:
         """Put a word behind the title of a tag's release and a note above its text, once.
 
-        It is a release before others from then on, where the forge knows these. With `off` all
-        that is taken away again; a note that somebody has changed stays. A tag without a release
+        Nothing else of it changes, such as whether it is the latest one. With `off` all that is
+        taken away again; a note that somebody has changed stays. A tag without a release
         is left as it is.
         """
 

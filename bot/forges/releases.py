@@ -1,7 +1,13 @@
-"""Releases of tags, and titles and texts that say that nobody should use the revision any more."""
+"""Releases of tags, and titles and texts that say that nobody should use the revision any more.
 
+People make releases too. A mark changes title and text alone, and all that people wrote comes back
+once it is taken away: what a long title lost stands in the text meanwhile, as a comment of HTML.
+"""
+
+import re
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
+from urllib.parse import quote, unquote
 
 from bot.forges.port import ForgeMissingError, ForgeRefusedError
 from lifecycle import limits
@@ -22,10 +28,8 @@ class Releases(ABC):
         """Ask for a release; refused where there is one."""
 
     @abstractmethod
-    async def _write_release(
-        self, found: dict[str, Any], title: str, body: str, *, off: bool
-    ) -> None:
-        """Change title and text; with `off` it counts as one like the others again."""
+    async def _write_release(self, found: dict[str, Any], title: str, body: str) -> None:
+        """Change title and text, and nothing else of it."""
 
     async def has_release(self, tag: str) -> bool:
         """Whether a tag has a release."""
@@ -49,7 +53,7 @@ class Releases(ABC):
         if found is None or is_titled(found["name"], mark) is not off:
             return
         title, body = retold(found["name"] or tag, found[self.text], mark, note, off=off)
-        await self._write_release(found, title, body, off=off)
+        await self._write_release(found, title, body)
 
     async def make_release(self, tag: str, title: str, body: str) -> None:
         """Make a release; where somebody made one already, that one stays as it is."""
@@ -65,12 +69,6 @@ def is_titled(title: str | None, mark: str) -> bool:
     return (title or "").endswith(_behind(mark))
 
 
-def titled(title: str, mark: str) -> str:
-    """Put a mark behind a title."""
-    behind = _behind(mark)
-    return title[: _MOST_TITLE - len(behind)] + behind
-
-
 def retold(title: str, body: str | None, mark: str, note: str, *, off: bool) -> tuple[str, str]:
     """Title and text with a mark and its note, or without them again.
 
@@ -78,24 +76,36 @@ def retold(title: str, body: str | None, mark: str, note: str, *, off: bool) -> 
         title: As it is.
         body: The text as it is.
         mark: The word behind the title.
-        note: What stands above the text with it.
+        note: What stands above the text with it, where there is room for both.
         off: They are taken away.
     """
-    if off:
-        return title.removesuffix(_behind(mark)), unnoted(body, note)
-    return titled(title, mark), noted(body, note)
+    if not off:
+        room = _MOST_TITLE - len(_behind(mark))
+        whole = "" if len(title) <= room else f"<!-- title: {quote(title, safe=' ')} -->"
+        return title[:room] + _behind(mark), _with(body or "", note, whole)
+    text, short = _without(body or "", note), title.removesuffix(_behind(mark))
+    found = _WHOLE.search(text)
+    whole = unquote(found["title"]) if found else ""
+    if found is None or len(title) < _MOST_TITLE or not whole.startswith(short):
+        return short, text
+    return whole, text[: found.start()] + text[found.end() :]
 
 
-def noted(body: str | None, note: str) -> str:
-    """Put a note above a text."""
-    return "\n\n".join(part for part in (note, body) if part)[: limits.TEXT]
+def _with(body: str, *notes: str) -> str:
+    """Put notes above a text, as many as there is room for; those behind go first."""
+    for note in reversed(notes):
+        text = "\n\n".join(part for part in (note, body) if part)
+        body = text if len(text) <= limits.TEXT else body
+    return body
 
 
-def unnoted(body: str | None, note: str) -> str:
-    """Take a note away from above a text, as it was put there; forges may end lines otherwise."""
-    text = (body or "").replace("\r\n", "\n")
-    return text.removeprefix(note).lstrip("\n") if text.startswith(note) else body or ""
+def _without(body: str, note: str) -> str:
+    """Take a note away, as it was put there; forges may end lines otherwise."""
+    lines = r"\r?\n".join(map(re.escape, note.split("\n")))
+    return re.sub(rf"\A{lines}(\r?\n){{0,2}}", "", body)
 
+
+_WHOLE = re.compile(r"<!-- title: (?P<title>[^<>]+) -->(\r?\n){0,2}")
 
 _MOST_TITLE = 250
 """Characters; GitLab takes 255."""

@@ -125,7 +125,6 @@ class Branches(Asking):
             if found is not None and titles.is_titled(found.name, mark) is off:
                 told = (found.name or tag, found.body, mark, sayable(note))
                 found.name, found.body = titles.retold(*told, off=off)
-                found.prerelease = not off
 
         await self._put("mark_release", f"PATCH {REPO}/releases/{{release_id}}", write, tag)
 

@@ -149,8 +149,8 @@ def test_releases_of_what_nobody_should_use_say_so(staged: Staging) -> None:
             return
         found = {each.tag: each for each in play.repository.releases.values()}
         assert {tag: (each.draft, each.prerelease) for tag, each in found.items()} == {
-            "net/core/v1": (True, True),
-            "net/core/v2": (False, True),
+            "net/core/v1": (True, False),
+            "net/core/v2": (False, False),
         }
 
 

@@ -90,14 +90,27 @@ class Branches(Releases, Calls):
         found: JSONObject = await self._get("look for a release", path)
         return found
 
+    async def _latest_release(self) -> int | None:
+        """The number of the release that GitHub shows as the latest; None for none."""
+        try:
+            found = await self._get("look for the latest release", "/releases/latest")
+        except ForgeMissingError:
+            return None
+        return int(found["id"])
+
     async def _new_release(self, tag: str, title: str, body: str) -> None:
         """As `Releases` has it."""
         request = {"tag_name": tag, "name": title, "body": body, "make_latest": "false"}
         await self._send("make a release", "POST", "/releases", request, Cost.CREATE)
 
-    async def _write_release(self, found: JSONObject, title: str, body: str, *, off: bool) -> None:
-        """As `Releases` has it; a tag that goes makes a draft of it, which only writers see."""
-        request = {"name": title, "body": body, "prerelease": not off, "make_latest": "false"}
+    async def _write_release(self, found: JSONObject, title: str, body: str) -> None:
+        """As `Releases` has it; a tag that goes makes a draft of it, which only writers see.
+
+        What is changed may become the latest by default, so that is told where it is not.
+        """
+        request = {"name": title, "body": body}
+        if found["prerelease"] or found["draft"] or await self._latest_release() != found["id"]:
+            request["make_latest"] = "false"
         await self._send("mark a release", "PATCH", f"/releases/{found['id']}", request)
 
     async def make_tag(self, tag: AnnotatedTag) -> Tagged:

@@ -94,9 +94,8 @@ class Branches(Releases, Merging):
         request = {"tag_name": tag, "name": title, self.text: body}
         await self._send("make a release", "POST", "/releases", request)
 
-    async def _write_release(self, found: JSONObject, title: str, body: str, *, off: bool) -> None:
+    async def _write_release(self, found: JSONObject, title: str, body: str) -> None:
         """As `Releases` has it; a tag that goes takes it along."""
-        del off
         path = f"/releases/{quoted(found['tag_name'])}"
         await self._send("mark a release", "PUT", path, {"name": title, self.text: body})
 

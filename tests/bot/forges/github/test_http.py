@@ -319,6 +319,42 @@ async def test_a_tag_that_the_forge_writes_otherwise_is_not_made(wire: Wire) -> 
     assert wire.asked == ["POST /api/v3/repositories/1/git/tags"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "latest", "told"),
+    [
+        ({"prerelease": True}, None, True),
+        ({"draft": True}, None, True),
+        ({}, (200, {"id": 5}), False),
+        ({}, (200, {"id": 6}), True),
+        ({}, (404, {"message": "Not Found"}), True),
+    ],
+    ids=["before others", "draft", "the latest", "another is", "none is"],
+)
+@pytest.mark.parametrize("off", [False, True])
+async def test_a_mark_changes_nothing_else_of_a_release(
+    wire: Wire, kind: dict[str, bool], latest: tuple[int, object] | None, told: bool, off: bool
+) -> None:
+    """Short-cuts refused: what people made a prerelease becomes a full one, and the reverse; the
+    latest release loses that, or what was changed becomes it.
+    """
+    title = "The catalog (deprecated)" if off else "The catalog"
+    found = {"id": 5, "tag_name": "a/v1", "name": title, "body": "N" if off else ""}
+    wire.gives(200, {"prerelease": False, "draft": False, **found, **kind})
+    if latest is not None:
+        wire.gives(*latest)
+    wire.gives(200, {})
+    forge = GitHub(UserClients("https://forge.example", "token"), REPOSITORY, wire.pool)
+
+    await forge.mark_release("a/v1", "deprecated", "N", off=off)
+
+    assert wire.asked[-1] == "PATCH /api/v3/repositories/1/releases/5"
+    assert json.loads(wire.bodies[-1]) == {
+        "name": "The catalog" if off else "The catalog (deprecated)",
+        "body": "" if off else "N",
+        **({"make_latest": "false"} if told else {}),
+    }
+
+
 async def test_merged_pull_requests_are_listed_until_they_are_old(wire: Wire) -> None:
     """The short-cut reads one page: after a long absence the merges behind it are never tagged."""
 
