@@ -71,7 +71,7 @@ def wire() -> Iterator[Wire]:
             self.end_headers()
             self.wfile.write(text.encode())
 
-        do_GET = do_PUT = do_POST = answer  # noqa: N815 (the names that http.server looks for)
+        do_GET = do_PUT = do_POST = do_PATCH = answer  # noqa: N815 (the names that http.server looks for)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (its own name)
             pass
