@@ -46,17 +46,15 @@ class CachingReader(Serial):
         if sum(map(len, files.values())) > self._limit:
             return super().read(files, limits)
         which = self._limits.setdefault(limits, len(self._limits))
-        return [self._read(path, data, limits, which) for path, data in files.items()]
-
-    def _read(
-        self, path: str, data: bytes, limits: PackageLimits, which: int
-    ) -> Stream | PackageError:
-        key = path, data, which
+        keys = [(path, data, which) for path, data in files.items()]
         with self._lock:
-            known = self._streams.get(key)
-            if known is not None:
+            found = {key: known for key in keys if (known := self._streams.get(key)) is not None}
+            for key in found:
                 self._streams.move_to_end(key)
-                return known
+        return [found.get(key) or self._read(key, limits) for key in keys]
+
+    def _read(self, key: _Key, limits: PackageLimits) -> Stream | PackageError:
+        path, data, _ = key
         stream = read_one(path, data, limits)
         if isinstance(stream, Stream):
             self._keep(key, stream)

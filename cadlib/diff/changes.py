@@ -107,7 +107,10 @@ def changes(
     pairs, removed = pair(before, after)
     found = [Change(path=was.path, kind=ChangeKind.REMOVED, resource=was.ref) for was in removed]
     for was, now in pairs:
-        found += _compared(was, now)
+        if was is None:
+            found.append(Change(path=now.path, kind=ChangeKind.ADDED, resource=now.ref))
+        else:
+            found += _compared(was, now)
     told = {change.path for change in found}
     told |= {was.path for was, now in pairs if was and was.path != now.path}
     moved = _moved([path for path in paths if path not in told], old, new)
@@ -167,10 +170,7 @@ def _left(stream: Stream) -> tuple[str, ...]:
     )
 
 
-def _compared(was: Found | None, now: Found) -> Iterator[Change]:
-    if was is None:
-        yield Change(path=now.path, kind=ChangeKind.ADDED, resource=now.ref)
-        return
+def _compared(was: Found, now: Found) -> Iterator[Change]:
     if was.path != now.path:
         yield Change(
             path=now.path,

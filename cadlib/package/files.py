@@ -42,6 +42,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Each node of YAML stands beside one of these, or is alone in its document.
 _MARKS = b":-,?[{"
 _RESOURCE_ENDINGS = (".yaml", ".yml", ".json")
+_FILE_MODES = (REGULAR, EXECUTABLE, "100664")  # git wrote the last one before 2005
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def relative(package: str, path: str) -> str:
 
 def is_resource_file(path: str) -> bool:
     """Tell whether kpt reads resources from a file of this name."""
-    return name(path) == KPTFILE or path.endswith(_RESOURCE_ENDINGS)
+    return path.endswith(_RESOURCE_ENDINGS) or name(path) == KPTFILE
 
 
 def refused(packages: Iterable[str]) -> tuple[Finding, ...]:
@@ -155,7 +156,8 @@ def problems(
     found = list(_clashes(files))
     links = _Links(files)
     for path, entry in files.items():
-        found += _entry_problems(path, entry, links, limits)
+        if entry.mode not in _FILE_MODES or len(entry.data) > limits.file_bytes:
+            found += _entry_problems(path, entry, links, limits)
     found += refused(each for each in (find(files) if inside is None else inside) if each)
     return tuple(sorted(found, key=order))
 
@@ -203,8 +205,9 @@ def _amounts(files: Files, limits: PackageLimits) -> Iterator[Finding]:
             f"the files of the package have {_mib(size)}, more than {_mib(limits.package_bytes)}",
             "Split it into smaller packages, or move what is not configuration elsewhere",
         )
-    resources = (entry.data for path, entry in files.items() if is_resource_file(path))
-    marks = sum(len(data) - len(data.translate(None, _MARKS)) for data in resources)
+        return  # they are not put together
+    text = b"".join(entry.data for path, entry in files.items() if is_resource_file(path))
+    marks = len(text) - len(text.translate(None, _MARKS))
     if marks > limits.package_marks:
         yield _error(
             Place(KPTFILE),
@@ -260,8 +263,12 @@ def _path_problems(path: str) -> Iterator[Finding]:
 
 def _clashes(files: Files) -> Iterator[Finding]:
     seen: dict[str, str] = {}
+    taken: dict[str, str | None] = {}  # by folder, which many files share: a file in its place
     for path in sorted(files):
-        above = next((each for each in upwards(folder(path)) if each in files), None)
+        parent = folder(path)
+        if parent not in taken:
+            taken[parent] = next((each for each in upwards(parent) if each in files), None)
+        above = taken[parent]
         if above:
             yield _error(
                 Place(path),
@@ -282,7 +289,7 @@ def _entry_problems(
     path: str, entry: Entry, links: "_Links", limits: PackageLimits
 ) -> Iterator[Finding]:
     match entry.mode:
-        case "100644" | "100755" | "100664":  # git wrote the last one before 2005
+        case mode if mode in _FILE_MODES:
             if is_resource_file(path) and len(entry.data) > limits.file_bytes:
                 yield _error(
                     Place(path),

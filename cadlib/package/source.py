@@ -142,11 +142,15 @@ class Source:
 
     def _read_ones(self) -> Iterator[tuple[str, str]]:
         """Yield the files that kpt reads as resources, in its order, each with its package."""
+        owners: dict[str, str | None] = {}  # by folder, which many files share
         for path in sorted(self.files, key=lambda path: path.split("/")):
-            owner = packages.owner_of(path, self.packages)
-            if owner is None or self.files[path].mode == packages.SYMLINK:
+            if not packages.is_resource_file(path) or self.files[path].mode == packages.SYMLINK:
                 continue
-            if packages.is_resource_file(path) and path not in self.ignored:
+            folder = packages.folder(path)
+            if folder not in owners:
+                owners[folder] = packages.owner_of(folder, self.packages)
+            owner = owners[folder]
+            if owner is not None and path not in self.ignored:
                 yield path, owner
 
     def _take(self, path: str, owner: str, stream: Stream | PackageError) -> None:
