@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.render import encoded, verdicts
+from bot.render.judging import Judging
 from bot.render.verdicts import Before
 from cadlib.diff import secrets
 from cadlib.limits import DEFAULT, STREAM, PackageLimits
@@ -16,7 +17,6 @@ from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.render.pipeline import Rendered
 from cadlib.yaml.bulk import Bulk
 from lifecycle.facts.verdicts import Verdict
-from lifecycle.policy import Policy
 
 MOST_SEARCHED = 1_000_000_000
 """Bytes looked at for values of Secrets, of each value anew: a second. More is taken as found."""
@@ -59,7 +59,7 @@ def steps(
     package: str,
     files: Files,
     before: Before,
-    policy: Policy,
+    rules: Judging,
     limits: PackageLimits = DEFAULT,
     bulk: Bulk | None = None,
 ) -> Steps:
@@ -69,12 +69,12 @@ def steps(
         package: Its path in the repository.
         files: As they are.
         before: As they were at the merge base, as for `verdicts.of`.
-        policy: The rules of the base branch.
+        rules: Those of the base branch.
         limits: For packages.
         bulk: Reads and edits files.
     """
     secret = verdicts.secret_values(files.values())
-    rendering = verdicts.begin(files, policy, limits, bulk)
+    rendering = verdicts.begin(files, rules, limits, bulk)
     outcome: CallOutcome | None = None
     while True:
         try:
@@ -90,7 +90,7 @@ def steps(
         outcome = answer
         if call.step.startswith("mutators") and outcome.resources is not None:
             secret |= secrets.added(outcome.resources, call.resources, STREAM)
-    verdict = verdicts.of(package, files, before, rendered, policy, secret, bulk)
+    verdict = verdicts.of(package, files, before, rendered, rules, secret, bulk)
     written = encoded.write(verdict)
     old = before if isinstance(before, Mapping) else {}
     secret |= verdicts.secret_values(_only(old, files))

@@ -9,6 +9,7 @@ No value of a Secret gets into a verdict, whichever function speaks of it.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from bot.render.judging import Judging
 from cadlib.diff import changes as diff
 from cadlib.diff import patch as patches
 from cadlib.diff import secrets
@@ -25,7 +26,7 @@ from cadlib.yaml.bulk import Bulk
 from lifecycle import limits
 from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict
 from lifecycle.messages import findings as finding_texts
-from lifecycle.policy import GuardrailFunction, Mode, Policy
+from lifecycle.policy import GuardrailFunction, Mode
 
 MOST_SUGGESTED = 20
 """Suggestions for one package: more than anybody accepts one by one."""
@@ -59,16 +60,16 @@ def read(files: Callable[[str], Files], tree: str, origin: str) -> tuple[Files, 
 
 
 def begin(
-    files: Files, policy: Policy, limits: PackageLimits, bulk: Bulk | None = None
+    files: Files, rules: Judging, limits: PackageLimits, bulk: Bulk | None = None
 ) -> render.Steps:
     """Begin to render a package, and to run the guardrails on it; `bulk` as for `render`."""
     return render.render(
         files,
-        mutators=[_function(f) for f in policy.mutators],
-        validators=[_function(f) for f in policy.validators],
+        mutators=[_function(f) for f in rules.mutators],
+        validators=[_function(f) for f in rules.validators],
         limits=limits,
         bulk=bulk,
-        options=Options(allow=policy.allow),
+        options=Options(allow=rules.allow),
     )
 
 
@@ -87,7 +88,7 @@ def of(
     files: Files,
     before: Before,
     rendered: render.Rendered,
-    policy: Policy,
+    rules: Judging,
     secret: Iterable[str],
     bulk: Bulk | None = None,
 ) -> Verdict:
@@ -99,11 +100,11 @@ def of(
         before: As they were at the merge base; empty for a new package. Where that cannot be read
             a finding says so, and no differences are told.
         rendered: What rendering came to.
-        policy: The rules of the base branch.
+        rules: Those of the base branch.
         secret: Values that must not be said.
         bulk: As for `render`.
     """
-    softened = [_soften(finding, policy) for finding in rendered.findings]
+    softened = [_soften(finding, rules) for finding in rendered.findings]
     if isinstance(before, PackageError):
         softened += [*_hidden(package, files, {}), _untold(before)]
         told: tuple[diff.Change, ...] = ()
@@ -262,13 +263,13 @@ def _function(guardrail: GuardrailFunction) -> render.PipelineFunction:
     )
 
 
-def _soften(finding: Finding, policy: Policy) -> Finding:
+def _soften(finding: Finding, rules: Judging) -> Finding:
     """What a guardrail in mode `warn` finds is shown and does not block; its `fix` is added.
 
     It goes by the guardrail that spoke, never by its image: the pipeline of the package may have
     the same one, and means what it says.
     """
-    kinds = {"mutators": policy.mutators, "validators": policy.validators}
+    kinds = {"mutators": rules.mutators, "validators": rules.validators}
     steps = {f"{kind}[{n}]": each for kind in kinds for n, each in enumerate(kinds[kind])}
     spoke = steps.get(finding.guardrail)
     if spoke is None:

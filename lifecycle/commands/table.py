@@ -215,8 +215,8 @@ TABLE = Table(
             stages=_ALWAYS,
             action=AccessAction.UPGRADE,
             handler=drafts.draft,
-            help="open a draft that merges a newer version of the upstream, field by field;"
-            " `--together` upgrades several packages in one pull request",
+            help="open a draft that merges a newer revision of the upstream into the package,"
+            " field by field; `--together` upgrades several packages in one pull request",
             folders=drafts.folders,
             dashboard=True,
         ),

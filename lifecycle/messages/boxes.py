@@ -75,8 +75,8 @@ def bulk_refused(command: str, refused: Refused) -> str:
 def goes_on(waves: BoxWaves) -> str:
     """What going on leaves."""
     return (
-        f"{_named(waves.failed)} and the packages made from that will be left out."
-        f" {_boxes(len(waves.waiting))} waited; the others will begin now."
+        f"skipped: {_named(waves.failed)}, and the packages made from what failed."
+        f" {_boxes(len(waves.waiting))} waited; those that are not skipped begin now."
     )
 
 

@@ -45,8 +45,8 @@ GITLAB_PHRASES: Final[Mapping[str, str]] = {
         "check the bot's role in the project, and *Allowed to merge* under *Settings → Repository"
         " → Protected branches*;"
     ),
-    "merge past this check, by the bypass list of the branch's ruleset or *Do not allow bypassing*"
-    " left off in its protection": (
+    "merge past this check: as a member of the bypass list of the branch's ruleset, or with *Do not"
+    " allow bypassing* turned off in its protection": (
         "turn off *Pipelines must succeed* for as long as it takes to merge this"
     ),
     "*Settings → Rules → Rulesets → New branch ruleset*, target ": (

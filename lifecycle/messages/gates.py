@@ -300,8 +300,8 @@ def rules_wanted(standing: Approvals, *, authors_known: bool) -> str:
         text += "; one more than usual, because the author or pusher of a commit is unknown"
     return (
         f"{text}. Authors can never approve a change to the rules. If there is nobody else to do"
-        " it, an administrator can merge past this check, by the bypass list of the branch's"
-        " ruleset or *Do not allow bypassing* left off in its protection"
+        " it, an administrator can merge past this check: as a member of the bypass list of the"
+        " branch's ruleset, or with *Do not allow bypassing* turned off in its protection"
     )
 
 

@@ -12,7 +12,7 @@ from lifecycle.policy import BrokenPolicy
 PUBLISHED = "published from here"
 NOT_PUBLISHED = "no longer published from here"
 APPROVALS = "other approvals"
-WINDOWS = "other times"
+WINDOWS = "other publishing windows"
 CHECKS = "other required checks"
 METHOD = "another merge method"
 BY_ITSELF = "another way to start the merge"

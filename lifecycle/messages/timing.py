@@ -98,13 +98,24 @@ def overridden(exceptions: Iterable[Overridden], past: str) -> str:
     return f"overridden by {by} ({past})"
 
 
-def freeze_done(freeze: Frozen) -> str:
-    """The answer to `/freeze`."""
+def freeze_done(freeze: Frozen, folder: str = "") -> str:
+    """The answer to `/freeze`.
+
+    Args:
+        freeze: What is frozen now.
+        folder: What the reason begins with, where that is a folder that may have been meant.
+    """
     until = f" until {moment(freeze.until)}" if freeze.until else ""
     ends = typed(f"thaw {freeze.path}/" if freeze.path else "thaw")
+    only = (
+        f" A folder needs a slash at its end: to freeze only {name(folder)}, comment {ends}, and"
+        f" then {typed(f'freeze {folder}/ <reason>')}."
+        if folder
+        else ""
+    )
     return (
         f"{_place([freeze.path])} is frozen{until}: {quote(freeze.reason)}. While it is"
-        f" frozen, the bot merges and tags nothing there. Comment {ends} to end this."
+        f" frozen, the bot merges and tags nothing there. Comment {ends} to end this.{only}"
     )
 
 

@@ -144,7 +144,7 @@ def unserved(package: str, repository: str) -> Problem:
         " it, or the person who asks may not read it",
         "Check the name, install porchbot there, or write the address of the repository with //"
         " before the path; for a variant, that repository must list yours in `upstreams.share`, by"
-        " its number if another repository had the name before",
+        " its number if another repository had that name before",
     )
 
 

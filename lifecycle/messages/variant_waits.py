@@ -34,7 +34,8 @@ def shut(source: str) -> str:
     """Say that another repository does not let rules in; nobody learns whether it is there."""
     return (
         "No packages are made there: porchbot does not serve it, or its .porchbot.yaml does not"
-        f" list {source} under `variants_from`, with its number if another one had the name before."
+        f" list {source} under `variants_from`, with its number if another"
+        " repository had that name before."
     )
 
 

@@ -1,10 +1,11 @@
 """`porchbot audit`: who asked for what, on which facts, what came of it; and nobody's secret."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import psycopg
 import pytest
@@ -14,11 +15,15 @@ from bot import logs
 from bot.cli.root import main
 from bot.store import trail
 from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.hints import BOX, NEIGHBOUR, OPERATOR, PUBLISHING, RUNNER, START, SWEEP
 from bot.store.postgres import PostgresStore
+from lifecycle.actions import Action
 from lifecycle.identity import RepositoryId
 from tests.contract.stores import Repository
 from tests.ids import on_github
+from tests.mutations import ROOT
 
+WAKES = {SWEEP, PUBLISHING, RUNNER, NEIGHBOUR, OPERATOR, BOX, START}
 KEY = "github:1:proposal:1:drafts/net/core/v1"
 OTHER = "github:2:proposal:2:drafts/x"
 ANN = {"by": "person", "forge": "github", "id": 12, "login": "Ann", "comment": 3}
@@ -44,6 +49,16 @@ async def url(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         await store.audit.add(OTHER, [("SetCheck", entry({"by": "sweep"}, 8))])
         await store.audit.add(KEY, [("SetCheck", entry({"by": "webhook"}, 12))])
         yield database_url
+
+
+def test_the_page_names_every_action_and_everything_that_wakes() -> None:
+    """The short-cut names the actions that there were once: an operator then reads words that
+    stand nowhere."""
+    page = (ROOT / "docs/operate/audit.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`\"?(\w+)\"?`", page))
+
+    assert {each.KIND.name for each in get_args(Action)} - named == set()
+    assert {*WAKES, "webhook", "rerun"} - named == set()
 
 
 def run(*args: str) -> Result:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bot.render import encoded
+from bot.render.judging import Judging, SentRules
 from bot.render.rendering import Made, NotRun
 from bot.render.verdicts import Before
 from bot.render.workers.frames import Frame, FrameKind
@@ -17,20 +18,19 @@ from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.update.upstream import Fetch, Fetched
 from lifecycle.drafting.make import DraftInputs
 from lifecycle.facts.drafts import DraftRequest
-from lifecycle.policy import Policy
 
 _PART: Final = 1024 * 1024  # bytes sent at once
 
 
 @dataclass(frozen=True, slots=True)
 class RenderRequest:
-    """A package to render; or, without a policy, one to compare with what it was, or to merge.
+    """A package to render; or, without rules, one to compare with what it was, or to merge.
 
     Attributes:
         package: Its path in the repository.
         files: As they are.
         before: As they were.
-        policy: The rules of the base branch; None to compare only.
+        rules: Those of the base branch; None to compare only.
         limits: For packages.
         theirs: As they are on another branch, to merge them; None to do something else.
     """
@@ -38,7 +38,7 @@ class RenderRequest:
     package: str
     files: Files
     before: Before
-    policy: Policy | None
+    rules: Judging | None
     limits: PackageLimits
     theirs: Files | None = None
 
@@ -53,8 +53,9 @@ class RenderRequest:
         files = _listed(self.files, blobs)
         theirs = None if self.theirs is None else _listed(self.theirs, blobs)
         sizes = [len(blob) for blob in blobs]
-        values = (self.package, files, before, self.policy, self.limits, theirs, sizes)
-        kind = FrameKind.COMPARE if self.policy is None else FrameKind.RENDER
+        rules = None if self.rules is None else SentRules.of(self.rules)
+        values = (self.package, files, before, rules, self.limits, theirs, sizes)
+        kind = FrameKind.COMPARE if rules is None else FrameKind.RENDER
         kind = kind if theirs is None else FrameKind.MERGE
         return kind, pickle.dumps(values), sum(sizes), _parts(blobs)
 
@@ -62,13 +63,13 @@ class RenderRequest:
     def of(cls, frame: Frame) -> "RenderRequest":
         """Read it, in the worker: the bot is trusted."""
         values = pickle.loads(frame.values)  # noqa: S301
-        package, files, before, policy, limits, theirs, sizes = values
+        package, files, before, rules, limits, theirs, sizes = values
         blobs = _blobs(frame, sizes)
         was: Before = (
             PackageError(*before) if isinstance(before, tuple) else _unlisted(before, blobs)
         )
         other = None if theirs is None else _unlisted(theirs, blobs)
-        return cls(package, _unlisted(files, blobs), was, policy, limits, other)
+        return cls(package, _unlisted(files, blobs), was, rules, limits, other)
 
 
 @dataclass(frozen=True, slots=True)

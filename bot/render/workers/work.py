@@ -8,6 +8,7 @@ import socket
 import traceback
 
 from bot.render import encoded, merging, rendering
+from bot.render.judging import Judging
 from bot.render.kept import CachingReader
 from bot.render.workers import frames, requests
 from bot.render.workers.frames import OUT_OF_MEMORY, Frame, FrameKind
@@ -19,7 +20,6 @@ from cadlib.update.upstream import Fetch
 from cadlib.yaml.bulk import Bulk
 from lifecycle.drafting.make import DraftSteps, make
 from lifecycle.messages.making import not_run
-from lifecycle.policy import Policy
 
 
 def serve(connection: socket.socket) -> None:
@@ -48,9 +48,9 @@ def _answer(connection: socket.socket, frame: Frame, bulk: Bulk) -> Frame:
     if request.theirs is not None and not isinstance(request.before, PackageError):
         sides = request.before, request.files, request.theirs
         return Frame(FrameKind.MERGED, b"", merging.write(merging.merge(request.package, *sides)))
-    if request.policy is None:
+    if request.rules is None:
         return Frame(FrameKind.CHANGES, b"", encoded.write_changes(_changes(request, bulk)))
-    return _rendered(connection, request, request.policy, bulk)
+    return _rendered(connection, request, request.rules, bulk)
 
 
 def _changes(request: RenderRequest, bulk: Bulk) -> tuple[Change, ...]:
@@ -60,10 +60,10 @@ def _changes(request: RenderRequest, bulk: Bulk) -> tuple[Change, ...]:
 
 
 def _rendered(
-    connection: socket.socket, request: RenderRequest, policy: Policy, bulk: Bulk
+    connection: socket.socket, request: RenderRequest, rules: Judging, bulk: Bulk
 ) -> Frame:
     steps = rendering.steps(
-        request.package, request.files, request.before, policy, request.limits, bulk
+        request.package, request.files, request.before, rules, request.limits, bulk
     )
     came: CallOutcome | rendering.NotRun | None = None
     while True:

@@ -67,7 +67,8 @@ def freeze(
         return response.refuse(texts.frozen_twice(frozen.path))
     if _is_too_much(request, response, frozen):
         return response.refuse(texts.TOO_MUCH_FROZEN)
-    return response.cause(frozen).say(texts.freeze_done(frozen))
+    folder = "" if command.path else _named(response.proposal, command.reason)
+    return response.cause(frozen).say(texts.freeze_done(frozen, folder))
 
 
 def thaw(
@@ -163,9 +164,25 @@ def _is_too_much(request: CommandRequest, response: CommandResponse, frozen: Fro
 def _nothing_there(p: Proposal, path: str) -> tuple[str, ...]:
     """The nearest folders to one that no package lies in or over; none where one does."""
     known = p.whole.packages if p.whole is not None else frozenset[str]()
-    packages = known | {t.package for t in p.content.touched}
+    packages = _packages(p)
     if not path or not known or any(overlap(path, package) for package in packages):
         return ()
-    folders = {"/".join(package.split("/")[:n]) for package in packages for n in range(1, 9)}
+    folders = _folders(packages)
     near = get_close_matches(path, sorted(folders), n=MOST_NEAREST, cutoff=0.4)
     return tuple(near or sorted(folder for folder in folders if "/" not in folder)[:MOST_NEAREST])
+
+
+def _named(p: Proposal, reason: str) -> str:
+    """The folder of packages that a reason begins with, which nobody took for one; "" for none."""
+    word = next(iter(reason.split()), "").rstrip(":,.")
+    return word if word in _folders(_packages(p)) else ""
+
+
+def _packages(p: Proposal) -> frozenset[str]:
+    known = p.whole.packages if p.whole is not None else frozenset[str]()
+    return known | {t.package for t in p.content.touched}
+
+
+def _folders(packages: frozenset[str]) -> set[str]:
+    """Folders that packages lie in, and their own."""
+    return {"/".join(package.split("/")[:n]) for package in packages for n in range(1, 9)}

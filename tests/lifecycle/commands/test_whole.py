@@ -177,6 +177,18 @@ def test_a_folder_over_or_in_a_package_is_one(folder: str) -> None:
     assert came(asked(PROPOSAL, f"/freeze {folder} fire", Policy()))[1]
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"), [("net is on fire", "net"), ("fire in net", ""), ("net/ fire", "")]
+)
+def test_a_folder_without_its_slash_is_told_apart(words: str, meant: str) -> None:
+    """The short-cut says that everything is frozen, and how one folder is stays to be guessed."""
+    text, kept, reaction = came(asked(PROPOSAL, f"/freeze {words}", Policy()))
+
+    assert (len(kept), reaction) == (1, Reaction.DONE)
+    hint = "to freeze only `net`, comment `/thaw`, and then `/freeze net/ <reason>`."
+    assert (hint in text) is bool(meant)
+
+
 def test_the_teams_that_freeze_are_read_for_whoever_asks() -> None:
     """Short-cut refused: the teams of this proposal's packages alone."""
     team = AccessRule(sources=(TeamSource("net"),))
