@@ -248,7 +248,7 @@ def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
         who = rights.somebody(rule, None, sorted(proposal.people.authors))
         return (
             f"{word} refused: you wrote, pushed or requested part of this, and authors cannot"
-            f" approve their own work here. Ask {who} to approve."
+            f" approve their own work here. To get it approved, ask {who}."
         )
     fix = "Ask one of them." if refused.sources else "Change `access` in one of the two files."
     return f"{word} refused: {rights.only(refused)}. {fix}"

@@ -200,7 +200,8 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
         case Stage.PROPOSED if proposal.content.removal:
             return f"Deletion proposed: {what}"
         case Stage.PROPOSED:
-            return f"{what} is proposed"
+            entries = proposal.content.ledger and not proposal.content.touched
+            return f"Proposed: {what}" if entries else f"{what} is proposed"
         case Stage.MERGED if proposal.once_published:
             return f"{texts.tags_wrong(proposal.content.touched)}: {what}"
         case Stage.MERGED:
@@ -302,9 +303,7 @@ def _tag_notes(proposal: Proposal) -> str:
 
 def _changes(proposal: Proposal) -> str:
     lines = change_lines([(v.package, v.diff) for v in proposal.verdicts])
-    if not lines:
-        return ""
-    return _folded(number(len(lines), "change"), "\n".join(change_list(lines)))
+    return _folded(number(len(lines), "change"), "\n".join(change_list(lines))) if lines else ""
 
 
 def _ending(facts: Facts, proposal: Proposal) -> str:

@@ -220,7 +220,7 @@ def test_a_rollback_brings_a_revision_back_and_holds_the_package(play: World) ->
     assert "is held at v1 since a rollback" in play.author.waits_for_answer(other, "/upgrade")
     play.author.says(other, "/resume net/edge fixed upstream")
     resumed = play.author.pull_of("drafts/net/edge/resume")
-    play.author.waits_for_summary(resumed.number, "### end of the hold of net/edge is proposed")
+    play.author.waits_for_summary(resumed.number, "### Proposed: end of the hold of net/edge")
     play.rests()
     assert "no longer held" in play.author.waits_for_summary(resumed.number, "no longer held")
     play.approver.says(resumed.number, "/approve")

@@ -196,7 +196,7 @@ def test_deprecating_keeps_the_tag(play: World) -> None:
     play.owner.says(number, "/deprecate v1 use v2 instead")
     pull = play.author.pull_of("porchbot/deprecate/net/core/v1")
     play.author.waits_for_answer(number, f"#{pull.number} deprecates `net/core/v1`")
-    play.author.waits_for_summary(pull.number, "### deprecation of net/core v1 is proposed")
+    play.author.waits_for_summary(pull.number, "### Proposed: deprecation of net/core v1")
     play.rests()
     play.approver.says(pull.number, "/approve")
     wait_for("the merge", lambda: play.author.pull(pull.number).merged or None)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -15,13 +14,8 @@ from bot.clock import SYSTEM
 from bot.overtaken import LOOK, CurrentLook
 from bot.render.renderer import CachingRenderer
 from bot.render.workers.maker import WorkerMaker
-from bot.render.workers.requests import RenderRequest
-from cadlib.limits import DEFAULT
-from lifecycle.access import UserSource
-from lifecycle.policy import AccessRule, Policy
-from lifecycle.windows import Cron, Window, WindowKind
+from lifecycle.policy import Policy
 from tests.bot.render.workers.bench import (
-    CHECKED,
     CONFIG,
     Bench,
     Trees,
@@ -103,30 +97,6 @@ async def test_a_package_that_takes_too_much_is_told_so_and_others_are_rendered(
         assert fine.complete
         assert (await at.verdict("second")).complete
         assert first not in at.workers.pids
-
-
-async def test_rules_of_every_kind_leave_a_package_renderable() -> None:
-    """The short-cut sends workers the whole configuration: a window with a time zone needs a file
-    to be read again, which they do not have, and from then on nothing is rendered at all.
-    """
-    zone = ZoneInfo("Europe/Berlin")
-    window = Window(
-        kind=WindowKind.FREEZE, begins=Cron("0 0 * * *", zone), ends=Cron("0 1 * * *", zone)
-    )
-    rules = replace(
-        CHECKED,
-        calendars=((window,),),
-        approve=AccessRule(sources=(UserSource("somebody"),)),
-    )
-    async with bench() as at:
-        at.functions.gate.set()
-
-        verdict = await at.verdict(policy=rules)
-
-    assert (verdict.complete, verdict.broken) == (True, "")
-    sent = RenderRequest("net/core", {}, {}, rules, DEFAULT).frame()[1]
-    assert b"registry.example/judge:v1" in sent
-    assert b"somebody" not in sent
 
 
 async def test_a_repository_never_has_all_workers_and_takes_turns_with_others() -> None:
