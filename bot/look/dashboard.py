@@ -142,7 +142,7 @@ class DashboardLooker:
         drafting = [
             (press, tick)
             for press, tick in ticks
-            if tick.word in DRAFTING and press.person and self._is_ours(tick)
+            if tick.word in DRAFTING and self._person(press).id and self._is_ours(tick)
         ]
         waves = box_waves.next_wave(
             [tick.command for _, tick in drafting], now, known.graph, known.home

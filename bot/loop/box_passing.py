@@ -1,14 +1,15 @@
-"""Boxes about proposals: their commands go to where those are looked at, and are judged there.
+"""Boxes of the dashboard issue: whom the forge confirms, and where their commands are judged.
 
-There each is a command that nobody wrote, as a button of a check is, at the time of its tick, and
-names the commit that was shown. What it says counts, so that neither who ticked nor when is taken
-from the delivery: the forge has to list an edit of the issue by that person at that moment, of not
-long ago, and one edit speaks for one delivery (ADR 73).
+Neither who ticked nor when is taken from the delivery: the forge has to list an edit of the issue
+by that person at that moment, of not long ago, and one edit speaks for one delivery (ADR 73). What
+is about a proposal goes to where that is looked at. There it is a command that nobody wrote, as a
+button of a check is, at the time of its tick, and names the commit that was shown.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from bot import keys
@@ -20,7 +21,6 @@ from bot.store.port import Claims, Queue
 from lifecycle import boxes
 from lifecycle.boxes import Tick
 from lifecycle.facts.drafts import MOST_DRAFTS
-from lifecycle.identity import RepositoryId
 
 PATIENCE: Final = timedelta(seconds=60)
 """How long it is waited for the forge to list an edit that it told of, and how far the bot's clock
@@ -33,29 +33,69 @@ AWAY: Final = timedelta(seconds=5)
 """How far apart the times of one edit may be that a forge tells in two places."""
 
 
-async def confirmed(
-    claims: Claims, here: RepositoryId, press: Press, tick: Tick, listed: Sequence[IssueEdit]
-) -> IssueEdit | None:
-    """Return the edit that confirms a box, which then confirms no other delivery.
+class _Edits:
+    """Tells which edits of the dashboard issue confirm boxes.
 
-    Which one it confirmed every replica sees, for longer than an edit is good for.
+    An edit confirms one delivery, and a delivery takes one edit, also where the forge lists a
+    nearer one later. Which one it was every replica sees, for longer than an edit is good for, and
+    as long as boxes of that delivery wait.
 
     Args:
+        served: The repository.
         claims: Where that is written down.
-        here: The repository.
-        press: The box.
-        tick: The same, read, with when it was ticked, as the delivery says.
-        listed: The edits of the issue that the forge lists.
     """
-    if tick.at is None:
+
+    def __init__(self, served: ServedRepository, claims: Claims) -> None:
+        self._served = served
+        self._claims = claims
+        self._listed: dict[int, Sequence[IssueEdit]] = {}
+        self._known: dict[tuple[str, int, int, datetime], datetime | None] = {}
+
+    async def confirms(self, press: Press, tick: Tick) -> datetime | None:
+        """Return when the edit was made that confirms a box; None where none does.
+
+        Args:
+            press: The box.
+            tick: The same, read, with when it was ticked, as the delivery says.
+        """
+        if tick.at is None or tick.issue == 0:
+            return None
+        asked = press.delivery, press.person, tick.issue, tick.at
+        if asked not in self._known:
+            self._known[asked] = await self._look_up(*asked)
+        return self._known[asked]
+
+    def may_come(self, tick: Tick) -> bool:
+        """Whether the forge may list the edit of a box yet."""
+        age = None if tick.at is None or tick.issue == 0 else self._served.clock.now() - tick.at
+        return age is not None and -PATIENCE <= age < PATIENCE
+
+    async def _look_up(
+        self, delivery: str, person: int, issue: int, at: datetime
+    ) -> datetime | None:
+        served, claims = self._served, self._claims
+        which = hashlib.sha256(delivery.encode()).hexdigest()  # its sender chose how long it is
+        told = f"delivery {which} by {person} of issue {issue} at {at.isoformat()}"
+        if known := await claims.holder(served.id, told):
+            await claims.hold(served.id, told)
+            return datetime.fromisoformat(known)
+        now = served.clock.now()
+        if not -PATIENCE <= now - at <= FRESH:
+            return None
+        if issue not in self._listed:
+            self._listed[issue] = await served.forge.issue_edits(issue, now - FRESH - AWAY)
+        near = (e.at for e in self._listed[issue] if e.person == person and abs(e.at - at) <= AWAY)
+        places = {
+            f"edit of issue {issue} by {person} at {each.isoformat()}": each
+            for each in sorted(near, key=lambda each: (abs(each - at), each))
+        }
+        holders = {place: await claims.holder(served.id, place) for place in places}
+        # What this delivery has already goes first: a look may have ended right after it took that.
+        for place in sorted(places, key=lambda each: holders[each] != delivery):
+            if holders[place] in ("", delivery) and await claims.have(served.id, place, delivery):
+                await claims.have(served.id, told, places[place].isoformat())
+                return places[place]
         return None
-    at = tick.at
-    near = (e for e in listed if e.person == press.person and abs(e.at - at) <= AWAY)
-    for edit in sorted(near, key=lambda each: (abs(each.at - at), each.at)):
-        place = f"edit of issue {tick.issue} by {edit.person} at {edit.at.isoformat()}"
-        if await claims.have(here, place, press.delivery):
-            return edit
-    return None
 
 
 async def passed_on(
@@ -74,33 +114,25 @@ async def passed_on(
         passed on, or never will be. And whether some are left for the next time.
     """
     there, unconfirmed, left, passed = list[Press](), set[int](), False, 0
-    now, keys_of = served.clock.now(), served.looker.keys
-    listed: dict[int, Sequence[IssueEdit]] = {}
+    edits = _Edits(served, claims)
     for press in ticked:
         tick = Tick.of(press.button)
-        if not (tick.proposal and press.person and boxes.is_ours(tick, keys_of, served.id)):
+        if not (press.person and boxes.is_ours(tick, served.looker.keys, served.id)):
             there.append(press)
             continue
-        if passed >= MOST_DRAFTS:
+        if tick.proposal and passed >= MOST_DRAFTS:
             left = True
             continue
-        if tick.at is None or tick.issue == 0 or not -PATIENCE <= now - tick.at <= FRESH:
-            there.append(press)
-            unconfirmed.add(press.number)
-            continue
-        if tick.issue not in listed:
-            listed[tick.issue] = await served.forge.issue_edits(tick.issue, now - FRESH - AWAY)
-        edit = await confirmed(claims, served.id, press, tick, listed[tick.issue])
-        if edit is not None:
-            passed += 1
-            at_edit = replace(press, button=str(replace(tick, at=edit.at)))
-            await _pass(served, queue, at_edit, tick)
-            there.append(press)
-        elif now - tick.at < PATIENCE:
+        at = await edits.confirms(press, tick)
+        if at is None and edits.may_come(tick):
             left = True  # and takes no place: whoever makes deliveries up would take all
-        else:
-            there.append(press)
+            continue
+        there.append(press)
+        if at is None:
             unconfirmed.add(press.number)
+        elif tick.proposal:
+            passed += 1
+            await _pass(served, queue, replace(press, button=str(replace(tick, at=at))), tick)
     return TickedBoxes(tuple(there), frozenset(unconfirmed)), left
 
 

@@ -46,6 +46,13 @@ class PostgresClaims:
         row = await self._database.one(HAVE, asked)
         return bool(row[0] == holder)
 
+    async def holder(self, repository_id: RepositoryId, place: str) -> str:
+        rows = await self._database.ask(
+            "SELECT holder FROM claim WHERE repository = %(id)s AND place = %(place)s",
+            {"id": await self._database.row(repository_id), "place": place},
+        )
+        return str(rows[0][0]) if rows else ""
+
     async def hold(self, repository_id: RepositoryId, place: str) -> None:
         await self._database.ask(
             "UPDATE claim SET at = now() WHERE repository = %(id)s AND place = %(place)s",

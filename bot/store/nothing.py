@@ -118,6 +118,11 @@ class NoClaims:
         del repository_id, place, holder
         return False
 
+    async def holder(self, repository_id: RepositoryId, place: str) -> str:
+        """Nobody."""
+        del repository_id, place
+        return ""
+
     async def hold(self, repository_id: RepositoryId, place: str) -> None:
         """There is none."""
 

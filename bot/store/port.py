@@ -688,6 +688,9 @@ class Claims(Protocol):
             Whether they have it; otherwise somebody else asked first.
         """
 
+    async def holder(self, repository_id: RepositoryId, place: str) -> str:
+        """Return who has what one alone may have; "" for nobody."""
+
     async def hold(self, repository_id: RepositoryId, place: str) -> None:
         """Let a claim of ours stand from now on: the request that it is for still goes on."""
 

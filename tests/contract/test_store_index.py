@@ -510,6 +510,8 @@ async def test_what_one_alone_may_have_stays_theirs(stored: Stored) -> None:
     assert not await claims.have(FIRST, "edit 5", "two")
     assert await claims.have(FIRST, "edit 5", "one")
     assert await claims.have(on_github(2), "edit 5", "two")
+    assert await claims.holder(FIRST, "edit 5") == "one"
+    assert await claims.holder(FIRST, "edit 7") == ""
 
     assert await claims.take(FIRST, "reply to 5")
     assert not await claims.have(FIRST, "reply to 5", "two")

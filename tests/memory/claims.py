@@ -34,6 +34,11 @@ class MemoryClaims:
             self._holders[repository_id, place] = holder
         return self._holders.get((repository_id, place), "") == holder
 
+    async def holder(self, repository_id: RepositoryId, place: str) -> str:
+        await self.statements.begin()
+        taken = (repository_id, place) in self._taken
+        return self._holders.get((repository_id, place), "") if taken else ""
+
     async def hold(self, repository_id: RepositoryId, place: str) -> None:
         await self.statements.begin()
         if (repository_id, place) in self._taken:
@@ -42,6 +47,7 @@ class MemoryClaims:
     async def give_back(self, repository_id: RepositoryId, place: str) -> None:
         await self.statements.begin()
         self._taken.pop((repository_id, place), None)
+        self._holders.pop((repository_id, place), None)
 
     async def forget(self, seconds: float = CLAIMS_KEPT) -> None:
         await self.statements.begin()

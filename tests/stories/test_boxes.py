@@ -268,17 +268,39 @@ def test_an_approval_by_a_box_takes_an_edit_that_the_forge_lists(stage: World) -
     minutes_pass(play, 10)
     shows(play, "approve ")
     ticks_line(play, play.approver, "approve ")
-    with play.forge.state.lock:  # as if that edit had never been, and its delivery were made up
-        (issue,) = play.repository.issues.values()
-        issue.edits.clear()
-        for note in [note for note in issue.comments if getattr(note, "system", False)]:
-            issue.comments.remove(note)
+    was_never_edited(play)
     minutes_pass(play, 5)
     said = told(play, "does not say who ticked")
     assert f"in #{number}: nothing was done" in said
     play.rests()
 
     assert play.author.tags() == {}
+
+
+def was_never_edited(play: World) -> None:
+    """As if no edit of the dashboard issue had ever been, and its deliveries were made up."""
+    with play.forge.state.lock:
+        (issue,) = play.repository.issues.values()
+        issue.edits.clear()
+        for note in [note for note in issue.comments if getattr(note, "system", False)]:
+            issue.comments.remove(note)
+
+
+@pytest.mark.both_forges
+@pytest.mark.simulated_time("minutes pass")
+def test_a_box_that_the_forge_does_not_confirm_makes_no_draft(stage: World) -> None:
+    """Short-cuts refused: a draft may be made in any name, since nothing is published by it; one of
+    nobody's takes a place among those that are begun."""
+    offers(stage, "net/a", "net/b")
+    ticks(stage, stage.approver, "net/a", "net/b")
+    was_never_edited(stage)
+    minutes_pass(stage, 5)
+
+    said = told(stage, "does not say who ticked")
+    assert said.count("nothing was done") == 2
+    assert "Open: " not in said
+    stage.rests()
+    assert [p for p in stage.author.pulls() if "net/" in p.title] == []
 
 
 @pytest.mark.simulated_time("minutes pass")

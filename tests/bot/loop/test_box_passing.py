@@ -111,6 +111,28 @@ CASES: dict[str, tuple[Around, Tick, list[str], int, bool]] = {
     ),
     "a box that somebody made": (Around(EDIT), tick(APPROVE, key=b"theirs"), [], 0, False),
     "a box about a package": (Around(EDIT), tick("upgrade a v2"), [], 0, False),
+    "a draft, in a delivery alone": (Around(), tick("rollback a v2"), [], 0, True),
+    "a draft that nobody confirms for a minute": (
+        Around(IssueEdit(6, AT), now=AT + PATIENCE + timedelta(seconds=1)),
+        tick("resume a"),
+        [],
+        1,
+        False,
+    ),
+    "to go on, that nobody confirms": (
+        Around(now=AT + PATIENCE + timedelta(seconds=1)),
+        tick("continue"),
+        [],
+        1,
+        False,
+    ),
+    "a draft at a time that nobody told": (
+        Around(EDIT),
+        tick("upgrade a v2", at=None),
+        [],
+        1,
+        False,
+    ),
 }
 
 
@@ -166,6 +188,44 @@ async def test_an_edit_that_was_used_is_used_for_every_replica() -> None:
     assert (len(nobody), second.woken) == (1, [])
     again, _, _ = await second.passes(tick(APPROVE), of="one")
     assert (again, second.woken) == ([APPROVE], ["7 5"])
+
+
+async def test_a_delivery_takes_one_edit_wherever_the_forge_lists_another_later() -> None:
+    """The short-cut takes the nearest that is listed by then: the second box of the delivery takes
+    the edit of another delivery, whose boxes are of nobody then."""
+    before = replace(EDIT, at=AT - timedelta(seconds=3))
+    around = Around(before)
+    await around.passes(tick(APPROVE), of="one")
+    around.edits = (before, EDIT)
+    await around.passes(tick(PROPOSE), of="one")
+    assert around.at == {before.at}
+
+    answered, nobody, _ = await around.passes(tick(APPROVE, at=before.at), of="two")
+    assert (answered, nobody) == ([APPROVE], [])
+    assert around.at == {before.at, AT}
+
+
+async def test_an_edit_that_a_look_took_before_it_ended_is_taken_again() -> None:
+    """The short-cut begins anew: a look that was cut short leaves a delivery with two edits."""
+    before = replace(EDIT, at=AT - timedelta(seconds=3))
+    around = Around(before, EDIT)
+    place = f"edit of issue 3 by 5 at {before.at.isoformat()}"
+    assert await around.claims.have(HERE, place, "one")
+
+    await around.passes(tick(APPROVE), of="one")
+
+    assert around.at == {before.at}
+
+
+async def test_boxes_of_drafts_that_were_confirmed_may_wait_for_long() -> None:
+    """Short-cuts refused: the forge is asked again at each look; after half an hour, for which an
+    edit is good, nobody ticked what waits for its wave."""
+    around, waits = Around(EDIT), [tick("upgrade a v2"), tick("upgrade b v2")]
+    for hours in range(9):
+        around.now = AT + timedelta(hours=hours)
+        answered, nobody, left = await around.passes(*waits)
+        assert (len(answered), nobody, left) == (2, [], False)
+    assert around.asked == 1
 
 
 async def test_boxes_that_wait_for_the_forge_take_no_place() -> None:
