@@ -58,7 +58,7 @@ class _Edits:
             press: The box.
             tick: The same, read, with when it was ticked, as the delivery says.
         """
-        if tick.at is None or tick.issue == 0:
+        if tick.at is None or tick.issue == 0 or (tick.proposal and not self._is_fresh(tick.at)):
             return None
         asked = press.delivery, press.person, tick.issue, tick.at
         if asked not in self._known:
@@ -70,6 +70,10 @@ class _Edits:
         age = None if tick.at is None or tick.issue == 0 else self._served.clock.now() - tick.at
         return age is not None and -PATIENCE <= age < PATIENCE
 
+    def _is_fresh(self, at: datetime) -> bool:
+        """Whether an edit of that time may confirm anything now."""
+        return -PATIENCE <= self._served.clock.now() - at <= FRESH
+
     async def _look_up(
         self, delivery: str, person: int, issue: int, at: datetime
     ) -> datetime | None:
@@ -79,11 +83,11 @@ class _Edits:
         if known := await claims.holder(served.id, told):
             await claims.hold(served.id, told)
             return datetime.fromisoformat(known)
-        now = served.clock.now()
-        if not -PATIENCE <= now - at <= FRESH:
+        if not self._is_fresh(at):
             return None
         if issue not in self._listed:
-            self._listed[issue] = await served.forge.issue_edits(issue, now - FRESH - AWAY)
+            since = served.clock.now() - FRESH - AWAY
+            self._listed[issue] = await served.forge.issue_edits(issue, since)
         near = (e.at for e in self._listed[issue] if e.person == person and abs(e.at - at) <= AWAY)
         places = {
             f"edit of issue {issue} by {person} at {each.isoformat()}": each
