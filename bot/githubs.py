@@ -188,15 +188,16 @@ class _Reading:
 
     def instance(self) -> GitHubInstance:
         """This GitHub."""
+        number, key = self._app_id(), self._key()
         return GitHubInstance(
             name=self._name,
             github_token=self._token,
             github_repositories=self._listed("REPOSITORIES"),
-            github_app_id=self._app_id(),
-            private_key=self._key(),
+            github_app_id=number,
+            private_key=key,
             former_accounts=self._former_accounts(),
             older_apps=self._older_apps(),
-            older_keys=self._older_keys(),
+            older_keys=self._older_keys(key),
             webhook_secrets=self._secrets(),
             github_api_url=self._api_url(),
             github_ca=self._given("CA"),
@@ -257,12 +258,13 @@ class _Reading:
                 )
         return tuple(found)
 
-    def _older_keys(self) -> tuple[str, ...]:
-        """Keys that were replaced."""
+    def _older_keys(self, key: str) -> tuple[str, ...]:
+        """Keys that were replaced, also that of the App that we know where a variable has `key`."""
         name = "PORCHBOT_GITHUB_OLDER_KEY_FILES"
         paths = self._listed("OLDER_KEY_FILES")
         given = tuple(self._pem(name, self._file(name, path)) for path in paths)
-        return (*given, *(each.private_key for each in self._replaced()))
+        stored = (each for app in self._apps for each in (app.private_key, *app.older_keys))
+        return tuple(dict.fromkeys((*given, *(each for each in stored if each != key))))
 
     def _older_apps(self) -> tuple[KnownApp, ...]:
         """Apps that are served as well."""

@@ -4,12 +4,25 @@ import os
 import sys
 
 import click
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from bot.apps import GITHUB_TOKEN, KEPT, OF_A_GITHUB
+from bot import apps
+from bot.apps import (
+    GITHUB_TOKEN,
+    KEPT,
+    OF_A_GITHUB,
+    OLD_KEYS,
+    PRIVATE_KEY,
+    SETUP_SECRET,
+    WEBHOOK_SECRETS,
+    stored_name,
+)
 from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.githubs import unusable
 from bot.settings import state_folder
-from bot.vault import VaultError, open_vault
+from bot.vault import Vault, VaultError, open_vault
+from lifecycle.identity import GITHUB
 
 secret = DropInGroup(
     name="secret",
@@ -25,14 +38,18 @@ secret = DropInGroup(
     cls=StrictCommand,
     examples="""
     # Replace the webhook secret, and keep it out of the shell's history.
-    $ openssl rand -hex 32 | porchbot secret put webhook-secrets
+    $ openssl rand -hex 32 > new-secret && porchbot secret put webhook-secrets < new-secret
+
+    # Replace the App's private key with one that you generated on GitHub.
+    $ porchbot secret put private-key < porchbot.private-key.pem
     """,
 )
 @click.argument("name")
 def put(name: str) -> None:
     """Store a secret from standard input under a name; replaces an older value."""
     kind, _, github = name.partition(".")
-    if name not in KEPT and not (kind in OF_A_GITHUB and github and not unusable(github)):
+    further = kind in KEPT and kind in OF_A_GITHUB and github and not unusable(github)
+    if name not in KEPT and not further:
         raise click.ClickException(
             f"The bot reads no secret {name!r}. Give one of: {', '.join(KEPT)}; for a second GitHub"
             f" named corp, such as {GITHUB_TOKEN}.corp."
@@ -41,17 +58,45 @@ def put(name: str) -> None:
     if not value.strip():
         raise click.ClickException("No secret given. Pass it on standard input.")
     try:
-        open_vault(os.environ, state_folder(os.environ), make=True).put(name, value)
+        vault = open_vault(os.environ, state_folder(os.environ), make=True)
+        if kind == PRIVATE_KEY:
+            _renew_key(vault, github or GITHUB, value)
+        else:
+            vault.put(name, value)
     except VaultError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Stored {name}, encrypted.")
+    if kind == PRIVATE_KEY:
+        old = stored_name(OLD_KEYS, github or GITHUB)
+        click.echo(
+            "Restart the bot, then delete the old key on GitHub. What the old key signed still"
+            f" counts until you run: porchbot secret remove {old}"
+        )
+
+
+def _renew_key(vault: Vault, github: str, key: str) -> None:
+    try:
+        load_pem_private_key(key.encode(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise click.ClickException(
+            "What you passed is not a private key in PEM without a password. Pass the file that"
+            " GitHub generated for the App."
+        ) from error
+    known = [app for app in apps.read(vault) if app.forge == github]
+    if not known:
+        raise click.ClickException(
+            f"The secret store has no App of a GitHub named {github}. Register one with `porchbot"
+            " setup`, or set PORCHBOT_GITHUB_PRIVATE_KEY_FILE."
+        )
+    apps.renew_key(vault, github, key)
 
 
 @secret.command("list", cls=StrictCommand, examples="# List the names.\n$ porchbot secret list")
 def list_() -> None:
     """Print the names of the stored secrets."""
     try:
-        names = open_vault(os.environ, state_folder(os.environ)).names()
+        vault = open_vault(os.environ, state_folder(os.environ))
+        names = sorted([*vault.names(), *apps.stored_parts(vault)])
     except VaultError as error:
         raise click.ClickException(str(error)) from error
     for name in names:
@@ -59,18 +104,41 @@ def list_() -> None:
 
 
 @secret.command(
-    cls=StrictCommand, examples="# Stop signing tags.\n$ porchbot secret remove signing-key"
+    cls=StrictCommand,
+    examples="""
+    # Stop signing tags.
+    $ porchbot secret remove signing-key
+
+    # After a new webhook secret is stored and set on GitHub: accept the first one no more.
+    $ porchbot secret remove setup-webhook-secret
+    """,
 )
 @click.argument("name")
 def remove(name: str) -> None:
     """Delete a secret."""
     try:
         vault = open_vault(os.environ, state_folder(os.environ))
-        if name not in vault.names():
+        if name not in {*vault.names(), *apps.stored_parts(vault)}:
             raise click.ClickException(
                 f"There is no secret {name!r}. Run `porchbot secret list` to see the names."
             )
-        vault.put(name, "")
+        kind, _, github = name.partition(".")
+        if kind == SETUP_SECRET:
+            _drop_webhook_secret(vault, github or GITHUB)
+        elif kind == OLD_KEYS:
+            apps.drop_old_keys(vault, github or GITHUB)
+        else:
+            vault.put(name, "")
     except VaultError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Removed {name}.")
+
+
+def _drop_webhook_secret(vault: Vault, github: str) -> None:
+    fresh = stored_name(WEBHOOK_SECRETS, github)
+    if fresh not in vault.names():
+        raise click.ClickException(
+            "No other webhook secret is stored, and without one the bot does not start. Store a new"
+            f" one first: porchbot secret put {fresh}"
+        )
+    apps.drop_webhook_secret(vault, github)

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import re
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ from lifecycle.identity import GITHUB
 
 MINUTES = 30
 """How long the page stays open: a person looks for a password meanwhile, and asks a colleague."""
+
+
+_OWNER = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +197,10 @@ def setup(
     try:
         trust.use(ca or os.environ.get(trust.VARIABLE, ""))
         vault = _vault(forge, manifest.addresses(github).api, replace=replace)
+        if org and not _OWNER.fullmatch(org):
+            raise click.ClickException(
+                f"{org!r} is not the name of an organization. Give its name alone, such as acme."
+            )
         host, port = _address(listen)
         wanted = _Wanted(
             github=manifest.addresses(github),

@@ -1,12 +1,19 @@
 """`porchbot secret`: kept, listed by name, never shown."""
 
+import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from bot import apps
 from bot.cli.root import main
+from bot.settings import Settings
 from bot.vault import open_vault
+from tests.app_key import keys as app_keys
+from tests.bot.test_settings import APP
 
 
 def _run(*arguments: str, given: str = "") -> Result:
@@ -38,8 +45,64 @@ def test_a_name_that_nobody_reads_is_refused(
     """The short-cut takes any name: a secret that was to be rotated is stored, and never used."""
     monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
 
-    for name in ("webhook-secret", "github.apps", "Signing-Key"):
+    for name in ("webhook-secret", "github.apps", "Signing-Key", "old-private-keys"):
         found = _run("put", name, given="swordfish\n")
         assert found.exit_code == 1
-        assert "Give one of: signing-key, github-token, webhook-secrets;" in found.output
+        told = "Give one of: signing-key, github-token, webhook-secrets, private-key;"
+        assert told in found.output
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("forge", ["github", "corp"])
+def test_what_setup_stored_is_replaced_and_the_old_one_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forge: str
+) -> None:
+    """Short-cuts refused: the secret that setup stored is accepted for good, whoever read it; the
+    new key takes the old one's place, and what that signed counts no more; a second renewal loses
+    the first one; another GitHub's App gets the key.
+    """
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
+    end = "" if forge == "github" else f".{forge}"
+    vault = open_vault({}, tmp_path, make=True)
+    apps.keep(vault, replace(APP, forge=forge))
+    other = replace(APP, id=8, forge="else", api_url="https://else.example/api/v3")
+    apps.keep(vault, other)
+    lone = _run("remove", f"setup-webhook-secret{end}")
+    put = _run("put", f"webhook-secrets{end}", given="fresh\n")
+    both = _known(forge)
+    listed = _run("list").output.split()
+    gone = _run("remove", f"setup-webhook-secret{end}")
+    keys = [app_keys()[0], app_keys()[0] + "\n"]
+    bad = _run("put", f"private-key{end}", given="swordfish")
+    nobodys = _run("put", "private-key.none", given=keys[0])
+    renewed = [_run("put", f"private-key{end}", given=key) for key in (*keys, keys[1])]
+    now = _known(forge)
+    dropped = _run("remove", f"old-private-keys{end}")
+    again = _run("remove", f"old-private-keys{end}")
+
+    assert (lone.exit_code, put.exit_code, gone.exit_code) == (1, 0, 0)
+    assert f"Store a new one first: porchbot secret put webhook-secrets{end}" in lone.output
+    assert both["webhook_secrets"] == (b"fresh", b"the new secret")
+    assert f"setup-webhook-secret{end}" in listed
+    assert now["webhook_secrets"] == (b"fresh",)
+    assert (bad.exit_code, nobodys.exit_code) == (1, 1)
+    assert "is not a private key in PEM" in bad.output
+    assert "no App of a GitHub named none" in nobodys.output
+    assert [each.exit_code for each in renewed] == [0, 0, 0]
+    assert f"porchbot secret remove old-private-keys{end}" in renewed[0].output
+    assert now["private_key"] == keys[1]
+    assert now["older_keys"] == (keys[0], APP.private_key)
+    assert (dropped.exit_code, again.exit_code) == (0, 1)
+    assert _known(forge)["older_keys"] == ()
+    assert other in apps.read(vault)
+    said = "".join(e.output for e in (put, gone, bad, *renewed, dropped)) + " ".join(listed)
+    assert not any(hidden in said for hidden in ("fresh", "the new secret", "swordfish", "BEGIN"))
+
+
+def _known(forge: str) -> Mapping[str, object]:
+    """What the settings have of a GitHub's keys and secrets."""
+    settings = Settings.from_env({"PORCHBOT_STATE": os.environ["PORCHBOT_STATE"]})
+    here: object = settings
+    if forge != "github":
+        (here,) = (each for each in settings.further_githubs if each.name == forge)
+    return {name: getattr(here, name) for name in ("webhook_secrets", "private_key", "older_keys")}

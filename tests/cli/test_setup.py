@@ -162,6 +162,7 @@ def test_what_cannot_be_registered_is_said_at_once(
     monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
     for option, value, told in (
         ("--github", "https://github.corp/acme", "is not the address of a GitHub server"),
+        ("--org", "acme/net", "is not the name of an organization. Give its name alone"),
         ("--url", "porchbot", "is not a usable address. Give the one where GitHub can reach"),
         ("--listen", "8099", "--listen is '8099'. Give host:port"),
         ("--page", "https://host/prefix", "Give an address without a path"),
