@@ -9,9 +9,11 @@ from click.testing import CliRunner
 
 from bot.cli.doctor import token_forge
 from bot.cli.root import main
+from bot.forges.github.registration import PERMISSIONS, WITHOUT
 from bot.sandbox.serve import SandboxForge
 from tests.app_key import keys
 from tests.contract.watch import watched
+from tests.stories.test_manifest import less
 from tests.stories.world import MANIFEST
 
 SECRET = "a secret of the doctor"
@@ -29,7 +31,11 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_what_is_wrong_at_the_forge_is_printed_and_ends_with_1(
     tmp_path: Path, environment: pytest.MonkeyPatch
 ) -> None:
-    """The short-cut looks at the environment only, or ends with 0 once it has printed."""
+    """The short-cut looks at the environment only, or ends with 0 once it has printed.
+
+    Another one knows some of the permissions: each is taken down a step, and is told with what is
+    lost without it, also the two that no story of a repository needs.
+    """
     with SandboxForge(tmp_path) as forge:
         forge.state.add_user("owner")
         app = forge.state.register_app(
@@ -44,13 +50,23 @@ def test_what_is_wrong_at_the_forge_is_printed_and_ends_with_1(
         environment.setenv("PORCHBOT_GITHUB_API_URL", forge.api_url)
         environment.setenv("PORCHBOT_GITHUB_APP_ID", str(app.id))
         well = CliRunner().invoke(main, ["doctor"])
-        app.permissions = {**app.permissions, "checks": "read"}
+        asked, lacking = dict(app.permissions), {}
+        for name in asked:
+            app.permissions = less(asked, name)
+            lacking[name] = CliRunner().invoke(main, ["doctor"])
+        app.permissions = {**asked, "checks": "read"}
         app.webhook_secret = ""
         ill = CliRunner().invoke(main, ["doctor"])
         environment.setenv("PORCHBOT_WEBHOOK_URL", "https://bot.example/webhooks/github")
         elsewhere = CliRunner().invoke(main, ["doctor"])
 
     assert (well.exit_code, well.output.splitlines()[-1]) == (0, "No problems found.")
+    for name, found in lacking.items():
+        (line,) = (each for each in found.output.splitlines() if each.startswith("wrong: "))
+        assert (found.exit_code, found.output.splitlines()[-1]) == (1, "1 problem found.")
+        assert line.startswith(f"wrong: The App's permission {name}: ")
+        assert f"until then {WITHOUT.get(name, '')}" in line or name == "metadata"
+    assert set(lacking) == set(PERMISSIONS)
     assert ill.exit_code == 1
     assert "wrong: The App's permission checks: Read-only. " in ill.output
     assert "wrong: The webhook's secret: empty. " in ill.output

@@ -127,9 +127,10 @@ def _told(rendering: Rendering, story: Story, permissions: Mapping[str, str]) ->
 def test_without_a_permission_its_story_fails(rendering: Rendering, permission: str) -> None:
     """The short-cut asks for all that might be of use, and nobody can say what for.
 
-    Two permissions have no story that fails: `metadata`, which GitHub gives to every App and lets
+    Two permissions have no story here: `metadata`, which GitHub gives to every App and lets
     nobody take away; and `deployments`, which is asked for in advance, so that no owner has to
-    accept a new permission once something uses it.
+    accept a new permission once something uses it. What fails without them is an owner's
+    `porchbot doctor` (`tests/cli/test_doctor.py`).
     """
     _told(rendering, STORIES[permission], PERMISSIONS)
     without = less(dict(PERMISSIONS), permission)
