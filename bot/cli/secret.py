@@ -38,10 +38,10 @@ secret = DropInGroup(
     cls=StrictCommand,
     examples="""
     # Replace the webhook secret, and keep it out of the shell's history.
-    $ openssl rand -hex 32 > new-secret && porchbot secret put webhook-secrets < new-secret
+    $ openssl rand -hex 32 | tee new-secret | porchbot secret put webhook-secrets
 
     # Replace the App's private key with one that you generated on GitHub.
-    $ porchbot secret put private-key < porchbot.private-key.pem
+    $ cat porchbot.private-key.pem | porchbot secret put private-key
     """,
 )
 @click.argument("name")
