@@ -9,7 +9,7 @@ import pytest
 from tests.stories.github_people import at_github
 from tests.stories.people import Person, wait_for
 from tests.stories.real import RealWorld
-from tests.stories.world import CONFIG, World, package, resized
+from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
 NOBODY_ASKED = CONFIG.replace("require: 1", "require: 0")
 MERGED = "Merged, but not published"
@@ -249,3 +249,29 @@ def test_what_came_past_the_gates_is_shown_before_it_is_published_with_something
     normal = proposed(play, "normal", resized("net/edge", 3))
     assert "Also published" not in author.summary(normal)
     assert len(author.answers(normal)) == 0
+
+
+@pytest.mark.parametrize("method", ["merge", "squash"])
+@pytest.mark.only_github("GitLab's ways are in test_methods_gitlab")
+def test_the_bot_merges_in_the_way_that_is_configured(staged: Staging, method: str) -> None:
+    """Short-cut refused: `merge: squash` is read, and the bot makes a merge commit all the same;
+    or the one commit of a squash is taken for somebody's push, and is never tagged."""
+    with staged(f"{CONFIG}publish: {{merge: {method}}}\n") as play:
+        play.start_bot()
+        play.rests()
+        seconds_pass(play.forge, 1)
+        branch = "drafts/net/core/first"
+        play.author.pushes(branch, package("net/core"))
+        number = play.proposes(branch, resized("net/core", 2))
+        head = play.author.pull(number).head
+        play.approver.says(number, "/approve")
+
+        target = play.author.waits_for_tag("net/core/v1")
+        play.rests()
+
+        made = play.forge.state.git(play.repository).commit(target)
+        assert (head in made.parents, len(made.parents)) == (
+            (True, 2) if method == "merge" else (False, 1)
+        )
+        assert "kpt:" in made.message
+        assert "Published net/core v1" in play.author.summary(number)

@@ -115,6 +115,7 @@ class GitLabNewcomer(Walker):
         browser.presses("Releases")
         self._looks("gitlab-release")
         browser.presses("Issues")
+        browser.sees("Packages of this repository", reload=True)
         browser.presses("Packages of this repository")
         self._looks("gitlab-dashboard")
         browser.presses("Repository")

@@ -102,7 +102,7 @@ class Newcomer(Walker):
         self._looks("checks")
         browser.opens(pull)
         self._says("author", "/propose")
-        browser.sees("approved: 0 of 1", "Open", reload=True)
+        browser.sees("approved: 0 of 1", "Open", "does not require the check", reload=True)
         self._looks("proposed")
         self._says("approver", "/approve")
         browser.sees("1 commit was merged into", "net/core/v1", reload=True)
