@@ -200,8 +200,7 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
         case Stage.PROPOSED if proposal.content.removal:
             return f"Deletion proposed: {what}"
         case Stage.PROPOSED:
-            entries = proposal.content.ledger and not proposal.content.touched
-            return f"Proposed: {what}" if entries else f"{what} is proposed"
+            return f"{what} is proposed" if proposal.content.touched else f"Proposed: {what}"
         case Stage.MERGED if proposal.once_published:
             return f"{texts.tags_wrong(proposal.content.touched)}: {what}"
         case Stage.MERGED:

@@ -18,7 +18,8 @@ def test_what_could_not_be_rendered_is_not_called_rendered(play: World) -> None:
     number = play.author.pull_of(BRANCH).number
     run = play.author.waits_for_check(number, "porchbot/render", "failure")
     assert run.title == "`net/core` could not be rendered"
-    assert 'failed to open functionConfig from path "lost.yaml"' in run.text
+    if play.author.checks_are_edited:  # elsewhere a check holds a line, and the summary the rest
+        assert 'failed to open functionConfig from path "lost.yaml"' in run.text
     play.author.waits_for_summary(number, "❌ **rendered**: `net/core` could not be rendered")
 
     play.author.pushes(BRANCH, package("net/core"))

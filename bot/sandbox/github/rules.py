@@ -8,10 +8,11 @@ from typing import Any
 from bot.sandbox import refnames
 from bot.sandbox.api import ApiResponse
 from bot.sandbox.errors import RefusedError, not_found, plain
+from bot.sandbox.fields import BodyFields
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import ApiRequest, page, route
 from bot.sandbox.records.accounts import Role
-from bot.sandbox.records.protection import Bypass, Ruleset
+from bot.sandbox.records.protection import Bypass, QueueRule, Ruleset
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.ids import node_id
 
@@ -84,6 +85,8 @@ def create_ruleset(request: ApiRequest) -> ApiResponse:
             inner = rule.inner("parameters")
             reviews = inner.number("required_approving_review_count") if inner else 0
             rules |= {"pull_request": True, "required_reviews": reviews or 0}
+        elif kind == "merge_queue":
+            rules[kind] = _queue(rule.inner("parameters"))
         elif kind in (*_SIMPLE, "update"):
             rules[kind] = True
         else:
@@ -111,6 +114,21 @@ def create_ruleset(request: ApiRequest) -> ApiResponse:
         "rules": _rules(made),
     }
     return ApiResponse(status=201, body=body)
+
+
+def _queue(given: BodyFields | None) -> QueueRule:
+    """The rule of a merge queue; the description asks for each of its parameters."""
+    if given is None:
+        raise plain("Invalid request.\n\nMissing parameters of 'merge_queue'.")
+    return QueueRule(
+        merge_method=given.required("merge_method"),
+        grouping_strategy=given.required("grouping_strategy"),
+        max_entries_to_build=given.number("max_entries_to_build") or 0,
+        max_entries_to_merge=given.number("max_entries_to_merge") or 0,
+        min_entries_to_merge=given.number("min_entries_to_merge") or 0,
+        min_entries_to_merge_wait_minutes=given.number("min_entries_to_merge_wait_minutes") or 0,
+        check_response_timeout_minutes=given.number("check_response_timeout_minutes") or 0,
+    )
 
 
 def _planned(request: ApiRequest) -> Repository:

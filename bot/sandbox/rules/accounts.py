@@ -128,7 +128,7 @@ class Accounts:
                 return
             raise RefusedError(403, "Resource not accessible by integration")
         if repo is not None:
-            self._see(caller, repo)
+            self._see(caller, repo, public=need.public)
         if caller.token is not None:
             self._allow_installation(caller.token, need)
         else:
@@ -137,6 +137,7 @@ class Accounts:
     def sees(self, caller: Caller, repo: Repository) -> bool:
         """Whether a caller may know that a repository is there."""
         try:
+            self._see(caller, repo, public=False)
             self.allow(caller, Need(), repo)
         except RefusedError:
             return False
@@ -164,14 +165,17 @@ class Accounts:
                 raise RefusedError(401, "Requires authentication")
             raise RefusedError(403, "Must have admin rights to Repository.")
 
-    def _see(self, caller: Caller, repo: Repository) -> None:
+    def _see(self, caller: Caller, repo: Repository, *, public: bool) -> None:
+        """Of repositories elsewhere an installation reads what is public, and writes nothing."""
         if caller.token is not None:
             ids = caller.token.repository_ids
             if repo in caller.token.installation.repositories and (ids is None or repo.id in ids):
                 return
             if repo.private:
                 raise not_found()
-            raise RefusedError(403, "Resource not accessible by integration")
+            if not public:
+                raise RefusedError(403, "Resource not accessible by integration")
+            return
         if self._state.role(repo, caller.user) < Role.READ:
             raise not_found()
 

@@ -34,6 +34,11 @@ class Need:
     role: Role = Role.READ
     apps_only: bool = False
 
+    @property
+    def public(self) -> bool:
+        """Whether anybody may do it in a public repository."""
+        return self.role is Role.READ and self.app in {"metadata=read", "contents=read"}
+
 
 def _with(prefix: str, table: Mapping[str, Need]) -> dict[str, Need]:
     return {f"{key.split(' ')[0]} {prefix}{key.split(' ', 1)[1]}": n for key, n in table.items()}

@@ -213,6 +213,24 @@ def test_an_app_needs_the_permission(
     assert permission in answer.headers["x-accepted-github-permissions"]
 
 
+def test_elsewhere_an_installation_reads_what_is_public_and_nothing_else(
+    world: World, api: Api
+) -> None:
+    """Short-cuts refused: it sees its own repositories alone, or whatever anybody may write to."""
+    with world.state.lock:
+        world.state.add_repository("owner", "open")
+        world.state.add_repository("owner", "shut", private=True)
+    token = world.installation_token()
+
+    def status(method: str, path: str, **body: Any) -> int:
+        return int(api(method, f"/repos/owner/{path}", token, json=body or None).status_code)
+
+    assert status("GET", "open") == status("GET", "open/branches") == 200
+    assert status("GET", "shut") == 404
+    assert status("POST", "open/git/refs", ref="refs/heads/x", sha="0" * 40) == 403
+    assert status("GET", "open/hooks") == 403
+
+
 def test_either_permission_is_enough_for_a_comment(world: World, pull: Pull) -> None:
     for name in ("issues", "pull_requests"):
         bot = world.bot(**{name: "write"})

@@ -21,6 +21,7 @@ ENQUEUE = """mutation($pull: ID!, $head: GitObjectID) {
     clientMutationId
     mergeQueueEntry { id position state enqueuer { login } headCommit { oid } }
   } }"""
+RULES = "/repos/owner/catalog/rules/branches"
 DEQUEUE = """mutation($pull: ID!) {
   dequeuePullRequest(input: {id: $pull}) { mergeQueueEntry { id } } }"""
 
@@ -85,13 +86,26 @@ def asked(world: World, api: Api, query: str, **variables: Any) -> dict[str, Any
 
 
 def test_nothing_but_the_queue_merges(queue: World, api: Api) -> None:
-    """Short-cut refused: a queue that a merge by hand goes around."""
+    """Short-cut refused: a queue that a merge by hand goes around.
+
+    An administrator asks for it through the API.
+    """
+    (rule,) = (r for r in api("GET", f"{RULES}/main").json() if r["type"] == "merge_queue")
+    queue.repo.rulesets.clear()
+    asked_for = {
+        "name": "queue",
+        "enforcement": "active",
+        "conditions": {"ref_name": {"include": ["~DEFAULT_BRANCH"], "exclude": []}},
+        "rules": [{"type": "merge_queue", "parameters": rule["parameters"]}],
+    }
+    made = api("POST", "/repos/owner/catalog/rulesets", queue.token("owner"), json=asked_for)
+    assert made.status_code == 201
     pull = proposed(queue, "net")
     with pytest.raises(GithubException) as refused:
         queue.repository("approver").get_pull(pull.number).merge()
     assert refused.value.status == 405
     assert "Changes must be made through the merge queue" in refused.value.data["message"]
-    rules = {r["type"]: r for r in api("GET", "/repos/owner/catalog/rules/branches/main").json()}
+    rules = {r["type"]: r for r in api("GET", f"{RULES}/main").json()}
     assert rules["merge_queue"]["parameters"] == {
         "check_response_timeout_minutes": 60,
         "grouping_strategy": "ALLGREEN",
