@@ -252,7 +252,7 @@ def test_what_came_past_the_gates_is_shown_before_it_is_published_with_something
 
 
 @pytest.mark.parametrize("method", ["merge", "squash"])
-@pytest.mark.only_github("GitLab's ways are in test_methods_gitlab")
+@pytest.mark.only_github("methods of one merge")
 def test_the_bot_merges_in_the_way_that_is_configured(staged: Staging, method: str) -> None:
     """Short-cut refused: `merge: squash` is read, and the bot makes a merge commit all the same;
     or the one commit of a squash is taken for somebody's push, and is never tagged."""
