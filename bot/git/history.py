@@ -192,6 +192,10 @@ class DiskHistory(CommitReader, StoredTrees):
     def changed_within(self, base: str, head: str, paths: Sequence[str]) -> bool:
         """Whether a commit of `head` that `base` lacks changes one of these paths; no merges."""
         self.commit(base), self.commit(head)  # git would say less of what is missing
+        line = self._line(base, head)
+        if line is not None and all(path.rpartition("/")[2] for path in paths):
+            made = ((self.commit(sha).parents[0], sha) for sha in line)
+            return any(self.entry(old, p) != self.entry(new, p) for old, new in made for p in paths)
         asked = ["rev-list", "--full-history", "--no-merges", "--max-count=1"]
         return bool(self._commits([*asked, head, f"^{base}", "--", *paths]))
 
@@ -207,8 +211,22 @@ class DiskHistory(CommitReader, StoredTrees):
         So it is where there are more commits than anybody looks at.
         """
         self.commit(base), self.commit(head)  # git would say less of what is missing
-        listed = self._commits(["rev-list", f"--max-count={MOST_LISTED + 1}", head, f"^{base}"])
+        listed = self._line(base, head)
+        if listed is None:
+            asked = ["rev-list", f"--max-count={MOST_LISTED + 1}", head, f"^{base}"]
+            listed = self._commits(asked)
         return len(listed) > MOST_LISTED or any(self.commit(sha).cut for sha in listed)
+
+    def _line(self, base: str, head: str) -> tuple[str, ...] | None:
+        """The commits of `head` that `base` lacks, where they are few and none is a merge."""
+        below, sha, found = self.merge_base(head, base), head, list[str]()
+        while sha != below:
+            parents = self.commit(sha).parents
+            if len(parents) != 1 or len(found) == _NEAR:
+                return None
+            found.append(sha)
+            sha = parents[0]
+        return tuple(found)
 
     def _commits(self, command: Sequence[str]) -> tuple[str, ...]:
         """The commits that git lists; kept, since the histories of commits never change."""

@@ -278,7 +278,10 @@ class DiskMirror:
                 self._seen.clear()
                 return
             names = {str(u.ref) for u in updates}
-            self._seen.moved(names, git_refs.listed(self.folder, sorted(names)))
+            # A branch names its commit itself; what is behind a tag is read.
+            there = {str(u.ref): (Sha(u.wanted), Sha(u.wanted)) for u in updates if u.wanted}
+            tags = sorted(ref for ref in there if git_refs.inside(ref, TAGS))
+            self._seen.moved(names, there | (git_refs.listed(self.folder, tags) if tags else {}))
 
     def _found_broken(self) -> None:
         """What a commit in the mirror is made of cannot be read: the next fetch begins anew."""

@@ -334,9 +334,11 @@ def test_what_was_made_elsewhere_is_taken_over(forge: Forge) -> None:
     forge.move(MAIN, one)
     forge.mirror.fetch(TOKEN)
     began = forge.clock.monotonic()
-    forge.mirror.take_over([RefUpdate(V1, "", one)])
     with forge.mirror.open() as git:
-        assert git.ref(V1) == one
+        tag = git.write_tag("net/core/v1", one, WHO, WHEN, "text\n")
+    forge.mirror.take_over([RefUpdate(V1, "", tag)])
+    with forge.mirror.open() as git:
+        assert git.refs(V1)[V1] == (tag, one)
     two = forge.commit({"a": b""}, one)
     forge.move(MAIN, two)
     forge.mirror.take_over([RefUpdate(MAIN, NOWHERE, one)])
@@ -391,7 +393,8 @@ def test_commits(forge: Forge) -> None:
     both = forge.commit({"a": b"1", "b": b"2"}, one, side, at=40)
     alien = forge.commit({"z": b""}, at=50)
     long = forge.made.commit({"z": b""}, alien, message="x" * (MOST_TEXT + 1))
-    git = forge.opened(both, alien, long)
+    joined = forge.commit({"a": b"1", "z": b""}, one, long, at=60)
+    git = forge.opened(both, alien, long, joined)
 
     found = git.commit(both)
     assert (found.sha, found.parents, found.message) == (both, (one, side), "change")
@@ -408,8 +411,13 @@ def test_commits(forge: Forge) -> None:
     assert git.last_change(one, "b") is None  # of its own line alone
     assert git.cut_within(alien, long)
     assert not git.cut_within(root, both)
+    assert git.cut_within(one, joined)  # what a merge brings counts, beside its own line
     assert git.changed_within(root, side, ["b"])
     assert not git.changed_within(root, side, ["c", "b/c"])
+    back = forge.commit({"a": b"1"}, forge.commit({"a": b"1", "c/d": b""}, one, at=70), at=80)
+    with forge.opened(back) as there:
+        assert there.changed_within(one, back, ["c"])  # what was taken back was changed
+        assert not there.changed_within(one, back, ["a"])
     assert not git.changed_within(side, both, ["b"])  # merges do not count
     git.close()
     git.close()

@@ -15,10 +15,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from bot.git import history as git_history
+from bot.git import mirror as git_mirror
+from bot.git import refs as git_refs
 from bot.git.caches import ObjectCache
 from bot.git.mirror import DiskMirror, DiskMirrors
 from bot.git.port import (
@@ -268,6 +272,31 @@ def test_what_a_commit_holds(remote: Remote, mirror: DiskMirror) -> None:
             "sub/Kptfile": (b"kind: Kptfile\n", "100644"),
         }
         assert (git.commit(head).message, git.commit(head).parents) == ("one\n\ntwo\n", ())
+
+
+def test_a_draft_pushed_and_read_again_starts_git_for_what_it_needs_alone(
+    remote: Remote, mirror: DiskMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut asks git where it has just put a branch, and for a line of one commit."""
+    base = remote.commit(FILES, ref=MAIN)
+    mirror.fetch(TOKEN)
+    with mirror.open() as git:
+        draft = git.write_commit(base, {"a": b"1"}, WHO, WHEN, lambda _: "m")
+    started: list[str] = []
+
+    def noted(folder: Path, arguments: Sequence[str], **more: Any) -> Any:
+        started.append(arguments[0])
+        return run(folder, arguments, **more)
+
+    for module in (git_history, git_mirror, git_refs):
+        monkeypatch.setattr(module, "run", noted)
+    assert mirror.push(TOKEN, [RefUpdate(DRAFT, "", draft)]) is Pushed.DONE
+    with mirror.open() as git:
+        assert git.ref(DRAFT) == draft
+        assert not git.cut_within(base, draft)
+        assert git.changed_within(base, draft, ["b", "a"])
+        assert not git.changed_within(base, draft, ["b", "net"])
+    assert started == ["push", "update-ref"]
 
 
 def test_what_a_commit_says_is_read_to_a_limit(remote: Remote, mirror: DiskMirror) -> None:
