@@ -130,9 +130,16 @@ def _expected(folder: Path, given: str) -> str:
 def _signers(folder: Path, file: Path | None) -> tuple[Signer, ...]:
     path = file or _configured(folder)
     try:
-        signers = allowed.read(path.read_text())
+        text = path.read_text()
+        signers = allowed.read(text)
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailure(f"cannot read {path}: {error}. Name a file you can read") from error
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise CommandFailure(f"cannot read {path}: {why}. Name a file you can read") from error
+    if not text.strip():
+        raise CommandFailure(
+            f"{path} is empty, as a bot publishes it that has no signing key. Its tags are not signed:"
+            " ask its operator for a key, or for the file of another bot that published this"
+        )
     if not signers:
         raise CommandFailure(
             f"{path} has no ed25519 key that may sign for git. Use the file that the bot"

@@ -1,6 +1,7 @@
 """All upstreams: whose package it is, whether it may be had, and from where it comes."""
 
 import asyncio
+from collections.abc import Collection
 from typing import Protocol
 from weakref import WeakValueDictionary
 
@@ -118,7 +119,7 @@ class AllUpstreams:
                 if location is not None:  # before a forge is asked about a name that somebody wrote
                     _admit(reference, location, policy)
                 # Whoever may not see it gets what the public gets, by no credentials of ours.
-                reader = PUBLIC if found else await self._asker(location, _reader(into))
+                reader = PUBLIC if found else self._asker(location, _reader(into))
                 return await self._from_elsewhere(reference, reader, into, caller, policy)
             place = Place(found, reference.directory)
         else:
@@ -129,15 +130,23 @@ class AllUpstreams:
         except GitBusyError as error:
             raise ForgeBusyError(f"fetch {place}", str(error)) from error
 
-    async def _asker(self, location: Location | None, reader: str) -> str:
+    def _asker(self, location: Location | None, reader: str) -> str:
         """Who asks for what no name of a repository that is served leads to.
 
-        A repository that was renamed a moment ago has a name that nobody here knows yet.
+        A repository that was renamed a moment ago has a name that nobody here knows yet: what the
+        operator's credentials opened is shown only once its forge denied that (`_is_ours`).
         """
         if reader == PUBLIC or location is None:
             return reader
         opens = self._elsewhere.opens(location, reader)
-        return PUBLIC if opens and await self._homes.may_be_served(location) else reader
+        return PUBLIC if opens and self._homes.was_served(location) else reader
+
+    async def _is_ours(self, locations: Collection[Location], reader: str) -> bool:
+        """Whether the operator's credentials may have opened a repository that is served."""
+        for each in locations:
+            if self._elsewhere.opens(each, reader) and await self._homes.may_be_served(each):
+                return True
+        return False
 
     async def home(
         self, reference: RevisionReference, *, into: Repository, policy: Policy
@@ -205,6 +214,7 @@ class AllUpstreams:
     ) -> FetchedUpstream:
         first = locate(reference.repo)
         known = {first}
+        unserved = [first] if first is not None else []
 
         def allowed(location: Location) -> None:
             _admit(reference, location, policy)
@@ -216,7 +226,6 @@ class AllUpstreams:
             while True:
                 try:
                     came = await self._offload(self._elsewhere.fetch, reference, reader, allowed)
-                    break
                 except _LeadsOnError as on:
                     if len(known) > MOST_REDIRECTS:
                         problem = texts.redirects(str(first), str(on.location))
@@ -225,9 +234,19 @@ class AllUpstreams:
                     # As a repository does by a name that it had before.
                     found = await self._served.at(on.location)
                     if found is None:
-                        reader = await self._asker(on.location, reader)
+                        unserved.append(on.location)
+                        reader = self._asker(on.location, reader)
                     elif not await self._served.may_read(found, into, caller):
                         reader = PUBLIC
+                    continue
+                except UpstreamError:  # what is missing there is told to nobody either
+                    if reader == PUBLIC or not await self._is_ours(unserved, reader):
+                        raise
+                    reader = PUBLIC
+                    continue
+                if reader == PUBLIC or not await self._is_ours(unserved, reader):
+                    break
+                reader = PUBLIC
         release = names.parse_tag(names.tag_ref(came.ref))
         return FetchedUpstream(
             files=came.files,

@@ -210,6 +210,24 @@ def test_keys_count_from_the_file_that_git_knows_and_at_their_time(made: SignedR
         assert (done.exit_code == 0) is counts, (text, done.output)
 
 
+def test_a_file_without_keys_is_told_in_words(made: SignedRepository, tmp_path: Path) -> None:
+    """Short-cuts refused: a bot without a key is said to publish the wrong keys; a number of the
+    system's for why a file cannot be read."""
+    made.tag(made.data())
+    file, other = tmp_path / "signers", tmp_path / "other"
+    file.write_text(" \n")
+    other.write_bytes(b"\xff\xfe")
+    for path, said in (
+        (file, "is empty, as a bot publishes it that has no signing key. Its tags are not signed"),
+        (tmp_path / "none", "No such file or directory. Name a file you can read"),
+        (other, "it is not text. Name a file you can read"),
+    ):
+        done = verified(made, "--allowed-signers", str(path))
+        assert done.exit_code == 1
+        assert said in done.output
+        assert "Errno" not in done.output
+
+
 def test_only_revisions_can_be_verified(made: SignedRepository) -> None:
     for revision in ("net/core", "net/core@5", "net/core@v05", "net/../core@v1", "../x@v1"):
         done = verified(made, revision=revision)

@@ -55,6 +55,7 @@ def repository(number: int, name: str, **more: object) -> Repository:
 BLUEPRINTS = repository(1, "acme/blueprints")
 CLUSTERS = repository(2, "acme/clusters")
 OTHERS = repository(3, "other/packages")
+READER = "github.com/acme/clusters"
 
 
 @dataclass
@@ -108,6 +109,8 @@ class _Elsewhere:
     asked: list[tuple[GitReference, str]] = field(default_factory=list)
     leads_to: list[str] = field(default_factory=list)
     opened: str = ""
+    lacks: bool = False
+    meanwhile: Callable[[], object] = dict
 
     def opens(self, at: Location, reader: str) -> bool:
         return bool(reader) and bool(self.opened) and str(at).startswith(self.opened)
@@ -120,6 +123,9 @@ class _Elsewhere:
             assert each is not None
             allowed(each)
         self.asked.append((wanted, reader))
+        self.meanwhile()
+        if self.lacks:
+            raise UpstreamError(UpstreamFault.MISSING, "there is no such tag", "")
         return Came({"Kptfile": Entry(KPTFILE)}, f"{wanted.directory}/v7", "e" * 40, "t" * 40)
 
 
@@ -350,8 +356,8 @@ async def test_without_a_person_a_repository_must_consent(stage: Stage) -> None:
         "acme/blueprints with the package net/core is not known here: porchbot does not serve it,"
         " or the person who asks may not read it. Check the name, install porchbot there, or write"
         " the address of the repository with // before the path; for a variant, that repository"
-        " must list yours in `upstreams.share`, by its number if another repository had the name"
-        " before.",
+        " must list yours in `upstreams.share`, by its number if another repository had that"
+        " name before.",
     )
 
     shares = b"version: 1\nupstreams: {share: ['acme/*']}\n"
@@ -438,24 +444,49 @@ async def test_where_the_forge_does_not_say_no_credentials_are_used(stage: Stage
 
 
 @pytest.mark.parametrize(("most", "expected"), [(2, ["g/h"]), (4, ["e/f/g/h", "f/g/h", "g/h"])])
-async def test_a_forge_is_asked_once_a_minute_and_for_names_that_it_can_have(
+async def test_a_forge_is_asked_after_each_use_and_for_names_that_it_can_have(
     stage: Stage, most: int, expected: list[str]
 ) -> None:
-    """Short-cuts refused: each part of a path costs a request, at each look; what was said counts
-    for ever, so that who is let in later opens nothing."""
+    """Short-cuts refused: each part of a path costs a request; that the bot is out is believed for
+    a while, or from before its credentials were used, and whoever is let in meanwhile is opened.
+    """
     allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
     stage.elsewhere.opened, stage.forges.most_parts = "github.com", most
-    for _ in range(3):
-        await stage.get("https://github.com/a/b/c/d/e/f/g/h//net@v7", ANN, allows)
-        stage.clock.seconds += 19
+    upstream = "https://github.com/a/b/c/d/e/f/g/h//net@v7"
+    await stage.get(upstream, ANN, allows)
     assert stage.forges.asked == expected
     assert stage.elsewhere.asked[-1][1] != PUBLIC
 
-    stage.clock.seconds += 5
-    stage.forges.former["g/h"] = OTHERS.id
-    await stage.get("https://github.com/a/b/c/d/e/f/g/h//net@v7", ANN, allows)
+    stage.elsewhere.meanwhile = lambda: stage.forges.former.update({"g/h": OTHERS.id})
+    await stage.get(upstream, ANN, allows)
     assert stage.forges.asked == 2 * expected
-    assert stage.elsewhere.asked[-1][1] == PUBLIC
+    assert [reader for _, reader in stage.elsewhere.asked[-2:]] == [READER, PUBLIC]
+
+
+async def test_what_the_operators_credentials_find_missing_is_told_to_nobody(stage: Stage) -> None:
+    """The short-cut asks about what came alone: who tries names of tags learns which there are."""
+    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    stage.elsewhere.opened, stage.forges.former = "github.com", {"other/now": OTHERS.id}
+    stage.elsewhere.lacks = True
+    await stage.refused("https://github.com/other/now//net@v7", ANN, allows)
+    assert [reader for _, reader in stage.elsewhere.asked] == [READER, PUBLIC]
+
+    await stage.refused("https://github.com/vendor/x//net@v7", ANN, allows)
+    assert [reader for _, reader in stage.elsewhere.asked[2:]] == [READER]
+
+
+async def test_nothing_is_opened_for_a_minute_where_the_bot_may_be_in(stage: Stage) -> None:
+    """Short-cuts refused: the forge is asked at each look; or what it said counts for ever."""
+    allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
+    stage.elsewhere.opened, stage.forges.former = "github.com", {"vendor/x": OTHERS.id}
+    for _ in range(4):
+        await stage.get("https://github.com/vendor/x//net@v7", ANN, allows)
+        stage.clock.seconds += 19
+    assert stage.forges.asked == ["vendor/x"]
+    stage.clock.seconds += 5
+    stage.forges.former = {}
+    await stage.get("https://github.com/vendor/x//net@v7", ANN, allows)
+    assert stage.elsewhere.asked[-1][1] == READER
 
 
 async def test_no_forge_is_asked_about_an_address_that_is_not_allowed(stage: Stage) -> None:
