@@ -137,8 +137,8 @@ def _signers(folder: Path, file: Path | None) -> tuple[Signer, ...]:
         raise CommandFailure(f"cannot read {path}: {why}. Name a file you can read") from error
     if not text.strip():
         raise CommandFailure(
-            f"{path} is empty, as a bot publishes it that has no signing key. Its tags are not signed:"
-            " ask its operator for a key, or for the file of another bot that published this"
+            f"{path} is empty, as a bot publishes it that has no signing key. Its tags are not"
+            " signed: ask its operator for a key, or for the file of the bot that published this"
         )
     if not signers:
         raise CommandFailure(
