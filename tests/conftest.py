@@ -73,7 +73,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(100_000, 20, 100)  # a tenth of the usual number of collections, or less
+        gc.set_threshold(400_000, 20, 100)  # a tenth of the usual number of collections, or less
         gc.enable()
 
 
