@@ -178,6 +178,7 @@ def test_who_has_just_joined_a_team_approves_at_once(staged: Staging) -> None:
 
 
 @pytest.mark.both_forges
+@pytest.mark.simulated_time("minutes pass")
 def test_who_lost_the_right_since_is_seen_before_anything_is_published(staged: Staging) -> None:
     """The short-cut goes on by the roles of some minutes ago, and publishes when time is up."""
     with staged(ruled('"team:network"')) as play:
@@ -201,6 +202,7 @@ def test_who_lost_the_right_since_is_seen_before_anything_is_published(staged: S
 
 
 @pytest.mark.both_forges
+@pytest.mark.simulated_time("minutes pass")
 def test_what_is_held_asks_for_nobody_and_for_everybody_once_it_is_not(staged: Staging) -> None:
     """The short-cut goes on by the teams of before when the hold ends."""
     with staged(ruled('"team:network"')) as play:
