@@ -2,7 +2,9 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,12 @@ GUESSED = {
     r"\bwithout room here\b": '"that did not fit here"',
     r"\blisted otherwise\b": "say what changed",
     r"\bwhere they stand\b": "name the file or the repository",
+    r"\bworked out now\b": "say what was done now",
+    r"\bother times\b": "say what is at other times",
+    r"\bleft off\b": '"turned off"',
+    r"\banother(?: one)? had the name\b": "say what had that name",
+    r"\bgoes first meanwhile\b": "say what waits for it",
+    r"\bwhoever\b": '"anyone who", or who it is',
 }
 """What is not written, and what is written in its place."""
 
@@ -30,8 +38,8 @@ PAGES = ("README.md", "docs/guide/*.md", "docs/operate/*.md", "docs/reference/*.
 CODE = (
     "lifecycle/messages/*.py",
     "lifecycle/commands/*.py",
-    "cadlib/**/errors.py",
-    "fnrunner/**/errors.py",
+    "cadlib/**/*.py",
+    "fnrunner/**/*.py",
     "bot/variables.py",
 )
 
@@ -49,18 +57,24 @@ def _literals(path: Path) -> Iterator[str]:
             yield node.value
 
 
+@cache
+def _texts() -> list[tuple[Path, str]]:
+    """Where texts stand, and each; read once."""
+    pages = [(path, path.read_text(encoding="utf-8")) for path in _files(PAGES)]
+    return [*pages, *((path, each) for path in _files(CODE) for each in _literals(path))]
+
+
 def test_there_is_something_to_read() -> None:
     """The short-cut reads nothing, because folders were renamed."""
-    assert len(_files(PAGES)) > 15
-    assert sum(1 for path in _files(CODE) for _ in _literals(path)) > 2_000
+    read = Counter(path.relative_to(ROOT).parts[0] for path, _ in _texts())
+
+    assert read["docs"] > 15
+    assert min(read[folder] for folder in ("lifecycle", "cadlib", "fnrunner")) > 1_000
 
 
 @pytest.mark.parametrize("words", GUESSED)
 def test_no_words_that_have_to_be_guessed(words: str) -> None:
     """Short-cut refused: the one place that somebody noticed is mended, and the next one stays."""
-    texts = [(path, path.read_text(encoding="utf-8")) for path in _files(PAGES)]
-    texts += [(path, each) for path in _files(CODE) for each in _literals(path)]
-
-    found = [str(path.relative_to(ROOT)) for path, text in texts if re.search(words, text)]
+    found = [str(path.relative_to(ROOT)) for path, text in _texts() if re.search(words, text)]
 
     assert found == [], GUESSED[words]

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from bot.dashboard import Dashboard
-from bot.forges.port import AnnotatedTag, Forge, ForgeRefusedError, Tagged, TagOutcome
+from bot.forges.port import AnnotatedTag, Forge, ForgeRefusedError, MergeWay, Tagged, TagOutcome
 from bot.freezes import Freezes
 from bot.git.mirror import DiskMirror
 from bot.git.port import Signature
@@ -22,16 +23,26 @@ from bot.signing.ssh import SigningKey
 from bot.store.hints import NOTHING
 from bot.store.port import Store
 from bot.store.values import MergeRefusal, Revision
-from lifecycle.actions import DeleteTag, Tag
+from lifecycle.actions import DeleteTag, Merge, Tag
 from lifecycle.events import REPOSITORY, Frozen, Log, Thawed
 from lifecycle.facts.conversation import Written
 from lifecycle.names import Ref, Sha
+from lifecycle.policy import MergeMethod
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.bot.signing.signed import KEY
 from tests.ids import on_github
 from tests.memory.renderer import MemoryRenderer
 
 MERGED = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+MERGE = Merge(
+    number=7,
+    head=Sha("a" * 40),
+    base=Sha("b" * 40),
+    base_ref="main",
+    method=MergeMethod.MERGE,
+    title="T",
+    message="",
+)
 
 
 @dataclass
@@ -46,9 +57,17 @@ class Ends:
     frozen: Log = frozenset()
     on_dashboard: Log = frozenset()
     unreadable: bool = False
+    merging: list[int] = field(default_factory=list)
 
     async def git_credentials(self) -> str:
         return TOKEN
+
+    async def merge_way(self, number: int, _: str) -> MergeWay:
+        self.merging.append(number)
+        return MergeWay(bypassed="a rule")
+
+    async def rules(self, _: str) -> str:
+        return ""
 
     async def make_tag(self, tag: AnnotatedTag) -> Tagged:
         self.asked.append(tag)
@@ -93,7 +112,7 @@ class Ends:
         return self.frozen, {}
 
     async def refuse(
-        self, _: int, number: int, head: str, base: str, refusal: MergeRefusal
+        self, _: int, number: int, head: str, base: str, refusal: MergeRefusal, *more: object
     ) -> None:
         self.refused.append(f"{number} {base} {refusal.reason}")
 
@@ -124,6 +143,12 @@ async def tagged(performs: Performer, tags: list[Tag]) -> ActionOutcome:
     outcome = await performs.perform(tags, cast(Looked, None), report, NOTHING)
     assert {report.of(tag).outcome for tag in tags} == {outcome}
     return outcome
+
+
+async def merged(performs: Performer, action: Merge) -> ActionOutcome:
+    """Merge; the forge refuses what it is asked for."""
+    looked = cast(Looked, SimpleNamespace(said={}))
+    return await performs.perform([action], looked, Report(), NOTHING)
 
 
 def wanted(target: str, count: int) -> list[Tag]:
@@ -256,7 +281,10 @@ async def test_no_tag_is_made_once_the_time_for_it_is_over(
 async def test_no_tag_is_made_of_what_was_frozen_since_it_was_decided(
     remote: Remote, tmp_path: Path, count: int
 ) -> None:
-    """The short-cut looks at freezes once, in the look: who stops everything is a second late."""
+    """The short-cut looks at freezes once, in the look: who stops everything is a second late.
+
+    Nor is anything merged then, which asks the same before it asks the forge.
+    """
     target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=1_700_000_000)
     freeze = Frozen(person="owner", at=datetime(2026, 1, 1, tzinfo=UTC), comment=9, reason="fire")
     ends = Ends(remote, frozen=frozenset({freeze}))
@@ -265,10 +293,13 @@ async def test_no_tag_is_made_of_what_was_frozen_since_it_was_decided(
 
     assert await tagged(performs, tags) is ActionOutcome.LOOK_AGAIN
     assert not [ref for ref in remote.refs() if ref.startswith("refs/tags/")]
+    assert await merged(performs, MERGE) is ActionOutcome.LOOK_AGAIN
+    assert ends.merging == []
 
     # The database was restored since: the dashboard alone tells, or nobody can tell.
     ends.frozen, ends.unreadable = frozenset(), True
     assert await tagged(performs, tags) is ActionOutcome.LOOK_AGAIN
+    assert await merged(performs, MERGE) is ActionOutcome.LOOK_AGAIN
     ends.on_dashboard, ends.unreadable = frozenset({freeze}), False
     assert await tagged(performs, tags) is ActionOutcome.LOOK_AGAIN
     assert ends.frozen == {freeze}
@@ -281,6 +312,9 @@ async def test_no_tag_is_made_of_what_was_frozen_since_it_was_decided(
     ends.frozen = both
     knowing = [replace(tag, freezes=frozenset({9})) for tag in tags]
     assert await tagged(performs, knowing) is ActionOutcome.DONE
+    assert ends.merging == []
+    await merged(performs, replace(MERGE, freezes=frozenset({9})))
+    assert ends.merging == [7]
 
 
 async def test_a_tag_is_deleted_as_it_was_approved_or_stays(remote: Remote, tmp_path: Path) -> None:
