@@ -13,6 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
@@ -318,7 +319,7 @@ class ImpactReader:
         key = (each.package, each.tree, *map(places.key_of, (plan.held, plan.tried)))
         known = self._kept.get(key)
         if known is None:
-            render = self._renderer.verdict
+            render = partial(self._renderer.verdict, tried=True)
             before, after = [
                 await render(here.git, each.package, each.tree, each.tree, policy)
                 for policy in (plan.held, plan.tried)
@@ -361,7 +362,7 @@ class ImpactReader:
 
         tried = await self._offload(scratch, git, there.tip, made.files)
         after_tree = await self._offload(git.package, tried, package)
-        render = self._renderer.verdict
+        render = partial(self._renderer.verdict, tried=True)
         before = await render(git, package, tree, tree, there.policy)
         after = await render(git, package, after_tree, tree, there.policy)
         found = impact.by_upgrade(place, before, after, made.conflicts, made.more)

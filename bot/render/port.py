@@ -68,7 +68,14 @@ class Renderer(Protocol):
     """Renders and validates packages; what it answered before it may answer again unasked."""
 
     async def verdict(
-        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
+        self,
+        trees: TreeFiles,
+        package: str,
+        tree: str,
+        origin: str,
+        policy: Policy,
+        *,
+        tried: bool = False,
     ) -> Verdict:
         """Render and validate one package at one tree.
 
@@ -82,6 +89,7 @@ class Renderer(Protocol):
             tree: Its tree id.
             origin: Its tree id at the merge base, for what changed; "" when it is new.
             policy: The rules of the base branch.
+            tried: It is one of many that are tried out, and pushes out none that a look asked for.
         """
 
     async def changes(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:

@@ -31,7 +31,7 @@ from lifecycle.policy import Policy
 log = structlog.get_logger()
 
 MOST_KEPT = 2_000
-"""Verdicts kept in memory; one is a few kilobytes."""
+"""Verdicts kept in memory, and as many of packages that were only tried; one is a few kilobytes."""
 
 BROKEN_KEPT = 60.0
 """Seconds until a merge that broke is tried again: one that takes too much costs that each time."""
@@ -102,22 +102,31 @@ class CachingRenderer:
         self._keeping: set[asyncio.Task[None]] = set()
         self._clock = clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._tried: OrderedDict[str, _Kept] = OrderedDict()
         self._changes: dict[tuple[str, str], tuple[Change, ...]] = {}
         self._merged: dict[tuple[str, str, str, str], tuple[MergedPackage, float]] = {}
         self._shared: dict[str, _Shared] = {}
 
     async def verdict(
-        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
+        self,
+        trees: TreeFiles,
+        package: str,
+        tree: str,
+        origin: str,
+        policy: Policy,
+        *,
+        tried: bool = False,
     ) -> Verdict:
         """As `Renderer` has it; it is kept until what an image means may have changed."""
         key = _digest(package, tree, origin, policy)
-        kept = self._kept.get(key)
+        where = self._kept if key in self._kept or not tried else self._tried
+        kept = where.get(key) or self._tried.get(key)
         if kept is not None and self._clock.monotonic() < kept.until:
-            self._kept.move_to_end(key)
+            _put(where, key, kept)
             metrics.RENDERS.labels("kept").inc()
             return kept.verdict
         if key not in self._shared:
-            task = asyncio.create_task(self._make(key, trees, package, tree, origin, policy))
+            task = asyncio.create_task(self._make(key, trees, package, tree, origin, policy, where))
             self._shared[key] = _Shared(task)
         return await self._wait(key)
 
@@ -135,13 +144,20 @@ class CachingRenderer:
                     del self._shared[key]
 
     async def _make(
-        self, key: str, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
+        self,
+        key: str,
+        trees: TreeFiles,
+        package: str,
+        tree: str,
+        origin: str,
+        policy: Policy,
+        where: OrderedDict[str, _Kept],
     ) -> Verdict:
         if self._stored is not None and tree not in self._anew:
             found = await self._stored.find(key, package)
             if found is not None:
                 metrics.RENDERS.labels("stored").inc()
-                self._keep(key, found)
+                self._keep(key, found, where)
                 return found
         made = await self._maker.make(trees, package, tree, origin, policy)
         if made.verdict.broken:  # trouble of ours passes; it is asked again at the next look
@@ -149,19 +165,17 @@ class CachingRenderer:
             metrics.RENDERS.labels("not run").inc()
             return made.verdict
         metrics.RENDERS.labels("stopped" if made.stopped else "rendered").inc()
-        self._keep(key, made.verdict)
+        self._keep(key, made.verdict, where)
         if self._stored is not None:
             task = asyncio.create_task(self._stored.keep(key, made))
             self._keeping.add(task)
             task.add_done_callback(self._keeping.discard)
         return made.verdict
 
-    def _keep(self, key: str, verdict: Verdict) -> None:
+    def _keep(self, key: str, verdict: Verdict, where: OrderedDict[str, _Kept]) -> None:
         moves = any(version.moves for version in verdict.versions.values())
         until = self._clock.monotonic() + MOVED_AFTER if moves else math.inf
-        self._kept[key] = _Kept(verdict, until)
-        if len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        _put(where, key, _Kept(verdict, until))
 
     async def changes(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """As `Renderer` has it; kept."""
@@ -207,8 +221,17 @@ class CachingRenderer:
         self._anew.update(dict.fromkeys(gone))
         while len(self._anew) > MOST_KEPT:
             self._anew.popitem(last=False)
-        for key in [k for k in self._kept if k.split(":", 1)[0] in gone]:
-            del self._kept[key]
+        for where in (self._kept, self._tried):
+            for key in [k for k in where if k.split(":", 1)[0] in gone]:
+                del where[key]
+
+
+def _put(where: OrderedDict[str, _Kept], key: str, kept: _Kept) -> None:
+    """Keep a verdict as the one used last; the one used longest ago goes where there are many."""
+    where[key] = kept
+    where.move_to_end(key)
+    if len(where) > MOST_KEPT:
+        where.popitem(last=False)
 
 
 def _digest(package: str, tree: str, origin: str, policy: Policy) -> str:

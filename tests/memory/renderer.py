@@ -67,9 +67,17 @@ class MemoryRenderer:
         self.broken = ""
 
     async def verdict(
-        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
+        self,
+        trees: TreeFiles,
+        package: str,
+        tree: str,
+        origin: str,
+        policy: Policy,
+        *,
+        tried: bool = False,
     ) -> Verdict:
-        """As `Renderer` has it."""
+        """As `Renderer` has it; it keeps all."""
+        del tried
         key = tree, package, origin, self._spelled(policy)
         if key not in self._kept:
             found = self._render(trees, package, tree, origin, policy)

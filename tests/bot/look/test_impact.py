@@ -49,7 +49,17 @@ class Renders:
         self._digest = digest
         self.rendered: list[str] = []
 
-    async def verdict(self, git: Any, package: str, tree: str, origin: str, policy: Any) -> Verdict:
+    async def verdict(
+        self,
+        git: Any,
+        package: str,
+        tree: str,
+        origin: str,
+        policy: Any,
+        *,
+        tried: bool = False,
+    ) -> Verdict:
+        assert tried, "it would push out what looks keep"
         self.rendered.append(package)
         await self._clock.sleep(self._seconds)
         ran = {"x:v1": FunctionVersion("guardrail", self._digest)}

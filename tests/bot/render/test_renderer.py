@@ -9,6 +9,7 @@ import pytest
 
 from bot.git.history import DiskHistory
 from bot.git.mirror import DiskMirror
+from bot.render import renderer
 from bot.render.kept import CachingReader
 from bot.render.renderer import MOVED_AFTER
 from cadlib.errors import PackageError
@@ -75,6 +76,32 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 async def test_what_ran_is_told_by_digest(bench: Bench) -> None:
     """Fails when a verdict names images only: tomorrow their tags mean something else."""
     assert await bench.versions() == {IMAGE: FunctionVersion("guardrail", "sha256:one")}
+
+
+async def test_what_is_tried_pushes_out_nothing_that_a_look_asked_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: one change of a guardrail has each open proposal rendered again; what
+    was tried is forgotten at once, or never."""
+    monkeypatch.setattr(renderer, "MOST_KEPT", 3)
+    asked = bench.functions.asked
+
+    async def renders(package: str, *, tried: bool) -> bool:
+        before = len(asked)
+        await bench.renderer.verdict(bench.git, package, bench.tree, "", POLICY, tried=tried)
+        return len(asked) > before
+
+    assert await renders("mine", tried=False)
+    assert [await renders(f"other-{n}", tried=True) for n in range(5)] == [True] * 5
+    assert not await renders("mine", tried=True)
+    assert not await renders("mine", tried=False)
+    assert not await renders("other-4", tried=True)
+    assert await renders("other-0", tried=True)
+    assert not await renders("other-4", tried=False)  # a look comes to it, and it stays
+    assert [await renders(f"new-{n}", tried=True) for n in range(5)] == [True] * 5
+    assert not await renders("other-4", tried=False)
+    bench.renderer.forget([bench.tree])
+    assert await renders("new-4", tried=True)
 
 
 async def test_a_tag_that_moved_is_noticed(bench: Bench) -> None:
