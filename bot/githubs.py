@@ -329,8 +329,9 @@ class _Reading:
         try:
             return Path(path).read_text()
         except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
             self.problems.append(
-                f"{name}: cannot read {path} ({error}). Name a file that the bot can read."
+                f"{name}: cannot read {path} ({why}). Name a file that the bot can read."
             )
             return ""
 

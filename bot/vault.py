@@ -214,8 +214,9 @@ def _text(path: Path, name: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise VaultError(
-            f"{name}: cannot read {path} ({error}). Name a file that the bot can read."
+            f"{name}: cannot read {path} ({why}). Name a file that the bot can read."
         ) from error
 
 

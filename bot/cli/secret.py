@@ -96,11 +96,12 @@ def list_() -> None:
     """Print the names of the stored secrets."""
     try:
         vault = open_vault(os.environ, state_folder(os.environ))
-        names = sorted([*vault.names(), *apps.stored_parts(vault)])
+        for name in vault.names():
+            click.echo(name)
+        for name in apps.stored_parts(vault):
+            click.echo(name)
     except VaultError as error:
         raise click.ClickException(str(error)) from error
-    for name in names:
-        click.echo(name)
 
 
 @secret.command(
@@ -118,11 +119,12 @@ def remove(name: str) -> None:
     """Delete a secret."""
     try:
         vault = open_vault(os.environ, state_folder(os.environ))
-        if name not in {*vault.names(), *apps.stored_parts(vault)}:
+        kind, _, github = name.partition(".")
+        parts = apps.stored_parts(vault) if kind in (SETUP_SECRET, OLD_KEYS) else ()
+        if name not in {*vault.names(), *parts}:
             raise click.ClickException(
                 f"There is no secret {name!r}. Run `porchbot secret list` to see the names."
             )
-        kind, _, github = name.partition(".")
         if kind == SETUP_SECRET:
             _drop_webhook_secret(vault, github or GITHUB)
         elif kind == OLD_KEYS:

@@ -71,4 +71,4 @@ def _waits_for(gates: Sequence[str]) -> str:
     """What a proposal waits for, in a few words."""
     if not gates:
         return "ready"
-    return f"waits for {some(gates)}"
+    return f"waiting: {some(gates)}"

@@ -53,6 +53,7 @@ GITLAB_PHRASES: Final[Mapping[str, str]] = {
         "*Settings → Merge requests → Merge checks → Pipelines must succeed*; a merge into "
     ),
     ", *Require status checks to pass*, add `": " then waits for every status, also for `",
+    " (for a private repository, GitHub has rulesets on paid plans only).": ".",
     " out of that rule: *Settings → Rules → Rulesets*.": (
         " out of what is protected, or turn off *Pipelines must succeed* for as long as it takes"
         " to merge this."

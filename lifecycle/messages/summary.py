@@ -224,7 +224,7 @@ def _unenforced(proposal: Proposal) -> str:
         f"⚠️ {branch} does not require the check `{PUBLISH}`, so *Merge* also works while something"
         " is missing (nothing is tagged then). An administrator can change that: *Settings → Rules"
         f" → Rulesets → New branch ruleset*, target {branch}, *Require status checks to pass*, add"
-        f" `{PUBLISH}`."
+        f" `{PUBLISH}` (for a private repository, GitHub has rulesets on paid plans only)."
     )
 
 

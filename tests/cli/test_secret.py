@@ -95,6 +95,10 @@ def test_what_setup_stored_is_replaced_and_the_old_one_goes(
     assert (dropped.exit_code, again.exit_code) == (0, 1)
     assert _known(forge)["older_keys"] == ()
     assert other in apps.read(vault)
+    monkeypatch.setenv("PORCHBOT_MASTER_KEY", "4f" * 32)  # the other one is lost
+    unread, cleared = _run("list"), _run("remove", f"webhook-secrets{end}")
+    assert (unread.exit_code, cleared.exit_code) == (1, 0)
+    assert unread.output.startswith(f"github.apps\nwebhook-secrets{end}\n")
     said = "".join(e.output for e in (put, gone, bad, *renewed, dropped)) + " ".join(listed)
     assert not any(hidden in said for hidden in ("fresh", "the new secret", "swordfish", "BEGIN"))
 

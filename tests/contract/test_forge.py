@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from bot.forges.port import (
+    UNREAD,
     Forge,
     ForgeBusyError,
     ForgeMissingError,
@@ -37,7 +38,7 @@ from cadlib.package.files import Entry
 from lifecycle.access import Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
 from lifecycle.events import EVER
-from lifecycle.facts.checks import PUBLISH, RENDER, Conclusion, Status
+from lifecycle.facts.checks import PUBLISH, RENDER, CheckState, Conclusion, Status
 from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
@@ -432,6 +433,18 @@ async def test_without_the_permission_no_issue_is_the_bots(place: Place) -> None
     place.forbid("issues")
 
     assert await place.forge.own_issues() == ()
+
+
+@pytest.mark.needs("permissions")
+async def test_without_the_permission_no_status_is_seen_and_none_is_known(place: Place) -> None:
+    """Short-cuts refused: the look fails, and with it every proposal; what nobody read passed."""
+    head = place.commit("a")
+    assert dict(await place.forge.statuses(head)) == {}
+
+    place.forbid("statuses")
+
+    assert await place.forge.statuses(head) == {}
+    assert await place.forge.statuses_by(head) == {(UNREAD, UNREAD): CheckState.UNKNOWN}
 
 
 async def test_issues_of_the_bot_are_told_from_those_of_people(place: Place) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 from bot.forges.github.checks import bodies
 from bot.forges.port import (
+    UNREAD,
     ForgeMissingError,
+    ForgeRefusedError,
     RequiredCheck,
 )
 from bot.sandbox.errors import RefusedError
@@ -39,7 +41,18 @@ class CheckRuns(Asking):
                 for context, state in found.items()
             }
 
-        return await self._get("statuses", f"GET {REPO}/commits/{{ref}}/status", read, head)
+        operation = f"GET {REPO}/commits/{{ref}}/status"
+        try:
+            return await self._get("statuses", operation, read, head)
+        except ForgeRefusedError:
+            if self._may_read_statuses():
+                raise
+            return {}
+
+    def _may_read_statuses(self) -> bool:
+        """As the adapter asks, where it was refused."""
+        installation = self._state.data.installations[self._repository.installation]
+        return "statuses" in installation.permissions
 
     def standing(self, number: int) -> dict[str, CheckState]:
         del number
@@ -55,7 +68,12 @@ class CheckRuns(Asking):
             return found
 
         operation = f"GET {REPO}/commits/{{ref}}/statuses"
-        return await self._get("statuses_by", operation, read, head)
+        try:
+            return await self._get("statuses_by", operation, read, head)
+        except ForgeRefusedError:
+            if self._may_read_statuses():
+                raise
+            return {(UNREAD, UNREAD): CheckState.UNKNOWN}
 
     async def set_check(self, check: SetCheck) -> None:
         body, *rest = bodies(check)

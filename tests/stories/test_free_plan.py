@@ -11,7 +11,10 @@ BRANCH = "drafts/net/core/w"
 
 
 def test_without_drafts_and_rules_a_package_is_published_all_the_same(stage: RealWorld) -> None:
-    """The short-cut fails at each look: the forge refuses to tell of rules, and to open a draft."""
+    """The short-cut fails at each look: the forge refuses to tell of rules, and to open a draft.
+
+    Another one says nothing of it: people rely on a check that binds nobody.
+    """
     stage.repository.private = stage.repository.limited = True
     stage.start_bot()
     stage.rests()
@@ -33,5 +36,8 @@ def test_without_drafts_and_rules_a_package_is_published_all_the_same(stage: Rea
         lambda: not author.pull(pull.number).title.startswith("Draft: ") or None,
     )
     stage.rests()
+    warned = author.summary(pull.number)
+    assert "`main` does not require the check `porchbot/publish`, so *Merge* also works" in warned
+    assert "(for a private repository, GitHub has rulesets on paid plans only)." in warned
     stage.approver.says(pull.number, "/approve")
     author.waits_for_tag("net/core/v1")

@@ -139,9 +139,7 @@ def test_the_check_of_the_rules_says_whose_verdict_they_would_change(play: World
     run = play.author.waits_for_check(pull.number, "porchbot/config", "success")
 
     assert run.title == "Valid; 1 open proposal would be affected"
-    line = (
-        f"- #{waiting} (net/core v1): waits for approved by 0 of 1 → waits for approved by 0 of 2"
-    )
+    line = f"- #{waiting} (net/core v1): waiting: approved by 0 of 1 → waiting: approved by 0 of 2"
     assert line in run.text
     assert f"#{same.number}" not in run.text
     assert "1 open proposal would not be affected" in run.text
@@ -164,8 +162,8 @@ def test_no_function_runs_by_rules_that_nobody_approved(play: World) -> None:
     play.rests()  # the text may stand in the summary, which is written afterwards
     run = play.author.checks(pull.head, pull.number)["porchbot/config"]
 
-    line = f"- #{waiting} (net/core v1): waits for approved by 0 of 1 →"
-    assert f"{line} waits for approved by 0 of 2\n" in run.text
+    line = f"- #{waiting} (net/core v1): waiting: approved by 0 of 1 →"
+    assert f"{line} waiting: approved by 0 of 2\n" in run.text
     assert "It would also run `set-labels:v0.2`, no longer run `set-labels:v0.2`" in (run.text)
     assert "porchbot check --rules" in run.text
 

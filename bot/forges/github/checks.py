@@ -10,7 +10,7 @@ from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.marks import NAMED, digest_of, external, own, spelled
-from bot.forges.port import UNREAD, ForgeMissingError, RequiredCheck
+from bot.forges.port import UNREAD, ForgeMissingError, ForgeRefusedError, RequiredCheck
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import Button, CheckRun, CheckState, Conclusion, Status
 from lifecycle.messages.checks import button as button_texts
@@ -72,10 +72,23 @@ class CheckRuns(Calls):
         return tuple([_check(data, app_id, instance) async for data in listed])
 
     async def statuses(self, head: Sha) -> dict[str, CheckState]:
-        """Commit statuses by context."""
+        """Commit statuses by context; none where the App was not given the permission.
+
+        What a branch requires of them is then missing, so that proposals to it wait, and no other.
+        """
         path = f"{self._path}/commits/{head}/status"
         listed = pages(self._pool, "read the commit statuses", path, key="statuses")
-        return {str(s["context"]): state_of(s) async for s in listed}
+        try:
+            return {str(s["context"]): state_of(s) async for s in listed}
+        except ForgeRefusedError:
+            if await self._may_read_statuses():
+                raise
+            return {}
+
+    async def _may_read_statuses(self) -> bool:
+        """Whether the App has the permission, as far as that is known."""
+        granted = await self._app.permissions(self._repository.installation)
+        return granted is None or "statuses" in granted
 
     def standing(self, number: int) -> dict[str, CheckState]:
         """Nothing: all that is required of a pull request is required of its head."""
@@ -83,7 +96,18 @@ class CheckRuns(Calls):
         return {}
 
     async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
-        """As the port has it: GitHub lists all that were put, the newest first."""
+        """As the port has it: GitHub lists all that were put, the newest first.
+
+        Without the permission any context may have failed.
+        """
+        try:
+            return await self._statuses_by(head)
+        except ForgeRefusedError:
+            if await self._may_read_statuses():
+                raise
+            return {(UNREAD, UNREAD): CheckState.UNKNOWN}
+
+    async def _statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
         path = f"{self._path}/commits/{head}/statuses"
         listed = pages(self._pool, "read who put the commit statuses", path)
         found: dict[tuple[str, str], CheckState] = {}
