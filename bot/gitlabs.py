@@ -19,6 +19,9 @@ from lifecycle.identity import GITHUB, is_forge
 STORED: Final = "gitlab.instances"
 """Name of the entry in the secret store."""
 
+MAKING: Final = "gitlab.making"
+"""Name of the entry in the secret store with the marks of tokens that are being made."""
+
 FIRST: Final = "gitlab"
 """Name of an instance that nobody named."""
 
@@ -95,6 +98,47 @@ def forget(vault: Vault, name: str) -> bool:
     known = name in {each.name for each in stored(vault)}
     vault.change(STORED, lambda text: _written([e for e in _parsed(vault, text) if e.name != name]))
     return known
+
+
+class Making:
+    """The mark of a token that is being made for an instance, kept until the token is.
+
+    GitLab tells a token once, so one that was made by a run that ended before it kept it is
+    nobody's: the next run finds it by this mark.
+
+    Args:
+        vault: The secret store.
+        name: Of the instance.
+    """
+
+    def __init__(self, vault: Vault, name: str) -> None:
+        self._vault = vault
+        self._name = name
+
+    @property
+    def mark(self) -> str:
+        """What stands in the description of that token; "" for none."""
+        return _marks(self._vault, self._vault.get(MAKING)).get(self._name, "")
+
+    def begin(self, mark: str) -> None:
+        """Keep the mark of a token that is made next; "" once that is kept, or there is none."""
+
+        def changed(text: str) -> str:
+            others = {k: v for k, v in _marks(self._vault, text).items() if k != self._name}
+            return json.dumps(others | ({self._name: mark} if mark else {}))
+
+        if self.mark != mark:
+            self._vault.change(MAKING, changed)
+
+
+def _marks(vault: Vault, text: str) -> dict[str, str]:
+    try:
+        return {str(k): str(v) for k, v in (json.loads(text) if text else {}).items()}
+    except (ValueError, AttributeError) as error:
+        raise VaultError(
+            f"{vault.file}: the entry {MAKING} is of another version. Run `porchbot setup gitlab`"
+            " again with the version that wrote it."
+        ) from error
 
 
 def rotate(vault: Vault, name: str, exchange: Callable[[str], str]) -> str:

@@ -151,6 +151,13 @@ def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
             f"--gitlab is {address!r}, which is not encrypted: anyone on the network path could"
             f" read your token and the bot's. Use https: https://{parts.netloc}."
         )
+    parts = urlsplit(url)
+    if parts.scheme == "http" and not places.is_loopback(parts.hostname or ""):
+        raise SetupRefusedError(
+            f"--url is {url!r}, which is not encrypted: GitLab would send the secrets of its"
+            " webhooks to it for anyone on the network path to read. Put the bot behind https, and"
+            f" give https://{parts.netloc}."
+        )
     if ca and not os.access(ca, os.R_OK):
         raise SetupRefusedError(f"--ca: cannot read {ca}. Name a file with certificates in PEM.")
     return GitLabInstance(
@@ -183,6 +190,7 @@ def _set_up(vault: Vault | None, wanted: GitLabInstance, what: Wanted) -> None:
             datetime.now(UTC).date(),
             terminal.say,
             lambda bots: Clients(wanted.url, lambda: bots, ca=wanted.ca),
+            None if vault is None else gitlabs.Making(vault, wanted.name),
         ).run(instance, lambda made: gitlabs.keep(vault, made) if vault is not None else None)
     finally:
         owner.close()

@@ -59,6 +59,13 @@ class Place:
         (found,) = gitlabs.stored(open_vault({}, self.folder / "state"))
         return found
 
+    def keeps_nothing(self) -> bool:
+        """Whether the secret store has no instance, and no token is being made for one."""
+        if not (self.folder / "state" / "secrets.json").exists():
+            return True
+        vault = open_vault({}, self.folder / "state")
+        return not gitlabs.stored(vault) and not gitlabs.Making(vault, gitlabs.FIRST).mark
+
     def as_bot(self) -> gitlab.Gitlab:
         """python-gitlab with the token that the bot got."""
         return client(self.forge, self.stored().token)
@@ -188,6 +195,12 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         ("--project", "acme/deploy", "--gitlab", "http://gitlab.corp"),
         "--gitlab is 'http://gitlab.corp', which is not encrypted: anyone on the network"
         " path could read your token and the bot's. Use https: https://gitlab.corp.",
+    ),
+    "an address of the bot on which others listen": (
+        ("--project", "acme/deploy", "--url", "http://bot.corp:8000"),
+        "--url is 'http://bot.corp:8000', which is not encrypted: GitLab would send the secrets of"
+        " its webhooks to it for anyone on the network path to read. Put the bot behind https, and"
+        " give https://bot.corp:8000.",
     ),
     "two projects and no account": (
         ("--project", "acme/deploy", "--project", "acme/blueprints"),

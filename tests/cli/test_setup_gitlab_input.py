@@ -87,7 +87,7 @@ def test_what_is_mistyped_is_said(
 
     assert told.exit_code == 1
     assert said in " ".join(told.output.split())
-    assert not (place.folder / "state" / "secrets.json").exists()
+    assert place.keeps_nothing()
     assert not any(each.gitlab.hooks for each in place.repositories)
 
 
@@ -125,3 +125,49 @@ def test_only_what_was_changed_is_called_changed(place: Place) -> None:
 
     assert "only the bot pushes and merges" not in told.output
     assert "Naming one account there needs Premium" in told.output
+
+
+def _ends_before_it_keeps(*_: object) -> None:
+    raise OSError("no space is left")
+
+
+@pytest.mark.parametrize("options", [("--group", "acme"), ("--project", "acme/deploy")])
+def test_a_token_that_could_not_be_kept_is_revoked_by_the_next_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
+) -> None:
+    """Short-cuts refused: it stays at GitLab for a year, and nobody has it; all tokens of that name
+    are revoked, another bot's too; the one that is kept by then is."""
+    tokens = place.forge.state.data.gitlab.tokens
+    place.setup(*options)  # another bot's, which has its store elsewhere
+    theirs = place.stored().token
+    (place.folder / "state").rename(place.folder / "theirs")
+    with monkeypatch.context() as cut:
+        cut.setattr("bot.gitlabs.keep", _ends_before_it_keeps)
+        assert "no space is left" in place.setup(*options).output
+    lost = next(t for t in reversed(tokens.values()) if t.description)
+
+    told = place.setup(*options)
+
+    assert told.exit_code == 0, told.output
+    assert "Revoked: a token of the bot that an earlier run could not store." in told.output
+    kept = place.stored().token
+    assert [tokens[each].revoked for each in (lost.value, theirs, kept)] == [True, False, False]
+    again = place.setup(*options)
+    assert "Revoked" not in again.output
+    assert not tokens[kept].revoked
+
+
+def test_where_tokens_cannot_be_listed_it_is_said_which_may_be_left(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut says nothing, where an older GitLab lists no tokens of service accounts."""
+    with monkeypatch.context() as cut:
+        cut.setattr("bot.gitlabs.keep", _ends_before_it_keeps)
+        place.setup("--group", "acme")
+    route = "GET /groups/{id}/service_accounts/{user_id}/personal_access_tokens"
+    place.forge.faults.fail(route, 404, {"message": "404 Not Found"}, times=1)
+
+    told = " ".join(place.setup("--group", "acme").output.split())
+
+    assert "Check: an earlier run ended early, and may have left a token of the bot" in told
+    assert "its description is 'Made by porchbot setup, " in told

@@ -19,8 +19,8 @@ from urllib.parse import quote
 from bot.forges.gitlab.http import Clients, ask, failure, send
 from bot.forges.gitlab.renewing import LIFE
 from bot.forges.gitlab.setting_projects import MAINTAINER, Place, PlaceSetup, Wanted
-from bot.forges.port import ForgeBusyError, ForgeUntrustedError
-from bot.gitlabs import GitLabInstance
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, ForgeUntrustedError
+from bot.gitlabs import GitLabInstance, Making
 
 SCOPES: Final = ("api", "write_repository")
 """What the bot's token may do: the API, and git over HTTP."""
@@ -45,6 +45,7 @@ class GitLabSetup:
         today: The day.
         say: Is told each thing that is, was or would be made.
         as_bot: Makes clients with a token of the bot's.
+        making: Where the mark of a token stands that is being made; None where nothing is kept.
     """
 
     def __init__(
@@ -54,12 +55,14 @@ class GitLabSetup:
         today: date,
         say: Callable[[str], None],
         as_bot: Callable[[str], Clients],
+        making: Making | None = None,
     ) -> None:
         self._owner = owner
         self._wanted = wanted
         self._today = today
         self._say = say
         self._as_bot = as_bot
+        self._making = making
         self._places = PlaceSetup(owner, wanted, say)
 
     def run(self, known: GitLabInstance, keep: Callable[[GitLabInstance], None]) -> None:
@@ -93,6 +96,10 @@ class GitLabSetup:
             )
         if not self._wanted.dry_run:
             keep(instance)
+            if self._making is not None:
+                if given and self._making.mark:
+                    self._say(_left(self._making.mark))
+                self._making.begin("")
         for place in (*groups, *(p for p in projects if p.name in self._wanted.projects)):
             self._member(place, account)
         heard = {g.name for g in groups if self._places.hears(g, instance, fresh=fresh)}
@@ -241,9 +248,11 @@ class GitLabSetup:
             known = int(made.data["id"])
             of = f"of the group {group.name}" if group else "of the instance"
             self._say(f"Created: the service account {made.data['username']} {of}.")
-        at = f"{where}/service_accounts/{known}" if group else f"/users/{known}"
-        token = self._token(f"{at}/personal_access_tokens", {})
-        return token, known
+        if group:
+            at = f"{where}/service_accounts/{known}/personal_access_tokens"
+            return self._token(at, at, {}), known
+        of_user = f"/users/{known}/personal_access_tokens"
+        return self._token(of_user, "/personal_access_tokens", {}, user_id=known), known
 
     def _existing(self, where: str) -> int | None:
         """The account that an earlier run made; None where there is none."""
@@ -259,7 +268,7 @@ class GitLabSetup:
     def _project_token(self, project: Place) -> tuple[str, int]:
         """The token of a project, whose bot reaches nothing else."""
         at = f"{project.path}/access_tokens"
-        token = self._token(at, {"access_level": MAINTAINER})
+        token = self._token(at, at, {"access_level": MAINTAINER})
         bot = self._as_bot(token)
         try:
             about = send(bot, "read who the bot is", "GET", "/user").data
@@ -268,12 +277,46 @@ class GitLabSetup:
         self._say(f"The bot is {about['username']}, which reaches {project.name} only.")
         return token, int(about["id"])
 
-    def _token(self, path: str, more: Mapping[str, object]) -> str:
-        until = (self._today + LIFE).isoformat()
+    def _token(self, path: str, listed: str, more: Mapping[str, object], **of: int) -> str:
+        """A new token; one that a run before made and could not keep goes first.
+
+        Args:
+            path: Where it is made.
+            listed: Where those are that are there.
+            more: What is told of it as well.
+            of: Whose are to be listed.
+        """
+        until, mark = (self._today + LIFE).isoformat(), ""
+        if self._making is not None:
+            if self._making.mark:
+                self._revoke(listed, self._making.mark, of)
+            mark = f"Made by porchbot setup, {secrets.token_hex(6)}"
+            self._making.begin(mark)
         body = {"name": "porchbot", "scopes": list(SCOPES), "expires_at": until, **more}
-        made = send(self._owner, "create its token", "POST", path, body=body)
+        body |= {"description": mark} if mark else {}
+        try:
+            made = send(self._owner, "create its token", "POST", path, body=body)
+        except ForgeRefusedError:  # none was made
+            if self._making is not None:
+                self._making.begin("")
+            raise
         self._say(f"Created: a token ({', '.join(SCOPES)}) until {until}.")
         return str(made.data["token"])
+
+    def _revoke(self, path: str, mark: str, of: Mapping[str, int]) -> None:
+        """Revoke the token with a mark, which nobody has."""
+        what = "list its tokens"
+        answer = ask(self._owner, what, "GET", path, query={"per_page": 100, **of})
+        found = [
+            each
+            for each in (answer.data if answer.ok else ())
+            if each.get("description") == mark and not each.get("revoked")
+        ]
+        for each in found:
+            send(self._owner, "revoke a token", "DELETE", f"{path}/{each['id']}")
+            self._say("Revoked: a token of the bot that an earlier run could not store.")
+        if not answer.ok or any("description" not in each for each in answer.data):
+            self._say(_left(mark))
 
     def _member(self, place: Place, account: int) -> None:
         """The bot merges and tags, and sees webhooks: it is a Maintainer."""
@@ -292,3 +335,11 @@ class GitLabSetup:
             made = ask(self._owner, wanted, "PUT", f"{path}/{account}", body=body)
         if not made.ok:
             raise failure(wanted, made)
+
+
+def _left(mark: str) -> str:
+    """What is said of a token that nobody may find."""
+    return (
+        "Check: an earlier run ended early, and may have left a token of the bot at GitLab. Revoke"
+        f" the one named porchbot that is not in use; its description is {mark!r}."
+    )

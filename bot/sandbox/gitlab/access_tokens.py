@@ -26,6 +26,7 @@ _KNOWING = Need(
     scopes=("api", "read_api", "read_user", "read_repository", "write_repository", "self_rotate"),
 )
 _MAINTAINER, _OWNER = at_least(Level.MAINTAINER), at_least(Level.OWNER)
+_OF_ACCOUNT = "/groups/{id}/service_accounts/{user_id}/personal_access_tokens"
 _MOST_ACCOUNTS = 100  # service accounts of a Free instance
 
 
@@ -179,13 +180,36 @@ def list_group_accounts(request: ApiRequest) -> ApiResponse:
     return _accounts(request, request.group.account.id)
 
 
-@route("POST", "/groups/{id}/service_accounts/{user_id}/personal_access_tokens", _OWNER)
+@route("POST", _OF_ACCOUNT, _OWNER)
 def create_account_token(request: ApiRequest) -> ApiResponse:
     """Make a token of a group's service account."""
+    return _personal_of(request, _account_of(request))
+
+
+@route("GET", _OF_ACCOUNT, _OWNER)
+def list_account_tokens(request: ApiRequest) -> ApiResponse:
+    """Tokens of a group's service account."""
+    user = _account_of(request)
+    tokens = request.state.data.gitlab.tokens.values()
+    return page(request, [t for t in tokens if t.user is user], lambda t: _shown(request, t))
+
+
+@route("DELETE", f"{_OF_ACCOUNT}/{{token_id}}", _OWNER)
+def revoke_account_token(request: ApiRequest) -> ApiResponse:
+    """Revoke a token of a group's service account."""
+    user = _account_of(request)
+    token = request.tokens.find(request.number("token_id"))
+    if token is None or token.user is not user:
+        raise missing("Personal Access Token")
+    token.revoked = True
+    return ApiResponse(status=204)
+
+
+def _account_of(request: ApiRequest) -> User:
     user = request.person(request.number("user_id"))
     if request.state.data.gitlab.service_accounts.get(user.id) != request.group.account.id:
         raise missing("Service Account")
-    return _personal_of(request, user)
+    return user
 
 
 @route("POST", "/users/{user_id}/personal_access_tokens", ADMIN)
@@ -200,6 +224,7 @@ def _personal_of(request: ApiRequest, user: User) -> ApiResponse:
         request.input.filled("name"),
         request.input.texts("scopes") or [],
         expires_at=request.input.day("expires_at"),
+        description=request.input.text("description") or "",
     )
     return ApiResponse(status=201, body=_shown(request, made, secret=True))
 
