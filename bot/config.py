@@ -44,7 +44,7 @@ from lifecycle.access import (
     AccessAction,
 )
 from lifecycle.commands.table import TABLE
-from lifecycle.ledger import Entries, Ledger, LedgerEntry, ListedState
+from lifecycle.ledger import Entries, Ledger, LedgerEntry, ListedState, both
 from lifecycle.messages import configuration as texts
 from lifecycle.messages import naming
 from lifecycle.policy import (
@@ -699,10 +699,7 @@ def ledger_entry(
         return older
     if isinstance(alone, BrokenPolicy):
         return alone
-    both = (older.get(package, {}).get(revision), alone.get(revision))
-    said = [entry for entry in both if entry is not None]
-    gone = (entry for entry in said if entry.state is ListedState.WITHDRAWN)
-    return next(gone, said[0] if said else None)
+    return both(older.get(package, {}), alone).get(revision)
 
 
 MOST_KEPT = 16 * 1024

@@ -181,14 +181,24 @@ class Performer:
     ) -> ActionOutcome:
         """One after the other: what follows on one that was not done would build on sand."""
         opened = {each.head_ref for each in actions if isinstance(each, OpenProposal)}
-        for action in actions:
-            with report.breaking([action]):
-                came = await self._one(action, looked, report, hint)
-            report.note(action, came)
-            if came.outcome is not ActionOutcome.DONE:
-                return came.outcome
-            if isinstance(action, PushDraft) and action.head_ref not in opened:
-                await self._wake_other(action.head_ref, looked)  # else once it is opened
+        pushed: set[str] = set()
+        try:
+            for action in actions:
+                with report.breaking([action]):
+                    came = await self._one(action, looked, report, hint)
+                report.note(action, came)
+                if came.outcome is not ActionOutcome.DONE:
+                    return came.outcome
+                if isinstance(action, PushDraft):
+                    if action.head_ref in opened:  # it is woken once it is opened, or is not
+                        pushed.add(action.head_ref)
+                    else:
+                        await self._wake_other(action.head_ref, looked)
+                elif isinstance(action, OpenProposal):
+                    pushed.discard(action.head_ref)
+        finally:
+            for head_ref in sorted(pushed):
+                await self._wake_other(head_ref, looked)
         return ActionOutcome.DONE
 
     async def _tags(self, tags: Sequence[Tag], report: Report) -> ActionOutcome:

@@ -65,6 +65,17 @@ def withdrawn(entries: Entries) -> frozenset[int]:
     return frozenset(n for n, each in entries.items() if each.state is ListedState.WITHDRAWN)
 
 
+def both(one: Entries, other: Entries) -> Entries:
+    """Return the entries of two ledgers; where both list a revision, a withdrawal counts.
+
+    Args:
+        one: That of all packages, or of another branch.
+        other: The package's own; it counts where neither withdraws.
+    """
+    gone = withdrawn(one)
+    return {**one, **{n: each for n, each in other.items() if n not in gone}}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerChange:
     """What a proposal does to one entry of the ledger, and how the revision stands.

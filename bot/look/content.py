@@ -30,7 +30,7 @@ from lifecycle import merges, names
 from lifecycle.access import VARIANTS, AccessAction
 from lifecycle.facts.conversation import Review
 from lifecycle.facts.packages import Content, NotByRule, Touched, Unpublished
-from lifecycle.ledger import Entries
+from lifecycle.ledger import Entries, both
 from lifecycle.merges import Effect
 from lifecycle.messages import naming
 from lifecycle.names import Sha
@@ -310,7 +310,7 @@ class _Comparison:
             if isinstance(there, BrokenPolicy):
                 self.broken.append(there)
                 return {}
-            found = rules.both(found, there)
+            found = both(found, there)
         return found
 
     def _used(self, found: Sequence[Touched]) -> Mapping[str, tuple[str, ...]]:

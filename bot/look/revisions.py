@@ -12,7 +12,7 @@ from bot.look.reader import Basis, MirrorReader
 from bot.store.port import LookProposals
 from lifecycle import names
 from lifecycle.facts.head import PushRefusal
-from lifecycle.ledger import Entries, PackageState, ProposedState, RevisionState
+from lifecycle.ledger import Entries, PackageState, ProposedState, RevisionState, both
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
 
@@ -157,7 +157,7 @@ def _state(
         if isinstance(there, BrokenPolicy):
             broken = True
         else:
-            entries = rules.both(entries, there)
+            entries = both(entries, there)
     tag, _ = reader.tags.standing(package, number)
     kptfile = f"{package}/Kptfile".lstrip("/")
     return RevisionState(

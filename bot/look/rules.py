@@ -12,7 +12,7 @@ from bot.config import CONFIG, LEDGER
 from bot.extends import KEY, Reference
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
-from lifecycle.ledger import Entries, Ledger, withdrawn
+from lifecycle.ledger import Entries, Ledger, both
 from lifecycle.messages import configuration as texts
 from lifecycle.policy import (
     BrokenPolicy,
@@ -126,12 +126,6 @@ def listed_packages(blob: Blob, commits: Iterable[str], files: Iterable[str]) ->
         elif package := config.ledger_package(path):
             found.add(package)
     return found
-
-
-def both(one: Entries, other: Entries) -> Entries:
-    """Return the entries of two ledgers; where both list a revision, a withdrawal counts."""
-    gone = withdrawn(one)
-    return {**one, **{n: each for n, each in other.items() if n not in gone}}
 
 
 def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:

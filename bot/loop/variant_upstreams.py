@@ -13,12 +13,12 @@ from typing import Protocol
 
 from bot.forges.port import ForgeBusyError, ForgeMissingError
 from bot.git.port import GitBusyError, Scope
+from bot.look.tags import MOST_RECORDS
 from bot.loop.repository import ServedRepository
 from bot.loop.serving import NotServedError, Serving
 from bot.store.values import Revision
 from bot.upstream import releases
 from bot.upstream.port import FetchedUpstream
-from bot.upstream.releases import Knowing
 from lifecycle import names
 from lifecycle.identity import RepositoryId
 from lifecycle.messages import upstreams as upstream_texts
@@ -123,7 +123,7 @@ class ServedRecords:
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._known: dict[tuple[RepositoryId, str], Newest] = {}
-        self._knowing = Knowing()
+        self._knowing = serving.around.knowing
 
     async def newest(self, home: RepositoryId, package: str) -> Newest:
         """Find the newest release that was published; asked once for many packages."""
@@ -158,7 +158,7 @@ class ServedRecords:
             were = tags.were_published(package).intersection(numbers)
             number = next(releases.good(git, tip, package, known, knowing, were), None)
             above = [n for n in numbers if n > (number or 0) and n not in were]
-            over = (*releases.good(git, tip, package, known, knowing, above),)
+            over = (*releases.good(git, tip, package, known, knowing, above, MOST_RECORDS),)
             moved = tags.replaced(package).intersection(over)
             if number is None:
                 return Newest(None, over, moved)

@@ -15,7 +15,7 @@ from typing import Final
 from bot import config
 from bot.git.port import History, Refs
 from lifecycle import annotations, names
-from lifecycle.ledger import Entries, ListedState, held, withdrawn
+from lifecycle.ledger import Entries, ListedState, both, held
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy
 from lifecycle.variants.upstreams import UpstreamState
@@ -93,7 +93,7 @@ def usable(git: History, tip: str | None, package: str, tags: Refs, knowing: Kno
 def state(
     git: History, tip: str | None, package: str, number: int, commit: Sha, knowing: Knowing
 ) -> UpstreamState:
-    """How one release stands.
+    """How one release stands; as `usable` has it, which no other release is read for.
 
     Args:
         git: As for `usable`.
@@ -103,8 +103,12 @@ def state(
         commit: The commit that its tag names.
         knowing: As for `usable`.
     """
-    (found,) = _states(git, tip, package, [(number, commit)], knowing)
-    return found[1]
+    listed, above = entries(git, tip, package) or {}, 0
+    if held(listed):
+        numbers = names.revisions(package, of(git, package))
+        above = sum(1 for n in numbers if n > number and _said(listed, n) is None)
+    ((_, found),) = _states(git, tip, package, [(number, commit)], knowing, MOST_READ - above)
+    return found
 
 
 def good(
@@ -114,6 +118,7 @@ def good(
     tags: Refs,
     knowing: Knowing,
     among: Collection[int] | None = None,
+    most: int = MOST_READ,
 ) -> Iterator[int]:
     """The releases that may be used, falling; no more is read than is taken.
 
@@ -124,10 +129,11 @@ def good(
         tags: As for `usable`.
         knowing: As for `usable`.
         among: Numbers that are tagged; no others are looked at. None for all.
+        most: Of how many the commits are read, where the package is held.
     """
     numbers = names.revisions(package, tags) if among is None else among
     commits = ((n, tags[names.tag(package, n)][1]) for n in sorted(numbers, reverse=True))
-    for number, found in _states(git, tip, package, commits, knowing):
+    for number, found in _states(git, tip, package, commits, knowing, most):
         if found is UpstreamState.GOOD:
             yield number
 
@@ -138,21 +144,27 @@ def _states(
     package: str,
     commits: Iterable[tuple[int, Sha]],
     knowing: Knowing,
+    most: int,
 ) -> Iterator[tuple[int, UpstreamState]]:
-    """How releases stand, in their order."""
+    """How releases stand, in their order; of `most` above a hold the commits are read."""
     listed = entries(git, tip, package)
     hold = None if listed is None else held(listed)
     read = 0
     for number, commit in commits:
-        entry = None if listed is None else listed.get(number)
-        said = None if entry is None else _SAID.get(entry.state)
+        said = None if listed is None else _said(listed, number)
         if listed is None:  # nobody knows what it says
             said = UpstreamState.HELD
         elif said is None and hold and number > hold[0]:
             read += 1
-            known = read <= MOST_READ and knowing.knows(git, commit, package, hold[0])
+            known = read <= most and knowing.knows(git, commit, package, hold[0])
             said = None if known else UpstreamState.HELD
         yield number, said or UpstreamState.GOOD
+
+
+def _said(listed: Entries, number: int) -> UpstreamState | None:
+    """What the ledger says against a release; None for nothing."""
+    entry = listed.get(number)
+    return None if entry is None else _SAID.get(entry.state)
 
 
 def published_from(git: History, package: str, workspace: str) -> int | None:
@@ -183,5 +195,4 @@ def entries(git: History, tip: str | None, package: str) -> Entries | None:
     alone = config.read_package_ledger(own, path)
     if isinstance(older, BrokenPolicy) or isinstance(alone, BrokenPolicy):
         return None
-    whole = older.get(package, {})
-    return {**whole, **{n: each for n, each in alone.items() if n not in withdrawn(whole)}}
+    return both(older.get(package, {}), alone)

@@ -71,6 +71,9 @@ class ServedUpstreams:
         repositories: Which are served.
         clock: How old a fetch is.
         offload: Where git is read.
+
+    Attributes:
+        knowing: What is known of commits.
     """
 
     def __init__(
@@ -86,7 +89,7 @@ class ServedUpstreams:
         self._repositories = repositories
         self._clock = clock
         self._offload = offload
-        self._knowing = Knowing()
+        self.knowing = Knowing()
 
     async def named(self, forge: str, full_names: Sequence[str]) -> tuple[Repository, ...]:
         """Return the repositories of these names at a forge, in the order of the names."""
@@ -222,7 +225,7 @@ class ServedUpstreams:
         """
         mirror = self._mirror(repository)
         credentials = await self._forge(repository).git_credentials()
-        branch, knowing = repository.default_branch, self._knowing
+        branch, knowing = repository.default_branch, self.knowing
 
         def read() -> dict[str, tuple[int, ...]]:
             scope = Scope(frozenset({branch}), frozenset(packages))
@@ -299,7 +302,7 @@ class ServedUpstreams:
             tags = releases.of(git, package)
             if ref == LATEST:
                 tag = releases.newest(
-                    git, git.ref(names.branch_ref(branch)), package, tags, self._knowing
+                    git, git.ref(names.branch_ref(branch)), package, tags, self.knowing
                 )
                 if tag is None:
                     raise UpstreamError(_MISSING, *texts.no_revision(str(place)))
@@ -347,7 +350,7 @@ class ServedUpstreams:
             state, tag = UpstreamState.GOOD, str(git.refs(name).get(name, ("",))[0])
             if number is not None:
                 tip = git.ref(names.branch_ref(place.repository.default_branch))
-                state = releases.state(git, tip, place.package, number, Sha(commit), self._knowing)
+                state = releases.state(git, tip, place.package, number, Sha(commit), self.knowing)
         plain = names.branch_name(names.tag_name(name))
         return FetchedUpstream(
             files=files,

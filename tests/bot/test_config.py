@@ -737,3 +737,34 @@ def test_a_status_is_of_a_user_on_gitlab() -> None:
     found = config.read(text)
     assert isinstance(found, Policy)
     assert [check.app for check in found.checks] == ["project_7_bot_0a.b"]
+
+
+@pytest.mark.parametrize(
+    ("whole", "own", "expected"),
+    [
+        ("held", "deprecated", "deprecated"),
+        ("deprecated", "held", "held"),
+        ("withdrawn", "held", "withdrawn"),
+        ("deprecated", "withdrawn", "withdrawn"),
+        ("held", "", "held"),
+        ("", "deprecated", "deprecated"),
+        ("", "", ""),
+    ],
+)
+def test_two_ledgers_say_of_a_revision_what_counts(whole: str, own: str, expected: str) -> None:
+    """The short-cut asks them in another order than those who publish: `porchbot pkg get` warns of
+    what the bot does not."""
+
+    def listed(state: str, before: str, after: str) -> bytes | None:
+        entry = f"{{v3: {{state: {state}, reason: x}}}}"
+        return f"version: 1\nrevisions: {before}{entry}{after}\n".encode()
+
+    found = config.ledger_entry(
+        listed(whole, "{net/core: ", "}") if whole else None,
+        listed(own, "", "") if own else None,
+        "net/core",
+        3,
+    )
+
+    assert not isinstance(found, BrokenPolicy)
+    assert (found.state if found else "") == expected

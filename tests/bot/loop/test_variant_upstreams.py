@@ -12,6 +12,7 @@ from bot.loop.serving import NotServedError
 from bot.loop.variant_upstreams import Newest, ServedRecords
 from bot.store.values import Revision
 from bot.upstream.port import FetchedUpstream
+from bot.upstream.releases import Knowing
 from cadlib.kptfile.values import GitRef
 from lifecycle import names
 from lifecycle.identity import RepositoryId
@@ -36,7 +37,7 @@ class _Git:
             for n in (*range(1, 6), *range(10, 10 + foreign))
         }
         self.ledgers = ledgers
-        self.messages = 0
+        self.messages = self.read = 0
 
     def refs(self, *_: str) -> Mapping[Ref, tuple[Sha, Sha]]:
         return self.tags
@@ -48,6 +49,7 @@ class _Git:
         return bool(commit)
 
     def blob(self, commit: str, path: str, most: int) -> bytes | None:
+        self.read += 1
         own = path == ".porchbot/ledger/net/core.yaml" and most
         return self.ledgers.get(commit) if own else None
 
@@ -84,7 +86,7 @@ def _records(git: _Git, used: dict[int, Revision], baseline: Mapping[str, str]) 
     async def of(_: RepositoryId) -> Any:
         return there
 
-    serving: Any = SimpleNamespace(of=of)
+    serving: Any = SimpleNamespace(of=of, around=SimpleNamespace(knowing=Knowing()))
     return ServedRecords(serving)
 
 
@@ -112,6 +114,20 @@ async def test_tags_that_others_push_stop_nobody(
     assert (found.tag, found.commit) == git.tags[names.tag(CORE, expected)]
     if HELD not in ledgers.values():
         assert found.passed_over == tuple(range(3_009, 9, -1))
+
+
+async def test_what_commits_know_of_a_hold_is_read_once_for_all_passes() -> None:
+    """Short-cuts refused: each pass reads a thousand ledgers above a hold; a look at what others
+    pushed reads more of them than it names."""
+    git = _Git(3_000, {"tip": HELD})
+    made = {n: git.tags[names.tag(CORE, n)] for n in range(1, 6)}
+    records = _records(git, {n: Revision(at, tag) for n, (tag, at) in made.items()}, {})
+    await records.newest(HOME, CORE)
+    first = git.read
+    await ServedRecords(records._serving).newest(HOME, CORE)
+
+    assert first <= 2 * (MOST_RECORDS + 10)
+    assert git.read - first <= 10
 
 
 @pytest.mark.parametrize(
@@ -160,7 +176,7 @@ async def test_an_upstream_out_of_reach_is_not_said_to_have_no_revision() -> Non
     async def of(_: RepositoryId) -> Any:
         raise NotServedError("it is archived")
 
-    serving: Any = SimpleNamespace(of=of)
+    serving: Any = SimpleNamespace(of=of, around=SimpleNamespace(knowing=Knowing()))
     found = await ServedRecords(serving).newest(HOME, CORE)
 
     with pytest.raises(UpstreamError, match=r"cannot be told now: it is archived, or out of"):

@@ -59,6 +59,9 @@ class _Held:
     def has(self, commit: str) -> bool:
         return bool(commit)
 
+    def refs(self, *_: str) -> dict[str, tuple[Sha, Sha]]:
+        return self.tags
+
     def blob(self, commit: str, path: str, most: int) -> bytes | None:
         assert most
         self.read.append(commit)
@@ -67,6 +70,14 @@ class _Held:
 
     def newest(self, knowing: Knowing) -> str | None:
         return releases.newest(cast(History, self), "tip", "net/core", self.tags, knowing)
+
+    def states(self, knowing: Knowing) -> list[int]:
+        git, numbers, found = cast(History, self), (1, 3, 1_900, 2_001, 2_990, 3_000), list[int]()
+        for number in numbers:
+            commit = self.tags[names.tag("net/core", number)][1]
+            state = releases.state(git, "tip", "net/core", number, commit, knowing)
+            found += [number] if state is UpstreamState.GOOD else []
+        return found
 
     def usable(self, knowing: Knowing) -> list[int]:
         return releases.usable(cast(History, self), "tip", "net/core", self.tags, knowing)
@@ -86,6 +97,15 @@ def test_revisions_above_a_hold_are_read_from_the_top_once_and_no_more_than_a_bo
     assert set(git.read) == {"tip"}
 
     assert _Held(2 * MOST_READ, knowing=4).newest(knowing) == "refs/tags/net/core/v3"
+
+
+@pytest.mark.parametrize("knowing", [1_900, 2_000, 2_001, 2_990])
+def test_a_release_stands_alone_as_it_stands_among_all(knowing: int) -> None:
+    """Short-cut refused: the commit of one release is read wherever it stands, so that it may be
+    fetched by its number, and is in no list of what may be used."""
+    git, known = _Held(3_000, knowing=knowing), Knowing()
+
+    assert git.states(known) == [n for n in git.usable(known) if n != 2 and n != 2_000]
 
 
 def test_what_is_kept_of_commits_is_bounded() -> None:
