@@ -20,9 +20,8 @@ from tests.memory.clock import ManualClock
 from tests.memory.renderer import MemoryRenderer
 from tests.memory.store import MemoryStore
 
-PUSH = PushDraft(
-    head_ref="drafts/a/x", tip="", base=Sha("b"), files={}, message="m", asked=1, asker=""
-)
+BRANCH = "drafts/a/x"
+PUSH = PushDraft(head_ref=BRANCH, tip="", base=Sha("b"), files={}, message="m", asked=1, asker="")
 OPEN = OpenProposal(BRANCH, base_ref="main", title="t", body="b")
 
 
