@@ -22,7 +22,7 @@ from tests.memory.store import MemoryStore
 
 BRANCH = "drafts/a/x"
 PUSH = PushDraft(head_ref=BRANCH, tip="", base=Sha("b"), files={}, message="m", asked=1, asker="")
-OPEN = OpenProposal(BRANCH, base_ref="main", title="t", body="b")
+OPEN = OpenProposal(head_ref=BRANCH, base_ref="main", title="t", body="b")
 
 
 @dataclass
