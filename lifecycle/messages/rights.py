@@ -180,8 +180,8 @@ def counts(login: str, source: Source | None) -> str:
 def counts_not(login: str, refused: Refused) -> str:
     """Somebody whose approval does not count for a rule, and why."""
     if refused.is_author:
-        return f"{person(login)} does not count: is one of the authors"
-    return f"{person(login)} does not count: has {actual(refused)}, and is not listed"
+        return f"{person(login)} does not count: authors cannot approve their own work"
+    return f"{person(login)} does not count: they have {actual(refused)} and are not listed"
 
 
 def cannot_tell(login: str, found: Unsure) -> str:

@@ -71,7 +71,7 @@ def test_an_approval_of_one_package_counts_for_no_other() -> None:
     assert missing(both) == 0
     assert listed(ann) == [
         "  - ⏳ `net/edge`: 0 of 1, from people with maintain access.",
-        "    - ❌ `ann` does not count: has write access, and is not listed.",
+        "    - ❌ `ann` does not count: they have write access and are not listed.",
         "  - ✅ `net/core`: 1 of 1, from people with write access.",
         "    - ✅ `ann` counts: write access.",
     ]
@@ -221,7 +221,7 @@ def test_owners_are_shown_with_their_files() -> None:
     assert listed(made) == [
         "  - ⏳ `net/core`, `net/core/a` and 2 more files (CODEOWNERS lists `@acme/net`, `@bob`):"
         " 0 of 1, from code owners.",
-        "    - ❌ `cid` does not count: has write access, and is not listed.",
+        "    - ❌ `cid` does not count: they have write access and are not listed.",
         "  - ✅ `net/core`, `net/core/z` (CODEOWNERS lists `@cid`): 1 of 1, from code owners.",
         "    - ✅ `cid` counts: a code owner.",
     ]
@@ -350,7 +350,7 @@ def test_one_who_may_approve_and_not_register_is_not_enough() -> None:
     assert missing(approved_by(made, "approver")) == 1
     assert listed(approved_by(made, "approver")) == [
         "  - ⏳ `net/core` (first revision): 0 of 1, from people with admin access.",
-        "    - ❌ `approver` does not count: has maintain access, and is not listed.",
+        "    - ❌ `approver` does not count: they have maintain access and are not listed.",
         "  - ✅ `net/core`: 1 of 1, from people with write access.",
         "    - ✅ `approver` counts: write access.",
     ]
