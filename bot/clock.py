@@ -5,10 +5,13 @@ order of its own.
 """
 
 import asyncio
+import contextvars
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from typing import ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
@@ -65,3 +68,24 @@ class Offload(Protocol):
 async def in_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Offload to a thread of the event loop's own."""
     return await asyncio.to_thread(work, *args, **kwargs)
+
+
+class OwnThreads:
+    """Offload to threads that nobody else waits for: what is slow there holds up nothing else.
+
+    Args:
+        name: Of the threads, for whoever looks at the process.
+        most: How many there may be; they are started as they are needed.
+    """
+
+    def __init__(self, name: str, most: int) -> None:
+        self._threads = ThreadPoolExecutor(most, thread_name_prefix=name)
+
+    async def __call__(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `Offload` has it."""
+        bound = partial(contextvars.copy_context().run, work, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, bound)
+
+    def close(self) -> None:
+        """End them as soon as each is done; what has not begun is not done."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from bot import places
 from bot.apps import KnownApp
+from bot.clock import Offload, OwnThreads, in_thread
+from bot.forges.budget import AT_ONCE
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.github.forges import GitHubForges
@@ -28,6 +30,10 @@ from bot.settings import Settings
 from bot.store.port import Budgets
 from lifecycle.identity import GITHUB
 
+THREADS = AT_ONCE + 16
+"""Of one forge: for requests under way, and for git. A forge that answers slowly, or never to the
+end, keeps its own busy and nobody else's."""
+
 KIND = "gitlab"
 """Where below `/webhooks/` all GitLabs are."""
 
@@ -45,6 +51,7 @@ class Connection:
         home: Host of its repositories, without a port.
         lacks: The bot is a machine user where it could be an App, and tells at the start what it
             lacks by that.
+        offload: Where what concerns this forge is waited for.
     """
 
     forges: Forges
@@ -54,6 +61,7 @@ class Connection:
     api_url: str = ""
     home: str = ""
     lacks: bool = False
+    offload: Offload = in_thread
 
 
 def everywhere(
@@ -94,7 +102,9 @@ def _github(
         at_end: As for `connected`.
         budgets: Likewise.
     """
-    forges = connected(settings, at_end, budgets, name)
+    threads = OwnThreads(name, THREADS)
+    at_end(threads.close)
+    forges = connected(settings, at_end, budgets, name, threads)
     reader = GitHubWebhooks(settings.webhook_secrets, presses=not settings.github_token, forge=name)
     return Connection(
         forges=forges,
@@ -104,6 +114,7 @@ def _github(
         api_url=settings.github_api_url,
         home=places.host_of(places.github_home(settings.github_api_url)),
         lacks=bool(settings.github_token),
+        offload=threads,
     )
 
 
@@ -116,8 +127,16 @@ def _gitlab(
 ) -> Connection:
     """Connect to a GitLab: the first has the short address of webhooks, too."""
     keys = settings.record_keys_at(instance.name)
+    threads = OwnThreads(instance.name, THREADS)
+    at_end(threads.close)
     user = GitLabUser(
-        instance.name, instance.url, token, instance=settings.own_name, seals=keys, budgets=budgets
+        instance.name,
+        instance.url,
+        token,
+        instance=settings.own_name,
+        seals=keys,
+        offload=threads,
+        budgets=budgets,
     )
     at_end(user.close)
     forges = GitLabForges(user, instance.webhook_url, instance.projects, project=GitLab)
@@ -133,6 +152,7 @@ def _gitlab(
         record_keys=keys,
         webhook_url=instance.webhook_url,
         home=places.host_of(places.gitlab_home(instance.url)),
+        offload=threads,
     )
 
 
@@ -146,6 +166,7 @@ def connected(
     at_end: Callable[[Callable[[], None]], object],
     budgets: Budgets | None = None,
     name: str = GITHUB,
+    offload: Offload = in_thread,
 ) -> Forges:
     """Connect to the GitHub that the settings name.
 
@@ -154,20 +175,22 @@ def connected(
         at_end: Is given what ends the connections.
         budgets: What all replicas may ask; None asks without limit.
         name: Of the GitHub.
+        offload: Where requests are waited for.
     """
     if settings.github_token:
         user = UserClients(
             settings.github_api_url,
             settings.github_token,
-            former=_former(settings.older_apps, _proving(settings, at_end, budgets, name)),
+            former=_former(settings.older_apps, _proving(settings, at_end, budgets, name, offload)),
             accounts=settings.former_accounts,
             forge=name,
             budgets=budgets,
             instance=settings.own_name,
+            offload=offload,
         )
         at_end(user.close)
         return UserForges(user, settings.github_repositories)
-    clients = apps(settings, at_end, budgets, name=name)
+    clients = apps(settings, at_end, budgets, name=name, offload=offload)
     served = [GitHubForges(each, path(name)) for each in clients]
     return served[0] if len(served) == 1 else SeveralForges(served)
 
@@ -179,9 +202,10 @@ def apps(
     *,
     reads_only: bool = False,
     name: str = GITHUB,
+    offload: Offload = in_thread,
 ) -> list[AppClients]:
     """Return clients of the bot's Apps, newest first; the arguments are those of `connected`."""
-    older = _proving(settings, at_end, budgets, name, reads_only=reads_only)
+    older = _proving(settings, at_end, budgets, name, offload, reads_only=reads_only)
     first = AppClients(
         settings.github_api_url,
         settings.github_app_id,
@@ -192,6 +216,7 @@ def apps(
         former=_former(settings.older_apps, older),
         accounts=settings.former_accounts,
         forge=name,
+        offload=offload,
     )
     at_end(first.close)
     return [first, *older]
@@ -202,6 +227,7 @@ def _proving(
     at_end: Callable[[Callable[[], None]], object],
     budgets: Budgets | None,
     name: str,
+    offload: Offload = in_thread,
     *,
     reads_only: bool = False,
 ) -> list[AppClients]:
@@ -218,6 +244,7 @@ def _proving(
             former=former,
             accounts=settings.former_accounts,
             forge=name,
+            offload=offload,
         )
         for app in settings.older_apps
     ]

@@ -145,7 +145,8 @@ def rotate(vault: Vault, name: str, exchange: Callable[[str], str]) -> str:
     """Exchange the token of a stored instance; nobody else does so at the same time.
 
     GitLab revokes the whole family of a token that is exchanged a second time: only the token that
-    the store has now is handed on, while the store is locked.
+    the store has now is handed on, and nobody else's is meanwhile. The store itself is not locked
+    while GitLab is asked: others need not wait for its answer.
 
     Args:
         vault: The secret store.
@@ -161,26 +162,31 @@ def rotate(vault: Vault, name: str, exchange: Callable[[str], str]) -> str:
     Source:
         https://docs.gitlab.com/api/personal_access_tokens/#automatic-reuse-detection
     """
-    token = ""
+    with vault.alone(f"{STORED}.{name}"):
+        before = _token(vault, name, stored(vault))
+        after = exchange(before)
+        if after != before:
+            vault.change(STORED, lambda text: _exchanged(vault, text, name, before, after))
+        return _token(vault, name, stored(vault))
 
-    def changed(text: str) -> str:
-        nonlocal token
-        known = _parsed(vault, text)
-        if name not in {each.name for each in known}:
-            raise VaultError(
-                f"{vault.file}: it has no GitLab named {name}. Run `porchbot setup gitlab` again."
-            )
-        found: list[GitLabInstance] = []
-        for each in known:
-            if each.name == name:
-                token = exchange(each.token)
-                found.append(replace(each, token=token))
-            else:
-                found.append(each)
-        return _written(found)
 
-    vault.change(STORED, changed)
-    return token
+def _token(vault: Vault, name: str, known: Sequence[GitLabInstance]) -> str:
+    for each in known:
+        if each.name == name:
+            return each.token
+    raise VaultError(
+        f"{vault.file}: it has no GitLab named {name}. Run `porchbot setup gitlab` again."
+    )
+
+
+def _exchanged(vault: Vault, text: str, name: str, before: str, after: str) -> str:
+    """The instances with one token in place of another; one that was stored meanwhile stays."""
+    return _written(
+        [
+            replace(each, token=after) if (each.name, each.token) == (name, before) else each
+            for each in _parsed(vault, text)
+        ]
+    )
 
 
 def _parsed(vault: Vault, text: str) -> tuple[GitLabInstance, ...]:

@@ -16,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from bot import logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.connecting import Connection, everywhere, gitlab_tokens
+from bot.forges.exchange import understood
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Forges
 from bot.git.mirror import DiskMirrors, own_folder
 from bot.git.port import Mirrors
@@ -255,9 +256,7 @@ async def running(
             renderer = _renderer(stack, made, runner, store, clock, offload)
             controller = Controllers(
                 {
-                    forge: _controller(
-                        settings, each, mirrors, renderer, store, upstreams, clock, offload
-                    )
+                    forge: _controller(settings, each, mirrors, renderer, store, upstreams, clock)
                     for forge, each in served.items()
                 }
             )
@@ -309,7 +308,8 @@ async def running(
 async def _tell_what_is_missing(forges: Forges) -> None:
     """What a machine user has not that an App would have, once, for whoever reads the log."""
     try:
-        found = await forges.drift()
+        with understood("compare what the token may do with what is needed"):
+            found = await forges.drift()
     except (ForgeBusyError, ForgeRefusedError) as error:
         log.warning("the token cannot be checked", reason=str(error))
         return
@@ -364,7 +364,6 @@ def _controller(
     store: Store,
     upstreams: Upstreams,
     clock: Clock,
-    offload: Offload,
 ) -> Controller:
     return Controller(
         served.forges,
@@ -381,7 +380,7 @@ def _controller(
         upstreams=upstreams,
         intervals=Intervals(settings.sweep_interval),
         clock=clock,
-        offload=offload,
+        offload=served.offload,
     )
 
 

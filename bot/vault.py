@@ -154,6 +154,19 @@ class Vault:
         with _locked(self.file):
             self._keep({name: change(self.get(name))})
 
+    @contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Inside the block nobody else is in one of this name; secrets may be read and kept.
+
+        Args:
+            name: As that of a secret.
+
+        Raises:
+            VaultError: The folder cannot be written.
+        """
+        with _locked(self.file, f".{name}"):
+            yield
+
     def _keep(self, values: Mapping[str, str]) -> None:
         kept = {**_stored(self.file), **{n: self._seal(n, v) for n, v in values.items()}}
         kept = {name: sealed for name, sealed in kept.items() if values.get(name) != ""}
@@ -241,17 +254,23 @@ def _stored(file: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    """Inside the block nobody else writes: two that read and write would lose a secret."""
+def _locked(file: Path, what: str = "") -> Iterator[None]:
+    """Inside the block nobody else writes: two that read and write would lose a secret.
+
+    Args:
+        file: Where the secrets are.
+        what: Another lock than that of the file.
+    """
     _private_folder(file.parent)
     try:
-        with file.with_name(f".{file.name}.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        lock = file.with_name(f".{file.name}{what}.lock").open("a")
+        fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError as error:
         raise VaultError(
             f"cannot write {file} ({error}). Use a folder that the bot can write to."
         ) from error
+    with lock:
+        yield
 
 
 def _private_folder(folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
+from urllib3 import HTTPResponse
 
 Answers = Callable[[str, str, Mapping[str, str], bytes], tuple[int, list[tuple[str, str]], bytes]]
 """As `GitLabApi.answer`: method, address, headers and body to status, headers and body."""
@@ -39,7 +40,7 @@ class InProcess(BaseAdapter):
             status, headers, sent = self._answers(method, request.path_url, told, raw)
         answer = requests.Response()
         answer.status_code, answer.headers = status, CaseInsensitiveDict(headers)
-        answer.raw, answer._content = io.BytesIO(sent), sent
+        answer.raw = HTTPResponse(io.BytesIO(sent), preload_content=False)
         answer.encoding, answer.request = "utf-8", request
         answer.url = str(request.url)
         return answer

@@ -7,6 +7,7 @@ from typing import Any
 import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
+from urllib3 import HTTPResponse
 
 Handler = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, str], bytes]]
 """Given verb, path with query, headers and body; gives status, headers and body."""
@@ -32,7 +33,8 @@ class InProcess(BaseAdapter):
         answer = requests.Response()
         answer.status_code, answer.request, answer.url = status, request, str(request.url)
         answer.headers = CaseInsensitiveDict(told)
-        answer.raw, answer._content, answer.encoding = BytesIO(body), body, "utf-8"
+        answer.raw = HTTPResponse(BytesIO(body), preload_content=False)
+        answer.encoding = "utf-8"
         return answer
 
     def close(self) -> None:

@@ -1,5 +1,7 @@
 """GitLab instances: of the environment and of the secret store, each with a name that stays."""
 
+import fcntl
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,3 +186,42 @@ def test_an_exchange_that_fails_keeps_the_token(vault: Vault) -> None:
     assert [each.token for each in gitlabs.stored(vault)] == ["glpat-corp"]
     assert gitlabs.forget(vault, "gitlab")
     assert not gitlabs.forget(vault, "gitlab")
+
+
+def test_the_store_is_not_locked_while_gitlab_is_asked(vault: Vault) -> None:
+    """The short-cut holds the lock of all secrets: a slow GitLab keeps everybody from storing one,
+    and one that was stored meanwhile would be overwritten by what was read before."""
+    gitlabs.keep(vault, replace(CORP, name="other", token="glpat-other"))
+
+    def exchange(token: str) -> str:
+        with vault.file.with_name(f".{vault.file.name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        gitlabs.keep(vault, replace(CORP, name="other", token="glpat-newer"))
+        return f"{token}+"
+
+    assert gitlabs.rotate(vault, "gitlab", exchange) == "glpat-corp+"
+
+    kept = {each.name: each.token for each in gitlabs.stored(vault)}
+    assert kept == {"gitlab": "glpat-corp+", "other": "glpat-newer"}
+
+
+def test_only_one_exchanges_a_token_at_a_time(vault: Vault) -> None:
+    """The short-cut locks nothing: two replicas hand on the same token, and both are dead."""
+
+    def exchange(token: str) -> str:
+        file = vault.file.with_name(f".{vault.file.name}.{gitlabs.STORED}.gitlab.lock")
+        with file.open("a") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return f"{token}+"
+
+    assert gitlabs.rotate(vault, "gitlab", exchange) == "glpat-corp+"
+
+
+def test_a_token_that_setup_stores_meanwhile_is_kept(vault: Vault) -> None:
+    """The short-cut writes what it exchanged over the new account's token."""
+
+    def exchange(token: str) -> str:
+        gitlabs.keep(vault, replace(CORP, token="glpat-of-setup"))
+        return f"{token}+"
+
+    assert gitlabs.rotate(vault, "gitlab", exchange) == "glpat-of-setup"

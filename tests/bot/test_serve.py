@@ -4,12 +4,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
+from bot.forges.port import Forges
 from bot.git.mirror import own_folder
 from bot.http.ready import OK, Readiness, ReadinessCheck
-from bot.serve import Parts, run
+from bot.serve import Parts, _tell_what_is_missing, run
 from tests.app_key import keys
 from tests.stories.world import SECRET
 
@@ -87,3 +90,18 @@ async def test_who_ends_is_not_ready_though_all_is_well() -> None:
     assert await readiness.read() == {"database": OK}
     readiness.end()
     assert await readiness.read() == {"bot": "shutting down"}
+
+
+async def test_what_a_forge_answers_that_cannot_be_read_ends_no_bot() -> None:
+    """The short-cut expects its own errors alone: a proxy's page ends every process at once."""
+
+    class Broken:
+        async def drift(self) -> object:
+            answer: dict[str, object] = {}
+            return answer["permissions"]
+
+    with capture_logs() as said:
+        await _tell_what_is_missing(cast(Forges, Broken()))
+
+    assert [each["event"] for each in said] == ["the token cannot be checked"]
+    assert "its answer cannot be read (KeyError: 'permissions')" in said[0]["reason"]

@@ -147,12 +147,8 @@ class Place(Protocol):
     def not_delivered(self, branches: int) -> None:
         """So many branches are pushed, and nobody takes what is told of them: it is in the log."""
 
-    def team(self, name: str, *members: str, above: str = "") -> str:
-        """Make a team of the owner, which is an organization then; below another one.
-
-        Returns:
-            What it is called where it is asked for.
-        """
+    def team(self, name: str, *members: str, above: str = "") -> None:
+        """Make a team of the owner, which is an organization then; below another one."""
 
     def forbid(self, permission: str) -> None:
         """Take a permission from the App."""
@@ -366,7 +362,7 @@ class SandboxGitHub:
             for number in range(branches):
                 self.commit(f"lost-{number}")
 
-    def team(self, name: str, *members: str, above: str = "") -> str:
+    def team(self, name: str, *members: str, above: str = "") -> None:
         orgs = self.state.organizations
         with self.changing():
             owner = self.repo.owner
@@ -375,7 +371,6 @@ class SandboxGitHub:
             known.setdefault("owner", accounts.Organization(account=owner))
             parent = orgs.team("owner", above) if above else None
             orgs.add_team("owner", name, members, parent=parent)
-        return name.lower()
 
     def forbid(self, permission: str) -> None:
         with self.changing():

@@ -69,6 +69,9 @@ UNHEARD = frozenset(
 NEW_HEAD = frozenset({"open", "reopen"})
 """Actions after which the head must be there, beside `update` with `oldrev`."""
 
+MOST_REFS = 50
+"""Refs of one push that are woken one by one; who pushes more has the repository looked through."""
+
 ENDED = frozenset({"success", "failed", "canceled", "skipped", "manual"})
 """States of a pipeline or job after which it says something."""
 
@@ -185,7 +188,11 @@ def _push(event: Event) -> Wakes:
 
 
 def _many(event: Event) -> Iterator[tuple[Key, Hint]]:
-    for change in event.payload["changes"]:
+    changes = event.payload["changes"]
+    if len(changes) > MOST_REFS:
+        yield RepositoryKey(event.here), NOTHING  # its sweep finds what changed
+        return
+    for change in changes:
         yield from _ref(event, change)
 
 

@@ -10,11 +10,13 @@ Source: https://docs.gitlab.com/api/rest/, https://docs.gitlab.com/api/rest/trou
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
 import gitlab
 import requests
+import urllib3
 from gitlab._backends.requests_backend import RequestsBackend, RequestsResponse
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
@@ -43,11 +45,15 @@ ASK_OPERATOR = (
 )
 NOT_TRUSTED = "its certificate is not trusted (name its authority's certificates in the settings)"
 
+LONGEST = 60.0
+"""Seconds for a whole answer: one that comes byte by byte would never be too late otherwise."""
+
 MOST_ANSWER = 16 * 1024**2
 """Bytes of one answer that are read: a comment may have six million, and a list a hundred such."""
 
 _CHUNK = 8_192
-"""Bytes that are taken off the wire at a time: what is packed is unpacked so much at a time."""
+"""Bytes that are taken off the wire at a time, if so many came; what is packed is unpacked so much
+at a time."""
 
 
 class TooLargeError(ForgeRefusedError):
@@ -99,15 +105,25 @@ class _Backend(RequestsBackend):
         self.answered: requests.Response | None = None
 
     def http_request(self, *args: Any, **named: Any) -> RequestsResponse:
-        """Send it, and read no more of the answer than `MOST_ANSWER`."""
+        """Send it, and read no more of the answer than `MOST_ANSWER`, and no longer than LONGEST.
+
+        Raises:
+            requests.Timeout: It took longer.
+        """
         self.answered = None
+        late = monotonic() + LONGEST
         sent = super().http_request(*args, **{**named, "stream": True}, allow_redirects=False)
         read = bytearray()
         with sent.response as answer:
-            for chunk in answer.iter_content(_CHUNK):
-                read += chunk
-                if len(read) > MOST_ANSWER:
-                    raise _TooLargeError
+            try:
+                while piece := answer.raw.read1(_CHUNK, decode_content=True):
+                    read += piece
+                    if len(read) > MOST_ANSWER:
+                        raise _TooLargeError
+                    if monotonic() > late:
+                        raise requests.Timeout
+            except urllib3.exceptions.HTTPError as error:
+                raise requests.ConnectionError from error
         answer._content = bytes(read)
         self.answered = answer
         return sent

@@ -21,7 +21,7 @@ from lifecycle.actions import OpenProposal
 from lifecycle.names import Ref, Sha
 
 DRAFT = "Draft: "
-_DRAFT = re.compile(r"\A\s*(\[draft\]|\(draft\)|draft:|draft\s-\s)\s*", re.IGNORECASE)
+_DRAFT = re.compile(r"\A(?:\s*(?:\[draft\]|\(draft\)|draft:|draft\s-\s))+\s*", re.IGNORECASE)
 """How titles say that a merge request is a draft.
 
 Source: https://docs.gitlab.com/user/project/merge_requests/drafts/"""
@@ -307,10 +307,7 @@ def listed(data: JSONObject, me: BotIdentity) -> ListedProposal:
 
 def without_draft(title: str) -> str:
     """A title without the words that make a draft; one that says nothing else stays."""
-    bare = title
-    while _DRAFT.match(bare):
-        bare = _DRAFT.sub("", bare)
-    return bare or title
+    return _DRAFT.sub("", title) or title
 
 
 def _label(data: JSONObject | str) -> str:

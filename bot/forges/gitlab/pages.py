@@ -46,7 +46,7 @@ async def pages(
             if not asked:
                 raise
             continue
-        shown = hashlib.sha256(json.dumps(answer.data, sort_keys=True).encode()).digest()
+        shown = await pool.offload(_digest, answer.data)  # it may have 16 MiB
         if shown in seen:
             return
         seen.add(shown)
@@ -56,6 +56,10 @@ async def pages(
         if not following:
             return
         asked = _larger({**asked, **following})
+
+
+def _digest(items: object) -> bytes:
+    return hashlib.sha256(json.dumps(items, sort_keys=True).encode()).digest()
 
 
 async def page(pool: Clients, wanted: str, path: str, number: int) -> tuple[list[Any], bool]:

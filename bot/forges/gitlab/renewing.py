@@ -14,6 +14,7 @@ import structlog
 
 from bot import gitlabs, logs
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.exchange import understood
 from bot.forges.gitlab.http import Clients, send
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
 from bot.gitlabs import GitLabInstance
@@ -101,21 +102,21 @@ class RenewedToken:
     def _exchanged(self, token: str) -> str:
         clients = self._clients(self._instance.url, lambda: token)
         try:
-            ends = send(clients, "read when its token ends", "GET", _SELF).data["expires_at"]
-            today = self._clock.now().date()
-            if not ends or date.fromisoformat(ends) - today > SOON:
-                return token
+            today, wanted = self._clock.now().date(), "read when its token ends"
+            answer = send(clients, wanted, "GET", _SELF)
+            with understood(wanted):
+                ends = answer.data["expires_at"]
+                if not ends or date.fromisoformat(ends) - today > SOON:
+                    return token
             until = (today + LIFE).isoformat()
-            made = send(
-                clients,
-                "exchange its token",
-                "POST",
-                f"{_SELF}/rotate",
-                body={"expires_at": until},
-            )
+            wanted, body = "exchange its token", {"expires_at": until}
+            made = send(clients, wanted, "POST", f"{_SELF}/rotate", body=body)
         finally:
             clients.close()
-        token = str(made.data["token"])
+        with understood(wanted):
+            token = made.data["token"]
+            if not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
+                raise ValueError("no token")
         logs.hide(token)
         log.info("token renewed", forge=self._instance.name, until=until)
         return token

@@ -16,10 +16,12 @@ import requests
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.budget import Account
-from bot.forges.exchange import ForgeTime
-from bot.forges.gitlab.http import Clients, JSONObject, call
+from bot.forges.exchange import ForgeTime, understood
+from bot.forges.gitlab.http import Clients, call
 from bot.forges.port import BotIdentity
 from bot.store.port import Budgets
+
+WHOSE = "read whose its token is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,35 +97,32 @@ class GitLabUser:
     async def identity(self) -> BotIdentity:
         """The account, asked for once."""
         if self._me is None:
-            data = await self._read()
-            login, number = str(data["username"]), int(data["id"])
+            data = (await call(self.clients, WHOSE, "GET", "/user")).data
+            with understood(WHOSE):
+                login, number = str(data["username"]), int(data["id"])
+                since = datetime.fromisoformat(str(data["created_at"]))
             host = urlsplit(self.clients.url).hostname
             noreply = f"{number}-{login}@users.noreply.{host}"
             address = data.get("commit_email") or data.get("public_email") or noreply
-            self.since = datetime.fromisoformat(str(data["created_at"]))
+            self.since = since
             self._me = BotIdentity(login, str(address), number)
         return self._me
 
     async def check(self) -> None:
         """Ask for the account, every time."""
-        await self._read()
+        await call(self.clients, WHOSE, "GET", "/user")
 
     async def about(self) -> TokenAbout:
         """What there is to know of the token."""
         wanted, path = "read what its token may do", "/personal_access_tokens/self"
         data = (await call(self.clients, wanted, "GET", path)).data
-        ends = data.get("expires_at")
-        return TokenAbout(
-            frozenset(map(str, data.get("scopes") or ())),
-            date.fromisoformat(ends) if ends else None,
-        )
+        with understood(wanted):
+            ends = data.get("expires_at")
+            return TokenAbout(
+                frozenset(map(str, data.get("scopes") or ())),
+                date.fromisoformat(ends) if ends else None,
+            )
 
     def close(self) -> None:
         """Close all connections."""
         self.clients.close()
-
-    async def _read(self) -> JSONObject:
-        found: JSONObject = (
-            await call(self.clients, "read whose its token is", "GET", "/user")
-        ).data
-        return found

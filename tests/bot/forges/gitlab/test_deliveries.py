@@ -300,6 +300,18 @@ WAKES: dict[str, tuple[dict[str, object], dict[str, Hint]]] = {
             "gitlab:7:proposal:7:drafts/core/two": Hint(heads=frozenset({HEAD})),
         },
     ),
+    "more refs at once than are looked at one by one": (
+        {
+            "event_name": "repository_update",
+            "project_id": 7,
+            "project": {"path_with_namespace": "acme/net", "default_branch": "main"},
+            "changes": [
+                {"ref": f"refs/heads/drafts/core/{n}", "before": BEFORE, "after": HEAD}
+                for n in range(51)
+            ],
+        },
+        {"gitlab:7:repository": NOTHING},
+    ),
     "a merge request was opened": (merge_request("open"), {DRAFT: MOVED}),
     "commits came": (merge_request("update", oldrev=BEFORE), {DRAFT: MOVED}),
     "its draft state changed": (merge_request("update", {"draft": {}}), {DRAFT: NUMBER}),

@@ -1,12 +1,16 @@
 """What an answer of GitLab means: its status and text decide, not what the client makes of it."""
 
+import contextlib
+import socket
 import ssl
+import threading
 from pathlib import Path
 
 import pytest
 import requests
 
 from bot.forges.budget import Account
+from bot.forges.gitlab import http
 from bot.forges.gitlab.http import Clients, ask, call, send
 from bot.forges.gitlab.limits import NOTES_SERVICE, REQUESTS, Cost, draws, pause, told
 from bot.forges.gitlab.pages import pages
@@ -244,3 +248,31 @@ async def test_what_an_answer_says_is_left_reaches_the_account() -> None:
     await call(clients, "read", "GET", "/user")
 
     assert heard == [Told(REQUESTS.name, 9, 8, 0)]
+
+
+def test_an_answer_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut bounds the time between two bytes alone: one byte every few seconds keeps a
+    request under way for weeks, and sixteen of them keep all that the account may have."""
+    monkeypatch.setattr(http, "LONGEST", 0.2)
+    ends = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drips() -> None:
+            connection, _ = server.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+                for _ in range(500):  # the short-cut has all of it in the end
+                    ends.wait(0.01)
+                    connection.sendall(b" ")
+
+        thread = threading.Thread(target=drips)
+        thread.start()
+        pool = Clients(f"http://127.0.0.1:{server.getsockname()[1]}", lambda: "glpat-one")
+        try:
+            with pytest.raises(ForgeBusyError, match="Timeout"):
+                send(pool, "look", "GET", "/user")
+        finally:
+            ends.set()
+            pool.close()
+            thread.join()

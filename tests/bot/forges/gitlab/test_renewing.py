@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pytest
 import requests
+from structlog.testing import capture_logs
 
 from bot import gitlabs, logs
 from bot.clock import SystemClock
 from bot.forges.gitlab.http import Clients, send
 from bot.forges.gitlab.renewing import RenewedToken
-from bot.forges.port import ForgeRefusedError
+from bot.forges.gitlab.user import GitLabUser
+from bot.forges.port import ForgeBusyError, ForgeRefusedError
 from bot.gitlabs import GitLabInstance
 from bot.sandbox.serve import SandboxForge
 from bot.vault import Vault, open_vault
 from tests.bot.forges.gitlab.wire import URL, Wire
 from tests.bot.sandbox.gitlab.inprocess import ForgeAdapter
+from tests.in_process import session
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 TODAY = NOW.date()
@@ -163,3 +166,68 @@ def test_an_exchanged_token_is_not_written_to_the_log(tmp_path: Path) -> None:
 
     assert told == "corp_second"
     assert by_who_exchanged_it == logs.redacted("it is corp_second") == "it is [secret]"
+
+
+class Once(AtNoon):
+    """Ends whoever waits."""
+
+    async def sleep(self, seconds: float) -> None:
+        """As `Clock` has it."""
+        raise EndOfTestError
+
+
+class EndOfTestError(Exception):
+    """The first round is over."""
+
+
+SOON_ENDS = {"expires_at": (TODAY + timedelta(days=3)).isoformat()}
+
+
+@pytest.mark.parametrize(
+    ("told", "given"),
+    [
+        ({}, {}),
+        ([], {}),
+        ("no JSON", {}),
+        ({"expires_at": "soon"}, {}),
+        ({"expires_at": 5}, {}),
+        (SOON_ENDS, {}),
+        (SOON_ENDS, []),
+        (SOON_ENDS, {"token": None}),
+        (SOON_ENDS, {"token": "line\nbreak"}),
+    ],
+)
+async def test_an_answer_that_is_none_ends_no_bot(
+    tmp_path: Path, told: object, given: object
+) -> None:
+    """The short-cut takes the answer apart where nobody catches what is raised: whoever owns one
+    instance, or its proxy, ends the bot for all others, at each start anew."""
+    vault = open_vault({"PORCHBOT_MASTER_KEY": "4f" * 32}, tmp_path)
+    first = GitLabInstance(name="gitlab", url=URL, token="corp_first", webhook_secrets=("hook",))
+    gitlabs.keep(vault, first)
+    wire = Wire()
+    wire.has("GET /personal_access_tokens/self", told)
+    wire.has("POST /personal_access_tokens/self/rotate", given)
+    (instance,) = gitlabs.stored(vault)
+    token = RenewedToken(instance, vault, clock=Once(), clients=lambda *_: wire.clients())
+
+    with capture_logs() as said, pytest.raises(EndOfTestError):
+        await token.keep()
+
+    assert [each["event"] for each in said] == ["the token is not renewed"]
+    assert gitlabs.stored(vault)[0].token == token() == "corp_first"
+
+
+@pytest.mark.parametrize("told", [{}, [], {"username": "bot", "id": "x"}, {"username": "b"}])
+async def test_an_account_that_cannot_be_read_is_no_bug_of_ours(told: object) -> None:
+    """The short-cut raises a KeyError: nobody who asks for the identity expects that."""
+    wire = Wire()
+    wire.has("GET /user", told)
+    wire.has("GET /personal_access_tokens/self", told)
+    user = GitLabUser("gitlab", URL, lambda: "glpat-one", session=lambda: session(wire.answer))
+
+    with pytest.raises(ForgeBusyError, match="its answer cannot be read"):
+        await user.identity()
+    if isinstance(told, list):
+        with pytest.raises(ForgeBusyError, match="its answer cannot be read"):
+            await user.about()

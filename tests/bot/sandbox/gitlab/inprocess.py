@@ -10,6 +10,7 @@ import gitlab
 import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
+from urllib3 import HTTPResponse
 
 from bot.sandbox.serve import SandboxForge
 
@@ -35,7 +36,7 @@ class ForgeAdapter(BaseAdapter):
         made = requests.Response()
         made.status_code = status
         made.headers = CaseInsensitiveDict(headers)
-        made.raw = BytesIO(content)
+        made.raw = HTTPResponse(BytesIO(content), preload_content=False)
         made.url = str(request.url)
         made.request = request
         made.reason = str(status)
