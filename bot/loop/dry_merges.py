@@ -1,11 +1,13 @@
 """Upgrades worked out ahead of packages that are behind: what would conflict, for the dashboard.
 
 A few at each look, in a worker of the renderer, and nothing is written. What came of one is kept by
-the package's tree and both states of its upstream, so that a look without news merges nothing. Only
+the package's tree and both states of its upstream, with the commit that the newest tag names, so
+that a look without news merges nothing. What stood in the way is tried again, ever less often. Only
 upstreams are read that the dashboard may tell of.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -42,8 +44,8 @@ PACE: Final = 300.0
 """Seconds until those are worked out that were left."""
 
 FIRST_AGAIN: Final = 1800.0
-"""Seconds after which one that took too long is tried again: the machine may have been busy. Then
-after twice as long, and so on."""
+"""Seconds after which one is tried again that took too long, or that something stood in the way of:
+the machine was busy, or a file is there by now. Then after twice as long, and so on."""
 
 LAST_AGAIN: Final = 86_400.0
 """The longest of these, in seconds."""
@@ -123,9 +125,10 @@ class DryMerges:
         clock = served.clock
         until, merged, again = clock.monotonic() + SECONDS, 0, list[float]()
         with await served.offload(served.mirror.open) as git:
-            keys = await served.offload(_keys, str(served.repository.id), git, behind)
+            tagged = await self._tagged(behind, readable)
+            keys = await served.offload(_keys, str(served.repository.id), git, behind, tagged)
             pairs = list(zip(behind, keys, strict=True))
-            # What took too long once comes after all others.
+            # What was tried once comes after all others.
             for each, key in sorted(pairs, key=lambda pair: self._kept.get(pair[1]) is not None):
                 known, now = self._kept.get(key), clock.monotonic()
                 if known is not None and (known.due is None or now < known.due):
@@ -139,6 +142,21 @@ class DryMerges:
         found = [(each, self._kept.get(key)) for each, key in pairs]
         told = (_told(each.listed, kept.made if kept else None) for each, kept in found)
         return tuple(told), min(again, default=None)
+
+    async def _tagged(
+        self, behind: Sequence[Behind], readable: Mapping[str, Repository]
+    ) -> Mapping[tuple[str, str], str]:
+        """Places of upstreams and their newest tags to the commits that these name."""
+        wanted = defaultdict[str, set[str]](set)
+        for each in behind:
+            wanted[each.update.upstream.package.place].add(_newest(each))
+        found: dict[tuple[str, str], str] = {}
+        for place, tags in wanted.items():
+            repository = readable.get(place)
+            if repository is not None:
+                commits = await self._around.commits(repository, tags)
+                found |= {(place, tag): commit for tag, commit in commits.items()}
+        return found
 
     async def _tried(
         self,
@@ -154,7 +172,7 @@ class DryMerges:
         if made is None:
             return None
         kept = _Kept(made)
-        if made.problem == texts.TOO_LONG:
+        if made.problem:
             wait = min(LAST_AGAIN, 2 * before.wait if before else FIRST_AGAIN)
             kept = _Kept(made, served.clock.monotonic() + wait, wait)
         self._kept.put(key, kept)
@@ -169,11 +187,9 @@ class DryMerges:
         readable: Mapping[str, Repository],
     ) -> MergedPackage | None:
         """What an upgrade to the newest revision comes to; None where nobody can tell now."""
-        package, upstream = behind.update.package.path, behind.update.upstream.package.path
+        package = behind.update.package.path
         request = DraftRequest(kind=DraftKind.UPGRADE, package=package)
-        sides = DraftSides(
-            here=here, ref=names.tag_name(names.tag(upstream, behind.update.newer[-1]))
-        )
+        sides = DraftSides(here=here, ref=names.tag_name(_newest(behind)))
         try:
             async with asyncio.timeout(SECONDS):
                 made = await served.looker.renderer.drafted(
@@ -205,7 +221,17 @@ class DryMerges:
         return fetch
 
 
-def _keys(reader: str, git: History, behind: Sequence[Behind]) -> list[_Key]:
+def _newest(behind: Behind) -> str:
+    """The tag of the newest revision of an upstream, in full spelling."""
+    return names.tag(behind.update.upstream.package.path, behind.update.newer[-1])
+
+
+def _keys(
+    reader: str,
+    git: History,
+    behind: Sequence[Behind],
+    tagged: Mapping[tuple[str, str], str],
+) -> list[_Key]:
     """What upgrades follow from: the package, what it was made from, and what is newest.
 
     The repository that it is told in is a part of it: another one may not read the same.
@@ -215,8 +241,8 @@ def _keys(reader: str, git: History, behind: Sequence[Behind]) -> list[_Key]:
     for each in behind:
         package, upstream = each.update.package.path, each.update.upstream
         here = git.package(tips[each.branch], package) if tips[each.branch] else ""
-        newest = str(each.update.newer[-1])
-        found.append((reader, here, str(upstream.package), upstream.ref, upstream.commit, newest))
+        newest = _newest(each), tagged.get((upstream.package.place, _newest(each)), "")
+        found.append((reader, here, str(upstream.package), upstream.ref, upstream.commit, *newest))
     return found
 
 

@@ -215,6 +215,15 @@ class ServedUpstreams:
 
         return await self._offload(read)
 
+    async def commits(self, repository: Repository, refs: Collection[str]) -> dict[str, str]:
+        """Return the commits of refs, as the mirror has them; of those that it has."""
+
+        def read(mirror: Mirror) -> dict[str, str]:
+            with mirror.open() as git:
+                return {ref: sha for ref in refs if (sha := git.ref(ref))}
+
+        return await self._offload(read, self._mirror(repository))
+
     async def releases(
         self, repository: Repository, packages: Collection[str]
     ) -> Mapping[str, tuple[int, ...]]:
@@ -325,9 +334,8 @@ class ServedUpstreams:
             # Of a tag at the top this means all tags: there is no other folder around it.
             around = Scope(packages=frozenset({names.tag_name(name).rpartition("/")[0]}))
             await self._offload(mirror.fetch, credentials, self._clock.monotonic(), around)
-            found = await self._offload(_tagged, mirror, name)
-            if found:
-                return name, found
+            if found := await self.commits(place.repository, [name]):
+                return name, found[name]
         raise UpstreamError(_MISSING, *texts.no_version(ref, str(place)))
 
     def _read(
@@ -391,8 +399,3 @@ def _scoped(package: str, ref: str) -> str:
     if names.is_tag(ref) or (package and ref.startswith(f"{package}/")):
         return names.tag_ref(names.tag_name(ref))
     return names.tag_ref(f"{package}/{ref}".lstrip("/"))
-
-
-def _tagged(mirror: Mirror, name: str) -> str | None:
-    with mirror.open() as git:
-        return git.ref(name)

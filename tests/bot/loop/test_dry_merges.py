@@ -76,9 +76,13 @@ def behind(number: int) -> Behind:
     return Behind(listed, Update(Package("x.test/here", name), upstream, (2, 3)), "main")
 
 
-def merges() -> DryMerges:
-    """Nothing is served around."""
-    around: Any = SimpleNamespace()
+def merges(tags: dict[str, str] | None = None) -> DryMerges:
+    """Around are tags of one repository, with their commits."""
+
+    async def commits(_: object, refs: set[str]) -> dict[str, str]:
+        return {ref: at for ref, at in (tags or {}).items() if ref in refs}
+
+    around: Any = SimpleNamespace(commits=commits)
     return DryMerges(around)
 
 
@@ -130,6 +134,25 @@ async def test_what_took_too_long_is_tried_again_ever_less_and_after_all_others(
     await stage.clock.sleep(LAST_AGAIN)
     told, again = await stage.told(found, 2)
     assert ([each.conflicts for each in told], again) == ([1, 1], None)
+
+
+async def test_what_stood_in_the_way_is_tried_again_and_a_tag_that_moved_is_merged_anew() -> None:
+    """Short-cuts refused: a problem is kept until the process ends, though its file is there by
+    now; what came of a tag is told for whatever it names."""
+    tag, tags = "refs/tags/net/core/v3", {"refs/tags/net/core/v3": "1" * 40}
+    stage, found, around = Stage(MergedPackage(problem="no lock")), merges(tags), {PLACE: "theirs"}
+    assert (await stage.told(found, 1, around))[1] == FIRST_AGAIN
+
+    stage.made = MergedPackage()
+    await stage.clock.sleep(FIRST_AGAIN)
+    told, again = await stage.told(found, 1, around)
+    assert ([each.conflicts for each in told], again) == ([0], None)
+
+    tags[tag], stage.made = "2" * 40, MergedPackage(conflicts=(CLASH,))
+    told, _ = await stage.told(found, 1, around)
+    assert [each.conflicts for each in told] == [1]
+    await stage.told(found, 1)  # not for whom that repository may not be told of
+    assert stage.asked == ["p0"] * 4
 
 
 @pytest.mark.parametrize(("problem", "again"), [("no lock", 1), ("slow", 1), ("away", 2)])
