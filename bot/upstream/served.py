@@ -264,8 +264,7 @@ class ServedUpstreams:
             found = await self._offload(self._fresh, mirror, credentials, place, ref)
         if found is None:
             found = await self._other(forge, mirror, credentials, place, ref)
-        name, commit = found
-        return await self._offload(self._read, mirror, place, name, commit, ref)
+        return await self._offload(self._read, mirror, place, *found, ref)
 
     async def published_from(self, place: Place, workspace: str) -> int | None:
         """Return the newest release of a package that was made from a draft; None for none.
