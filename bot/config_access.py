@@ -137,7 +137,8 @@ class Approve(Strict):
     repository prefer teams, since a login that was given up can be taken by others), `team:<name>`
     (of the organization that owns the repository, with its child teams; on GitLab the group of
     that name right below the project's top-level group), `group:<path>` (a group of GitLab by its
-    whole path), `codeowners` (of each changed file, as the base branch has it), `app:<name>` (a
+    whole path; of a group count its direct members from Developer on, not those of the groups
+    above it), `codeowners` (of each changed file, as the base branch has it), `app:<name>` (a
     GitHub App; machines count only where they are named)."""
 
     self_: bool = Field(False, alias="self")

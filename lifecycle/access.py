@@ -254,7 +254,7 @@ class TeamSource:
     """The people of a team and its child teams; written `team:network-leads`.
 
     On GitLab it is a group, with its whole path where that has several parts; then written
-    `group:acme/network-leads`.
+    `group:acme/network-leads`, and its direct members count from Developer on.
 
     Attributes:
         slug: Its name in addresses, in lower case.

@@ -567,6 +567,9 @@ class Forge(Protocol):
     async def team(self, slug: str) -> frozenset[str]:
         """Who is in a team of the organization that owns the repository, child teams included.
 
+        GitLab's groups have no one of the groups below them. Nowhere does a team have those who are
+        only in a team above it.
+
         Args:
             slug: Its name in addresses.
 

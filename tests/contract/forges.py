@@ -147,8 +147,12 @@ class Place(Protocol):
     def not_delivered(self, branches: int) -> None:
         """So many branches are pushed, and nobody takes what is told of them: it is in the log."""
 
-    def team(self, name: str, *members: str, above: str = "") -> None:
-        """Make a team of the owner, which is an organization then; below another one."""
+    def team(self, name: str, *members: str, above: str = "") -> str:
+        """Make a team of the owner, which is an organization then; below another one.
+
+        Returns:
+            What it is called where it is asked for.
+        """
 
     def forbid(self, permission: str) -> None:
         """Take a permission from the App."""
@@ -362,7 +366,7 @@ class SandboxGitHub:
             for number in range(branches):
                 self.commit(f"lost-{number}")
 
-    def team(self, name: str, *members: str, above: str = "") -> None:
+    def team(self, name: str, *members: str, above: str = "") -> str:
         orgs = self.state.organizations
         with self.changing():
             owner = self.repo.owner
@@ -371,6 +375,7 @@ class SandboxGitHub:
             known.setdefault("owner", accounts.Organization(account=owner))
             parent = orgs.team("owner", above) if above else None
             orgs.add_team("owner", name, members, parent=parent)
+        return name.lower()
 
     def forbid(self, permission: str) -> None:
         with self.changing():

@@ -40,7 +40,7 @@ LACKED: Mapping[str, str] = {
     "bypasses": "nobody may pass a rule of a merge: roles are named in what may be pushed",
     "texts of checks": "a status holds one line: findings are threads, whose lines must be shown",
     "texts of reviews": "a review is a state of a reviewer; what is said beside it is a note",
-    "teams below": "a group has the members of the groups above it, not of those below",
+    "teams below": "whoever is in a group below is no direct member, and GitLab counts only those",
 }
 """What GitLab lacks, with the reason."""
 
@@ -252,14 +252,16 @@ class InProcessGitLab:
         while self.world.deliveries:
             self.world.lose(self.world.deliveries.popleft())
 
-    def team(self, name: str, *members: str, above: str = "") -> None:
-        if above:
-            raise LacksError("teams below")
+    def team(self, name: str, *members: str, above: str = "") -> str:
         owner = self._as("owner")
-        made = owner.groups.create({"name": name, "path": name.lower()})
+        wanted: dict[str, Any] = {"name": name, "path": name.lower()}
+        if above:
+            wanted["parent_id"] = owner.groups.get(above).id
+        made = owner.groups.create(wanted)
         for login in members:
             (user,) = owner.users.list(username=login)
-            made.members.create({"user_id": user.id, "access_level": 20})
+            made.members.create({"user_id": user.id, "access_level": 30})
+        return str(made.full_path)
 
     def forbid(self, permission: str) -> None:
         raise LacksError("permissions")

@@ -1111,6 +1111,18 @@ async def test_a_team_has_the_people_of_the_teams_below_it(place: Place) -> None
     assert await place.forge.team("dns") == {"approver"}
 
 
+async def test_a_team_has_nobody_who_is_only_in_a_team_above_it(place: Place) -> None:
+    """The short-cut asks for all members of a group, as GitLab inherits them: a rule that names a
+    few people lets in everybody of the groups above them."""
+    above = place.team("Network", "author")
+    below = place.team("DNS", "approver", above=above)
+
+    found = await place.forge.team(below)
+
+    assert "approver" in found
+    assert "author" not in found
+
+
 @pytest.mark.needs("permissions")
 async def test_a_team_that_cannot_be_read_is_not_empty(place: Place) -> None:
     """Short-cut refused: nobody is in a team that the App may not see."""

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.look.teams import KEPT
-from bot.sandbox.records.accounts import Organization, Team
+from bot.sandbox.records.accounts import Organization, Role, Team
 from lifecycle.identity import GITHUB
 from tests.stories.people import WaitedInVainError, wait_for
 from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
@@ -36,7 +36,7 @@ def makes_team(play: World, name: str, *logins: str) -> Team | None:
     organizations = play.forge.state.organizations
     if play.name == GITHUB:
         return organizations.add_team("acme", name, logins)
-    organizations.add(f"acme/{name.lower()}", members=logins)
+    organizations.add(f"acme/{name.lower()}", roles=dict.fromkeys(logins, Role.WRITE))
     return None
 
 
@@ -47,7 +47,7 @@ def joins(play: World, name: str, login: str) -> None:
         if play.name == GITHUB:
             state.organizations.team("acme", name).members.append(state.user(login))
         else:
-            state.organizations.find(f"acme/{name}").members[login] = "member"
+            state.organizations.find(f"acme/{name}").roles[login] = Role.WRITE
 
 
 def leaves(play: World, name: str, login: str) -> None:
@@ -57,7 +57,7 @@ def leaves(play: World, name: str, login: str) -> None:
         if play.name == GITHUB:
             state.organizations.team("acme", name).members.remove(state.user(login))
         else:
-            del state.organizations.find(f"acme/{name}").members[login]
+            del state.organizations.find(f"acme/{name}").roles[login]
 
 
 def grants(play: World, **permissions: str) -> None:
@@ -174,6 +174,34 @@ def test_who_has_just_joined_a_team_approves_at_once(staged: Staging) -> None:
         play.approver.says(number, "/approve")
         play.rests()
 
+        assert "net/core/v1" in play.author.tags()
+
+
+@pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
+@pytest.mark.parametrize("rule", ['"group:acme/network"', "codeowners"])
+def test_a_group_has_none_of_the_members_of_the_groups_above_it(staged: Staging, rule: str) -> None:
+    """The short-cut asks GitLab for all members, those of the groups above counted: whoever may
+    read the project publishes by a rule that names a few people."""
+    with staged(ruled(rule)) as play:
+        organize(play)
+        play.owner.pushes("main", {"CODEOWNERS": "* @acme/network\n"})
+        above, state = play.forge.state.organizations.find("acme"), play.forge.state
+        with state.lock:
+            above.roles |= {"outsider": Role.READ, "approver": Role.WRITE}
+        play.start_bot()
+        play.rests()
+        number = play.proposes(BRANCH, package("net/core"))
+
+        for who in (play.outsider, play.approver):
+            who.says(number, "/approve")
+            play.rests()
+
+        assert not play.author.tags()
+        assert "0 of 1" in play.author.summary(number)
+
+        joins(play, "network", "approver")
+        play.approver.says(number, "/approve")
+        play.rests()
         assert "net/core/v1" in play.author.tags()
 
 

@@ -8,6 +8,7 @@ from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.calls import Calls, place, quoted
 from bot.forges.gitlab.fields import time
 from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
+from bot.forges.gitlab.levels import DEVELOPER
 from bot.forges.gitlab.pages import pages
 from bot.forges.port import ForgeMissingError, ForgeRefusedError, Repository
 from lifecycle.access import Role
@@ -103,17 +104,21 @@ class People(Calls):
         return next((int(each["id"]) for each in same), 0)
 
     async def team(self, slug: str) -> frozenset[str]:
-        """Active members of a group, those of the groups above it counted.
+        """Active members of a group itself, from Developer on, as GitLab counts code owners.
 
+        Whoever is a member of a group above it is none of it: the group was named to tell these
+        few from all others. Nor is whoever is in a group that was invited.
         Its name alone says which group is meant, and never what else is there: `_group`.
 
-        Source: https://docs.gitlab.com/api/group_members/
+        Source: https://docs.gitlab.com/api/group_members/,
+        https://docs.gitlab.com/user/project/codeowners/advanced/#group-inheritance-and-eligibility
         """
         wanted, path = "read who is in a group", _group(slug, self._repository.owner)
         found = set[str]()
         try:
-            async for each in pages(self._pool, wanted, f"/groups/{quoted(path)}/members/all"):
-                if each.get("state", "active") == "active":
+            async for each in pages(self._pool, wanted, f"/groups/{quoted(path)}/members"):
+                active = each.get("state", "active") == "active"
+                if active and int(each.get("access_level") or 0) >= DEVELOPER:
                     found.add(str(each["username"]).lower())
         except ForgeMissingError:
             raise ForgeMissingError(wanted, f"there is no group {path}", ASK_OPERATOR) from None

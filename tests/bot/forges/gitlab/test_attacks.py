@@ -126,10 +126,25 @@ async def test_a_name_means_one_group_whatever_others_are_there(
 ) -> None:
     """The short-cut looks for the name below each group above the project: whoever may make a
     subgroup in `acme/team` puts `acme/team/network` in the place of `acme/network`."""
-    wire.has(f"GET /groups/{asked}/members/all", [{"username": "Ann", "state": "active"}])
-    wire.has("GET /groups/acme%2Fteam%2Fnetwork/members/all", [{"username": "eve"}])
+    wire.has(f"GET /groups/{asked}/members", [_member("Ann", 30)])
+    wire.has("GET /groups/acme%2Fteam%2Fnetwork/members", [_member("eve", 50)])
 
     assert await (await _at(wire, f"{owner}/pkg")).team(slug) == {"ann"}
+
+
+async def test_a_group_is_who_is_in_it_from_developer_on(wire: Wire) -> None:
+    """Short-cuts: `members/all` has those of all groups above as well, at any level; a Guest of
+    the group itself counts; a blocked account does."""
+    people = [("Ann", 30), ("mia", 40), ("guest", 10), ("reporter", 20)]
+    listed = [_member(*each) for each in people] + [_member("gone", 50, "blocked")]
+    wire.has("GET /groups/acme%2Fleads/members", listed)
+    wire.has("GET /groups/acme%2Fleads/members/all", [*listed, _member("above", 50)])
+
+    assert await (await _at(wire, "acme/pkg")).team("acme/leads") == {"ann", "mia"}
+
+
+def _member(login: str, level: int, state: str = "active") -> dict[str, object]:
+    return {"username": login, "access_level": level, "state": state}
 
 
 async def test_a_group_that_is_not_there_is_told_by_its_path(wire: Wire) -> None:
