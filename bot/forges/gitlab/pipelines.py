@@ -8,7 +8,7 @@ Source: `Ci::PipelinesForMergeRequestFinder` of GitLab,
 https://docs.gitlab.com/ci/pipelines/merge_request_pipelines/
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.forges.gitlab.http import JSONObject
@@ -21,7 +21,7 @@ _STATES = {
     "failed": CheckState.FAILURE,
     "canceled": CheckState.FAILURE,
 }
-_WORST = (CheckState.FAILURE, CheckState.PENDING, CheckState.SUCCESS)
+_WORST = (CheckState.FAILURE, CheckState.UNKNOWN, CheckState.PENDING, CheckState.SUCCESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +52,59 @@ class Place:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest pipeline of a ref.
+
+    Attributes:
+        pipeline: Its number; 0 where none is known.
+        others: It has statuses that are not ours.
+        whole: What those come to.
+    """
+
+    pipeline: int = 0
+    others: bool = False
+    whole: CheckState = CheckState.SUCCESS
+
+
+def by_ref(found: Sequence[JSONObject], ours: Collection[str]) -> dict[str, Newest]:
+    """The newest pipeline of each ref.
+
+    Args:
+        found: Statuses of a commit.
+        ours: Names of ours, which are left out.
+    """
+    of: dict[str, list[JSONObject]] = {}
+    for data in found:
+        of.setdefault(str(data.get("ref")), []).append(data)
+    return {ref: _newest_pipeline(every, ours) for ref, every in of.items()}
+
+
+def _newest_pipeline(every: Sequence[JSONObject], ours: Collection[str]) -> Newest:
+    last = max(int(data.get("pipeline_id") or 0) for data in every)
+    inside = [data for data in every if int(data.get("pipeline_id") or 0) == last]
+    others = [data for data in inside if data["name"] not in ours]
+    return Newest(last, bool(others), worst(others))
+
+
 def places(found: Sequence[JSONObject], shown: Shown) -> tuple[Place, ...]:
+    """As `placed` has it, from the statuses of its head."""
+    return placed(by_ref(found, ()), shown)
+
+
+def placed(known: Mapping[str, Newest], shown: Shown) -> tuple[Place, ...]:
     """The pipelines of which one counts for a merge request, the one of its own first.
 
     Anybody who may put statuses can make a pipeline of either ref, so neither is left to others.
 
     Args:
-        found: Statuses of its head.
+        known: The newest pipeline of each ref of its head.
         shown: The merge request.
     """
     own = f"refs/merge-requests/{shown.number}/head"
     refs = (own,) if shown.fork else (own, shown.head_ref)
-    known = [Place(shown.number, ref, _newest_of(found, ref)) for ref in refs]
-    return tuple(place for place in known if place.pipeline) or (known[-1],)
-
-
-def _newest_of(found: Iterable[JSONObject], ref: str) -> int:
-    numbers = (int(d.get("pipeline_id") or 0) for d in found if d.get("ref") == ref)
-    return max(numbers, default=0)
+    found = [Place(shown.number, ref, known.get(ref, Newest()).pipeline) for ref in refs]
+    return tuple(place for place in found if place.pipeline) or (found[-1],)
 
 
 def newest(found: Iterable[JSONObject]) -> dict[str, JSONObject]:

@@ -10,8 +10,8 @@ and the next look puts ours again.
 Source: https://docs.gitlab.com/api/commits/#commit-status
 """
 
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 from urllib.parse import urlsplit
 
 from bot.forges.gitlab import pipelines
@@ -66,6 +66,17 @@ class _Read:
     more: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a commit's statuses came to: its newest pipelines, and whether there are more."""
+
+    pipelines: Mapping[str, pipelines.Newest]
+    more: bool
+
+
+MOST_SEEN = 1_000
+"""Heads of which is kept what their statuses came to: looks of several proposals take turns."""
+
 FRESH = 2.0
 """Seconds within which one reading of statuses answers two questions of the same look."""
 
@@ -78,6 +89,7 @@ class StatusChecks(ServiceChecks):
     def __init__(self, access: Access, repository: Repository, pool: Clients) -> None:
         super().__init__(access, repository, pool)
         self._in_forks: dict[int, CheckState] = {}
+        self._seen: dict[Sha, _Seen] = {}
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest status of each of our names, whoever put it."""
@@ -103,18 +115,20 @@ class StatusChecks(ServiceChecks):
     def standing(self, number: int) -> dict[str, CheckState]:
         """What stands for the rest of its pipeline, its threads and services, as read last.
 
-        A fork's pipeline is the fork's, unless somebody here ran one for the merge request.
+        A fork's pipeline is the fork's, unless somebody here ran one for the merge request. What
+        was not read is nothing that passed.
         """
         shown = self._shown.get(number)
         if shown is None:
             return {}
-        last = self._read_last
-        found = last[1].found if last and last[0] == shown.head else ()
-        place = pipelines.places(found, shown)[0]
-        mine = [d for d in place.statuses(found) if d["name"] not in self._names]
-        whole = pipelines.worst(mine)
-        if shown.fork and not mine:
+        seen = self._seen.get(shown.head)
+        known = seen.pipelines if seen else {}
+        mine = known.get(pipelines.placed(known, shown)[0].ref, pipelines.Newest())
+        whole = mine.whole if seen else CheckState.PENDING
+        if shown.fork and not mine.others:
             whole = self._in_forks.get(number, CheckState.PENDING)
+        if seen and seen.more:
+            whole = pipelines.worst_of((whole, CheckState.UNKNOWN))
         resolved = CheckState.SUCCESS if shown.resolved else CheckState.PENDING
         return {PIPELINE: whole, RESOLVED: resolved, **self._of_services(shown)}
 
@@ -139,9 +153,11 @@ class StatusChecks(ServiceChecks):
         It is put into the pipeline of each merge request that has this head. What a finished one
         said of threads is taken back before they change: whatever fails then is done again.
         """
-        last = self._read_last
-        found = last[1].found if last and last[0] == check.head else ()
-        places = {place.where: place for place in self._places(found, check.head)}
+        if check.head not in self._seen and self._at_head(check.head):
+            await self._read_statuses(check.head)
+        seen = self._seen.get(check.head)
+        known = seen.pipelines if seen else {}
+        places = {place.where: place for place in self._placed(known, check.head)}
         there = tuple(places.values()) or (None,)
         if check.run is None and check.after and self.may_change_threads(check):
             for place in there:
@@ -155,7 +171,10 @@ class StatusChecks(ServiceChecks):
 
     def _places(self, found: tuple[JSONObject, ...], head: Sha) -> list[pipelines.Place]:
         """The pipelines of all merge requests with this head."""
-        every = (pipelines.places(found, shown) for shown in self._at_head(head))
+        return self._placed(pipelines.by_ref(found, ()), head)
+
+    def _placed(self, known: Mapping[str, pipelines.Newest], head: Sha) -> list[pipelines.Place]:
+        every = (pipelines.placed(known, shown) for shown in self._at_head(head))
         return [place for places in every for place in places]
 
     async def _set(self, check: SetCheck, place: pipelines.Place | None) -> None:
@@ -257,19 +276,36 @@ class StatusChecks(ServiceChecks):
         return f"{place}/{page}#{mark}"
 
     async def _read_statuses(self, head: Sha, *, again: bool = True) -> _Read:
-        """The statuses of a commit that no newer ones replaced."""
+        """The statuses of a commit that no newer ones replaced.
+
+        Of very many the oldest alone are read, and ours, which are asked for by their names.
+        """
         last, now = self._read_last, self._pool.clock.monotonic()
         if not again and last and last[0] == head and now - last[1].at <= FRESH:
             return last[1]
         wanted, path = "read the commit statuses", f"/repository/commits/{head}/statuses"
-        found: list[Any] = []
-        async for each in self._list(wanted, path):
+        found = await self._first(self._list(wanted, path))
+        more = len(found) >= MOST_STATUSES
+        for name in sorted(self._names) if more else ():
+            found += await self._first(self._list(wanted, path, {"name": name}))
+        told = {int(each["id"]): each for each in found}
+        read = _Read(now, tuple(told.values()), more)
+        self._read_last = head, read
+        self._seen.pop(head, None)
+        self._seen[head] = _Seen(pipelines.by_ref(read.found, self._names), more)
+        while len(self._seen) > MOST_SEEN:
+            del self._seen[next(iter(self._seen))]
+        return read
+
+    @staticmethod
+    async def _first(listed: AsyncIterator[JSONObject]) -> list[JSONObject]:
+        """As many as are read."""
+        found: list[JSONObject] = []
+        async for each in listed:
             found.append(each)
             if len(found) >= MOST_STATUSES:
                 break
-        read = _Read(now, tuple(found), len(found) >= MOST_STATUSES)
-        self._read_last = head, read
-        return read
+        return found
 
     def _forget_statuses(self, head: Sha) -> None:
         """Read them again for whoever asks, but keep in which pipelines they are."""

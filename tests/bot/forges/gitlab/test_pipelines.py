@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.forges.gitlab import pipelines
+from bot.forges.gitlab import pipelines, statuses
 from bot.forges.gitlab.merge_requests import Shown
 from bot.forges.gitlab.statuses import PIPELINE, RESOLVED
 from bot.sandbox.rules.context import FileChange
@@ -68,9 +68,9 @@ async def test_a_pipeline_that_somebody_made_does_not_draw_the_status_away(world
     head = world.commit("one", {"net/a.yaml": "a: 2\n"})
     number = world.propose("one")
     ref = f"refs/merge-requests/{number}/head"
-    statuses = world.as_("ben").commits.get(head).statuses
+    put = world.as_("ben").commits.get(head).statuses
     for each in (ref, "one"):
-        statuses.create({"state": "success", "name": VALIDATE, "ref": each})
+        put.create({"state": "success", "name": VALIDATE, "ref": each})
     forge = world.forge()
     await forge.proposal(number)
 
@@ -199,3 +199,63 @@ async def test_who_put_a_status_is_told(world: World) -> None:
 
     assert alone == {("scan", "ann"): CheckState.FAILURE}
     assert await forge.statuses_by(head) == {("scan", "ben"): CheckState.SUCCESS}
+
+
+async def test_the_look_at_another_proposal_turns_no_red_pipeline_green(world: World) -> None:
+    """The short-cut keeps the reading of one commit alone for the whole project: what another look
+    read since leaves a failed build with nothing that was read, and nothing comes to "success"."""
+    forge, heads = world.forge(), {}
+    for name in ("one", "two"):
+        heads[name] = world.commit(name, {f"net/{name}.yaml": "a: 2\n"})
+        await forge.proposal(world.propose(name))
+    number = min(forge._shown)
+    red = {"state": "failed", "name": "build", "ref": "one"}
+    world.as_("ben").commits.get(heads["one"]).statuses.create(red)
+
+    before = forge.standing(number)[PIPELINE]
+    await forge.statuses(heads["one"])
+    await forge.statuses(heads["two"])
+
+    assert before is CheckState.PENDING  # nothing was read: nothing passed
+    assert forge.standing(number)[PIPELINE] is CheckState.FAILURE
+
+
+async def test_a_status_is_put_into_its_pipeline_whatever_was_read_since(world: World) -> None:
+    """The short-cut forgets in which pipelines a head is once another one is read: the status goes
+    to the branch, and the pipeline that counts goes without."""
+    head, other = (world.commit(n, {f"net/{n}.yaml": "a: 2\n"}) for n in ("one", "two"))
+    number = world.propose("one")
+    ref = f"refs/merge-requests/{number}/head"
+    build = {"state": "success", "name": "build", "ref": ref}
+    world.as_("ben").commits.get(head).statuses.create(build)
+    forge = world.forge()
+    await forge.proposal(number)
+    await forge.checks(head)
+    await forge.checks(other)
+
+    await forge.set_check(check(head, Conclusion.FAILURE, "d"))
+
+    assert _states(world, head)[ref, VALIDATE] == "failed"
+
+
+async def test_more_statuses_than_are_read_pass_nothing_and_hide_none_of_ours(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut takes the oldest for all: a job that failed later is not seen, and ours, newer,
+    is put again at each look."""
+    monkeypatch.setattr(statuses, "MOST_STATUSES", 3)
+    head = world.commit("one", {"net/a.yaml": "a: 2\n"})
+    number = world.propose("one")
+    put = world.as_("ben").commits.get(head).statuses
+    for name in ("a", "b", "c"):
+        put.create({"state": "success", "name": name, "ref": "one"})
+    forge = world.forge()
+    await forge.proposal(number)
+    await forge.set_check(check(head, Conclusion.FAILURE, "d"))
+    put.create({"state": "failed", "name": "late", "ref": "one"})
+
+    (ours,) = await world.forge().checks(head)
+    await forge.statuses(head)
+
+    assert (ours.ours, ours.digest) == (True, "d")
+    assert forge.standing(number)[PIPELINE] is CheckState.UNKNOWN
