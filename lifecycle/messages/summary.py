@@ -14,7 +14,7 @@ from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.ledger import LedgerChange
-from lifecycle.messages import checks, details
+from lifecycle.messages import checks, details, timing
 from lifecycle.messages import gates as texts
 from lifecycle.messages.markdown import (
     MOST_LISTED,
@@ -68,6 +68,8 @@ def summary(
     parts.append(details.warnings(proposal, line_checks=facts.line_checks))
     parts += [_ending(facts, proposal), _packages(proposal), _tag_notes(proposal)]
     parts.append(_changes(proposal))
+    if proposal.stage is Stage.PUBLISHED:
+        parts.append(timing.excepted(memory.overrides, proposal.content.trees))
     if waits:
         parts.append(holding(judgement))
     return details.beside("\n\n".join(part for part in parts if part), below)

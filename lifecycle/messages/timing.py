@@ -1,11 +1,11 @@
 """Texts about time: windows, freezes, exceptions, and moments as people read them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
-from lifecycle.events import Frozen, Overridden
+from lifecycle.events import Frozen, Overridden, content
 from lifecycle.facts.checks import Outside
-from lifecycle.messages.markdown import code, name, person, quote, some, typed
+from lifecycle.messages.markdown import code, name, person, quote, some, some_lines, typed
 from lifecycle.windows import Window, WindowKind
 
 OPEN = "no window prevents publishing now"
@@ -90,6 +90,21 @@ def thaw(freezes: Sequence[Frozen]) -> str:
     if len(ends) == len(freezes):
         return f"`/thaw`, or wait until {moment(max(ends))}"
     return "`/thaw`"
+
+
+def excepted(exceptions: Iterable[Overridden], trees: Mapping[str, str]) -> str:
+    """What a published proposal was let past, by whom and why; "" for nothing.
+
+    Args:
+        exceptions: That were made for it.
+        trees: Of its packages, as they were published.
+    """
+    found = [
+        f"{code(each.gate)}, by {person(each.person)}: {quote(each.reason)}"
+        for each in exceptions
+        if each.trees == content(trees)
+    ]
+    return "\n".join(["**Exceptions**", "", *some_lines(found)]) if found else ""
 
 
 def overridden(exceptions: Iterable[Overridden], past: str) -> str:

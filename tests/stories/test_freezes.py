@@ -42,7 +42,8 @@ def test_a_freeze_stops_everything_in_its_folder_until_it_is_thawed(stage: World
 
 def test_a_freeze_outlives_the_database_and_one_proposal_may_pass(stage: World) -> None:
     """Short-cuts refused: kept in the database alone, or in a conversation that nobody reads; and
-    an exception that is counted when it is refused, or at each look that reads it again.
+    an exception that is counted when it is refused, or at each look that reads it again, or that
+    nobody sees any more once its proposal is published.
     """
     before = _counted("freeze")
     stage.repository.has_issues = True
@@ -76,6 +77,7 @@ def test_a_freeze_outlives_the_database_and_one_proposal_may_pass(stage: World) 
     stage.rests()
     tag = stage.author.summary(other)
     assert "Published net/edge v1" in tag
+    assert "**Exceptions**\n\n- `freeze`, by `owner`: it puts the fire out" in tag
     stage.sweep()
     stage.rests()
     assert _counted("freeze") == before + 1
