@@ -13,6 +13,9 @@ _BOT = re.compile(r"(project|group)_\d+_bot(_[0-9a-f]+|\d*)|service_account(_[\w
 Source: https://docs.gitlab.com/user/project/settings/project_access_tokens/#bot-users-for-projects
 """
 
+_TOKENS = re.compile(r"(project|group)_\d+_bot(_[0-9a-f]+|\d*)", re.ASCII)
+"""Usernames of accounts of access tokens alone."""
+
 GHOST = "ghost"
 
 
@@ -33,6 +36,14 @@ def person(data: JSONObject | None, me: BotIdentity | None = None) -> Person:
     login = str(data["username"])
     machine = bool(data.get("bot")) or bool(_BOT.fullmatch(login)) or is_us(data, me)
     return Person(int(data["id"]), login, machine)
+
+
+def is_token(login: str) -> bool:
+    """Whether an account is a project's or a group's token, which stands for whoever can use it.
+
+    Often that is everybody whose pipelines are given it.
+    """
+    return bool(_TOKENS.fullmatch(login))
 
 
 def is_us(data: JSONObject | None, me: BotIdentity | None) -> bool:

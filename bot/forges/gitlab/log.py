@@ -1,7 +1,8 @@
 """The logs of the webhooks of all projects: what GitLab could not bring, listed and read.
 
 Each webhook has a log of its own, kept for some days, and numbers in them count for the instance as
-a whole. The log says no secret, and comes to us by our own token: it needs no second one.
+a whole. The log says no secret, and comes to us by our own token: it needs no second one. Whoever
+maintains a project writes what its webhooks send, so an entry counts for that project alone.
 
 Source: https://docs.gitlab.com/api/project_webhooks/#list-all-events-for-a-project-webhook
 """
@@ -28,6 +29,7 @@ from bot.forges.port import (
 )
 from bot.forges.webhooks import WebhookError
 from bot.sayable import sayable
+from lifecycle.identity import RepositoryId
 
 log = structlog.get_logger()
 
@@ -90,7 +92,7 @@ class DeliveryLog:
             full = full or more
             for each in told:
                 try:
-                    found += [] if _accepted(each) else [self._listed(each)]
+                    found += [] if _accepted(each) else [self._listed(each, project)]
                 except (AttributeError, KeyError, TypeError, ValueError, WebhookError) as error:
                     log.warning("logged delivery not read", hook=hook, reason=repr(error))
         return full, found
@@ -112,6 +114,10 @@ class DeliveryLog:
             delivery = read_verified(self._user.name, headers, body, me)
         except WebhookError as error:
             log.warning("logged delivery not read", number=number, reason=str(error))
+            return None
+        project = RepositoryId(self._user.name, tried["project"])
+        if delivery.repository_id != project:
+            log.warning("logged delivery is of another project", number=number, hook=str(project))
             return None
         return LoggedDelivery(delivery.stored(self._user.name, body), delivery.wakes)
 
@@ -137,12 +143,13 @@ class DeliveryLog:
         else:
             log.info("webhook enabled again", project=project, hook=hook)
 
-    def _listed(self, tried: JSONObject) -> FailedDelivery:
+    def _listed(self, tried: JSONObject, project: int) -> FailedDelivery:
         headers, body = _sent(tried)
         self._kept += len(body)
         if self._kept <= MOST_KEPT:  # the rest is found by the sweeps of what changed
             kept = ("request_headers", "request_data")
-            self._tries[int(tried["id"])] = {name: tried.get(name) for name in kept}
+            entry = {name: tried.get(name) for name in kept}
+            self._tries[int(tried["id"])] = {**entry, "project": project}
         at = tried.get("created_at")
         return FailedDelivery(
             number=int(tried["id"]),

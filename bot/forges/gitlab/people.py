@@ -6,7 +6,7 @@ from dataclasses import replace
 from bot.forges.coauthors import coauthors, is_forge
 from bot.forges.gitlab.access import Access
 from bot.forges.gitlab.calls import Calls, place, quoted
-from bot.forges.gitlab.fields import time
+from bot.forges.gitlab.fields import is_token, time
 from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
 from bot.forges.gitlab.levels import DEVELOPER
 from bot.forges.gitlab.pages import pages
@@ -128,7 +128,8 @@ class People(Calls):
         """The commits of a merge request with who made them, oldest first.
 
         REST tells addresses only. GraphQL tells whose they are, hidden ones too; where it is not
-        there, addresses that people show are found.
+        there, addresses that people show are found. The address of another's access token is
+        nobody's: who used that, nobody can tell.
 
         Source: https://docs.gitlab.com/api/graphql/reference/#commit
         """
@@ -148,7 +149,8 @@ class People(Calls):
             if address not in accounts and address:
                 who = await self._shown_address(address)
                 accounts |= {address: who} if who else {}
-        return accounts
+        ours = me.address.lower()
+        return {a: who for a, who in accounts.items() if a == ours or not is_token(who[0])}
 
     async def _told(self, number: int) -> dict[str, tuple[str, int]]:
         """Commits to the accounts of their authors, as far as GraphQL tells."""
@@ -237,13 +239,15 @@ def _of_many(event: Mapping[str, object]) -> bool:
 def move_of(event: JSONObject) -> Move:
     """Read a push event. GitLab does not tell that a push was forced, unless it made the branch."""
     push, author = event["push_data"], event.get("author") or {}
+    actor = str(author.get("username") or event.get("author_username") or "")
     return Move(
         before=Sha(push.get("commit_from") or _ZEROS),
         after=Sha(push.get("commit_to") or _ZEROS),
-        actor=str(author.get("username") or event.get("author_username") or ""),
+        actor=actor,
         account=int(author.get("id") or event.get("author_id") or 0),
         at=time(event["created_at"]),
         forced=push.get("action") in {"created", "removed"},
+        anybodys=is_token(actor),
     )
 
 

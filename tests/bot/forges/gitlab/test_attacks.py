@@ -201,6 +201,30 @@ async def test_the_log_of_one_project_stops_no_other(wire: Wire, odd: str) -> No
     assert [each.guid for each in found.tries] == ["k"]
 
 
+@pytest.mark.parametrize("named", [{"project": {"id": 7}}, {"project_id": 7}, {}])
+async def test_the_log_of_one_project_says_nothing_of_another(
+    wire: Wire, named: dict[str, object]
+) -> None:
+    """The short-cut believes what stands in the log of a webhook that goes to us: who maintains
+    one project makes one with a wrong token and a body of their own, such as that alice ticked a
+    box of the dashboard of another project."""
+    wire.has("GET /projects", [project(8, "evil/b")])
+    wire.has("GET /projects/8/hooks", [HOOK])
+    payload = {"object_kind": "push", "ref": "refs/heads/main", "before": "0" * 40} | named
+    logged = {
+        "id": 31,
+        "response_status": "401",
+        "created_at": "2026-11-24T11:00:00Z",
+        "request_headers": {"Idempotency-Key": "k", "X-Gitlab-Event": "Push Hook"},
+        "request_data": {**payload, "after": "a" * 40},
+    }
+    wire.has("GET /projects/8/hooks/5/events", [logged])
+    forges = forges_of(wire)
+    await forges.failed_deliveries()
+
+    assert await forges.logged_delivery(31) is None
+
+
 async def test_an_instance_that_answers_nobody_is_no_empty_log(wire: Wire) -> None:
     """The short-cut takes silence for an empty log, and what was lost for read."""
     wire.has("GET /projects", [project(7, "acme/a")])

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from bot.forges.gitlab.fields import is_token
 from bot.forges.gitlab.people import moves_of
+from lifecycle.authors import wrote
 from tests.bot.forges.gitlab.conftest import World
 
 
@@ -100,3 +102,34 @@ def test_a_push_of_many_branches_may_be_of_this_one() -> None:
     assert [(m.after, m.actor) for m in found] == [("?", "ben"), ("b" * 40, "ann")]
     before = list(moves_of([event("ann", **made), event("ben", **many)], "change"))
     assert [m.actor for m in before] == ["ann"]
+
+
+@pytest.mark.parametrize("machine", ["project_5_bot_0a1b", "group_3_bot", "project_9_bot2"])
+async def test_who_used_an_access_token_nobody_can_tell(world: World, machine: str) -> None:
+    """The short-cut takes a token's account for an author like others: who may run a pipeline that
+    is given the token has it commit and push, and approves alone."""
+    world.sandbox.state.add_user(machine)
+    world.sandbox.state.add_member(world.repo, machine, "write")
+    world.commit("change", {"net/a.yaml": "a: 2\n"}, machine)
+    number, forge = world.propose(), world.forge()
+
+    commits = await forge.commits(number)
+    moves = await forge.pushes("change", world.repo.id)
+
+    assert [each.author for each in commits] == [None]
+    assert [(move.actor, move.anybodys) for move in moves] == [(machine, True)]
+    authors = wrote(commits, moves, updates={}, ours={}, login="porch-bot")
+    assert authors.logins == {machine}
+    assert not authors.known
+
+
+async def test_who_pushed_is_told_of_everybody_else(world: World) -> None:
+    """The short-cut lets whoever calls themselves so be a machine."""
+    for login in ("project_bot", "service_account_ci", "ann_project_5_bot"):
+        assert not is_token(login)
+    world.commit("change", {"net/a.yaml": "a: 2\n"})
+    number, forge = world.propose(), world.forge()
+
+    commits, moves = await forge.commits(number), await forge.pushes("change", world.repo.id)
+
+    assert wrote(commits, moves, updates={}, ours={}, login="porch-bot").known
