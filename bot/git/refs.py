@@ -1,6 +1,6 @@
 """Refs of a mirror: which ones a fetch asks for, and which are on disk."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bot.git.port import GitBusyError, Refs, Scope
@@ -28,6 +28,14 @@ def outermost(places: Collection[str]) -> tuple[str, ...]:
 def inside(ref: str, place: str) -> bool:
     """Whether a ref, or a folder of refs, is at a place or below it."""
     return ref == place or ref.startswith(f"{place}/")
+
+
+def around(ref: str) -> Iterator[str]:
+    """A ref, or a folder of refs, and every folder that it is in."""
+    yield ref
+    while "/" in ref:
+        ref = ref.rpartition("/")[0]
+        yield ref
 
 
 def prefix(place: str) -> str:

@@ -14,8 +14,9 @@ from uuid import uuid4
 from bot.git import refs as git_refs
 from bot.git.port import Refs
 
-MOST_PLACES = 500
-"""Places whose refs are remembered."""
+MOST_PLACES = 5_000
+"""Places whose refs are remembered: a look is about some three, and one that is not known costs a
+fetch. Of a draft or of a package it is a kilobyte at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class SeenRefs:
 
     def at(self, place: str) -> Refs | None:
         """The refs at a place when they were fetched last; None when that was not, or long ago."""
-        found = [f for p, f in self._fetched.items() if git_refs.inside(place, p)]
+        fetched = self._fetched
+        found = [fetched[p] for p in git_refs.around(place) if p in fetched]
         newest = max(found, key=lambda f: f.begun, default=None)
         return git_refs.at(newest.refs, [place]) if newest else None
 
@@ -59,8 +61,11 @@ class SeenRefs:
 
     def has_all(self, places: Iterable[str], since: float) -> bool:
         """Whether places were fetched by what began after a time."""
-        fresh = [place for place, fetched in self._fetched.items() if fetched.begun >= since]
-        return all(any(git_refs.inside(place, known) for known in fresh) for place in places)
+        fetched = self._fetched
+        return all(
+            any(p in fetched and fetched[p].begun >= since for p in git_refs.around(place))
+            for place in places
+        )
 
     def keep(self, begun: float, places: Sequence[str], refs: Refs) -> None:
         """Remember the newest; what lies inside of a place that was fetched is older now.
@@ -71,11 +76,8 @@ class SeenRefs:
             refs: Those that it saw there.
         """
         fetched = {p: _Fetched(begun, git_refs.at(refs, [p])) for p in places}
-        rest = {
-            p: f
-            for p, f in self._fetched.items()
-            if not any(git_refs.inside(p, place) for place in fetched)
-        }
+        folders = tuple(f"{place}/" for place in fetched)
+        rest = {p: f for p, f in self._fetched.items() if not p.startswith(folders)}
         newest = sorted({**rest, **fetched}.items(), key=lambda each: each[1].begun)
         self._fetched = dict(newest[-max(MOST_PLACES, len(fetched)) :])
 
@@ -87,8 +89,8 @@ class SeenRefs:
             now: Where they are; without those that are gone.
         """
         changed = {}
-        for place, fetched in self._fetched.items():
-            if any(git_refs.inside(name, place) for name in names):
+        for place in {p for name in names for p in git_refs.around(name)}:
+            if (fetched := self._fetched.get(place)) is not None:
                 rest = {ref: at for ref, at in fetched.refs.items() if ref not in names}
                 changed[place] = _Fetched(fetched.begun, rest | git_refs.at(now, [place]))
         self._fetched = {**self._fetched, **changed}
