@@ -1,7 +1,5 @@
 """The gates before publishing: one for each condition, in the order people meet them.
 
-Longer than 400 lines: a function for each gate, read as one.
-
 A gate that cannot be judged does not hold.
 
 Longer than 400 lines: the gates are read in their order.
