@@ -140,7 +140,7 @@ class Bases:
         if until is not None:
             moves = tuple(move for move in moves if move.at <= until)
         else:
-            moves = _until(moves, rules)
+            moves = moves_until(moves, rules)
             if not await self._offload(_complete, git, moves, rules):
                 return RulesSince(told=False)
         found = await self._offload(_changed_at, git, moves, rules, since)
@@ -176,8 +176,8 @@ class Bases:
         return None
 
 
-def _until(moves: Sequence[Move], tip: Sha) -> tuple[Move, ...]:
-    """The moves up to a tip: the log may know of newer ones than git had when it was fetched.
+def moves_until(moves: Sequence[Move], tip: Sha) -> tuple[Move, ...]:
+    """Return the moves up to a tip: the log may know of newer ones than git had when fetched.
 
     Rules that those changed make what is bound meanwhile fall at the next look.
     """

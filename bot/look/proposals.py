@@ -30,6 +30,7 @@ from bot.look.reader import Basis, MirrorReader
 from bot.look.revisions import Revisions
 from bot.look.states import PullState
 from bot.look.timed_rules import timed_now
+from bot.look.trials import Trials
 from bot.look.upgrades import Alone, UpgradeReader
 from bot.look.variant_wishes import VariantWishes
 from bot.render.port import Renderer
@@ -101,6 +102,7 @@ class ProposalReader:
         self._users = users
         self._wishes = wishes
         me = repository.id
+        self._trials = Trials(forge, offload)
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._gains = Gains(renderer, offload)
         self._revisions = Revisions(forge, fetcher, store.proposals, offload)
@@ -160,6 +162,10 @@ class ProposalReader:
             talk=replace(state.talk(reviews), pressed=pressed),
             rules=Rules(policy=read.policy),
         )
+        if (oldest := answers.oldest(proposal, memory.read(proposal))) is not None:
+            ended = await self._trials.ended(reader, oldest, self._clock.now())
+            judging = replace(proposal.rules, observed_until=ended)
+            proposal = replace(proposal, rules=judging)
         if answers.about_repository(proposal, memory.read(proposal)):
             proposal = replace(proposal, whole=await self._offload(reader.whole))
         # Whose word matters does not follow from the rendering: neither waits for the other.
@@ -357,9 +363,9 @@ class ProposalReader:
         said = [approving, answers.by_rules_since(p, remembered)]
         since = min((at for at in said if at is not None), default=None)
         if since is None:
-            return Rules(policy=policy, digest=digest)
+            return replace(p.rules, digest=digest)
         told = await self._bases.rules_since(reader, pull, basis, since)
-        return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)
+        return replace(p.rules, digest=digest, changed_at=told.at, changes_told=told.told)
 
 
 def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:

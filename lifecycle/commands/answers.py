@@ -72,8 +72,15 @@ def pending(
     return tuple(
         (each.comment, said)
         for each in _heard(proposal, remembered, table)
-        if (said := each.plain if each.outdated(proposal) else each.parsed)
+        if not each.in_trial(proposal)
+        and (said := each.plain if each.outdated(proposal) else each.parsed)
     )
+
+
+def oldest(proposal: Proposal, remembered: Memory) -> datetime | None:
+    """Return when the oldest comment with commands was written that has no answer yet."""
+    found = _heard(proposal, remembered, TABLE)
+    return min((each.comment.at for each in found if not each.comment.button), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,11 @@ class _Heard:
     def outdated(self, proposal: Proposal) -> bool:
         """Whether they may have been changed since, so that its writer did not mean that."""
         return self.by_rules and rules_moved(proposal, at=self.comment.at)
+
+    def in_trial(self, proposal: Proposal) -> bool:
+        """Whether it was written while the bot only observed: that never counts, wherever it is."""
+        ended = proposal.rules.observed_until
+        return ended is not None and not self.comment.button and self.comment.at <= ended
 
 
 def _heard(proposal: Proposal, remembered: Memory, table: Table) -> Iterator[_Heard]:
@@ -218,7 +230,10 @@ def answer(
 ) -> AfterCommands:
     """Answer every comment that waits for it."""
     state = AfterCommands(proposal, remembered)
-    outdated = [e for e in _heard(proposal, remembered, table) if e.outdated(proposal)]
+    heard = [*_heard(proposal, remembered, table)]
+    for each in (e for e in heard if e.in_trial(proposal)):
+        state = _leave(CommandRequest(facts, each.comment, table), state, texts.WHILE_OBSERVING)
+    outdated = [e for e in heard if e.outdated(proposal) and not e.in_trial(proposal)]
     for each in outdated:
         if not each.plain:
             request = CommandRequest(facts, each.comment, table)

@@ -149,12 +149,15 @@ class Rules:
         changed_at: When the rules were last changed, as far as somebody's approval that is bound to
             nothing yet may be older; None when they were not.
         changes_told: The forge tells that.
+        observed_until: When the default branch last ended `mode: observe`, as far as something
+            without an answer may be older; None where it did not.
     """
 
     policy: Policy | BrokenPolicy
     digest: str = ""
     changed_at: datetime | None = None
     changes_told: bool = True
+    observed_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,8 +45,8 @@ PARTLY_BEFORE_THE_RULES = (
     " your comment a command, so that line was not acted on. Comment it again."
 )
 WHILE_OBSERVING = (
-    "The bot only observed when it last looked at this pull request (`mode: observe`), and commands"
-    " from that time are not carried out. It is active now: comment again."
+    "The bot only observed when you wrote this, or when it last looked at this pull request (`mode:"
+    " observe`), and commands from that time are not carried out. It is active now: comment again."
 )
 WHILE_BROKEN = (
     "The configuration cannot be read, so only an administrator can do this until it is fixed."

@@ -73,6 +73,44 @@ def test_a_trial_shows_checks_and_writes_nothing_else(staged: Staging) -> None:
         assert set(author.tags()) == {"net/core/v1"}
 
 
+@pytest.mark.both_forges
+@pytest.mark.simulated_time("two trials that end")
+@pytest.mark.parametrize("how", ["pushed", "closed"])
+def test_what_was_said_in_a_trial_never_counts(staged: Staging, how: str) -> None:
+    """Short-cut: check runs at the head tell; a push takes them away, and what is closed has none.
+
+    Both times the repository was frozen by what somebody only tried.
+    """
+    with staged(OBSERVING) as stage:
+        stage.start_bot()
+        stage.rests()
+        author, approver = stage.author, stage.owner
+        author.pushes(BRANCH, package("net/core"))
+        stage.rests()
+        number = author.opens(BRANCH, "Core").number
+        stage.rests()
+        approver.says(number, "/freeze trying this out")
+        stage.rests()
+        if how == "closed":
+            author.closes(number)
+            stage.rests()
+        stage.owner.pushes("main", {".porchbot.yaml": CONFIG})
+        if how == "pushed":
+            author.pushes(BRANCH, {"net/core/README.md": "x\n"})
+        stage.sweep()
+        stage.rests()
+        author.says(number, "hi")
+        stage.rests()
+        said = [c.body for c in author.comments(number)]
+        assert not [body for body in said if "frozen" in body.lower()], said
+        assert [body for body in said if "commands from that time are not carried out" in body]
+
+        # What is said from now on is carried out; forges tell whole seconds.
+        passes(5)
+        approver.says(number, "/freeze in earnest")
+        author.waits_for_answer(number, "frozen")
+
+
 ACTIVE = CONFIG + 'publish: {release: true}\nvariants: ["variants/*.yaml"]\n'
 WATCHING = ACTIVE.replace("version: 1\n", "version: 1\nmode: observe\n")
 

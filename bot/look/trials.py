@@ -1,0 +1,118 @@
+"""When the default branch last said that the bot is to do more than observe.
+
+What people said before that was said in a trial, and does not count after it: they could not see
+what it would have done. Check runs at the head cannot tell: a push takes them away.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from bot import config
+from bot.clock import Offload
+from bot.config import CONFIG
+from bot.forges.port import Forge, ForgeMissingError
+from bot.look.base import moves_until
+from bot.look.reader import MirrorReader
+from lifecycle import names
+from lifecycle.merges import Move
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy
+
+MOST_CHANGES = 50
+"""Changes of the configuration that are looked back over for the end of a trial."""
+
+MOST_KEPT = 1000
+"""Answers that are kept; a comment is asked about until it is answered."""
+
+
+class Trials:
+    """Tells when trials of one repository ended.
+
+    Args:
+        forge: Its forge; its log of moves is asked where there was a trial, and only there.
+        offload: Where git is read.
+    """
+
+    def __init__(self, forge: Forge, offload: Offload) -> None:
+        self._forge = forge
+        self._offload = offload
+        self._ends: dict[Sha, Sha | None] = {}
+        self._known: dict[tuple[Sha, datetime], datetime | None] = {}
+
+    async def ended(self, reader: MirrorReader, since: datetime, now: datetime) -> datetime | None:
+        """Return when the last trial ended; None where none did since a time.
+
+        Where the forge's log does not show the end yet, that is now: what cannot be told apart from
+        what was said in the trial does not count. Where it has no log, the commit's time counts.
+
+        Args:
+            reader: What git says.
+            since: When the oldest of what was said was said.
+            now: When that was read.
+        """
+        tip = reader.git.ref(names.branch_ref(reader.default_branch))
+        if tip is None:
+            return None
+        if (tip, since) in self._known:
+            return self._known[tip, since]
+        end = await self._offload(self._end, reader, tip)
+        found = None if end is None else await self._told(reader, tip, end, since, now)
+        if len(self._known) >= MOST_KEPT:
+            self._known.clear()
+        if found != now:
+            self._known[tip, since] = found
+        return found
+
+    def _end(self, reader: MirrorReader, tip: Sha) -> Sha | None:
+        """The commit of the default branch that ended its last trial."""
+        newest = reader.git.last_change(tip, CONFIG)
+        if newest is None or newest in self._ends:
+            return self._ends.get(newest) if newest else None
+        at, found = newest, None
+        for _ in range(MOST_CHANGES):
+            parents = reader.git.commit(at).parents
+            if not parents:
+                break
+            if _observes(reader, parents[0]) and not _observes(reader, at):
+                found = at
+                break
+            before = reader.git.last_change(parents[0], CONFIG)
+            if before is None:
+                break
+            at = before
+        self._ends = {newest: found}
+        return found
+
+    async def _told(
+        self, reader: MirrorReader, tip: Sha, end: Sha, since: datetime, now: datetime
+    ) -> datetime | None:
+        try:
+            moves = moves_until(await self._forge.base_moves(reader.default_branch, since), tip)
+        except ForgeMissingError:
+            moves = ()  # an older forge without this log
+        if not moves:
+            at = datetime.fromtimestamp(reader.git.commit(end).committed, UTC)
+            return at if at >= since else None
+        return await self._offload(_logged, reader, moves, tip, since, now)
+
+
+def _logged(
+    reader: MirrorReader, moves: Sequence[Move], tip: Sha, since: datetime, now: datetime
+) -> datetime | None:
+    """The newest move that ended a trial."""
+    if moves[0].after != tip and _observes(reader, moves[0].after) and not _observes(reader, tip):
+        return now
+    for move in moves:
+        if move.at < since:
+            break
+        if _observes(reader, move.before) and not _observes(reader, move.after):
+            return move.at
+    return None
+
+
+def _observes(reader: MirrorReader, at: Sha) -> bool:
+    """Whether the file says so at a commit, by itself: defaults have no say in it."""
+    if not reader.git.has(at):
+        return False  # the branch was made then, or what it was is gone
+    data = config.fetch(reader.git.blob, at, CONFIG)
+    return not isinstance(data, BrokenPolicy) and config.read(data, defaults=lambda _: b"").observe

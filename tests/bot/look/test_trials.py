@@ -1,0 +1,76 @@
+"""When a trial ended is told by the forge's log, and asked only where there was one."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from bot.clock import in_thread
+from bot.forges.port import Forge
+from bot.git.mirror import DiskMirror
+from bot.look.reader import MirrorReader
+from bot.look.tags import Tags
+from bot.look.trials import Trials
+from lifecycle.merges import Move
+from tests.bot.git.server import Remote
+from tests.bot.look.test_base import NOW, Told, history, move
+from tests.ids import on_github
+
+ACTIVE, TRIAL = b"version: 1\n", b"version: 1\nmode: observe\n"
+OTHER = b"version: 1\nextends: acme/.porchbot/x.yaml@" + b"a" * 40 + b"\n"
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    return Remote(tmp_path / "1.git")
+
+
+def at(minutes: int, before: str, after: str) -> Move:
+    return replace(move(before, after), at=NOW + minutes * MINUTE)
+
+
+async def ended(remote: Remote, told: Told) -> float | None:
+    """Minutes after the comment; what is asked again is asked of nobody."""
+    trials = Trials(cast(Forge, told), in_thread)
+    with DiskMirror(remote.folder, "").open() as git:
+        tags = Tags(git, on_github(1), [], {}, None)
+        reader = MirrorReader(
+            git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
+        )
+        found = await trials.ended(reader, NOW, NOW + 60 * MINUTE)
+        asked = told.asked
+        assert await trials.ended(reader, NOW, NOW + 60 * MINUTE) == found
+        assert told.asked == asked or found == NOW + 60 * MINUTE
+    return None if found is None else (found - NOW) / MINUTE
+
+
+async def test_the_log_tells_when_a_trial_ended(remote: Remote) -> None:
+    """Short-cuts: the commit's time, which anybody writes; the newest change of the rules, whatever
+    it says; an end that the log does not show yet is none.
+    """
+    first, trial, active, later = history(remote, [ACTIVE, TRIAL, ACTIVE, OTHER])
+    log = [at(9, active, later), at(5, trial, active), at(-5, first, trial)]
+    assert await ended(remote, Told(log)) == 5
+    assert await ended(remote, Told([at(9, active, later), at(-1, trial, active)])) is None
+    assert await ended(remote, Told([at(-5, first, trial)])) == 60
+    newer = at(11, later, "f" * 40)  # git was fetched before
+    assert await ended(remote, Told([newer, *log])) == 5
+
+
+async def test_without_a_log_the_commit_tells(remote: Remote) -> None:
+    """Short-cut: where nobody tells, nothing that was said ever counts again."""
+    *_, end = history(remote, [TRIAL, ACTIVE])
+    made = int(remote.git("show", "-s", "--format=%ct", end))
+    wanted = (made - NOW.timestamp()) / 60
+    for told in (Told([]), Told(None)):
+        assert await ended(remote, told) == (pytest.approx(wanted) if wanted >= 0 else None)
+
+
+async def test_where_there_was_no_trial_no_forge_is_asked(remote: Remote) -> None:
+    """Short-cut: a request for each command of each repository."""
+    told = Told([])
+    history(remote, [ACTIVE, OTHER, b"mode: [observe", ACTIVE])
+    assert (await ended(remote, told), told.asked) == (None, 0)
