@@ -208,8 +208,8 @@ def test_who_commands_right_after_a_trial_is_told_to_say_it_again() -> None:
     (reply,) = [a for a in decide(after(late)) if isinstance(a, Reply)]
     assert reply.body == (
         "@approver The bot only observed when you wrote this, or when it last looked at this"
-        " pull request (`mode: observe`), and commands from that time are not carried out. It is active now:"
-        " comment again."
+        " pull request (`mode: observe`), and commands from that time are not carried out. It is"
+        " active now: comment again."
     )
     done = settled(after(late))
     assert not [a for a in decide(done) if isinstance(a, Reply)]
