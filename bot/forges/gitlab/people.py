@@ -149,8 +149,11 @@ class People(Calls):
             if address not in accounts and address:
                 who = await self._shown_address(address)
                 accounts |= {address: who} if who else {}
-        ours = me.address.lower()
-        return {a: who for a, who in accounts.items() if a == ours or not is_token(who[0])}
+        return {
+            address: who
+            for address, who in accounts.items()
+            if who[1] == me.account or not is_token(who[0])
+        }
 
     async def _told(self, number: int) -> dict[str, tuple[str, int]]:
         """Commits to the accounts of their authors, as far as GraphQL tells."""

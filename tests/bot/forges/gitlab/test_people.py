@@ -7,6 +7,7 @@ import pytest
 
 from bot.forges.gitlab.fields import is_token
 from bot.forges.gitlab.people import moves_of
+from bot.forges.port import BotIdentity
 from lifecycle.authors import wrote
 from tests.bot.forges.gitlab.conftest import World
 
@@ -133,3 +134,19 @@ async def test_who_pushed_is_told_of_everybody_else(world: World) -> None:
     commits, moves = await forge.commits(number), await forge.pushes("change", world.repo.id)
 
     assert wrote(commits, moves, updates={}, ours={}, login="porch-bot").known
+
+
+async def test_our_own_token_is_known_by_its_number(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut knows us by the address that we commit with: what GitLab committed for us, with
+    another one, would ask for one more approval."""
+    made = world.sandbox.state.add_user("project_5_bot_0a1b")
+    world.sandbox.state.add_member(world.repo, made.login, "write")
+    world.commit("change", {"net/a.yaml": "a: 2\n"}, made.login)
+    number, forge = world.propose(), world.forge()
+    monkeypatch.setattr(forge._access, "me", BotIdentity(made.login, "bot@corp.example", made.id))
+
+    (commit,) = await forge.commits(number)
+
+    assert commit.author == made.login
