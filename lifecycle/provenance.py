@@ -43,7 +43,11 @@ def predicate(
     approvals = judged.approvals.counted if judged.approvals else ()
     needs = judged.approvals.needs if judged.approvals else ()
     return {
-        "repository": {"name": facts.repository, "id": str(facts.repository_id)},
+        "repository": {
+            "name": facts.repository,
+            "id": str(facts.repository_id),
+            **({"host": facts.host} if facts.host else {}),
+        },
         "package": touched.package,
         "revision": touched.revision,
         "proposal": place.number,

@@ -16,14 +16,16 @@ from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.git.process import users_environment
 from bot.signing import allowed
 from bot.signing.allowed import Signer
-from bot.signing.tags import Attested, ForgedError, check
+from bot.signing.tags import Attested, ForgedError, Place, check
 from lifecycle import names
+from lifecycle.identity import NAME
 from lifecycle.ledger import LedgerEntry
 
 MOST_BYTES = 1024**2
 """Bytes of a tag that are read; ours have a few thousand."""
 
-_REPOSITORY = re.compile(r"[^/:\s]+/[^/:\s]+|[a-z]+:[0-9]+", re.ASCII)
+_PATH = re.compile(r"[^/:\s]+(?:/[^/:\s]+)+", re.ASCII)
+_ID = re.compile(rf"{NAME}:[0-9]+", re.ASCII)
 
 
 @click.command(
@@ -38,7 +40,7 @@ _REPOSITORY = re.compile(r"[^/:\s]+/[^/:\s]+|[a-z]+:[0-9]+", re.ASCII)
     $ porchbot verify @v3
 
     # Verify in a repository that was not cloned from the forge, such as a mirror or an archive.
-    $ porchbot verify net/core@v5 --repo mirror.git --repository acme/blueprints
+    $ porchbot verify net/core@v5 --repo mirror.git --repository github:42
     """,
 )
 @click.argument("revision", metavar="PACKAGE@vN")
@@ -56,10 +58,11 @@ _REPOSITORY = re.compile(r"[^/:\s]+/[^/:\s]+|[a-z]+:[0-9]+", re.ASCII)
 )
 @click.option(
     "--repository",
-    metavar="OWNER/NAME",
+    metavar="ID | URL | OWNER/NAME",
     default="",
-    help="Repository where the revision must have been published: its name, or its id in the"
-    " provenance, such as github:42. Default: that of the remote `origin`.",
+    help="Repository where the revision must have been published. Best is its id in the"
+    " provenance, such as github:42, which no other repository of that bot has; a name alone may"
+    " be another forge's as well. Default: the address of the remote `origin`.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the provenance as JSON.")
 def verify(revision: str, file: Path | None, repo: Path, repository: str, as_json: bool) -> None:
@@ -112,19 +115,31 @@ def _tag(git: RepositoryTrees, folder: Path, tag: str) -> bytes:
     return held.data
 
 
-def _expected(folder: Path, given: str) -> str:
+def _expected(folder: Path, given: str) -> Place:
     """Where the revision has to have been published."""
-    expected = given or clone.repository(folder)
-    if not expected:
+    if given:
+        return _named(given)
+    expected = clone.repository(folder)
+    if expected is None:
         raise CommandFailure(
             f"{folder} has no remote that names its repository. Give the repository where the"
-            " revision was published: --repository OWNER/NAME"
-        )
-    if not _REPOSITORY.fullmatch(expected):
-        raise click.UsageError(
-            f"{expected!r} is not a repository. Write OWNER/NAME, such as acme/blueprints."
+            " revision was published: --repository OWNER/NAME, or better its id"
         )
     return expected
+
+
+def _named(given: str) -> Place:
+    if _ID.fullmatch(given):
+        return Place(id=given)
+    if _PATH.fullmatch(given):
+        return Place(path=given)
+    found = clone.place_in(given)
+    if found is None:
+        raise click.UsageError(
+            f"{given!r} is not a repository. Write its id, such as github:42, its address, or"
+            " OWNER/NAME, such as acme/blueprints."
+        )
+    return found
 
 
 def _signers(folder: Path, file: Path | None) -> tuple[Signer, ...]:
@@ -163,7 +178,7 @@ def _told(revision: str, attested: Attested) -> str:
     """What is attested, for people."""
     said = attested.predicate
     lines = [
-        f"{revision} is verified: porchbot published it in {_part(said, 'repository', 'name')}.",
+        f"{revision} is verified: porchbot published it in {_where(said['repository'])}.",
         f"  signed by   {attested.signer} ({attested.key.fingerprint})",
         f"  commit      {attested.commit}",
         f"  tree        {said['tree']}",
@@ -181,6 +196,12 @@ def _told(revision: str, attested: Attested) -> str:
         for each in said.get("gates", [])
     ]
     return "\n".join(_row(line) for line in lines)
+
+
+def _where(repository: dict[str, Any]) -> str:
+    """The repository as it is told apart from others."""
+    host = repository.get("host") or "a forge that it does not name, so compare the id"
+    return f"{_part(repository, 'name')} ({_part(repository, 'id')}) at {host}"
 
 
 def _row(line: str) -> str:

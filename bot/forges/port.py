@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from bot.keys import Key
 from bot.store.hints import Hint
@@ -833,6 +834,11 @@ class Repository:
     def owner(self) -> str:
         """The account that owns it."""
         return self.full_name.rpartition("/")[0]
+
+    @property
+    def host(self) -> str:
+        """Host of its forge, by the address that git is told, such as "github.com"."""
+        return urlsplit(self.clone_url).hostname or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

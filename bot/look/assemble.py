@@ -353,6 +353,7 @@ class Looker:
             terms=self.forge.terms,
             freezes=frozen,
             freezes_unread=unread,
+            host=self.repository.host,
         )
         if not state.relevant and same and tip is not None and facts.is_draft_branch:
             facts = await self.proposals.draft(look, facts, tip)

@@ -38,6 +38,25 @@ class ForgedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The repository that a tag has to be of, as far as it is known; a fork has the same commits.
+
+    Attributes:
+        path: Its whole path at its forge, such as "acme/blueprints"; "" where `id` tells.
+        host: Host of the forge, such as "github.com"; "" where nobody told.
+        id: The identity that the provenance has of it, such as "github:42"; "" where `path` tells.
+    """
+
+    path: str = ""
+    host: str = ""
+    id: str = ""
+
+    def __str__(self) -> str:
+        at = f" at {self.host}" if self.host else ""
+        return self.id or f"{self.path}{at}"
+
+
+@dataclass(frozen=True, slots=True)
 class Attested:
     """A tag whose signature and provenance hold.
 
@@ -78,7 +97,7 @@ def verifiable(message: str) -> bool:
 
 
 def check(
-    name: str, data: bytes, signers: Sequence[Signer], tree: Callable[[str], str], repository: str
+    name: str, data: bytes, signers: Sequence[Signer], tree: Callable[[str], str], repository: Place
 ) -> Attested:
     """Check the signature and the provenance of a tag.
 
@@ -87,8 +106,7 @@ def check(
         data: The tag object.
         signers: Who may sign.
         tree: Gives the package's tree at a commit; "" where there is none.
-        repository: Which repository it has to be of: OWNER/NAME, or the identity that the
-            provenance has of it, such as "github:42". A fork has the same commits and trees.
+        repository: Which repository it has to be of.
 
     Raises:
         ForgedError: Something does not hold.
@@ -184,15 +202,24 @@ def _attested(
     return predicate
 
 
-def _of_repository(name: str, said: object, wanted: str) -> None:
-    """Refuse what was published in another repository; forges' names know no upper case."""
+def _of_repository(name: str, said: object, wanted: Place) -> None:
+    """Refuse what was published in another repository; forges' names know no upper case.
+
+    Two forges have repositories of one name. Where the provenance is older than the host in it,
+    the name alone is compared.
+    """
     of = said if isinstance(said, dict) else {}
-    found = str(of.get("id" if ":" in wanted else "name", ""))
-    if found.lower() != wanted.lower():
+    found = Place(path=str(of.get("name", "")), host=str(of.get("host", "")))
+    if wanted.id:
+        found = Place(id=str(of.get("id", "")))
+    hosts = {found.host.lower(), wanted.host.lower()} - {""}
+    same = (found.path.lower(), found.id.lower()) == (wanted.path.lower(), wanted.id.lower())
+    if not same or len(hosts) > 1:
+        told = str(found)[:200] if found.path or found.id else _UNNAMED
         raise ForgedError(
-            f"tag {name} was published in {found[:100] or _UNNAMED}, and not in {wanted}",
-            "Do not use it: a fork has the same commits. If the repository only had another name"
-            " then, give that name with --repository",
+            f"tag {name} was published in {told}, and not in {wanted}",
+            "Do not use it, unless you know that it is the same repository, which had another name"
+            " or address then: give the id that you know it by with --repository",
         )
 
 

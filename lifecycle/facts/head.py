@@ -69,6 +69,8 @@ class Facts:
         freezes: What was frozen and thawed in the repository, as the database remembers it.
         freezes_unread: Why more may be frozen: the dashboard issue, which tells as well, could not
             be read since the bot was started; "" where it was.
+        host: Host of the forge, such as "github.com", by the address that git is told; "" where
+            nothing is published.
     """
 
     repository: str
@@ -98,6 +100,7 @@ class Facts:
     terms: Terms = AS_WRITTEN
     freezes: Log = frozenset()
     freezes_unread: str = ""
+    host: str = ""
 
     @property
     def open(self) -> tuple[Proposal, ...]:

@@ -40,7 +40,8 @@ def test_what_the_bot_published_verifies_and_says_why(made: SignedRepository) ->
 
     assert done.exit_code == 0, done.output
     assert done.output == (
-        "net/core@v5 is verified: porchbot published it in acme/blueprints.\n"
+        "net/core@v5 is verified: porchbot published it in acme/blueprints"
+        " (github:42) at forge.example.\n"
         f"  signed by   porchbot ({KEY.public.fingerprint})\n"
         f"  commit      {made.commit}\n"
         f"  tree        {made.tree}\n"
@@ -251,16 +252,27 @@ def test_the_repository_is_told_or_that_of_the_remote(made: SignedRepository) ->
         ("evil/blueprints", False),
         ("github:66", False),
         ("blueprints", False),
+        ("https://forge.example/acme/blueprints", True),
+        ("https://other.example/acme/blueprints", False),
+        ("victims/acme/blueprints", False),
     ):
         done = verified(made, *signers, "--repository", told)
         assert (done.exit_code == 0) is passes, (told, done.output)
-    assert "Write OWNER/NAME, such as acme/blueprints" in done.output
+        if told == "blueprints":
+            assert "Write its id, such as github:42, its address, or OWNER/NAME" in done.output
 
     for address, passes in (
         ("git@forge.example:acme/blueprints.git", True),
         ("ssh://git@forge.example:22/acme/blueprints", True),
         ("https://forge.example/acme/blueprints/", True),
+        ("https://user:x@Forge.example:8443/acme/blueprints.git", True),
+        ("forge.example:/acme/blueprints", True),
         ("https://forge.example/evil/blueprints", False),
+        ("https://gitlab.example/acme/blueprints.git", False),
+        ("git@gitlab.example:acme/blueprints.git", False),
+        ("https://forge.example@gitlab.example/acme/blueprints.git", False),
+        ("https://forge.example/victims/acme/blueprints.git", False),
+        ("git@forge.example:victims/acme/blueprints", False),
         ("https://forge.example/acme/blueprints/evil/other", False),
         ("/srv/acme/blueprints", False),
         ("file:///srv/acme/blueprints", False),
@@ -276,6 +288,42 @@ def test_the_repository_is_told_or_that_of_the_remote(made: SignedRepository) ->
     assert "Give the repository where the revision was published: --repository OWNER/NAME" in (
         done.output
     )
+
+
+def test_a_repository_is_its_host_and_whole_path(made: SignedRepository) -> None:
+    """The short-cut takes the last two parts of an address: what is nested cannot be verified, and
+    a tag of another forge's repository of that name can. Older tags do not name their forge.
+    """
+    signers = ("--allowed-signers", str(made.signers()))
+    nested = {"name": "grp/acme/net", "id": "gitlab:9", "host": "gitlab.com"}
+    older = {"name": "acme/blueprints", "id": "github:42"}
+    for repository, address, said in (
+        (nested, "git@gitlab.com:grp/acme/net.git", "grp/acme/net (gitlab:9) at gitlab.com."),
+        (nested, "ssh://git@altssh.gitlab.com:443/grp/acme/net.git", "is verified"),
+        (nested, "https://gitlab.com/acme/net.git", "and not in acme/net at gitlab.com. Do not"),
+        (
+            nested,
+            "https://github.com/grp/acme/net.git",
+            "published in grp/acme/net at gitlab.com, and not in grp/acme/net at github.com. Do",
+        ),
+        (
+            older,
+            "https://forge.example/acme/blueprints",
+            "(github:42) at a forge that it does not name, so compare the id.",
+        ),
+        (older, "https://forge.example/a/acme/blueprints", "and not in a/acme/blueprints at"),
+    ):
+        made.tag(made.data(repository=repository))
+        made.git("remote", "set-url", "origin", address)
+        try:
+            done = verified(made, *signers)
+        finally:
+            made.git("remote", "set-url", "origin", "https://forge.example/acme/blueprints.git")
+        assert said in done.output, (address, done.output)
+        assert (done.exit_code == 0) is ("not in" not in said), (address, done.output)
+    made.tag(made.data(repository=nested))
+    for told in ("grp/acme/net", "gitlab:9", "https://gitlab.com/grp/acme/net"):
+        assert verified(made, *signers, "--repository", told).exit_code == 0, told
 
 
 @pytest.mark.parametrize(

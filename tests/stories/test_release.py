@@ -1,7 +1,12 @@
 """Releases: made with notes for each tag where the configuration asks for them, and made once."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
+from lifecycle import provenance
+from lifecycle.records import JSON
 from tests.stories.calls import RELEASE
 from tests.stories.github_people import GitHubPerson
 from tests.stories.people import wait_for
@@ -50,6 +55,31 @@ def test_what_the_notes_of_a_release_say(staged: Staging) -> None:
         titles = {tag: title for tag, (title, _) in play.author.releases().items()}
         assert titles == {"net/core/v1": "net/core v1", "net/core/v2": "net/core v2"}
         assert play.failing() == []
+
+
+@pytest.mark.both_forges
+@pytest.mark.simulated_time("what is attested is looked at before it is signed")
+def test_what_is_attested_names_the_forge(staged: Staging, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short-cut: the name alone, which a repository of another forge may have as well."""
+    attested: list[Mapping[str, JSON]] = []
+    made = provenance.predicate
+
+    def told(*args: Any) -> Mapping[str, JSON]:
+        attested.append(made(*args))
+        return attested[-1]
+
+    monkeypatch.setattr(provenance, "predicate", told)
+    with staged(CONFIG) as play:
+        play.start_bot()
+        play.rests()
+        _publishes(play, "drafts/net/core/a", package("net/core"), "net/core/v1")
+        of = {
+            "name": play.repository.full_name,
+            "id": f"{play.name}:{play.repository.id}",
+            "host": "forge.example",
+        }
+        assert attested
+        assert [each["repository"] for each in attested] == [of] * len(attested)
 
 
 def test_a_release_that_was_not_made_is_made_later_and_one_that_is_deleted_is_not(

@@ -10,15 +10,26 @@ from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
 from bot.config import LEDGER
 from bot.git.process import execute, users_environment
+from bot.signing.tags import Place
 from lifecycle import names
 from lifecycle.ledger import LedgerEntry
 from lifecycle.policy import BrokenPolicy
 
 ORIGIN = "origin"
 
-_NAME = r"(?P<name>[^/:\s]+/[^/:\s]+?)(?:\.git)?/?"
-_ADDRESS = re.compile(rf"(?:(?!file:)[a-z+]+://[^/\s]+/|[^/\s]+:(?!//))(?:[^\s]*/)?{_NAME}")
+_HOST = r"(?:[^/@\s]*@)?(?P<{}>[^/@:\s]+)"
+_PATH = r"/?(?P<path>[^/:\s]+(?:/[^/:\s]+)+)/?"
+_ADDRESS = re.compile(
+    rf"(?:(?!file:)[a-z+]+://{_HOST.format('at')}(?::[0-9]+)?/|{_HOST.format('to')}:(?!//)){_PATH}"
+)
 """An address of a repository at a forge, and no path on this disk."""
+
+_SSH = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
+"""Hosts that forges take SSH at beside their own.
+
+Source: https://docs.github.com/en/authentication/troubleshooting-ssh/using-ssh-over-the-https-port
+and https://about.gitlab.com/blog/gitlab-dot-com-now-supports-an-alternate-git-plus-ssh-port/
+"""
 
 
 def said(folder: Path, *arguments: str) -> str:
@@ -34,18 +45,21 @@ def said(folder: Path, *arguments: str) -> str:
     return "" if done.returncode else done.stdout.strip()
 
 
-def _name_in(address: str) -> str:
-    """Return OWNER/NAME of the repository that an address is of; "" where it tells none."""
+def place_in(address: str) -> Place | None:
+    """Return the repository that an address is of: its host and whole path; None for none."""
     found = _ADDRESS.fullmatch(address)
-    return found["name"] if found else ""
+    if found is None:
+        return None
+    host = (found["at"] or found["to"]).lower()
+    return Place(path=found["path"].removesuffix(".git"), host=_SSH.get(host, host))
 
 
-def repository(folder: Path) -> str:
-    """Return OWNER/NAME of the repository that a folder is a clone of; "" where nothing tells.
+def repository(folder: Path) -> Place | None:
+    """Return the repository that a folder is a clone of; None where nothing tells.
 
     The address goes by as it was given: what git replaces in it (`insteadOf`) may be a path.
     """
-    return _name_in(said(folder, "config", "--get", f"remote.{ORIGIN}.url"))
+    return place_in(said(folder, "config", "--get", f"remote.{ORIGIN}.url"))
 
 
 def ledger(

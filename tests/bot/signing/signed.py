@@ -40,7 +40,7 @@ class SignedRepository:
     def predicate(self, **changes: Any) -> dict[str, Any]:
         """What is attested of net/core@v5."""
         return {
-            "repository": {"name": "acme/blueprints", "id": "github:42"},
+            "repository": {"name": "acme/blueprints", "id": "github:42", "host": "forge.example"},
             "package": "net/core",
             "revision": 5,
             "proposal": 7,

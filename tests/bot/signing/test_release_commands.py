@@ -52,7 +52,8 @@ def test_the_commands_in_the_notes_of_a_release_verify_it(tmp_path: Path, packag
 
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(
-            f"{names.shown(package, 5)} is verified: porchbot published it in acme/blueprints.\n"
+            f"{names.shown(package, 5)} is verified: porchbot published it in acme/blueprints"
+            " (github:42) at forge.example.\n"
         )
 
 
