@@ -285,6 +285,8 @@ def test_the_repository_is_told_or_that_of_the_remote(made: SignedRepository) ->
         finally:
             made.git("remote", "set-url", "origin", "https://forge.example/acme/blueprints.git")
         assert (done.exit_code == 0) is passes, (address, done.output)
+        if ":" not in address or address.startswith("file:"):
+            assert "has no remote that names its repository" in done.output, address
     assert "Give the repository where the revision was published: --repository OWNER/NAME" in (
         done.output
     )
@@ -297,7 +299,7 @@ def test_a_repository_is_its_host_and_whole_path(made: SignedRepository) -> None
     signers = ("--allowed-signers", str(made.signers()))
     nested = {"name": "grp/acme/net", "id": "gitlab:9", "host": "gitlab.com"}
     older = {"name": "acme/blueprints", "id": "github:42"}
-    for repository, address, said in (
+    for of, address, said in (
         (nested, "git@gitlab.com:grp/acme/net.git", "grp/acme/net (gitlab:9) at gitlab.com."),
         (nested, "ssh://git@altssh.gitlab.com:443/grp/acme/net.git", "is verified"),
         (nested, "https://gitlab.com/acme/net.git", "and not in acme/net at gitlab.com. Do not"),
@@ -313,7 +315,7 @@ def test_a_repository_is_its_host_and_whole_path(made: SignedRepository) -> None
         ),
         (older, "https://forge.example/a/acme/blueprints", "and not in a/acme/blueprints at"),
     ):
-        made.tag(made.data(repository=repository))
+        made.tag(made.data(repository=of))
         made.git("remote", "set-url", "origin", address)
         try:
             done = verified(made, *signers)
