@@ -24,6 +24,7 @@ from bot.git.process import check_version
 from bot.http import web
 from bot.http.ready import Readiness, ReadinessCheck
 from bot.http.server import listening
+from bot.look.published import IndexedPublications
 from bot.loop import heartbeat, tidying
 from bot.loop.controller import Controller
 from bot.loop.intervals import Intervals
@@ -246,8 +247,9 @@ async def running(
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
             elsewhere = Elsewhere(settings.state / "upstreams", Doors(settings.upstream_reach))
             known = {forge: each.forges for forge, each in served.items()}
+            published = IndexedPublications(store, {f: c.record_keys for f, c in served.items()})
             upstreams = AllUpstreams(
-                ServedUpstreams(known, mirrors, store.repositories, clock, offload),
+                ServedUpstreams(known, mirrors, store.repositories, published, clock, offload),
                 elsewhere,
                 offload,
                 Homes(known, {forge: each.home for forge, each in served.items()}, clock),

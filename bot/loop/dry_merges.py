@@ -19,7 +19,8 @@ from bot.git.port import GitBusyError, History, MissingObjectError, ObjectTooLar
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.render.port import DraftSides, FetchPackage
-from bot.upstream.served import Place, ServedUpstreams
+from bot.upstream.places import Place
+from bot.upstream.served import ServedUpstreams
 from cadlib.errors import PackageError
 from cadlib.errors import Place as FilePlace
 from cadlib.update.upstream import Fetch, Fetched

@@ -16,6 +16,7 @@ from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
 from bot.look.assemble import Looker
 from bot.look.dashboard import DashboardLooker
 from bot.look.groups import GroupLooker
+from bot.look.published import IndexedPublications
 from bot.look.variant_wishes import VariantWishes
 from bot.loop import branches
 from bot.loop.merged import MergedList
@@ -92,7 +93,12 @@ class Serving:
         self.upstreams = upstreams
         self.wishes: VariantWishes | None = None
         self.around = ServedUpstreams(
-            {forges.name: forges}, mirrors, store.repositories, clock, offload
+            {forges.name: forges},
+            mirrors,
+            store.repositories,
+            IndexedPublications(store, {forges.name: record_keys}),
+            clock,
+            offload,
         )
         self._users = UpstreamUsers(self.around, store.upstreams)
         self._clock = clock

@@ -1,9 +1,11 @@
 """Upstreams as the bot needs them: one way to fetch a package, and what comes of it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from bot.forges.port import Repository
+from bot.git.port import History
 from cadlib.kptfile.values import GitRef
 from cadlib.package.files import Files
 from lifecycle.access import Person
@@ -101,3 +103,25 @@ class Upstreams(Protocol):
             UpstreamError: There is no such repository, or it may not be used or read.
             ForgeBusyError: As for `fetch`.
         """
+
+
+class Published(Protocol):
+    """What was published of packages of one repository."""
+
+    def numbers(self, git: History, package: str) -> frozenset[int]:
+        """The revisions that are tagged as they were published, by the bot or before it came.
+
+        Args:
+            git: The repository's mirror, opened.
+            package: One of those that were asked for.
+        """
+
+    def replaced(self, git: History, package: str) -> frozenset[int]:
+        """The revisions that were published, and whose tags name something else by now."""
+
+
+class Publications(Protocol):
+    """Knows what was published."""
+
+    async def of(self, home: RepositoryId, packages: Collection[str]) -> Published:
+        """What was published of some packages of a repository that is served."""

@@ -71,13 +71,27 @@ def of(git: History, package: str) -> Refs:
     return git.refs(names.tag_ref(package) if package else names.TAGS)
 
 
-def newest(git: History, tip: str | None, package: str, tags: Refs, knowing: Knowing) -> str | None:
+def newest(
+    git: History,
+    tip: str | None,
+    package: str,
+    tags: Refs,
+    knowing: Knowing,
+    among: Collection[int] | None = None,
+) -> str | None:
     """The newest release that may be used; None for none. Arguments as for `usable`."""
-    found = next(good(git, tip, package, tags, knowing), None)
+    found = next(good(git, tip, package, tags, knowing, among), None)
     return None if found is None else names.tag(package, found)
 
 
-def usable(git: History, tip: str | None, package: str, tags: Refs, knowing: Knowing) -> list[int]:
+def usable(
+    git: History,
+    tip: str | None,
+    package: str,
+    tags: Refs,
+    knowing: Knowing,
+    among: Collection[int] | None = None,
+) -> list[int]:
     """The releases that may be used, rising.
 
     Args:
@@ -86,8 +100,9 @@ def usable(git: History, tip: str | None, package: str, tags: Refs, knowing: Kno
         package: Path of the package.
         tags: As `of` gives them.
         knowing: What is known of commits already.
+        among: As for `good`.
     """
-    return [*good(git, tip, package, tags, knowing)][::-1]
+    return [*good(git, tip, package, tags, knowing, among)][::-1]
 
 
 def state(

@@ -6,21 +6,23 @@ Rules:
    anything that is not known, is fetched first.
 2. `latest` is the newest release that the ledger neither withdraws nor deprecates.
 3. A ref is a release of the package first, then a branch, then any other tag.
+4. What nobody published is not the newest, whatever its number, and no person gets it by its number
+   (ADR 78). What is read is what was judged.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import structlog
 
 from bot import config
 from bot.clock import Clock, Offload
 from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
-from bot.git.port import History, Mirror, Mirrors, ObjectTooLargeError, Scope
+from bot.git.port import Mirror, Mirrors, ObjectTooLargeError, Scope
 from bot.store.port import Repositories
 from bot.store.values import ServedName
 from bot.upstream import releases
-from bot.upstream.port import FetchedUpstream
+from bot.upstream.places import Place, holds, scoped
+from bot.upstream.port import FetchedUpstream, Publications, Published
 from bot.upstream.releases import Knowing
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
@@ -40,26 +42,7 @@ from lifecycle.variants.upstreams import UpstreamState
 
 log = structlog.get_logger()
 
-MOST_TIPS = 100
-"""Branches and releases that are asked whether they hold a commit; each starts git once."""
-
 _MISSING = UpstreamFault.MISSING
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A package in a repository that is served.
-
-    Attributes:
-        repository: Which.
-        package: Its path there.
-    """
-
-    repository: Repository
-    package: str
-
-    def __str__(self) -> str:
-        return f"{self.repository.full_name}//{self.package}".removesuffix("//")
 
 
 class ServedUpstreams:
@@ -69,6 +52,7 @@ class ServedUpstreams:
         forges: Every forge that is served, by its name.
         mirrors: What the bot has of all repositories.
         repositories: Which are served.
+        publications: What was published there.
         clock: How old a fetch is.
         offload: Where git is read.
 
@@ -81,12 +65,14 @@ class ServedUpstreams:
         forges: Mapping[str, Forges],
         mirrors: Mirrors,
         repositories: Repositories,
+        publications: Publications,
         clock: Clock,
         offload: Offload,
     ) -> None:
         self._forges = forges
         self._mirrors = mirrors
         self._repositories = repositories
+        self._publications = publications
         self._clock = clock
         self._offload = offload
         self.knowing = Knowing()
@@ -227,7 +213,7 @@ class ServedUpstreams:
     async def releases(
         self, repository: Repository, packages: Collection[str]
     ) -> Mapping[str, tuple[int, ...]]:
-        """Return the numbers of packages' releases, rising, that the ledger says nothing against.
+        """Return the numbers of packages' releases, rising, that were published and may be used.
 
         Raises:
             GitBusyError: The forge could not be reached.
@@ -235,36 +221,43 @@ class ServedUpstreams:
         mirror = self._mirror(repository)
         credentials = await self._forge(repository).git_credentials()
         branch, knowing = repository.default_branch, self.knowing
+        published = await self._publications.of(repository.id, packages)
 
         def read() -> dict[str, tuple[int, ...]]:
             scope = Scope(frozenset({branch}), frozenset(packages))
             mirror.fetch(credentials, self._clock.monotonic(), scope)
             with mirror.open() as git:
                 tip = git.ref(names.branch_ref(branch))
-                return {
-                    package: tuple(
-                        releases.usable(git, tip, package, releases.of(git, package), knowing)
-                    )
-                    for package in packages
-                }
+                found = {}
+                for package in packages:
+                    known, were = releases.of(git, package), published.numbers(git, package)
+                    found[package] = (*releases.usable(git, tip, package, known, knowing, were),)
+                return found
 
         return await self._offload(read)
 
-    async def fetch(self, place: Place, ref: str) -> FetchedUpstream:
+    async def fetch(self, place: Place, ref: str, *, published: bool = False) -> FetchedUpstream:
         """Read a package; that it may be read is for the caller to have judged.
 
+        Args:
+            place: Which.
+            ref: As it was written after the "@".
+            published: A revision that nobody published is refused by its number as well.
+
         Raises:
-            UpstreamError: There is no such ref or folder, or it is too large.
+            UpstreamError: There is no such ref or folder, it is too large or was not published.
             GitBusyError: The forge could not be reached.
         """
         forge, mirror = self._forge(place.repository), self._mirror(place.repository)
         credentials = await forge.git_credentials()
+        were = await self._publications.of(place.repository.id, [place.package])
         found = await self._offload(self._known, mirror, place, ref)
         if found is None:
-            found = await self._offload(self._fresh, mirror, credentials, place, ref)
+            found = await self._offload(self._fresh, mirror, credentials, place, ref, were)
         if found is None:
             found = await self._other(forge, mirror, credentials, place, ref)
-        return await self._offload(self._read, mirror, place, *found, ref)
+        judged = were if published or ref == LATEST else None
+        return await self._offload(self._read, mirror, place, *found, ref, judged)
 
     async def published_from(self, place: Place, workspace: str) -> int | None:
         """Return the newest release of a package that was made from a draft; None for none.
@@ -287,8 +280,8 @@ class ServedUpstreams:
         """The name and commit of what never moves, where the mirror has it."""
         with mirror.open() as git:
             if is_commit(ref):
-                return (ref, ref) if _holds(git, place, ref) else None
-            tag = names.tag_ref(names.tag_name(_scoped(place.package, ref)))
+                return (ref, ref) if holds(git, place, ref) else None
+            tag = names.tag_ref(names.tag_name(scoped(place.package, ref)))
             if names.parse_tag(tag) is None:
                 return None
             known = releases.of(git, place.package)
@@ -296,7 +289,7 @@ class ServedUpstreams:
             return (tag, found[1]) if found and git.has(found[1]) else None
 
     def _fresh(
-        self, mirror: Mirror, credentials: str, place: Place, ref: str
+        self, mirror: Mirror, credentials: str, place: Place, ref: str, published: Published
     ) -> tuple[str, str] | None:
         """The name and commit of a release or a branch, as the forge has them now."""
         package, branch = place.package, place.repository.default_branch
@@ -306,16 +299,15 @@ class ServedUpstreams:
         mirror.fetch(credentials, self._clock.monotonic(), scope)
         with mirror.open() as git:
             if whole:
-                return (ref, ref) if _holds(git, place, ref) else None
+                return (ref, ref) if holds(git, place, ref) else None
             tags = releases.of(git, package)
             if ref == LATEST:
-                tag = releases.newest(
-                    git, git.ref(names.branch_ref(branch)), package, tags, self.knowing
-                )
+                tip, were = git.ref(names.branch_ref(branch)), published.numbers(git, package)
+                tag = releases.newest(git, tip, package, tags, self.knowing, were)
                 if tag is None:
                     raise UpstreamError(_MISSING, *texts.no_revision(str(place)))
                 return tag, tags[tag][1]
-            for name in (_scoped(package, ref), names.branch_ref(names.branch_name(ref))):
+            for name in (scoped(package, ref), names.branch_ref(names.branch_name(ref))):
                 commit = tags[name][1] if name in tags else git.ref(name)
                 if commit:
                     return name, commit
@@ -338,9 +330,23 @@ class ServedUpstreams:
         raise UpstreamError(_MISSING, *texts.no_version(ref, str(place)))
 
     def _read(
-        self, mirror: Mirror, place: Place, name: str, commit: str, ref: str
+        self,
+        mirror: Mirror,
+        place: Place,
+        name: str,
+        commit: str,
+        ref: str,
+        published: Published | None,
     ) -> FetchedUpstream:
         with mirror.open() as git:
+            release = names.parse_tag(name)
+            number = release[1] if release and release[0] == place.package else None
+            tag, there = git.refs(name).get(name, ("", ""))
+            if number is not None and published is not None:
+                was = there == commit and number in published.numbers(git, place.package)
+                if not was:
+                    moved = there != commit or number in published.replaced(git, place.package)
+                    raise UpstreamError(_MISSING, *texts.unpublished(str(place), number, moved))
             tree = git.tree(commit, place.package)
             if not tree:
                 problem = texts.no_folder(place.package, place.repository.full_name, ref)
@@ -352,9 +358,7 @@ class ServedUpstreams:
                 raise UpstreamError(
                     UpstreamFault.TOO_LARGE, *texts.too_large(str(place), said)
                 ) from error
-            release = names.parse_tag(name)
-            number = release[1] if release and release[0] == place.package else None
-            state, tag = UpstreamState.GOOD, str(git.refs(name).get(name, ("",))[0])
+            state = UpstreamState.GOOD
             if number is not None:
                 tip = git.ref(names.branch_ref(place.repository.default_branch))
                 state = releases.state(git, tip, place.package, number, Sha(commit), self.knowing)
@@ -367,7 +371,7 @@ class ServedUpstreams:
             revision=number,
             state=state,
             served=place.repository.id,
-            tag=tag,
+            tag=str(tag),
         )
 
     def _forge(self, repository: Repository) -> Forge:
@@ -375,26 +379,3 @@ class ServedUpstreams:
 
     def _mirror(self, repository: Repository) -> Mirror:
         return self._mirrors.of(repository.id, repository.clone_url)
-
-
-def _holds(git: History, place: Place, commit: str) -> bool:
-    """Whether a branch or a release of the package holds a commit.
-
-    A mirror has commits of proposals from forks as well, which anybody can make.
-    """
-    if not git.has(commit):
-        return False
-    package = place.package
-    tips = git.refs(names.HEADS, names.tag_ref(package) if package else names.TAGS)
-    if any(commit in known for known in tips.values()):
-        return True
-    default = git.ref(names.branch_ref(place.repository.default_branch))
-    others = dict.fromkeys(tip for _, tip in tips.values() if tip != default)
-    return any(git.contains(tip, commit) for tip in (default, *[*others][:MOST_TIPS]) if tip)
-
-
-def _scoped(package: str, ref: str) -> str:
-    """The tag of a package that a ref means: "v3" is "net/core/v3" there."""
-    if names.is_tag(ref) or (package and ref.startswith(f"{package}/")):
-        return names.tag_ref(names.tag_name(ref))
-    return names.tag_ref(f"{package}/{ref}".lstrip("/"))

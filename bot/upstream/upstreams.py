@@ -10,8 +10,9 @@ from bot.forges.port import ForgeBusyError, Repository
 from bot.git.port import GitBusyError
 from bot.upstream.doors import MOST_REDIRECTS, PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
+from bot.upstream.places import Place
 from bot.upstream.port import FetchedUpstream
-from bot.upstream.served import Place, ServedUpstreams
+from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
 from cadlib.kptfile.values import GitRef
 from lifecycle import names
@@ -126,7 +127,8 @@ class AllUpstreams:
             place = await self._place(reference, into, caller, policy)
         self._judge(place.repository, place.package, into, policy)
         try:
-            return await self._served.fetch(place, reference.ref)
+            # Who may change the rules has approved the revision that a rule for variants names.
+            return await self._served.fetch(place, reference.ref, published=caller is not None)
         except GitBusyError as error:
             raise ForgeBusyError(f"fetch {place}", str(error)) from error
 

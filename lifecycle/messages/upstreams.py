@@ -180,6 +180,21 @@ def no_revision(place: str) -> Problem:
     )
 
 
+def unpublished(place: str, number: int, moved: bool) -> Problem:
+    """A revision by number that is tagged, and that nobody published.
+
+    Args:
+        place: The package, with its repository.
+        number: The number of the revision.
+        moved: It was published, and its tag names something else by now.
+    """
+    how = "its tag was moved since" if moved else "somebody pushed its tag past porchbot"
+    return (
+        f"v{number} of {place} is not what was published: {how}, so no approval is known",
+        "Name latest or a revision that was published, or publish the change there with porchbot",
+    )
+
+
 def no_folder(path: str, place: str, ref: str) -> Problem:
     """A folder that is not there."""
     return f"{place} has no folder {path!r} at {ref}", "Check the path of the package"

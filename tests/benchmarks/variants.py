@@ -104,7 +104,7 @@ async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
             store,
             [b"k" * 32],
             "porchbot",
-            upstreams=upstreams.served(forges, mirrors, store, SYSTEM, meter.offload),
+            upstreams=upstreams.served(forges, mirrors, store, SYSTEM, meter.offload, [b"k" * 32]),
             offload=meter.offload,
         )
 

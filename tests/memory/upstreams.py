@@ -1,10 +1,11 @@
 """Upstreams of a bot in memory: the repositories that it serves, and no others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bot.clock import Clock, Offload
 from bot.forges.port import Forges
 from bot.git.port import Mirrors
+from bot.look.published import IndexedPublications
 from bot.store.port import Store
 from bot.upstream.elsewhere import Came
 from bot.upstream.served import ServedUpstreams
@@ -31,8 +32,15 @@ class Nowhere:
 
 
 def served(
-    forges: Forges, mirrors: Mirrors, store: Store, clock: Clock, offload: Offload
+    forges: Forges,
+    mirrors: Mirrors,
+    store: Store,
+    clock: Clock,
+    offload: Offload,
+    keys: Sequence[bytes],
 ) -> AllUpstreams:
     """The upstreams of one forge."""
-    known = ServedUpstreams({forges.name: forges}, mirrors, store.repositories, clock, offload)
+    published = IndexedPublications(store, {forges.name: keys})
+    at = {forges.name: forges}
+    known = ServedUpstreams(at, mirrors, store.repositories, published, clock, offload)
     return AllUpstreams(known, Nowhere(), offload, Homes())

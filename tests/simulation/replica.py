@@ -118,7 +118,7 @@ class Replica:
             self.store,
             [KEY],
             "porchbot",
-            upstreams=upstreams.served(forges, mirrors, self.store, self.clock, gate.offload),
+            upstreams=upstreams.served(forges, mirrors, self.store, self.clock, gate.offload, [KEY]),
             clock=self.clock,
             offload=gate.offload,
         )

@@ -53,6 +53,38 @@ def test_a_package_is_cloned_and_upgraded_with_what_was_changed_here(play: World
     assert " by `author (" in told
 
 
+def test_a_tag_that_somebody_pushed_is_no_newest_revision_and_has_no_number(play: World) -> None:
+    """Short-cuts refused: the highest number of a package's tags; only `latest` is judged, and a
+    number gives what nobody approved; a tag that was moved counts by its name."""
+    publishes(play, "net/base", package("net/base"), 1)
+    other = play.proposes("drafts/net/core/w", package("net/core"))
+    play.author.says(other, "/clone net/base@v1 net/mine --propose")
+    pull = play.author.pull_of("drafts/net/mine/clone")
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_tag("net/mine/v1")
+    play.rests()
+    publishes(play, "net/base", resized("net/base", 3), 2)
+    mine = play.author.pushes("mine", resized("net/base", 9))
+    play.author.makes_ref("tags/net/base/v9", mine)
+
+    play.author.says(other, "/clone net/base@latest net/other")
+    play.author.pull_of("drafts/net/other/clone")
+    play.author.says(other, "/upgrade net/mine")
+    play.author.pull_of("drafts/net/mine/upgrade")
+    play.rests()
+    cloned = play.author.reads("net/other/Kptfile", "drafts/net/other/clone")
+    upgraded = play.author.reads("net/mine/Kptfile", "drafts/net/mine/upgrade")
+    assert "ref: net/base/v2" in cloned
+    assert "ref: net/base/v2" in upgraded
+
+    play.author.says(other, "/clone net/base@v9 net/third")
+    said = play.author.waits_for_answer(other, "is not what was published")
+    assert "somebody pushed its tag past porchbot, so no approval is known" in said
+    assert "Name latest or a revision that was published" in said
+    assert "drafts/net/third/clone" not in play.author.branches()
+
+
 @pytest.mark.both_forges
 def test_a_conflict_of_an_upgrade_is_told_field_by_field(play: World) -> None:
     """The short-cut is kpt's: upstream's value is taken, and nobody is told."""

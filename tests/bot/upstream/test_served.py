@@ -3,7 +3,7 @@
 Longer than 400 lines: who may have what, and what each ref means, on one stage.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -11,8 +11,10 @@ from typing import Any, cast
 import pytest
 
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges, Repository
+from bot.look.published import PublishedTags
 from bot.upstream.doors import PUBLIC, Allowed
 from bot.upstream.elsewhere import Came
+from bot.upstream.places import Place
 from bot.upstream.port import FetchedUpstream
 from bot.upstream.served import ServedUpstreams
 from bot.upstream.standing import Homes
@@ -129,6 +131,16 @@ class _Elsewhere:
         return Came({"Kptfile": Entry(KPTFILE)}, f"{wanted.directory}/v7", "e" * 40, "t" * 40)
 
 
+@dataclass(frozen=True)
+class _Publications:
+    """All was tagged before the bot came."""
+
+    baseline: Mapping[str, str]
+
+    async def of(self, home: RepositoryId, packages: Collection[str]) -> PublishedTags:
+        return PublishedTags(home, [b"k" * 32], {each: {} for each in packages}, self.baseline)
+
+
 class Stage:
     """Three repositories, of which ann may read two, and the way to fetch from them."""
 
@@ -143,11 +155,14 @@ class Stage:
         self.elsewhere = _Elsewhere()
         self.files: dict[RepositoryId, dict[str, bytes]] = {}
         self.clock = ManualClock()
+        self.baseline: dict[str, str] = {}
+        """What was tagged when the bot came, of all repositories; `publish` adds to it."""
         self.store = MemoryStore(self.clock)
         served = ServedUpstreams(
             {GITHUB: cast(Forges, self.forges)},
             MemoryMirrors(self.remotes, self.clock),
             self.store.repositories,
+            _Publications(self.baseline),
             self.clock,
             at_once,
         )
@@ -183,7 +198,8 @@ class Stage:
         text = KPTFILE + f"# {package} {number}\n".encode()
         commit = self.commit(at, {f"{package}/Kptfile": text, **more}, message=message)
         remote = self.remotes[at.clone_url]
-        remote.refs[f"refs/tags/{package}/v{number}"] = remote.objects.tag(package, commit)
+        ref = f"refs/tags/{package}/v{number}"
+        remote.refs[ref] = self.baseline[ref] = remote.objects.tag(package, commit)
         return commit
 
     async def get(
@@ -272,6 +288,31 @@ async def test_the_newest_is_none_that_the_ledger_is_against(stage: Stage) -> No
 
     assert (await stage.get("acme/blueprints/net/core@latest")).revision == 1
     assert (await stage.get("acme/blueprints/net/core@v2")).revision == 2
+
+
+async def test_what_nobody_published_is_not_the_newest_and_has_no_number(stage: Stage) -> None:
+    """Short-cuts refused: the highest number; a tag of before the bot wherever it points now; rules
+    for variants, which somebody approved, may name no such revision either."""
+    stage.publish(BLUEPRINTS, "net/core", 2)
+    good = stage.baseline["refs/tags/net/core/v2"]
+    stage.publish(BLUEPRINTS, "net/core", 3)
+    stage.publish(BLUEPRINTS, "net/core", 9)
+    stage.baseline["refs/tags/net/core/v3"] = good  # it was moved since the bot came
+    del stage.baseline["refs/tags/net/core/v9"]
+
+    assert (await stage.get("acme/blueprints/net/core@latest")).revision == 2
+    served = stage.upstreams._served
+    assert await served.releases(BLUEPRINTS, ["net/core"]) == {"net/core": (1, 2)}
+    for text, why in (
+        ("acme/blueprints/net/core@v9", "somebody pushed its tag past porchbot"),
+        ("acme/blueprints/net/core@v3", "its tag was moved since"),
+        ("https://github.com/acme/blueprints//net/core@net/core/v3", "its tag was moved since"),
+    ):
+        fault, said = await stage.refused(text)
+        assert fault is UpstreamFault.MISSING
+        assert f"is not what was published: {why}, so no approval is known" in said
+    found = await served.fetch(Place(BLUEPRINTS, "net/core"), "v9")
+    assert found.revision == 9
 
 
 async def test_a_branch_is_what_it_is_now(stage: Stage) -> None:
