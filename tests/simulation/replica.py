@@ -118,7 +118,9 @@ class Replica:
             self.store,
             [KEY],
             "porchbot",
-            upstreams=upstreams.served(forges, mirrors, self.store, self.clock, gate.offload, [KEY]),
+            upstreams=upstreams.served(
+                forges, mirrors, self.store, self.clock, gate.offload, [KEY]
+            ),
             clock=self.clock,
             offload=gate.offload,
         )
