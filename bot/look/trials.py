@@ -37,6 +37,7 @@ class Trials:
         self._forge = forge
         self._offload = offload
         self._ends: dict[Sha, Sha | None] = {}
+        self._seen: dict[Sha, datetime] = {}
         self._known: dict[tuple[Sha, datetime], datetime | None] = {}
 
     async def ended(self, reader: MirrorReader, since: datetime, now: datetime) -> datetime | None:
@@ -44,6 +45,8 @@ class Trials:
 
         Where the forge's log does not show the end yet, that is now: what cannot be told apart from
         what was said in the trial does not count. Where it has no log, the commit's time counts.
+        It is never later than when this process first saw that the trial is over: a log that does
+        not show the end for long, or a commit of next year, takes nobody's words away for good.
 
         Args:
             reader: What git says.
@@ -56,10 +59,15 @@ class Trials:
         if (tip, since) in self._known:
             return self._known[tip, since]
         end = await self._offload(self._end, reader, tip)
-        found = None if end is None else await self._told(reader, tip, end, since, now)
+        told = None if end is None else await self._told(reader, tip, end, since, now)
+        found = told
+        if end is not None and told is not None:
+            if len(self._seen) >= MOST_KEPT:
+                self._seen.clear()
+            found = min(told, self._seen.setdefault(end, now))
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
-        if found != now:
+        if told != now:
             self._known[tip, since] = found
         return found
 

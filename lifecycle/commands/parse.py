@@ -16,6 +16,7 @@ The same text gives the same result, and every text gives one.
 
 import hashlib
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +37,8 @@ V = TypeVar("V")
 
 MOST_LINES = 1_000
 """Lines of a comment with commands: what the Markdown parser does for each takes time."""
+
+_KEEPING = threading.Lock()
 
 MOST_KEPT = 4_096
 """Comments whose reading is kept in memory; one is a few hundred bytes."""
@@ -146,9 +149,10 @@ def _lines(
 
 
 def _keep(kept: dict[K, V], key: K, value: V) -> None:
-    kept[key] = value
-    while len(kept) > MOST_KEPT:
-        kept.pop(next(iter(kept)), None)
+    with _KEEPING:  # looks at many comments are judged in threads
+        kept[key] = value
+        while len(kept) > MOST_KEPT:
+            kept.pop(next(iter(kept)), None)
 
 
 def _find_lines(text: str, app: str, table: Table) -> Sequence[comment_lines.Line] | ParsedComment:

@@ -310,3 +310,24 @@ def test_an_alias_is_one_only_where_the_repository_says_so() -> None:
 def test_what_is_no_revision_is_told(text: str) -> None:
     (problem,) = parse(text).problems
     assert isinstance(problem, Malformed)
+
+
+def test_what_is_kept_is_changed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut looks for the oldest while another thread adds one: a RuntimeError, by chance,
+    in a bot that has read more comments than it keeps."""
+
+    class Watched(dict[object, object]):
+        def __setitem__(self, key: object, value: object) -> None:
+            assert commands._KEEPING.locked()
+            super().__setitem__(key, value)
+
+        def pop(self, key: object, *more: object) -> object:
+            assert commands._KEEPING.locked()
+            return super().pop(key, *more)
+
+    for name in ("_PARSED", "_LINES"):
+        monkeypatch.setattr(commands, name, Watched())
+    monkeypatch.setattr(commands, "MOST_KEPT", 1)
+
+    assert [parse(f"/hold {n}").commands for n in range(3)]
+    assert (len(commands._PARSED), len(commands._LINES)) == (1, 1)
