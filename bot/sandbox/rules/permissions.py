@@ -28,16 +28,20 @@ class Need:
             an installation may.
         role: Least role of a user in the repository.
         apps_only: Whether no user may, whatever the role.
+        elsewhere: An installation may do it in public repositories that it is not in. Who pushed to
+            a fork is not told there: nobody has seen GitHub tell it.
     """
 
     app: str = "metadata=read"
     role: Role = Role.READ
     apps_only: bool = False
+    elsewhere: bool = True
 
     @property
     def public(self) -> bool:
-        """Whether anybody may do it in a public repository."""
-        return self.role is Role.READ and self.app in {"metadata=read", "contents=read"}
+        """Whether any installation may do it in a public repository."""
+        reads = self.role is Role.READ and self.app in {"metadata=read", "contents=read"}
+        return reads and self.elsewhere
 
 
 def _with(prefix: str, table: Mapping[str, Need]) -> dict[str, Need]:
@@ -79,7 +83,7 @@ NEEDS: dict[str, Need] = {
         {
             "GET ": Need(),
             "GET /installation": Need("jwt"),
-            "GET /activity": Need("contents=read"),
+            "GET /activity": Need("contents=read", elsewhere=False),
             "GET /branches": Need("contents=read"),
             "GET /branches/{branch}": Need("contents=read"),
             "GET /branches/{branch}/protection": Need("administration=read", Role.ADMIN),
