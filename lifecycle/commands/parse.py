@@ -16,8 +16,8 @@ The same text gives the same result, and every text gives one.
 
 import hashlib
 import re
-import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -37,8 +37,6 @@ V = TypeVar("V")
 
 MOST_LINES = 1_000
 """Lines of a comment with commands: what the Markdown parser does for each takes time."""
-
-_KEEPING = threading.Lock()
 
 MOST_KEPT = 4_096
 """Comments whose reading is kept in memory; one is a few hundred bytes."""
@@ -149,8 +147,8 @@ def _lines(
 
 
 def _keep(kept: dict[K, V], key: K, value: V) -> None:
-    with _KEEPING:  # looks at many comments are judged in threads
-        kept[key] = value
+    kept[key] = value
+    with suppress(RuntimeError):  # another thread adds one just now; whoever is next makes room
         while len(kept) > MOST_KEPT:
             kept.pop(next(iter(kept)), None)
 

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -312,22 +313,22 @@ def test_what_is_no_revision_is_told(text: str) -> None:
     assert isinstance(problem, Malformed)
 
 
-def test_what_is_kept_is_changed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_threads_may_read_comments(monkeypatch: pytest.MonkeyPatch) -> None:
     """The short-cut looks for the oldest while another thread adds one: a RuntimeError, by chance,
     in a bot that has read more comments than it keeps."""
 
-    class Watched(dict[object, object]):
-        def __setitem__(self, key: object, value: object) -> None:
-            assert commands._KEEPING.locked()
-            super().__setitem__(key, value)
+    class Busy(dict[object, object]):
+        others = 3
 
-        def pop(self, key: object, *more: object) -> object:
-            assert commands._KEEPING.locked()
-            return super().pop(key, *more)
+        def __iter__(self) -> Iterator[object]:
+            self.others -= 1
+            if self.others >= 0:
+                raise RuntimeError("dictionary changed size during iteration")
+            return super().__iter__()
 
     for name in ("_PARSED", "_LINES"):
-        monkeypatch.setattr(commands, name, Watched())
+        monkeypatch.setattr(commands, name, Busy())
     monkeypatch.setattr(commands, "MOST_KEPT", 1)
 
-    assert [parse(f"/hold {n}").commands for n in range(3)]
+    assert all(parse(f"/hold {n}").commands for n in range(9))
     assert (len(commands._PARSED), len(commands._LINES)) == (1, 1)
