@@ -11,7 +11,7 @@ import structlog
 from bot import keys
 from bot.config import CONFIG
 from bot.forges.port import ForgeRefusedError, Forges
-from bot.git.port import GitRefusedError, Pushed, RefUpdate, Signature
+from bot.git.port import GitRefusedError, History, Pushed, RefUpdate, Signature
 from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.store.buckets import Bucket, Draw
@@ -56,15 +56,15 @@ class Onboarding:
             return
         if not await served.offload(_is_bare, served):
             return
-        tags = await served.offload(served.mirror.tags, await served.forge.git_credentials())
-        tip, what = await served.offload(_see, served, [*tags])
+        tags = [*await served.offload(served.mirror.tags, await served.forge.git_credentials())]
+        tip, what = await served.offload(_see, served, tags)
         try:
             there = await served.forge.proposals_of(BRANCH)
             me = served.id.number
             if not any(p.head_ref == BRANCH and p.head_repository == me for p in there):
                 if not await self.granted(served.id):
                     return
-                await self._open(served, tip, what)
+                await self._open(served, tip, what, tags)
             self._asked.put(served.id, True)
         except (ForgeRefusedError, GitRefusedError) as error:
             # Nobody waits for it; `porchbot doctor` names what is missing.
@@ -77,11 +77,13 @@ class Onboarding:
             return False
         return await self._store.claims.take(repository, _CLAIM, 600)
 
-    async def _open(self, served: ServedRepository, tip: Sha, what: Found) -> None:
+    async def _open(
+        self, served: ServedRepository, tip: Sha, what: Found, tags: Sequence[str]
+    ) -> None:
         me = await self._forges.identity()
         who = Signature(me.login, me.address)
         # Pushed, and the bot ended before it had proposed it: that is all that was left to do.
-        left = await served.offload(_is_left, served, who)
+        left = await served.offload(_is_left, served, tags)
         if not left and not await self._push(served, tip, what, who):
             log.info("not onboarded: the branch is there", repository=str(served.id), branch=BRANCH)
             return
@@ -106,18 +108,25 @@ class Onboarding:
         return await served.offload(served.mirror.push, credentials, [update]) is Pushed.DONE
 
 
-def _is_left(served: ServedRepository, who: Signature) -> bool:
-    """Whether the branch is there as we push it: one commit of ours, with the configuration."""
+def _is_left(served: ServedRepository, tags: Sequence[str]) -> bool:
+    """Whether the branch is there as we push it: one commit that adds the file that we write.
+
+    Whose it says it is proves nothing: anybody writes any name there, and another file would be
+    proposed in our name, under words about ours.
+    """
     with served.mirror.open() as git:
         tip = git.ref(names.branch_ref(BRANCH))
-        if tip is None:
+        default = git.ref(names.branch_ref(served.repository.default_branch))
+        parents = () if tip is None else git.commit(tip).parents
+        if tip is None or default is None or len(parents) != 1:
             return False
-        commit = git.commit(tip)
-        return (
-            commit.author.startswith(f"{who.name} <{who.email}> ")
-            and len(commit.parents) == 1
-            and list(git.difference(commit.parents[0], tip).files) == [CONFIG]
-        )
+        (parent,) = parents
+        if git.merge_base(parent, default) != parent:
+            return False
+        if list(git.difference(parent, tip).files) != [CONFIG]:
+            return False
+        written = texts.file(_found(served, git, parent, tags)).encode()
+        return git.blob(tip, CONFIG, len(written) + 1) == written
 
 
 def _is_bare(served: ServedRepository) -> bool:
@@ -131,11 +140,15 @@ def _is_bare(served: ServedRepository) -> bool:
 
 def _see(served: ServedRepository, tags: Sequence[str]) -> tuple[Sha, Found]:
     """The default branch's tip, and what is there."""
-    default = served.repository.default_branch
     with served.mirror.open() as git:
-        tip = git.ref(names.branch_ref(default)) or Sha("")
-        there = next((path for path in served.forge.owners.places if git.entry(tip, path)), "")
-        return tip, found(default, git.difference("", tip).packages, tags, there)
+        tip = git.ref(names.branch_ref(served.repository.default_branch)) or Sha("")
+        return tip, _found(served, git, tip, tags)
+
+
+def _found(served: ServedRepository, git: History, at: Sha, tags: Sequence[str]) -> Found:
+    there = next((path for path in served.forge.owners.places if git.entry(at, path)), "")
+    default = served.repository.default_branch
+    return found(default, git.difference("", at).packages, tags, there)
 
 
 def _commit(served: ServedRepository, tip: Sha, what: Found, who: Signature) -> Sha:
