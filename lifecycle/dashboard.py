@@ -170,7 +170,8 @@ def _begin(begun: dict[str, BegunBox], box: Comment, said: str, *, failed: bool)
     begun.pop(command, None)
     where = _WHERE.search(said)
     if failed:
-        short = said if len(said) <= MOST_SAID else said[: MOST_SAID - 1] + "…"
+        # Markdown that is cut may leave its code open, and what comes after it stands outside.
+        short = said if len(said) <= MOST_SAID else texts.LONG_REASON
         begun[command] = BegunBox(command=command, failed=short)
     elif where:
         begun[command] = BegunBox(command=command, number=int(where[1]))

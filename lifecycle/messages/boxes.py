@@ -122,6 +122,10 @@ def going_on(found: BoxWaves) -> Iterator[str]:
         yield f"[ ] {next(line for line in lines if boxes.gives(line))}{boxes.UNSEALED}"
 
 
+LONG_REASON = "it was refused for a reason that is told in full where its box was answered"
+"""Why a box failed whose refusal is too long to be repeated."""
+
+
 def closed(proposal: int) -> str:
     """Why a box failed: somebody closed its draft."""
     return f"#{proposal} was closed without being merged"

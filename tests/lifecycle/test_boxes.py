@@ -210,10 +210,18 @@ def test_that_boxes_go_on_is_kept_before_it_is_said() -> None:
     assert isinstance(answer, Reply)
 
 
-def test_of_a_long_refusal_the_record_keeps_a_part() -> None:
+def test_a_long_refusal_is_not_cut_inside_of_its_code() -> None:
+    """Short-cut: the first 300 characters; what comes after them stands in the code that they open,
+    and what is code there stands outside.
+    """
     begun: dict[str, BegunBox] = {}
-    dashboard._begin(begun, tick(5, APPROVER, "upgrade a v3"), "x" * 5_000, failed=True)
-    assert len(begun["upgrade a v3"].failed) == dashboard.MOST_SAID
+    refusal = f"refused: `{'x' * 500} @acme/all` is not there"
+    dashboard._begin(begun, tick(5, APPROVER, "upgrade a v3"), refusal, failed=True)
+    assert begun["upgrade a v3"].failed == texts.LONG_REASON
+    (line,) = texts.going_on(
+        replace(waves_of("upgrade b v3", begun=[*begun.values()]), waiting=("upgrade b v3",))
+    )
+    assert line.count("`") % 2 == 0
 
 
 def test_all_boxes_are_told_of_in_one_comment() -> None:
