@@ -7,6 +7,7 @@ requests; what waits is kept with the work. `lifecycle.bulk` decides what is beg
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from lifecycle import names
 from lifecycle.boxes import MOST_OPEN
 from lifecycle.bulk import BulkItem, BulkState, plan
 from lifecycle.facts.boxes import BegunBox, BoxWaves
@@ -16,7 +17,10 @@ from lifecycle.upstreams.graph import Graph, Package
 
 def package_of(command: str) -> str:
     """Return the path of the package that a command of a box is about; "" for the root."""
-    target = [*command.split(" "), ""][1].partition("@")[0]
+    target = [*command.split(" "), ""][1]
+    package, at, revision = target.rpartition("@")  # a folder may have one in its name
+    if at and (revision == "latest" or names.looks_like_revision(revision)):
+        target = package
     return "" if target == "." else target
 
 

@@ -5,6 +5,7 @@ import sys
 
 import click
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from bot import apps
@@ -19,7 +20,7 @@ from bot.apps import (
     stored_name,
 )
 from bot.cli.dropin import DropInGroup, StrictCommand
-from bot.githubs import unusable
+from bot.githubs import unusable, variable
 from bot.settings import state_folder
 from bot.vault import Vault, VaultError, open_vault
 from lifecycle.identity import GITHUB
@@ -75,13 +76,23 @@ def put(name: str) -> None:
 
 
 def _renew_key(vault: Vault, github: str, key: str) -> None:
+    for kind in ("PRIVATE_KEY", "PRIVATE_KEY_FILE"):
+        given = variable(kind, github)
+        if os.environ.get(given):
+            raise click.ClickException(
+                f"{given} is set, and the bot uses that key whatever is stored. Put the new key"
+                f" there, with the old one in {variable('OLDER_KEY_FILES', github)}; or unset it"
+                " and run this again."
+            )
     try:
-        load_pem_private_key(key.encode(), None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        known_key = load_pem_private_key(key.encode(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        known_key = None
+    if not isinstance(known_key, RSAPrivateKey):
         raise click.ClickException(
-            "What you passed is not a private key in PEM without a password. Pass the file that"
+            "What you passed is not a private RSA key in PEM without a password. Pass the file that"
             " GitHub generated for the App."
-        ) from error
+        )
     known = [app for app in apps.read(vault) if app.forge == github]
     if not known:
         raise click.ClickException(

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bot import apps
 from bot.cli.root import main
+from bot.githubs import variable
 from bot.settings import Settings
 from bot.vault import open_vault
 from tests.app_key import keys as app_keys
@@ -59,7 +62,8 @@ def test_what_setup_stored_is_replaced_and_the_old_one_goes(
 ) -> None:
     """Short-cuts refused: the secret that setup stored is accepted for good, whoever read it; the
     new key takes the old one's place, and what that signed counts no more; a second renewal loses
-    the first one; another GitHub's App gets the key.
+    the first one; another GitHub's App gets the key; a key is stored that the bot does not use,
+    since a variable has another one, or that GitHub takes from nobody.
     """
     monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
     end = "" if forge == "github" else f".{forge}"
@@ -74,6 +78,10 @@ def test_what_setup_stored_is_replaced_and_the_old_one_goes(
     gone = _run("remove", f"setup-webhook-secret{end}")
     keys = [app_keys()[0], app_keys()[0] + "\n"]
     bad = _run("put", f"private-key{end}", given="swordfish")
+    other_kind = _run("put", f"private-key{end}", given=_ed25519())
+    monkeypatch.setenv(variable("PRIVATE_KEY_FILE", forge), "key.pem")
+    unused = _run("put", f"private-key{end}", given=keys[0])
+    monkeypatch.delenv(variable("PRIVATE_KEY_FILE", forge))
     nobodys = _run("put", "private-key.none", given=keys[0])
     renewed = [_run("put", f"private-key{end}", given=key) for key in (*keys, keys[1])]
     now = _known(forge)
@@ -86,8 +94,13 @@ def test_what_setup_stored_is_replaced_and_the_old_one_goes(
     assert f"setup-webhook-secret{end}" in listed
     assert now["webhook_secrets"] == (b"fresh",)
     assert (bad.exit_code, nobodys.exit_code) == (1, 1)
-    assert "is not a private key in PEM" in bad.output
+    assert "is not a private RSA key in PEM" in bad.output
     assert "no App of a GitHub named none" in nobodys.output
+    assert other_kind.output == bad.output
+    assert unused.exit_code == 1
+    assert (
+        f"{variable('PRIVATE_KEY_FILE', forge)} is set, and the bot uses that key" in unused.output
+    )
     assert [each.exit_code for each in renewed] == [0, 0, 0]
     assert f"porchbot secret remove old-private-keys{end}" in renewed[0].output
     assert now["private_key"] == keys[1]
@@ -101,6 +114,12 @@ def test_what_setup_stored_is_replaced_and_the_old_one_goes(
     assert unread.output.startswith(f"github.apps\nwebhook-secrets{end}\n")
     said = "".join(e.output for e in (put, gone, bad, *renewed, dropped)) + " ".join(listed)
     assert not any(hidden in said for hidden in ("fresh", "the new secret", "swordfish", "BEGIN"))
+
+
+def _ed25519() -> str:
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    key = Ed25519PrivateKey.generate()
+    return key.private_bytes(*form, serialization.NoEncryption()).decode()
 
 
 def _known(forge: str) -> Mapping[str, object]:

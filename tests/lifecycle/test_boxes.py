@@ -378,3 +378,22 @@ def test_the_box_to_go_on_has_room(command: str, failed: str, why: str) -> None:
     assert line == f"[ ] `/continue`: 1 box waits, because {why}{boxes.UNSEALED}"
     (tick,) = boxes.ticked(3, "- [x]" + line.removeprefix("[ ]"))
     assert tick.command == "continue"
+
+
+@pytest.mark.parametrize(
+    ("command", "package"),
+    [
+        ("resume net/@acme/x", "net/@acme/x"),
+        ("rollback net/core@v3", "net/core"),
+        ("upgrade net/@acme/x@v12", "net/@acme/x"),
+        ("upgrade net/core@latest", "net/core"),
+        ("resume .", ""),
+        ("rollback @v2", ""),
+        ("upgrade net/core v3", "net/core"),
+        ("continue", ""),
+    ],
+)
+def test_the_package_of_a_box_is_that_of_its_command(command: str, package: str) -> None:
+    """The short-cut cuts at the first "@": a package below such a folder counts as another one, and
+    neither the order of waves nor circles hold for it."""
+    assert box_waves.package_of(command) == package
