@@ -1,4 +1,4 @@
-"""Where much was said at once, what follows from it is worked out beside the event loop.
+"""Where much was said, it is read and judged beside the event loop.
 
 Five thousand commands take a second or more to be judged, and every push of everybody would wait
 that long to be seen.
@@ -16,7 +16,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_AT_ONCE: Final = 10
-"""Comments without an answer whose commands are judged on the event loop: some 20 ms at most."""
+"""Comments without an answer that are read and judged on the event loop: some 100 ms at most."""
+
+
+async def read_ahead(offload: Offload, proposal: Proposal) -> None:
+    """Read what was said where it is much, so that whoever asks next finds it read.
+
+    Args:
+        offload: Where it is read.
+        proposal: Where it was said.
+    """
+    if _many([proposal]):
+        await offload(answers.pending, proposal, memory.read(proposal))
 
 
 async def judged(
@@ -36,7 +47,10 @@ async def judged(
         args: For the work.
         kwargs: For the work as well.
     """
-    waiting = sum(len(answers.pending(p, memory.read(p))) for p in proposals)
-    if waiting > MOST_AT_ONCE:
+    if _many(proposals):
         return await offload(work, *args, **kwargs)
     return work(*args, **kwargs)
+
+
+def _many(proposals: Sequence[Proposal]) -> bool:
+    return sum(answers.unanswered(p, memory.read(p)) for p in proposals) > MOST_AT_ONCE

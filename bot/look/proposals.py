@@ -20,7 +20,7 @@ from bot.look import (
 )
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
-from bot.look.crowds import judged
+from bot.look.crowds import judged, read_ahead
 from bot.look.drafts import Drafts
 from bot.look.fetching import Fetcher
 from bot.look.gains import Gains
@@ -162,6 +162,7 @@ class ProposalReader:
             talk=replace(state.talk(reviews), pressed=pressed),
             rules=Rules(policy=read.policy),
         )
+        await read_ahead(self._offload, proposal)
         if (oldest := answers.oldest(proposal, memory.read(proposal))) is not None:
             ended = await self._trials.ended(reader, oldest, self._clock.now())
             judging = replace(proposal.rules, observed_until=ended)

@@ -77,6 +77,12 @@ def pending(
     )
 
 
+def unanswered(proposal: Proposal, remembered: Memory) -> int:
+    """Count the comments without an answer, with commands or not: none of them is read for it."""
+    said = (*proposal.talk.said, *proposal.talk.pressed)
+    return sum(comment.id not in remembered.answered for comment in said)
+
+
 def oldest(proposal: Proposal, remembered: Memory) -> datetime | None:
     """Return when the oldest comment with commands was written that has no answer yet."""
     found = _heard(proposal, remembered, TABLE)
