@@ -49,12 +49,14 @@ class Tags:
     _listed: dict[str, Refs] = field(default_factory=dict)
     _numbers: dict[str, list[int]] = field(default_factory=dict)
     _made: dict[str, frozenset[int]] = field(default_factory=dict)
+    _firsts: dict[str, int | None] = field(default_factory=dict)
 
     def learn(self, packages: Iterable[str], used: Mapping[str, Mapping[int, Revision]]) -> None:
         """Take in packages whose tags were fetched, and what the index knows of them."""
         self.used = {**self.used, **used}
         self.packages |= set(packages)
         self._made.clear()
+        self._firsts.clear()
 
     def refs(self, packages: Iterable[str]) -> list[str]:
         """The tags of packages and of packages inside them, in full spelling."""
@@ -247,8 +249,11 @@ class Tags:
         named, then = self._named(package, number), self._then(package, number)
         if not then or named is None or named[0] != then:
             return False
-        ours = {*self.used.get(package, ()), *self._recorded(package)}
-        return number < min(ours, default=number + 1)
+        if package not in self._firsts:  # asked for each of thousands of tags
+            ours = {*self.used.get(package, ()), *self._recorded(package)}
+            self._firsts[package] = min(ours, default=None)
+        first = self._firsts[package]
+        return first is None or number < first
 
     def _is_moved(self, package: str, number: int) -> bool:
         """Whether a tag of before the bot came names something else now."""
