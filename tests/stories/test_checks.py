@@ -210,10 +210,9 @@ def test_no_value_of_a_secret_stands_in_a_patch_or_suggestion(play: World) -> No
 
 def presses(world: World, number: int, check: str, button: str, who: str = "author") -> None:
     """Press a button of a check. It is one of the pages, no call of the API."""
-    state = world.forge.state
-    with state.lock:
-        runs = state.checks.runs_on(world.repository, world.author.pull(number).head)
-        run = next(r for r in runs if r.name == check)
+    state, head = world.forge.state, world.author.pull(number).head
+    with state.lock:  # nothing is asked over HTTP meanwhile
+        run = next(r for r in state.checks.runs_on(world.repository, head) if r.name == check)
         state.checks.press(run, state.user(who), button)
 
 
