@@ -97,7 +97,7 @@ def _renew_key(vault: Vault, github: str, key: str) -> None:
     if not known:
         raise click.ClickException(
             f"The secret store has no App of a GitHub named {github}. Register one with `porchbot"
-            " setup`, or set PORCHBOT_GITHUB_PRIVATE_KEY_FILE."
+            f" setup`, or set {variable('PRIVATE_KEY_FILE', github)}."
         )
     apps.renew_key(vault, github, key)
 

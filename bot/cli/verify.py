@@ -16,7 +16,7 @@ from bot.cli.dropin import CommandFailure, StrictCommand
 from bot.git.process import users_environment
 from bot.signing import allowed
 from bot.signing.allowed import Signer
-from bot.signing.tags import Attested, ForgedError, Place, check
+from bot.signing.tags import Attested, ForgedError, NamedRepository, check
 from lifecycle import names
 from lifecycle.identity import NAME
 from lifecycle.ledger import LedgerEntry
@@ -115,7 +115,7 @@ def _tag(git: RepositoryTrees, folder: Path, tag: str) -> bytes:
     return held.data
 
 
-def _expected(folder: Path, given: str) -> Place:
+def _expected(folder: Path, given: str) -> NamedRepository:
     """Where the revision has to have been published."""
     if given:
         return _named(given)
@@ -128,11 +128,11 @@ def _expected(folder: Path, given: str) -> Place:
     return expected
 
 
-def _named(given: str) -> Place:
+def _named(given: str) -> NamedRepository:
     if _ID.fullmatch(given):
-        return Place(id=given)
+        return NamedRepository(id=given)
     if _PATH.fullmatch(given):
-        return Place(path=given)
+        return NamedRepository(path=given)
     found = clone.place_in(given)
     if found is None:
         raise click.UsageError(

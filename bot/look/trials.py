@@ -99,7 +99,8 @@ class Trials:
         except ForgeMissingError:
             moves = ()  # an older forge without this log
         if not moves:
-            at = datetime.fromtimestamp(reader.git.commit(end).committed, UTC)
+            commit = await self._offload(reader.git.commit, end)
+            at = datetime.fromtimestamp(commit.committed, UTC)
             return at if at >= since else None
         return await self._offload(_logged, reader, moves, tip, since, now)
 

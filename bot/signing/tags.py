@@ -38,7 +38,7 @@ class ForgedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamedRepository:
     """The repository that a tag has to be of, as far as it is known; a fork has the same commits.
 
     Attributes:
@@ -97,7 +97,11 @@ def verifiable(message: str) -> bool:
 
 
 def check(
-    name: str, data: bytes, signers: Sequence[Signer], tree: Callable[[str], str], repository: Place
+    name: str,
+    data: bytes,
+    signers: Sequence[Signer],
+    tree: Callable[[str], str],
+    repository: NamedRepository,
 ) -> Attested:
     """Check the signature and the provenance of a tag.
 
@@ -202,16 +206,16 @@ def _attested(
     return predicate
 
 
-def _of_repository(name: str, said: object, wanted: Place) -> None:
+def _of_repository(name: str, said: object, wanted: NamedRepository) -> None:
     """Refuse what was published in another repository; forges' names know no upper case.
 
     Two forges have repositories of one name. Where the provenance is older than the host in it,
     the name alone is compared.
     """
     of = said if isinstance(said, dict) else {}
-    found = Place(path=str(of.get("name", "")), host=str(of.get("host", "")))
+    found = NamedRepository(path=str(of.get("name", "")), host=str(of.get("host", "")))
     if wanted.id:
-        found = Place(id=str(of.get("id", "")))
+        found = NamedRepository(id=str(of.get("id", "")))
     hosts = {found.host.lower(), wanted.host.lower()} - {""}
     same = (found.path.lower(), found.id.lower()) == (wanted.path.lower(), wanted.id.lower())
     if not same or len(hosts) > 1:

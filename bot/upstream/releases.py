@@ -71,52 +71,18 @@ def of(git: History, package: str) -> Refs:
     return git.refs(names.tag_ref(package) if package else names.TAGS)
 
 
-def newest(
-    git: History,
-    tip: str | None,
-    package: str,
-    tags: Refs,
-    knowing: Knowing,
-    among: Collection[int] | None = None,
-) -> str | None:
-    """The newest release that may be used; None for none. Arguments as for `usable`."""
-    found = next(good(git, tip, package, tags, knowing, among), None)
-    return None if found is None else names.tag(package, found)
-
-
-def usable(
-    git: History,
-    tip: str | None,
-    package: str,
-    tags: Refs,
-    knowing: Knowing,
-    among: Collection[int] | None = None,
-) -> list[int]:
-    """The releases that may be used, rising.
-
-    Args:
-        git: The repository's mirror, opened.
-        tip: The branch whose ledger counts; None where it is not there.
-        package: Path of the package.
-        tags: As `of` gives them.
-        knowing: What is known of commits already.
-        among: As for `good`.
-    """
-    return [*good(git, tip, package, tags, knowing, among)][::-1]
-
-
 def state(
     git: History, tip: str | None, package: str, number: int, commit: Sha, knowing: Knowing
 ) -> UpstreamState:
-    """How one release stands; as `usable` has it, which no other release is read for.
+    """How one release stands; as `good` has it, which no other release is read for.
 
     Args:
-        git: As for `usable`.
-        tip: As for `usable`.
-        package: As for `usable`.
+        git: As for `good`.
+        tip: As for `good`.
+        package: As for `good`.
         number: Its number.
         commit: The commit that its tag names.
-        knowing: As for `usable`.
+        knowing: As for `good`.
     """
     listed, above = entries(git, tip, package) or {}, 0
     if held(listed):
@@ -132,22 +98,21 @@ def good(
     package: str,
     tags: Refs,
     knowing: Knowing,
-    among: Collection[int] | None = None,
+    among: Collection[int],
     most: int = MOST_READ,
 ) -> Iterator[int]:
     """The releases that may be used, falling; no more is read than is taken.
 
     Args:
-        git: As for `usable`.
-        tip: As for `usable`.
-        package: As for `usable`.
-        tags: As for `usable`.
-        knowing: As for `usable`.
-        among: Numbers that are tagged; no others are looked at. None for all.
+        git: The repository's mirror, opened.
+        tip: The branch whose ledger counts; None where it is not there.
+        package: Path of the package.
+        tags: As `of` gives them.
+        knowing: What is known of commits already.
+        among: Numbers that are tagged; no others are looked at.
         most: Of how many the commits are read, where the package is held.
     """
-    numbers = names.revisions(package, tags) if among is None else among
-    commits = ((n, tags[names.tag(package, n)][1]) for n in sorted(numbers, reverse=True))
+    commits = ((n, tags[names.tag(package, n)][1]) for n in sorted(among, reverse=True))
     for number, found in _states(git, tip, package, commits, knowing, most):
         if found is UpstreamState.GOOD:
             yield number

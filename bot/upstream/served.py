@@ -231,7 +231,8 @@ class ServedUpstreams:
                 found = {}
                 for package in packages:
                     known, were = releases.of(git, package), published.numbers(git, package)
-                    found[package] = (*releases.usable(git, tip, package, known, knowing, were),)
+                    good = releases.good(git, tip, package, known, knowing, were)
+                    found[package] = tuple(sorted(good))
                 return found
 
         return await self._offload(read)
@@ -303,9 +304,10 @@ class ServedUpstreams:
             tags = releases.of(git, package)
             if ref == LATEST:
                 tip, were = git.ref(names.branch_ref(branch)), published.numbers(git, package)
-                tag = releases.newest(git, tip, package, tags, self.knowing, were)
-                if tag is None:
+                number = next(releases.good(git, tip, package, tags, self.knowing, were), None)
+                if number is None:
                     raise UpstreamError(_MISSING, *texts.no_revision(str(place)))
+                tag = names.tag(package, number)
                 return tag, tags[tag][1]
             for name in (scoped(package, ref), names.branch_ref(names.branch_name(ref))):
                 commit = tags[name][1] if name in tags else git.ref(name)

@@ -4,11 +4,13 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import cast
 
 import pytest
 
 from bot.clock import OwnThreads, in_thread
 from bot.connecting import everywhere, gitlab_tokens
+from bot.forges.gitlab.forges import GitLabForges
 from bot.settings import Settings
 from tests.bot.test_gitlabs import SEVERAL
 
@@ -52,5 +54,6 @@ def test_each_forge_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(threads) == 2
     assert threads[0] is not threads[1]
     assert in_thread not in threads
-    asked = [getattr(each.forges, "_user").clients.offload for each in found.values()]  # noqa: B009
+    forges = [cast(GitLabForges, each.forges) for each in found.values()]
+    asked = [each._user.clients.offload for each in forges]
     assert asked == threads

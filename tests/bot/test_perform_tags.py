@@ -254,7 +254,11 @@ async def test_tags_made_through_the_api_and_by_push_are_signed_alike(
     for i, tag in enumerate(made):
         data = remote.git("cat-file", "tag", f"net/p{i}/v1").encode() + b"\n"
         held = signed_tags.check(
-            f"net/p{i}/v1", data, signers, lambda _: "t" * 40, signed_tags.Place(id="github:1")
+            f"net/p{i}/v1",
+            data,
+            signers,
+            lambda _: "t" * 40,
+            signed_tags.NamedRepository(id="github:1"),
         )
         assert held.predicate == tag.provenance
         with mirror.open() as git:  # our own record stands in it as before

@@ -53,7 +53,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Newest:
+class NewestPipeline:
     """The newest pipeline of a ref.
 
     Attributes:
@@ -67,7 +67,7 @@ class Newest:
     whole: CheckState = CheckState.SUCCESS
 
 
-def by_ref(found: Sequence[JSONObject], ours: Collection[str]) -> dict[str, Newest]:
+def by_ref(found: Sequence[JSONObject], ours: Collection[str]) -> dict[str, NewestPipeline]:
     """The newest pipeline of each ref.
 
     Args:
@@ -80,11 +80,11 @@ def by_ref(found: Sequence[JSONObject], ours: Collection[str]) -> dict[str, Newe
     return {ref: _newest_pipeline(every, ours) for ref, every in of.items()}
 
 
-def _newest_pipeline(every: Sequence[JSONObject], ours: Collection[str]) -> Newest:
+def _newest_pipeline(every: Sequence[JSONObject], ours: Collection[str]) -> NewestPipeline:
     last = max(int(data.get("pipeline_id") or 0) for data in every)
     inside = [data for data in every if int(data.get("pipeline_id") or 0) == last]
     others = [data for data in inside if data["name"] not in ours]
-    return Newest(last, bool(others), worst(others))
+    return NewestPipeline(last, bool(others), worst(others))
 
 
 def places(found: Sequence[JSONObject], shown: Shown) -> tuple[Place, ...]:
@@ -92,7 +92,7 @@ def places(found: Sequence[JSONObject], shown: Shown) -> tuple[Place, ...]:
     return placed(by_ref(found, ()), shown)
 
 
-def placed(known: Mapping[str, Newest], shown: Shown) -> tuple[Place, ...]:
+def placed(known: Mapping[str, NewestPipeline], shown: Shown) -> tuple[Place, ...]:
     """The pipelines of which one counts for a merge request, the one of its own first.
 
     Anybody who may put statuses can make a pipeline of either ref, so neither is left to others.
@@ -103,7 +103,7 @@ def placed(known: Mapping[str, Newest], shown: Shown) -> tuple[Place, ...]:
     """
     own = f"refs/merge-requests/{shown.number}/head"
     refs = (own,) if shown.fork else (own, shown.head_ref)
-    found = [Place(shown.number, ref, known.get(ref, Newest()).pipeline) for ref in refs]
+    found = [Place(shown.number, ref, known.get(ref, NewestPipeline()).pipeline) for ref in refs]
     return tuple(place for place in found if place.pipeline) or (found[-1],)
 
 

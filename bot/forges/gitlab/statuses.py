@@ -70,7 +70,7 @@ class _Read:
 class _Seen:
     """What a commit's statuses came to: its newest pipelines, and whether there are more."""
 
-    pipelines: Mapping[str, pipelines.Newest]
+    pipelines: Mapping[str, pipelines.NewestPipeline]
     more: bool
 
 
@@ -123,7 +123,7 @@ class StatusChecks(ServiceChecks):
             return {}
         seen = self._seen.get(shown.head)
         known = seen.pipelines if seen else {}
-        mine = known.get(pipelines.placed(known, shown)[0].ref, pipelines.Newest())
+        mine = known.get(pipelines.placed(known, shown)[0].ref, pipelines.NewestPipeline())
         whole = mine.whole if seen else CheckState.PENDING
         if shown.fork and not mine.others:
             whole = self._in_forks.get(number, CheckState.PENDING)
@@ -173,7 +173,9 @@ class StatusChecks(ServiceChecks):
         """The pipelines of all merge requests with this head."""
         return self._placed(pipelines.by_ref(found, ()), head)
 
-    def _placed(self, known: Mapping[str, pipelines.Newest], head: Sha) -> list[pipelines.Place]:
+    def _placed(
+        self, known: Mapping[str, pipelines.NewestPipeline], head: Sha
+    ) -> list[pipelines.Place]:
         every = (pipelines.placed(known, shown) for shown in self._at_head(head))
         return [place for places in every for place in places]
 

@@ -1,5 +1,6 @@
 """How releases of upstreams stand, and from which drafts they were published."""
 
+from collections.abc import Iterator
 from typing import cast
 
 import pytest
@@ -68,8 +69,9 @@ class _Held:
         own = path == ".porchbot/ledger/net/core.yaml" and commit in self.knows
         return b"version: 1\nrevisions: {v3: {state: held, reason: x}}\n" if own else None
 
-    def newest(self, knowing: Knowing) -> str | None:
-        return releases.newest(cast(History, self), "tip", "net/core", self.tags, knowing)
+    def good(self, knowing: Knowing) -> Iterator[int]:
+        numbers = names.revisions("net/core", self.tags)
+        return releases.good(cast(History, self), "tip", "net/core", self.tags, knowing, numbers)
 
     def states(self, knowing: Knowing) -> list[int]:
         git, numbers, found = cast(History, self), (1, 3, 1_900, 2_001, 2_990, 3_000), list[int]()
@@ -79,24 +81,21 @@ class _Held:
             found += [number] if state is UpstreamState.GOOD else []
         return found
 
-    def usable(self, knowing: Knowing) -> list[int]:
-        return releases.usable(cast(History, self), "tip", "net/core", self.tags, knowing)
-
 
 def test_revisions_above_a_hold_are_read_from_the_top_once_and_no_more_than_a_bound() -> None:
     """Short-cuts read the ledger at each of 100,000 commits, at each look; or none of them, so that
     the rollback's own revision is not found."""
     git, knowing = _Held(3_000, knowing=2_990), Knowing()
 
-    assert git.newest(knowing) == "refs/tags/net/core/v2990"
+    assert next(git.good(knowing)) == 2_990
     assert set(git.read) == {"tip", *(f"{n:040x}" for n in range(2_990, 3_001))}
-    assert git.usable(knowing) == [1, 2, 3, 2_990]
+    assert [*git.good(knowing)] == [2_990, 3, 2, 1]
     assert len(set(git.read)) == 1 + MOST_READ
     git.read.clear()
-    assert git.usable(knowing) == [1, 2, 3, 2_990]
+    assert [*git.good(knowing)] == [2_990, 3, 2, 1]
     assert set(git.read) == {"tip"}
 
-    assert _Held(2 * MOST_READ, knowing=4).newest(knowing) == "refs/tags/net/core/v3"
+    assert next(_Held(2 * MOST_READ, knowing=4).good(knowing)) == 3
 
 
 @pytest.mark.parametrize("knowing", [1_900, 2_000, 2_001, 2_990])
@@ -105,7 +104,7 @@ def test_a_release_stands_alone_as_it_stands_among_all(knowing: int) -> None:
     fetched by its number, and is in no list of what may be used."""
     git, known = _Held(3_000, knowing=knowing), Knowing()
 
-    assert git.states(known) == [n for n in git.usable(known) if n != 2 and n != 2_000]
+    assert git.states(known) == [n for n in sorted(git.good(known)) if n != 2 and n != 2_000]
 
 
 def test_what_is_kept_of_commits_is_bounded() -> None:
