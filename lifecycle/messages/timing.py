@@ -54,8 +54,8 @@ def closed(closing: Sequence[Window]) -> str:
 def _closing(window: Window) -> str:
     where = _place(window.paths)
     if window.kind is WindowKind.FREEZE:
-        return f"{where} is frozen by a window ({quote(window.reason)})"
-    return f"{where} is outside its publishing windows ({quote(window.reason)})"
+        return f"{where} is frozen by a window: {quote(window.reason)}"
+    return f"{where} is outside its publishing windows: {quote(window.reason)}"
 
 
 def _place(paths: Sequence[str]) -> str:

@@ -39,7 +39,7 @@ def test_what_waits_for_a_window_says_until_when_and_is_published_by_itself(
         assert "net/core/v1" not in play.author.tags()
         said = play.author.summary(core)
         assert (
-            "**window**: `net` is outside its publishing windows (somebody is there)."
+            "**window**: `net` is outside its publishing windows: somebody is there."
             " **Needed:** wait"
             " until Thu 2026-01-01 01:05 Europe/Berlin (Thu 2026-01-01 00:05 UTC)." in said
         )
