@@ -19,8 +19,11 @@ from lifecycle.identity import GITHUB, is_forge
 
 NAMES: Final = "PORCHBOT_GITHUB_NAMES"
 
+KEY_VARIABLES: Final = ("PRIVATE_KEY", "PRIVATE_KEY_FILE")
+"""Those of the App's key, in place of the secret store's."""
+
 GIVEN: Final = (
-    *("APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_FILE", "OLDER_KEY_FILES", "TOKEN", "TOKEN_FILE"),
+    *("APP_ID", *KEY_VARIABLES, "OLDER_KEY_FILES", "TOKEN", "TOKEN_FILE"),
     *("REPOSITORIES", "WEBHOOK_SECRETS", "WEBHOOK_SECRETS_FILE", "WEBHOOK_URL", "API_URL", "CA"),
     "FORMER_ACCOUNTS",
 )
@@ -183,7 +186,7 @@ class _Reading:
     @property
     def is_named(self) -> bool:
         """Whether any variable or secret is of this GitHub: then all that it needs has to be."""
-        given = any(map(self._given, ("APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_FILE")))
+        given = any(map(self._given, ("APP_ID", *KEY_VARIABLES)))
         return bool(self._token or self._apps or given)
 
     def instance(self) -> GitHubInstance:
@@ -259,11 +262,16 @@ class _Reading:
         return tuple(found)
 
     def _older_keys(self, key: str) -> tuple[str, ...]:
-        """Keys that were replaced, also that of the App that we know where a variable has `key`."""
+        """Keys that were replaced by `key`, and those of Apps that were replaced.
+
+        A variable's key takes the place of all that is stored of the same App: who answers a theft
+        by setting it must not go on with the stolen key.
+        """
         name = "PORCHBOT_GITHUB_OLDER_KEY_FILES"
         paths = self._listed("OLDER_KEY_FILES")
         given = tuple(self._pem(name, self._file(name, path)) for path in paths)
-        stored = (each for app in self._apps for each in (app.private_key, *app.older_keys))
+        counted = self._replaced() if any(map(self._given, KEY_VARIABLES)) else self._apps
+        stored = (each for app in counted for each in (app.private_key, *app.older_keys))
         return tuple(dict.fromkeys((*given, *(each for each in stored if each != key))))
 
     def _older_apps(self) -> tuple[KnownApp, ...]:

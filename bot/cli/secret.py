@@ -1,5 +1,6 @@
 """`porchbot secret`: what the bot keeps encrypted, put there and listed; never shown."""
 
+import asyncio
 import os
 import sys
 
@@ -8,7 +9,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from bot import apps
+from bot import apps, trust
 from bot.apps import (
     GITHUB_TOKEN,
     KEPT,
@@ -17,10 +18,13 @@ from bot.apps import (
     PRIVATE_KEY,
     SETUP_SECRET,
     WEBHOOK_SECRETS,
+    KnownApp,
     stored_name,
 )
 from bot.cli.dropin import DropInGroup, StrictCommand
-from bot.githubs import unusable, variable
+from bot.forges.github.app import AppClients
+from bot.forges.port import ForgeBusyError, ForgeDeniedError, ForgeRefusedError, once
+from bot.githubs import KEY_VARIABLES, unusable, variable
 from bot.settings import state_folder
 from bot.vault import Vault, VaultError, open_vault
 from lifecycle.identity import GITHUB
@@ -46,8 +50,12 @@ secret = DropInGroup(
     """,
 )
 @click.argument("name")
-def put(name: str) -> None:
-    """Store a secret from standard input under a name; replaces an older value."""
+@click.option("--offline", is_flag=True, help="Store a private key without asking GitHub for it.")
+def put(name: str, offline: bool) -> None:
+    """Store a secret from standard input under a name; replaces an older value.
+
+    GitHub is asked whether a new private key is the App's before it takes the old one's place.
+    """
     kind, _, github = name.partition(".")
     further = kind in KEPT and kind in OF_A_GITHUB and github and not unusable(github)
     if name not in KEPT and not further:
@@ -61,7 +69,7 @@ def put(name: str) -> None:
     try:
         vault = open_vault(os.environ, state_folder(os.environ), make=True)
         if kind == PRIVATE_KEY:
-            _renew_key(vault, github or GITHUB, value)
+            _renew_key(vault, github or GITHUB, value, offline=offline)
         else:
             vault.put(name, value)
     except VaultError as error:
@@ -75,8 +83,8 @@ def put(name: str) -> None:
         )
 
 
-def _renew_key(vault: Vault, github: str, key: str) -> None:
-    for kind in ("PRIVATE_KEY", "PRIVATE_KEY_FILE"):
+def _renew_key(vault: Vault, github: str, key: str, *, offline: bool) -> None:
+    for kind in KEY_VARIABLES:
         given = variable(kind, github)
         if os.environ.get(given):
             raise click.ClickException(
@@ -99,7 +107,35 @@ def _renew_key(vault: Vault, github: str, key: str) -> None:
             f"The secret store has no App of a GitHub named {github}. Register one with `porchbot"
             f" setup`, or set {variable('PRIVATE_KEY_FILE', github)}."
         )
+    if not offline:
+        _try_key(known[0], key)
     apps.renew_key(vault, github, key)
+
+
+def _try_key(app: KnownApp, key: str) -> None:
+    """Refuse a key that GitHub does not take from the App: with it the bot would do nothing."""
+    try:
+        trust.use(os.environ.get(variable("CA", app.forge), "").strip())
+        asyncio.run(_ask(app, key))
+    except (ForgeDeniedError, ForgeRefusedError) as error:
+        raise click.ClickException(
+            f"GitHub does not accept this key for the App {app.slug} (number {app.id}):"
+            f" {error.reason.rstrip('.')}. Nothing was stored. Pass a key that was generated on"
+            " that App's settings page and is still listed there."
+        ) from error
+    except (ForgeBusyError, OSError) as error:
+        raise click.ClickException(
+            f"{once(error)} Nothing was stored: it is not known whether the key is the App's. Run"
+            " this where GitHub can be reached, or store the key untried with --offline."
+        ) from error
+
+
+async def _ask(app: KnownApp, key: str) -> None:
+    asked = AppClients(app.api_url, str(app.id), key, forge=app.forge)
+    try:
+        await asked.check()
+    finally:
+        asked.close()
 
 
 @secret.command("list", cls=StrictCommand, examples="# List the names.\n$ porchbot secret list")

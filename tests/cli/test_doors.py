@@ -17,6 +17,7 @@ AT_THE_FORGE = {
     "bot/cli/dryrun.py": "looks, with tokens that can only read",
     "bot/cli/reaching.py": "reaches it for that look",
     "bot/cli/reaching_gitlab.py": "likewise",
+    "bot/cli/secret.py": "asks whether a new key is the App's, with that key",
     "bot/cli/setup.py": "registers an App, whose owner confirms it at the forge",
     "bot/cli/setup_user.py": "makes webhooks, by the machine user's own token",
     "bot/cli/setup_gitlab.py": "makes account, webhooks and rules, by a token of the owner's own",

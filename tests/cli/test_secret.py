@@ -8,15 +8,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bot import apps
 from bot.cli.root import main
 from bot.githubs import variable
+from bot.sandbox.serve import SandboxForge
 from bot.settings import Settings
 from bot.vault import open_vault
 from tests.app_key import keys as app_keys
 from tests.bot.test_settings import APP
+from tests.contract.watch import watched
 
 
 def _run(*arguments: str, given: str = "") -> Result:
@@ -83,7 +86,7 @@ def test_what_setup_stored_is_replaced_and_the_old_one_goes(
     unused = _run("put", f"private-key{end}", given=keys[0])
     monkeypatch.delenv(variable("PRIVATE_KEY_FILE", forge))
     nobodys = _run("put", "private-key.none", given=keys[0])
-    renewed = [_run("put", f"private-key{end}", given=key) for key in (*keys, keys[1])]
+    renewed = [_run("put", f"private-key{end}", "--offline", given=key) for key in (*keys, keys[1])]
     now = _known(forge)
     dropped = _run("remove", f"old-private-keys{end}")
     again = _run("remove", f"old-private-keys{end}")
@@ -116,15 +119,88 @@ def test_what_setup_stored_is_replaced_and_the_old_one_goes(
     assert not any(hidden in said for hidden in ("fresh", "the new secret", "swordfish", "BEGIN"))
 
 
+@pytest.mark.parametrize("forge", ["github", "corp"])
+def test_a_key_of_a_variable_takes_the_place_of_what_is_stored_of_that_app(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forge: str
+) -> None:
+    """Short-cuts refused: whoever answers a stolen key by setting a variable goes on with what the
+    stolen one signs, or an earlier one; the keys of an App that was replaced count no more; or the
+    same variable takes the key away that a file names.
+    """
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
+    vault = open_vault({}, tmp_path, make=True)
+    replaced = replace(APP, id=3, forge=forge, private_key=_pem("replaced"))
+    apps.keep(vault, replaced)
+    apps.keep(vault, replace(APP, forge=forge, older_keys=(_pem("earlier"),)))
+    stored = _known(forge)
+    new, named = tmp_path / "new.pem", tmp_path / "named.pem"
+    new.write_text(_pem("new"))
+    named.write_text(_pem("named"))
+
+    def given(**more: str) -> Mapping[str, object]:
+        return _known(forge, {variable(kind, forge): text for kind, text in more.items()})
+
+    assert stored["older_keys"] == (_pem("earlier"), _pem("replaced"))
+    assert given(PRIVATE_KEY=_pem("new"))["older_keys"] == (_pem("replaced"),)
+    assert given(PRIVATE_KEY_FILE=str(new))["private_key"] == _pem("new")
+    assert given(PRIVATE_KEY_FILE=str(new))["older_keys"] == (_pem("replaced"),)
+    kept = given(PRIVATE_KEY_FILE=str(new), OLDER_KEY_FILES=str(named))
+    assert kept["older_keys"] == (_pem("named"), _pem("replaced"))
+    assert given(PRIVATE_KEY=_pem("new"), APP_ID="3")["older_keys"] == (
+        APP.private_key,
+        _pem("earlier"),
+    )
+
+
+def test_a_key_is_tried_at_github_before_it_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: the key of another App takes the place of the one that works, and the
+    bot finds out at its next start; or no key can be stored where GitHub is out of reach.
+    """
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path / "state"))
+    vault = open_vault({}, tmp_path / "state", make=True)
+    form, plain = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    other = rsa.generate_private_key(65537, 2048)
+    others = other.private_bytes(form, plain, serialization.NoEncryption()).decode()
+    ours, public = app_keys()
+    with SandboxForge(tmp_path / "forge") as forge, watched(forge):
+        forge.state.add_user("owner")
+        app = forge.state.register_app("porchbot", public, owner="owner")
+        apps.keep(vault, replace(APP, id=app.id, api_url=forge.api_url))
+        wrong = _run("put", "private-key", given=others)
+        after_wrong = apps.read(vault)[0].private_key
+        right = _run("put", "private-key", given=ours)
+        after_right = apps.read(vault)[0].private_key
+    away = _run("put", "private-key", given=others)
+    after_away = apps.read(vault)[0].private_key
+    untried = _run("put", "private-key", "--offline", given=others)
+
+    assert (wrong.exit_code, after_wrong) == (1, APP.private_key)
+    told = f"GitHub does not accept this key for the App porchbot (number {app.id}): 401 A"
+    assert told in wrong.output
+    assert "Nothing was stored." in wrong.output
+    assert (right.exit_code, after_right) == (0, ours)
+    assert (away.exit_code, after_away) == (1, ours)
+    assert "or store the key untried with --offline" in away.output
+    assert (untried.exit_code, apps.read(vault)[0].private_key) == (0, others)
+    assert "BEGIN" not in wrong.output + right.output + away.output + untried.output
+
+
+def _pem(name: str) -> str:
+    return f"-----BEGIN RSA PRIVATE KEY-----\n{name}\n-----END RSA PRIVATE KEY-----"
+
+
 def _ed25519() -> str:
     form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     key = Ed25519PrivateKey.generate()
     return key.private_bytes(*form, serialization.NoEncryption()).decode()
 
 
-def _known(forge: str) -> Mapping[str, object]:
-    """What the settings have of a GitHub's keys and secrets."""
-    settings = Settings.from_env({"PORCHBOT_STATE": os.environ["PORCHBOT_STATE"]})
+def _known(forge: str, given: Mapping[str, str] | None = None) -> Mapping[str, object]:
+    """What the settings have of a GitHub's keys and secrets, beside variables that are given."""
+    place = {"PORCHBOT_STATE": os.environ["PORCHBOT_STATE"]}
+    settings = Settings.from_env(place | dict(given or {}))
     here: object = settings
     if forge != "github":
         (here,) = (each for each in settings.further_githubs if each.name == forge)
