@@ -14,6 +14,9 @@ T = TypeVar("T")
 
 MIB = 1024**2
 
+MOST_WRITTEN = 5_000
+"""Commits and tags of the bot's own that are known as such, until they are forgotten."""
+
 
 class ObjectCache(Generic[T]):
     """A cache of values by object id, bounded by size, shared by all looks.
@@ -126,6 +129,17 @@ class MirrorCaches:
         self.differences: ObjectCache[Difference] = ObjectCache(8 * MIB, _of_difference)
         self.merges: ObjectCache[TrialMerge] = ObjectCache(8 * MIB, _of_merge)
         self.too_slow: set[str] = set()  # each cost seconds: there are never many
+        self._written: dict[str, None] = {}
+
+    def write(self, sha: str) -> None:
+        """Note that the bot wrote a commit or a tag."""
+        if len(self._written) >= MOST_WRITTEN:
+            self._written = {}  # replaced, for threads; a push of one of these starts git
+        self._written[sha] = None
+
+    def wrote(self, sha: str) -> bool:
+        """Whether the bot wrote a commit or a tag; no longer so once there were many since."""
+        return sha in self._written
 
 
 BLOBS = Blobs(32 * MIB, 256 * 1024)

@@ -65,6 +65,7 @@ class Request:
         headers: All but those that say where it goes and how long it is.
         body: "" for none.
         most: Bytes that its answer may have.
+        cut: Whether what is longer is cut off there, with the connection.
     """
 
     method: str
@@ -72,6 +73,7 @@ class Request:
     headers: dict[str, str]
     body: bytes = b""
     most: int = 64 * 1024
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +126,11 @@ class _Connection:
             # Not read(): a chunk that says it is -1 bytes long would be read without end.
             while len(body) <= request.most and (piece := answer.read1(_PIECE)):
                 body += piece
-        if len(body) > request.most or answer.length:
+        long = len(body) > request.most
+        if (long and not request.cut) or (answer.length and not long):
             raise OddAnswerError(f"an answer of more than {request.most} bytes, or not whole")
         kind = answer.headers.get_content_type()
-        again = not answer.will_close
+        again = not answer.will_close and not long
         answer.close()
         self.used = time.monotonic()
         location = answer.headers.get("Location", "")

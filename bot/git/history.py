@@ -134,7 +134,10 @@ class DiskHistory(CommitReader, StoredTrees):
         stored = GitDB(str(self._folder / "objects")).store(
             IStream(kind.encode(), len(data), BytesIO(data))
         )
-        return str(stored.hexsha.decode())
+        sha = str(stored.hexsha.decode())
+        if kind in ("commit", "tag"):
+            self._kept.write(sha)
+        return sha
 
     def unreadable(self, sha: str, error: Exception | None) -> Exception:
         """The mirror is broken where git is not: the next fetch begins anew."""

@@ -7,8 +7,8 @@ that begin so (protocol 2), and what this takes does not grow with the repositor
 fetch saw are kept with it; git's own are there so that git knows what it has, and go when there are
 many, since git looks at all of them at each fetch (ADR 0018).
 
-Refs of the forge move only in one `push --atomic --force-with-lease=<ref>:<sha>`, an exact compare-
-and-swap on every forge (docs/design.md, "Mirrors and pushes"). Tokens reach git through its
+Refs of the forge move all or none, each from where it was seen, an exact compare-and-swap on every
+forge (docs/design.md, "Mirrors and pushes"). Tokens reach git through its
 environment alone: never an argument, never a URL.
 """
 
@@ -24,14 +24,15 @@ from pathlib import Path
 import structlog
 
 from bot.clock import SYSTEM, Clock
+from bot.git import packs, upkeep
 from bot.git import refs as git_refs
-from bot.git import upkeep
 from bot.git.caches import MirrorCaches
 from bot.git.history import DiskHistory
 from bot.git.port import (
     EVERYTHING,
     GitBusyError,
     GitRefusedError,
+    MissingObjectError,
     ObjectTooLargeError,
     Pushed,
     Refs,
@@ -46,6 +47,7 @@ from bot.git.process import (
     refusal,
     run,
 )
+from bot.git.pushing import NOWHERE, RemotePush
 from bot.git.remote import RemoteRefs
 from bot.git.seen import SeenRefs
 from lifecycle.identity import RepositoryId
@@ -66,8 +68,6 @@ REBUILD = 3600.0
 
 MOST_TAGS = 2_000
 """Tags that a mirror holds as refs before they go; what looks need is fetched again."""
-
-_NONE = "0" * 40  # how git writes that a ref is not there
 
 
 class DiskMirror:
@@ -93,6 +93,7 @@ class DiskMirror:
         self._clock = clock
         self._lock = threading.Lock()
         self._remote = RemoteRefs(url, clock)
+        self._pushing = RemotePush(url, clock)
         self._seen = SeenRefs(folder)
         self._wanted: set[str] = set()
         self._broken = False
@@ -242,12 +243,15 @@ class DiskMirror:
         return DiskHistory(self.folder, self._kept, self._found_broken, fresh)
 
     def push(self, credentials: str, updates: Sequence[RefUpdate]) -> Pushed:
-        """Move all these refs, or none.
+        """Move all these refs, or none; git does where one request of ours is not enough.
 
         Raises:
             GitBusyError: The forge could not be reached, or failed.
             GitRefusedError: A rule of the forge forbids it.
         """
+        if self._pushed(credentials, updates):
+            self.take_over(updates)
+            return Pushed.DONE
         leases = [f"--force-with-lease={u.ref}:{u.expected}" for u in updates]
         moves = [f"{u.wanted}:{u.ref}" for u in updates]
         done = run(
@@ -266,12 +270,21 @@ class DiskMirror:
             raise GitRefusedError(refusal(text))
         raise GitBusyError(f"the push failed: {reason(text)}")
 
+    def _pushed(self, credentials: str, updates: Sequence[RefUpdate]) -> bool:
+        """Whether these refs moved without git, which does what is large or refused."""
+        try:
+            with self.open() as git:
+                new = packs.new(git, [u.wanted for u in updates if u.wanted], self._kept.wrote)
+        except (packs.LargePackError, MissingObjectError, ObjectTooLargeError):
+            return False
+        return self._pushing.push(credentials, updates, packs.pack(new))
+
     def take_over(self, updates: Sequence[RefUpdate]) -> None:
         """Move our own refs as the forge has moved its: what we pushed needs no fetch.
 
         A ref that is not at what was expected was fetched meanwhile; then the next look fetches.
         """
-        moves = (f"update {u.ref} {u.wanted or _NONE} {u.expected or _NONE}\n" for u in updates)
+        moves = (f"update {u.ref} {u.wanted or NOWHERE} {u.expected or NOWHERE}\n" for u in updates)
         with self._locked(), self._seen.changing():
             moved = run(self.folder, ["update-ref", "--no-deref", "--stdin"], text="".join(moves))
             if moved.returncode:

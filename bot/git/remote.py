@@ -37,8 +37,9 @@ KNOWN_SECONDS = 3600.0
 PAUSE = 60.0
 """Seconds for which a remote that gave no answer is left to git: it costs a request each time."""
 
-_AGENT = "git/porchbot"  # GitHub knows clients of git by how this begins
-_FLUSH, _DELIMITER = b"0000", b"0001"
+AGENT = "git/porchbot"  # GitHub knows clients of git by how this begins
+UNKEPT = {"Pragma": "no-cache", "Cache-Control": "no-cache"}
+FLUSH, _DELIMITER = b"0000", b"0001"
 _REF = re.compile(rb"([0-9a-f]{40}) (refs/[^\0-\x20\x7f~^:?*\[\\]+)\n?")
 
 
@@ -52,7 +53,7 @@ class RemoteRefs:
     """
 
     def __init__(self, url: str, clock: Clock, connections: Connections = CONNECTIONS) -> None:
-        self._url = _split(url)
+        self._url = split(url)
         self._clock = clock
         self._connections = connections
         self._quiet_until = 0.0
@@ -65,7 +66,7 @@ class RemoteRefs:
             credentials: User and password, with a colon between; "" for none.
             places: Refs and folders of refs.
         """
-        address, now = self._address(), self._clock.monotonic()
+        address, now = address_of(self._url), self._clock.monotonic()
         if address is None or now < self._quiet_until:
             return None
         try:
@@ -81,7 +82,7 @@ class RemoteRefs:
 
         So many may begin alike that the answer is none; that says nothing of the next question.
         """
-        address, now = self._address(), self._clock.monotonic()
+        address, now = address_of(self._url), self._clock.monotonic()
         if address is None or now < self._quiet_until:
             return None
         try:
@@ -97,40 +98,40 @@ class RemoteRefs:
                 self._known = (now, self._format(address, credentials))
             asked = listing(beginnings, self._known[1])
             answer = self._connections.ask(address, self._post(credentials, asked))
-            return listed(_body(answer, "application/x-git-upload-pack-result"))
-
-    def _address(self) -> Address | None:
-        """Where it is reached; None where that takes what only git can do."""
-        url = self._url
-        secure = url.scheme == "https"
-        plain = url.scheme in ("http", "https") and url.hostname and url.hostname.isascii()
-        if not plain or url.netloc.rpartition("@")[1] or url.query or url.fragment:
-            return None
-        # Git knows more ways to say that a host needs no proxy; its name is the plainest.
-        near = {name for each in NO_PROXY for name in os.environ.get(each, "").split(",")}
-        if url.hostname not in near and any(os.environ.get(name) for name in PROXIES):
-            return None
-        authority = os.environ.get(AUTHORITY, "") if secure else ""
-        # Python goes by these and git may not: then git alone says whom to trust.
-        if secure and not authority and any(os.environ.get(name) for name in OTHER_AUTHORITIES):
-            return None
-        return Address(str(url.hostname), url.port or (443 if secure else 80), secure, authority)
+            return listed(body_of(answer, "application/x-git-upload-pack-result"))
 
     def _format(self, address: Address, credentials: str) -> bytes:
         """Ask what it can do; returns what it must be told of the format of objects."""
         path = f"{self._url.path.rstrip('/')}/info/refs?service=git-upload-pack"
-        headers = _headers(credentials, "*/*") | {"Pragma": "no-cache", "Cache-Control": "no-cache"}
+        headers = headers_for(credentials, "*/*") | UNKEPT
         answer = self._connections.ask(address, Request("GET", path, headers))
-        return capabilities(_body(answer, "application/x-git-upload-pack-advertisement"))
+        return capabilities(body_of(answer, "application/x-git-upload-pack-advertisement"))
 
     def _post(self, credentials: str, body: bytes) -> Request:
         path = f"{self._url.path.rstrip('/')}/git-upload-pack"
-        headers = _headers(credentials, "application/x-git-upload-pack-result")
+        headers = headers_for(credentials, "application/x-git-upload-pack-result")
         headers["Content-Type"] = "application/x-git-upload-pack-request"
         return Request("POST", path, headers, body, MOST_BYTES)
 
 
-def _split(url: str) -> SplitResult:
+def address_of(url: SplitResult) -> Address | None:
+    """Where a remote is reached; None where that takes what only git can do."""
+    secure = url.scheme == "https"
+    plain = url.scheme in ("http", "https") and url.hostname and url.hostname.isascii()
+    if not plain or url.netloc.rpartition("@")[1] or url.query or url.fragment:
+        return None
+    # Git knows more ways to say that a host needs no proxy; its name is the plainest.
+    near = {name for each in NO_PROXY for name in os.environ.get(each, "").split(",")}
+    if url.hostname not in near and any(os.environ.get(name) for name in PROXIES):
+        return None
+    authority = os.environ.get(AUTHORITY, "") if secure else ""
+    # Python goes by these and git may not: then git alone says whom to trust.
+    if secure and not authority and any(os.environ.get(name) for name in OTHER_AUTHORITIES):
+        return None
+    return Address(str(url.hostname), url.port or (443 if secure else 80), secure, authority)
+
+
+def split(url: str) -> SplitResult:
     """Take a URL apart; what is none has no parts."""
     try:
         parts = urlsplit(url)
@@ -140,9 +141,15 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _headers(credentials: str, accept: str) -> dict[str, str]:
+def headers_for(credentials: str, accept: str) -> dict[str, str]:
+    """What each request says of us.
+
+    Args:
+        credentials: User and password, with a colon between; "" for none.
+        accept: The type of the answer.
+    """
     headers = {
-        "User-Agent": _AGENT,
+        "User-Agent": AGENT,
         "Accept": accept,
         "Accept-Encoding": "identity",
         "Git-Protocol": "version=2",
@@ -150,7 +157,12 @@ def _headers(credentials: str, accept: str) -> dict[str, str]:
     return headers | ({"Authorization": basic(credentials)} if credentials else {})
 
 
-def _body(answer: Answer, kind: str) -> bytes:
+def body_of(answer: Answer, kind: str) -> bytes:
+    """The body of an answer that is one of a kind.
+
+    Raises:
+        OddAnswerError: It is none.
+    """
     if (answer.status, answer.kind) != (200, kind):
         raise OddAnswerError(f"an answer of status {answer.status} and type {answer.kind}")
     return answer.body
@@ -168,13 +180,13 @@ def packets(body: bytes) -> list[bytes]:
         OddAnswerError: It does not.
     """
     found, at = [], 0
-    while (length := body[at : at + 4]) != _FLUSH:
+    while (length := body[at : at + 4]) != FLUSH:
         size = int(length, 16) if re.fullmatch(rb"[0-9a-f]{4}", length) else 0
-        if size < len(_FLUSH) or at + size > len(body):
+        if size < len(FLUSH) or at + size > len(body):
             raise OddAnswerError("what should be packets of git's protocol is none")
         found.append(body[at + 4 : at + size])
         at += size
-    if at + len(_FLUSH) != len(body):
+    if at + len(FLUSH) != len(body):
         raise OddAnswerError("more comes after the end")
     return found
 
@@ -186,7 +198,7 @@ def capabilities(body: bytes) -> bytes:
         OddAnswerError: It does not list refs by protocol 2, or has other objects than ours.
     """
     # Some begin as with the protocols before: a line about the service, and a flush.
-    service = packet(b"# service=git-upload-pack\n") + _FLUSH
+    service = packet(b"# service=git-upload-pack\n") + FLUSH
     lines = [line.rstrip(b"\n") for line in packets(body.removeprefix(service))]
     lists = any(line == b"ls-refs" or line.startswith(b"ls-refs=") for line in lines)
     formats = [line for line in lines if line.startswith(b"object-format=")]
@@ -203,7 +215,7 @@ def listing(beginnings: Sequence[str], told: bytes) -> bytes:
         told: What the remote must be told first.
     """
     asked = [packet(f"ref-prefix {each}\n".encode()) for each in beginnings]
-    return b"".join([packet(b"command=ls-refs\n"), told, _DELIMITER, *asked, _FLUSH])
+    return b"".join([packet(b"command=ls-refs\n"), told, _DELIMITER, *asked, FLUSH])
 
 
 def listed(body: bytes) -> dict[str, Sha]:

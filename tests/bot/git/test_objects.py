@@ -296,7 +296,7 @@ def test_a_draft_pushed_and_read_again_starts_git_for_what_it_needs_alone(
         assert not git.cut_within(base, draft)
         assert git.changed_within(base, draft, ["b", "a"])
         assert not git.changed_within(base, draft, ["b", "net"])
-    assert started == ["push", "update-ref"]
+    assert started == ["update-ref"]
 
 
 def test_what_a_commit_says_is_read_to_a_limit(remote: Remote, mirror: DiskMirror) -> None:
