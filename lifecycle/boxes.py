@@ -10,6 +10,7 @@ A box about a proposal names the commit that was shown, and counts for that one 
 
 import hashlib
 import hmac
+import html
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -51,7 +52,12 @@ _AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.A
 _TICKED = ("- [x] ", "- [X] ", "* [x] ", "* [X] ")
 _FREE = "- [ ] "
 _SEAL = re.compile(r" ?<!-- porchbot-box ([0-9a-f]{32}) -->\Z")
-_NUMBER, _HEX = re.compile(r"-?[0-9]{1,18}"), re.compile(r"[0-9a-f]{32}")
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_DIGESTS = re.compile(r"(?P<digest>[0-9a-f]{32})(?:\.(?P<shown>[0-9a-f]{32}))?")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_UNSHOWN = re.compile(r"<!--.*?-->|<[^<>]*>|(?<=\])\([^()\s]*\)", re.DOTALL)
+_BARE_SEAL = re.compile(r"porchbot-box [0-9a-f]{32}\s*\Z")
+_MARKUP = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
 
 UNSEALED = f" <!-- porchbot-box {'0' * 32} -->"
 """Ends the line of a box whose seal is yet to be made."""
@@ -68,6 +74,7 @@ class Tick:
         command: What stands beside it, without its slash; "" for no command of a box. Of one about
             a proposal that and its number, such as "approve 0123… #12".
         at: When it was ticked, as the forge says; None where nobody noted it.
+        shown: What people see beside it, as `shown` has it; "" where nobody noted it.
     """
 
     issue: int
@@ -75,10 +82,12 @@ class Tick:
     digest: str
     command: str
     at: datetime | None = None
+    shown: str = ""
 
     def __str__(self) -> str:
         at = f"{self.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} " if self.at else ""
-        return f"{self.issue} {self.seal or '-'} {self.digest or '-'} {at}{self.command}"
+        digests = f"{self.digest or '-'}{f'.{self.shown}' if self.shown else ''}"
+        return f"{self.issue} {self.seal or '-'} {digests} {at}{self.command}"
 
     @property
     def word(self) -> str:
@@ -101,17 +110,18 @@ class Tick:
     def of(cls, text: str) -> "Tick":
         """Read it back; of a text from before there were seals the command alone."""
         match text.split(" ", 3):
-            case [number, seal, digest, command] if _NUMBER.fullmatch(number) and _HEX.fullmatch(
-                digest
+            case [number, seal, digests, command] if _NUMBER.fullmatch(number) and (
+                found := _DIGESTS.fullmatch(digests)
             ):
                 at, _, rest = command.partition(" ")
                 known = at if _AT.fullmatch(at) else ""
                 return cls(
                     int(number),
                     "" if seal == "-" else seal,
-                    digest,
+                    found["digest"],
                     rest if known else command,
                     datetime.fromisoformat(known) if known else None,
+                    found["shown"] or "",
                 )
             case _:
                 return cls(0, "", "", text)
@@ -140,7 +150,7 @@ def ticked(issue: int, text: str) -> tuple[Tick, ...]:
 
 
 def newly_ticked(
-    issue: int, before: str, after: str, at: datetime | None = None
+    issue: int, before: str, after: str, at: datetime | None = None, *, shows: bool = False
 ) -> tuple[Tick, ...]:
     """Return the boxes that an edit ticked, `MOST_TICKED` at most.
 
@@ -149,9 +159,11 @@ def newly_ticked(
         before: Its text before.
         after: Its text since.
         at: When it was edited, as the forge says.
+        shows: Note what people see beside each: the forge tells which of them an edit ticked.
     """
-    known = frozenset(ticked(issue, before))
-    found = [replace(each, at=at) for each in ticked(issue, after) if each not in known]
+    known = frozenset(_ticks(issue, before, shows=shows))
+    every = dict.fromkeys(_ticks(issue, after, shows=shows))
+    found = [replace(each, at=at) for each in every if each not in known]
     return tuple(found[:MOST_TICKED])
 
 
@@ -220,7 +232,22 @@ def is_ours(tick: Tick, keys: Sequence[bytes], repository_id: RepositoryId) -> b
     return bool(tick.command) and any(hmac.compare_digest(each, tick.seal) for each in made)
 
 
-def _ticks(issue: int, text: str) -> Iterator[Tick]:
+def shown(text: str) -> str:
+    """Return what tells the texts beside two boxes apart, as people see them: 32 hex digits.
+
+    A forge that tells which box was ticked writes its text anew: with the Markdown escaped, without
+    links' addresses, with what stood in a hidden comment. So letters, digits and what is not ASCII
+    are compared, without the seal.
+
+    Args:
+        text: What stands behind the box, in Markdown or as a forge tells it.
+    """
+    said = html.unescape(_ESCAPED.sub(r"\1", text[: 8 * LONGEST]))
+    bare = _MARKUP.sub("", _BARE_SEAL.sub("", _UNSHOWN.sub("", said)))
+    return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _ticks(issue: int, text: str, *, shows: bool = False) -> Iterator[Tick]:
     for whole in text.split("\n"):
         line = whole.rstrip(" \t\r")
         if not line.startswith(_TICKED) or len(line) > LONGEST:
@@ -230,7 +257,8 @@ def _ticks(issue: int, text: str) -> Iterator[Tick]:
         said = said[: found.start()] if found else said
         command = _command(said)
         if found or command:
-            yield Tick(issue, found[1] if found else "", _digest(said), command)
+            seal = found[1] if found else ""
+            yield Tick(issue, seal, _digest(said), command, shown=shown(said) if shows else "")
 
 
 def _command(line: str) -> str:

@@ -195,10 +195,13 @@ class IssueEdit:
     Attributes:
         person: Number of who made it.
         at: When.
+        ticked: Which box it ticked, as `lifecycle.boxes.shown` has it; None where the forge tells
+            only that somebody edited the text.
     """
 
     person: int
     at: datetime
+    ticked: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -682,6 +685,8 @@ class Forge(Protocol):
 
     async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
         """Who edited the text of an issue, as far as the forge tells; in no order.
+
+        A forge that tells which box an edit ticked has one for each, and none of other edits.
 
         Args:
             number: Of the issue.

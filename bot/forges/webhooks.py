@@ -234,6 +234,8 @@ def check_storable(delivery: Delivery) -> None:
     Raises:
         TypeError, ValueError: Something is no text, or no number, of a kind that is stored.
     """
+    if " " in delivery.id:  # hints name it with other words, a blank between them
+        raise ValueError("an id with a blank")
     repository = delivery.repository_id
     for number in (repository and repository.number, delivery.installation_id):
         if number is not None:

@@ -1,7 +1,8 @@
 """Boxes of the dashboard issue: whom the forge confirms, and where their commands are judged.
 
 Neither who ticked nor when is taken from the delivery: the forge has to list an edit of the issue
-by that person at that moment, of not long ago, and one edit speaks for one delivery (ADR 73). What
+by that person at that moment, of not long ago, and one edit speaks for one delivery (ADR 73). Where
+the forge tells which box an edit ticked, it speaks for that box alone. What
 is about a proposal goes to where that is looked at. There it is a command that nobody wrote, as a
 button of a check is, at the time of its tick, and names the commit that was shown.
 """
@@ -49,7 +50,7 @@ class _Edits:
         self._served = served
         self._claims = claims
         self._listed: dict[int, Sequence[IssueEdit]] = {}
-        self._known: dict[tuple[str, int, int, datetime], datetime | None] = {}
+        self._known: dict[tuple[str, int, int, datetime, str], datetime | None] = {}
 
     async def confirms(self, press: Press, tick: Tick) -> datetime | None:
         """Return when the edit was made that confirms a box; None where none does.
@@ -60,7 +61,7 @@ class _Edits:
         """
         if tick.at is None or tick.issue == 0 or (tick.proposal and not self._is_fresh(tick.at)):
             return None
-        asked = press.delivery, press.person, tick.issue, tick.at
+        asked = press.delivery, press.person, tick.issue, tick.at, tick.shown
         if asked not in self._known:
             self._known[asked] = await self._look_up(*asked)
         return self._known[asked]
@@ -75,11 +76,12 @@ class _Edits:
         return -PATIENCE <= self._served.clock.now() - at <= FRESH
 
     async def _look_up(
-        self, delivery: str, person: int, issue: int, at: datetime
+        self, delivery: str, person: int, issue: int, at: datetime, shown: str
     ) -> datetime | None:
         served, claims = self._served, self._claims
         which = hashlib.sha256(delivery.encode()).hexdigest()  # its sender chose how long it is
-        told = f"delivery {which} by {person} of issue {issue} at {at.isoformat()}"
+        box = f" of box {shown}" if shown else ""
+        told = f"delivery {which} by {person} of issue {issue} at {at.isoformat()}{box}"
         if known := await claims.holder(served.id, told):
             await claims.hold(served.id, told)
             return datetime.fromisoformat(known)
@@ -88,9 +90,13 @@ class _Edits:
         if issue not in self._listed:
             since = served.clock.now() - FRESH - AWAY
             self._listed[issue] = await served.forge.issue_edits(issue, since)
-        near = (e.at for e in self._listed[issue] if e.person == person and abs(e.at - at) <= AWAY)
+        near = (
+            edit.at
+            for edit in self._listed[issue]
+            if edit.person == person and abs(edit.at - at) <= AWAY and edit.ticked in (None, shown)
+        )
         places = {
-            f"edit of issue {issue} by {person} at {each.isoformat()}": each
+            f"edit of issue {issue} by {person} at {each.isoformat()}{box}": each
             for each in sorted(near, key=lambda each: (abs(each - at), each))
         }
         holders = {place: await claims.holder(served.id, place) for place in places}

@@ -37,6 +37,7 @@ from cadlib.findings import Finding, Severity
 from cadlib.package.files import Entry
 from lifecycle.access import Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
+from lifecycle.boxes import shown
 from lifecycle.events import EVER
 from lifecycle.facts.checks import PUBLISH, RENDER, CheckState, Conclusion, Status
 from lifecycle.facts.conversation import ReviewState
@@ -487,20 +488,24 @@ async def test_what_is_said_on_an_issue_is_read_to_its_end(place: Place) -> None
 
 
 async def test_who_edited_an_issue_is_told(place: Place) -> None:
-    """Short-cuts refused: the last edit alone, which is ours by then; what is older than asked."""
-    made = await place.forge.open_issue("Dashboard", "text")
-    author = place.rewrite_issue(made, "by somebody")
+    """Short-cuts refused: the last edit alone, which is ours by then; what is older than asked; a
+    forge that tells which box was ticked is asked for the person alone."""
+    made = await place.forge.open_issue("Dashboard", "- [ ] `one` is *a*\n- [ ] two")
+    author = place.rewrite_issue(made, "- [x] `one` is *a*\n- [ ] two")
     place.passes(100)
-    place.rewrite_issue(made, "by somebody again")
+    place.rewrite_issue(made, "- [x] `one` is *a*\n- [x] two")
     place.passes(1)
     await place.forge.edit_issue(made, "ours")
 
-    every = [e.at for e in await place.forge.issue_edits(made, EVER) if e.person == author]
-    since = max(every) - timedelta(seconds=50)
+    every = [e for e in await place.forge.issue_edits(made, EVER) if e.person == author]
+    newest = max(e.at for e in every)
+    since = newest - timedelta(seconds=50)
     later = [e.at for e in await place.forge.issue_edits(made, since) if e.person == author]
 
     assert len(every) == 2
-    assert later == [max(every)]
+    assert later == [newest]
+    told = [e.ticked for e in sorted(every, key=lambda edit: edit.at)]
+    assert told in ([None, None], [shown("`one` is *a*"), shown("two")])
 
 
 async def test_an_issue_is_read_from_a_moment_on(place: Place) -> None:

@@ -253,6 +253,7 @@ def test_drafts_are_proposed_and_approved_by_boxes(stage: World) -> None:
     play.author.waits_for_tag("net/core/v1")
     play.rests()
     minutes_pass(play, 1)
+    play.approver.rewrites_issue(board(play)[0], body=old)  # a page that somebody still had open
     play.approver.rewrites_issue(board(play)[0], body=late)
     play.author.waits_for_answer(number, "comes too late")
 

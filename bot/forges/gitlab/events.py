@@ -242,7 +242,8 @@ def _issue(event: Event) -> Wakes:
     if event.action != "update" or not change or not records.holds_one(after):
         return []
     at = moment(event.of.get("updated_at"))
-    ticks = boxes.newly_ticked(-int(event.of["iid"]), change.get("previous") or "", after, at)
+    before = change.get("previous") or ""
+    ticks = boxes.newly_ticked(-int(event.of["iid"]), before, after, at, shows=True)
     person, login = event.sender
     known = bool(person and login)
     pressed = (

@@ -3,6 +3,7 @@
 GitLab counts issues apart from merge requests: theirs are the forge's own numbers below zero.
 """
 
+import re
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,7 @@ from bot.forges.port import (
     Issue,
     IssueEdit,
 )
+from lifecycle import boxes
 from lifecycle.facts.conversation import Comment
 
 
@@ -57,7 +59,10 @@ class Issues(Calls):
         await self._send(wanted, "PUT", place(number), {"description": body})
 
     async def issue_edits(self, number: int, since: datetime) -> tuple[IssueEdit, ...]:
-        """Who edited the text since then, by the notes that GitLab itself writes of that."""
+        """Who ticked which box since then, by the notes that GitLab itself writes of that.
+
+        Of another edit it writes "changed the description": that names no box, and confirms none.
+        """
         wanted = "read who edited an issue"
         _check(wanted, number)
         listed = self._list(
@@ -67,9 +72,11 @@ class Issues(Calls):
         )
         return tuple(
             [
-                IssueEdit(int(note["author"]["id"]), time(note["created_at"]))
+                IssueEdit(
+                    int(note["author"]["id"]), time(note["created_at"]), boxes.shown(found[1])
+                )
                 async for note in _changed(listed, since)
-                if note["system"] and str(note["body"]).startswith(_EDITED)
+                if note["system"] and (found := _TICKED.fullmatch(str(note["body"])))
             ]
         )
 
@@ -89,10 +96,10 @@ class Issues(Calls):
         return talk.comments(await notes.read(wanted, listed), me, self._access.seals)
 
 
-_EDITED = ("changed the description", "marked the checklist item ")
-"""What GitLab's notes of an edit begin with: where boxes alone changed, each has one.
+_TICKED = re.compile(r"marked the (?:checklist item|task) \*\*(.*)\*\* as completed", re.DOTALL)
+"""GitLab's note of a box that an edit ticked; it writes one for each ("task" before 15.3).
 
-Source: https://docs.gitlab.com/user/markdown/#task-lists, and notes of such edits as they are read
+Source: `SystemNotes::IssuablesService#change_task_status`, and notes of such edits as they are read
 """
 
 

@@ -72,6 +72,27 @@ CASES: dict[str, tuple[Around, Tick, list[str], int, bool]] = {
         False,
     ),
     "an edit of somebody else": (Around(IssueEdit(6, AT)), tick(APPROVE), [], 0, True),
+    "an edit that ticked it, as the forge tells": (
+        Around(replace(EDIT, ticked="5" * 32)),
+        replace(tick(APPROVE), shown="5" * 32),
+        ["7 5"],
+        0,
+        False,
+    ),
+    "an edit by that person at that time that ticked another box": (
+        Around(replace(EDIT, ticked="6" * 32)),
+        replace(tick(APPROVE), shown="5" * 32),
+        [],
+        0,
+        True,
+    ),
+    "an edit that ticked a box, and nobody noted which one was told": (
+        Around(replace(EDIT, ticked="5" * 32)),
+        tick(APPROVE),
+        [],
+        0,
+        True,
+    ),
     "an edit of a while ago": (
         Around(replace(EDIT, at=AT - timedelta(seconds=9))),
         tick(APPROVE),
@@ -174,6 +195,20 @@ async def test_an_edit_speaks_for_one_delivery_and_at_its_own_time() -> None:
 
     _, nobody, _ = await around.passes(tick(f"approve {'c' * 40} #7"), of="another")
     assert (len(nobody), len(around.woken)) == (1, 3)
+
+
+async def test_where_the_forge_tells_which_box_was_ticked_no_other_counts() -> None:
+    """Short-cuts refused: what confirmed one box of a delivery confirms its others; the edit that
+    ticked one is used up by somebody's delivery about another."""
+    ticked = [replace(EDIT, ticked=each * 32) for each in "56"]
+    around = Around(*ticked, now=AT + timedelta(minutes=5))
+    six = tick(f"approve {'b' * 40} #9")
+    both = [replace(tick(APPROVE), shown="5" * 32), replace(six, shown="6" * 32)]
+
+    _, nobody, _ = await around.passes(both[0], replace(six, shown="7" * 32), of="made-up")
+    assert (nobody, around.woken) == ([six.command], ["7 5"])
+    _, nobody, _ = await around.passes(both[1], of="one")
+    assert (nobody, around.woken) == ([], ["7 5", "9 5"])
 
 
 async def test_an_edit_that_was_used_is_used_for_every_replica() -> None:

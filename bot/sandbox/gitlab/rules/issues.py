@@ -5,6 +5,7 @@ Source: https://docs.gitlab.com/api/issues/
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from bot.sandbox.gitlab import levels
@@ -78,10 +79,14 @@ def edit(
             raise refused(400, {"title": ["can't be blank"]})
         changes["title"], issue.title = {"previous": issue.title, "current": title}, title
     if description is not None and description != (issue.body or ""):
+        ticked = _boxes_changed(issue.body or "", description)
         changes["description"] = {"previous": issue.body, "current": description}
         issue.body, issue.edit = description, LastEdit(user, state.now())
         issue.edits.append(issue.edit)
-        threads.system(state, issue, user, "changed the description", "description")
+        for note in ticked:
+            threads.system(state, issue, user, note, "task")
+        if not ticked:
+            threads.system(state, issue, user, "changed the description", "description")
     if changes:
         before, issue.updated_at = issue.updated_at, state.now()
         changes["updated_at"] = {"previous": before, "current": issue.updated_at}
@@ -91,6 +96,31 @@ def edit(
     elif state_event == "reopen" and issue.state != "open":
         issue.state, issue.closed_at, issue.updated_at = "open", None, state.now()
         state.emit("issue", "reopen", issue.repo, user, issue=issue)
+
+
+def _boxes_changed(before: str, after: str) -> list[str]:
+    """What GitLab notes of boxes that an edit changed; nothing where it changed none.
+
+    A box counts where the one at the same place has the same text (`Taskable.get_updated_tasks`).
+    Its Markdown is escaped, and a comment in it loses its `<!--` and `-->`.
+    """
+    old = [(found["mark"], found["text"]) for found in _TASK.finditer(before)]
+    new = [(found["mark"], found["text"]) for found in _TASK.finditer(after)]
+    return [
+        f"marked the checklist item **{_ESCAPED.sub(_escape, _COMMENT.sub('', now[1].strip()))}**"
+        f" as {'incomplete' if now[0] == ' ' else 'completed'}"
+        for was, now in zip(old, new, strict=False)
+        if was[1] == now[1] and (was[0] == " ") != (now[0] == " ")
+    ]
+
+
+_TASK = re.compile(r"^\s*(?:[-+*]|\d+[.)])\s+\[(?P<mark>[ xX])\](?P<text>[ \t].+)$", re.MULTILINE)
+_COMMENT = re.compile(r"<!-- | -->")
+_ESCAPED = re.compile(r"[!-.:-@\[-`{-~]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"
 
 
 def can_edit(state: Context, issue: Issue, user: User | None) -> bool:

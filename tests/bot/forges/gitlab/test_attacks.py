@@ -1,5 +1,7 @@
 """What others may write, name or break at GitLab, and what comes of it: nothing."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from bot import logs
@@ -8,6 +10,7 @@ from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import BotIdentity, Forge, ForgeBusyError, ForgeMissingError
+from lifecycle import boxes
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import RENDER, Conclusion, Status
 from lifecycle.identity import RepositoryId
@@ -34,6 +37,26 @@ def note(number: int, body: str, **more: object) -> dict[str, object]:
 
 
 HEAD, KEY = "1" * 40, b"key"
+
+
+async def test_only_gitlabs_note_of_the_box_confirms_it(wire: Wire) -> None:
+    """Short-cuts refused: any edit of that person's; a box that was unticked; words of somebody
+    who writes a note as GitLab would."""
+    done = "marked the checklist item **\\`@porchbot approve a\\` in \\#7** as completed"
+    wire.has(
+        "GET /projects/7/issues/3/notes",
+        [
+            note(5, done, system=True),
+            note(4, "changed the description", system=True),
+            note(3, done.replace("as completed", "as incomplete"), system=True),
+            note(2, done),
+            note(1, done.replace("checklist item", "task"), system=True),
+        ],
+    )
+    forge = await _at(wire, "acme/net")
+    found = await forge.issue_edits(-3, datetime(2026, 11, 24, tzinfo=UTC))
+
+    assert [each.ticked for each in found] == [boxes.shown("`@porchbot approve a` in #7")] * 2
 
 
 @pytest.mark.parametrize(

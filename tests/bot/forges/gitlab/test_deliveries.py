@@ -233,7 +233,7 @@ NOTHING = Hint()
 EVERYTHING = Hint(everything=frozenset({"k-1"}))
 SWEEP = {"gitlab:app:sweep:changes": NOTHING}
 
-(TICK,) = boxes.ticked(-3, "- [x] `@porchbot upgrade a v2`")
+(TICK,) = boxes.newly_ticked(-3, "", "- [x] `@porchbot upgrade a v2`", shows=True)
 TICKED: dict[str, object] = {
     "action": "update",
     "iid": 3,
@@ -400,6 +400,14 @@ def test_a_person_with_our_login_is_not_us() -> None:
     theirs |= {"user": {"id": 5, "username": "porchbot"}}
 
     assert [str(key) for key in read(theirs).wakes] == ["gitlab:7:pull:12"]
+
+
+def test_a_key_of_a_delivery_that_says_who_ticked_is_refused() -> None:
+    """The short-cut takes any short text: before GitLab 17.4 it is a header that a Maintainer
+    chooses, and what follows its blank is read as the person who ticked a box."""
+    headers, body = headers_of(idempotency_key="k-1 99 alice"), json.dumps(BOX).encode()
+    with pytest.raises(WebhookError, match="an id with a blank"):
+        read_verified("gitlab", headers, body)
 
 
 def test_a_pipeline_of_our_statuses_tells_of_those_of_others() -> None:
