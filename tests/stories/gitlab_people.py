@@ -245,6 +245,10 @@ class GitLabPerson(Person):
         wanted = {"name": pattern, "push_access_level": level, "merge_access_level": level}
         self.project.protectedbranches.create(wanted)
 
+    def makes_webhook(self, settings: Mapping[str, Any]) -> None:
+        """Have the project tell the bot, as `porchbot setup gitlab` does."""
+        self.project.hooks.create(settings)
+
     # --- what this person sees ---
 
     def pull(self, number: int) -> Pull:

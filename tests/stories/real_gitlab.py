@@ -56,7 +56,8 @@ def gitlab_world(
         owner = people["owner"]
         assert isinstance(owner, GitLabPerson)
         url = f"http://127.0.0.1:{port}/webhooks/gitlab"
-        owner.project.hooks.create({"url": url, "token": SECRET, **dict.fromkeys(HEARD, True)})
+        webhook = {"url": url, "token": SECRET, **dict.fromkeys(HEARD, True)}
+        owner.makes_webhook(webhook)
         environment = surroundings(folder, database_url, runner, port) | {
             "PORCHBOT_MASTER_KEY": "ab" * 32,
             "PORCHBOT_GITLAB_URL": forge.web_url,
@@ -66,7 +67,7 @@ def gitlab_world(
             "PORCHBOT_GITLAB_WEBHOOK_URL": url,
         }
         made = RealWorld(forge, repository, None, people, environment, port, name="gitlab")
-        made.caller, made.status_events = NAME, STATUS_EVENTS
+        made.caller, made.status_events, made.webhook = NAME, STATUS_EVENTS, webhook
         made.statuses_are_told = False
         made.mark, made.pushes_to_forks_are_told, made.checks_hold_text = "!", True, False
         made.releases_are_drafts = False

@@ -76,10 +76,14 @@ class SimulatedGitLabWorld(SimulatedWorld):
         self.repository = system.forge.add_repository("acme", "blueprints", files, roles)
         system.me = BotIdentity(BOT, "", state.user(BOT).id)
         self.people = {login: self._person(login) for login in ROLES}
-        hook = {"url": f"{LINKS.web}/hook", "token": SECRET, **dict.fromkeys(HEARD, True)}
+        self.webhook = {
+            "url": f"{LINKS.web}/hook",
+            "token": SECRET,
+            **dict.fromkeys(HEARD, True),
+        }
         owner = self.people["owner"]
         assert isinstance(owner, SimulatedGitLabPerson)
-        owner.project.hooks.create(hook)
+        owner.makes_webhook(self.webhook)
         system.forge.deliveries.clear()  # nobody was there to hear of it
 
     def _person(self, login: str) -> Person:

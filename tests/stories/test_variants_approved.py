@@ -100,6 +100,7 @@ def test_who_merges_a_change_of_the_rule_may_approve_what_it_makes(play: World) 
     play.author.waits_for_tag("apps/shop/v1")
 
 
+@pytest.mark.simulated_time("minutes pass")
 @pytest.mark.both_forges
 @pytest.mark.parametrize("method", ["rebase", "squash"])
 def test_who_pushes_a_rule_in_another_name_does_not_approve_what_it_makes(
@@ -203,6 +204,7 @@ def test_a_conflict_takes_an_approval(play: World) -> None:
     assert "apps/shop/v3" not in play.author.tags()
 
 
+@pytest.mark.simulated_time("minutes pass")
 def test_a_variants_pull_request_has_its_label_and_its_place(stage: World) -> None:
     """The short-cut lists a thousand drafts of a machine among those of people."""
     play = stage

@@ -1,5 +1,7 @@
 """Variants that select and inject resources of another repository, by its consent."""
 
+import pytest
+
 from tests.stories.people import Person
 from tests.stories.test_dashboard import shows
 from tests.stories.test_upstreams import publishes
@@ -97,6 +99,7 @@ def test_without_consent_nothing_of_another_repository_is_used(stage: World) -> 
     assert stage.author.pulls() == []
 
 
+@pytest.mark.simulated_time("minutes pass")
 def test_what_resources_chose_is_made_only_where_they_may_be_read(stage: World) -> None:
     """Short-cuts refused: what is injected alone is kept back, and a template carries labels and
     names over; it stays away without a word; it is told where nobody may know of it.
@@ -123,6 +126,7 @@ def test_what_resources_chose_is_made_only_where_they_may_be_read(stage: World) 
     assert "are not made there" not in shows(stage, "`net/base`: v1")
 
 
+@pytest.mark.simulated_time("minutes pass")
 def test_repositories_are_chosen_by_their_topics(stage: World) -> None:
     """Short-cuts refused: labels of our own table alone; topics of what lets nobody in; a topic
     that is new counts with the next push alone; a rule that approves what whoever sets it asks for.

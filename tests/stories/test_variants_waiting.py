@@ -51,6 +51,7 @@ def waiting(text: str) -> dict[str, str]:
     return {what: said.replace("\\", "") for what, said in lines}
 
 
+@pytest.mark.simulated_time("minutes pass")
 def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None:
     """Short-cuts refused: the log of the operator, whom nobody asks; one reason for everything;
     the first of them alone; a reason that stays once it is gone.
@@ -119,6 +120,7 @@ def test_why_packages_are_not_made_stands_on_the_dashboard(stage: World) -> None
     wait_for("it to be forgotten", lambda: "that wait" not in boards(stage)[0] or None, LONG)
 
 
+@pytest.mark.simulated_time("minutes pass")
 @pytest.mark.both_forges
 def test_rules_that_are_not_let_in_are_told_where_they_stand(stage: World) -> None:
     """Short-cuts refused: silence on both sides; a reason that says whether a repository exists."""

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from bot.sandbox.api import Exchange
@@ -135,6 +136,7 @@ class World(ABC):
         checks_hold_text: A check shows a text of its own, and not a line alone.
         releases_are_drafts: One whose tag goes stays, as a draft.
         signs: The bot signs tags.
+        webhook: Settings of each project's own webhook; empty where the App has one for all.
     """
 
     name = GITHUB
@@ -146,6 +148,7 @@ class World(ABC):
     checks_hold_text = True
     releases_are_drafts = True
     signs = False
+    webhook: Mapping[str, Any] = MappingProxyType({})
     forge: Forge
     repository: Any
     app: Any
@@ -206,7 +209,10 @@ class World(ABC):
         private: bool = False,
         people: Mapping[str, str] | None = None,
     ) -> None:
-        """The bot serves another repository too, which holds some files; roles by login."""
+        """The bot serves another repository too, which holds some files; roles by login.
+
+        GitLab tells nobody of it: a bot that runs already finds it by its next sweep.
+        """
         state = self.forge.state
         other = state.add_repository("acme", name, private=private)
         for login, role in {**(people or {}), "owner": "admin"}.items():
@@ -214,10 +220,11 @@ class World(ABC):
         changes = [FileChange(path=p, content=text.encode()) for p, text in files.items()]
         with state.lock:
             state.commit_files(other, "main", changes, "Begin", actor=state.user("owner"))
-        if self.name == GITHUB:
-            state.install(self.app, other)
-        else:
+        if isinstance(self.owner, GitLabPerson):
             state.add_member(other, self.caller, "maintain")
+            self.owner.at(f"acme/{name}").makes_webhook(self.webhook)
+        else:
+            state.install(self.app, other)
 
     def forbids_creation(self, prefix: str) -> None:
         """The owner sees to it that nobody makes branches whose names begin so."""

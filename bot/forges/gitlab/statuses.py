@@ -10,9 +10,11 @@ and the next look puts ours again.
 Source: https://docs.gitlab.com/api/commits/#commit-status
 """
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from bot.forges.gitlab import pipelines
 from bot.forges.gitlab.access import Access
@@ -90,6 +92,7 @@ class StatusChecks(ServiceChecks):
         super().__init__(access, repository, pool)
         self._in_forks: dict[int, CheckState] = {}
         self._seen: dict[Sha, _Seen] = {}
+        self._turns: WeakValueDictionary[Sha, asyncio.Lock] = WeakValueDictionary()
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest status of each of our names, whoever put it."""
@@ -152,13 +155,26 @@ class StatusChecks(ServiceChecks):
 
         It is put into the pipeline of each merge request that has this head. What a finished one
         said of threads is taken back before they change: whatever fails then is done again.
+
+        Looks at merge requests of one head take turns: each transition is from the state that the
+        one before left. What another put meanwhile is not put again.
+
+        Raises:
+            ForgeBusyError: Another replica puts the same status.
         """
-        if check.head not in self._seen and self._at_head(check.head):
-            await self._read_statuses(check.head)
-        seen = self._seen.get(check.head)
-        known = seen.pipelines if seen else {}
-        places = {place.where: place for place in self._placed(known, check.head)}
-        there = tuple(places.values()) or (None,)
+        turn = self._turns.setdefault(check.head, asyncio.Lock())
+        waits = turn.locked()
+        async with turn:
+            if self._at_head(check.head) and (waits or check.head not in self._seen):
+                await self._read_statuses(check.head)
+            seen = self._seen.get(check.head)
+            known = seen.pipelines if seen else {}
+            places = {place.where: place for place in self._placed(known, check.head)}
+            there = tuple(places.values()) or (None,)
+            if not waits or not await self._stands(check, there):
+                await self._carry_out(check, there)
+
+    async def _carry_out(self, check: SetCheck, there: tuple[pipelines.Place | None, ...]) -> None:
         if check.run is None and check.after and self.may_change_threads(check):
             for place in there:
                 begun = await self._put(check, "running", place, passing=True)
@@ -184,15 +200,18 @@ class StatusChecks(ServiceChecks):
             answer = await self._finish(check, _SPELLED[check.conclusion], place)
         else:
             answer = await self._wait(check, place)
-        if not answer.ok and not await self._stands(check, answer, place):
-            raise failure(_WANTED, answer)
+        if answer.ok or await self._came_about(check, answer, place):
+            return
+        if _no_transition(answer):
+            raise ForgeBusyError(_WANTED, answer.reason)  # another replica has moved it
+        raise failure(_WANTED, answer)
 
     async def _finish(
         self, check: SetCheck, state: str, place: pipelines.Place | None
     ) -> GitLabAnswer:
         """Put what has come to an end; where that is no transition, it begins anew before."""
         answer = await self._put(check, state, place)
-        if not _no_transition(answer) or await self._stands(check, answer, place):
+        if not _no_transition(answer) or await self._came_about(check, answer, place):
             return answer
         begun = await self._put(check, "running", place, passing=True)
         return await self._put(check, state, place) if begun.ok else begun
@@ -201,7 +220,7 @@ class StatusChecks(ServiceChecks):
         """Put what waits: with another text than before, that takes another state."""
         for state in _WAITING:
             answer = await self._put(check, state, place)
-            if not _no_transition(answer) or await self._stands(check, answer, place):
+            if not _no_transition(answer) or await self._came_about(check, answer, place):
                 return answer
         ended = await self._put(check, "canceled", place, passing=True)
         return await self._put(check, _WAITING[0], place) if ended.ok else ended
@@ -237,16 +256,20 @@ class StatusChecks(ServiceChecks):
             raise ForgeBusyError(_WANTED, answer.reason)
         return answer
 
-    async def _stands(
+    async def _came_about(
         self, check: SetCheck, answer: GitLabAnswer, place: pipelines.Place | None
     ) -> bool:
         """Whether a transition that there is not was one that is done already."""
-        if not _no_transition(answer):
-            return False
-        me, read = await self._access.identity(), await self._read_statuses(check.head)
-        mine = read.found if place is None else place.statuses(read.found)
-        data = pipelines.newest(mine).get(spelled(check.name, self._access.instance))
-        return data is not None and self._digest(data, me) == check.digest
+        return _no_transition(answer) and await self._stands(check, (place,))
+
+    async def _stands(self, check: SetCheck, there: Iterable[pipelines.Place | None]) -> bool:
+        """Whether a status shows what it is to show in all of these pipelines."""
+        me = await self._access.identity()
+        read = await self._read_statuses(check.head, again=False)
+        name = spelled(check.name, self._access.instance)
+        mine = (read.found if place is None else place.statuses(read.found) for place in there)
+        shown = [pipelines.newest(every).get(name) for every in mine]
+        return all(data and self._digest(data, me) == check.digest for data in shown)
 
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
         """What a project requires of every merge request: GitLab has no names of checks for it.

@@ -211,7 +211,7 @@ def _list(request: ApiRequest, repos: list[Repository]) -> ApiResponse:
 def _set(request: ApiRequest, repo: Repository) -> None:
     """Take over the settings that the request names, those of the edition only."""
     for name, first in basic.known_settings(request.state, repo).items():
-        if name not in request.input or name == "topics":
+        if name not in request.input:
             continue
         if isinstance(first, bool):
             value: object = request.input.flag(name)
@@ -224,8 +224,7 @@ def _set(request: ApiRequest, repo: Repository) -> None:
     issues = request.input.text("issues_access_level")
     repo.has_issues = repo.has_issues if issues is None else issues != "disabled"
     topics = request.input.texts("topics")
-    if topics is not None:
-        repo.gitlab.settings["topics"] = topics
+    repo.topics = repo.topics if topics is None else list(topics)
     repo.updated_at = request.state.now()
 
 

@@ -1,5 +1,6 @@
 """One commit in several merge requests, and in those of forks: what is whose."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from bot.forges.gitlab import pipelines, statuses
 from bot.forges.gitlab.merge_requests import Shown
 from bot.forges.gitlab.statuses import PIPELINE, RESOLVED
+from bot.forges.port import ForgeBusyError
 from bot.sandbox.rules.context import FileChange
 from lifecycle.facts.checks import VALIDATE, CheckState, Conclusion
 from lifecycle.names import Sha
@@ -36,6 +38,55 @@ async def test_each_merge_request_of_a_commit_has_the_status_in_its_pipeline(wor
     assert _states(world, head) == {("one", VALIDATE): "failed", ("two", VALIDATE): "failed"}
     (read,) = await forge.checks(head)
     assert (read.ours, read.digest) == (True, "d")
+
+
+async def test_looks_at_merge_requests_of_one_commit_take_turns(world: World) -> None:
+    """Short-cut: all put the status at once. Each moves it from a state that another has changed,
+    and GitLab refuses; and each puts again what stands."""
+    head = world.commit("one", {"net/a.yaml": "a: 2\n"})
+    world.as_("ann").branches.create({"branch": "two", "ref": "one"})
+    forge = world.forge()
+    for number in (world.propose("one"), world.propose("two")):
+        await forge.proposal(number)
+    await forge.set_check(check(head, None, "a", title="a"))
+
+    def puts() -> int:
+        return sum(
+            each == f"POST /projects/{world.repo.id}/statuses/{head}" for each in world.asked
+        )
+
+    before, wanted = puts(), check(head, Conclusion.FAILURE, "b")
+    await asyncio.gather(*(forge.set_check(wanted) for _ in range(7)))
+    (found,) = await forge.checks(head)
+    assert (found.ours, found.digest) == (True, "b")
+    assert puts() - before == 2, "one for each pipeline"
+
+    await asyncio.gather(*(forge.set_check(check(head, None, text)) for text in "defg"))
+    (found,) = await forge.checks(head)
+    assert (found.ours, found.digest) == (True, "g")
+
+
+async def test_a_status_that_another_replica_moves_is_tried_again(world: World) -> None:
+    """The short-cut calls for an operator, and tells people of the merge request to check the
+    bot's token: a transition that is none any more passes by itself."""
+    head = world.commit("change", {"net/a.yaml": "a: 2\n"})
+    forge = world.forge()
+    await forge.proposal(world.propose())
+    for text in "ab":  # pending, then running
+        await forge.set_check(check(head, None, text))
+
+    def moves() -> None:
+        wanted = {"state": "pending", "name": VALIDATE, "ref": "change"}
+        world.as_(BOT).commits.get(head, lazy=True).statuses.create(wanted)
+
+    # Refused as pending and as running, it is canceled, and then begins anew.
+    world.sandbox.faults.before("POST */statuses/*", moves, nth=4, caller=BOT)
+    with pytest.raises(ForgeBusyError, match="Cannot transition status via :enqueue from :pending"):
+        await forge.set_check(check(head, None, "c"))
+
+    await forge.set_check(check(head, None, "c"))
+    (found,) = await forge.checks(head)
+    assert (found.ours, found.digest) == (True, "c")
 
 
 async def test_a_status_that_one_of_them_lacks_is_put_again(world: World) -> None:
