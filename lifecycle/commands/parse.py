@@ -16,30 +16,28 @@ The same text gives the same result, and every text gives one.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final
 
 from lifecycle import limits
 from lifecycle.commands import grammar
 from lifecycle.commands import lines as comment_lines
 from lifecycle.commands.grammar import BLANKS
 from lifecycle.commands.handlers.questions import HelpCommand
+from lifecycle.commands.kept import Kept
 from lifecycle.commands.lines import Beginnings, Unclear
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.messages import parsing as texts
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 MOST_LINES = 1_000
 """Lines of a comment with commands: what the Markdown parser does for each takes time."""
 
-MOST_KEPT = 4_096
-"""Comments whose reading is kept in memory; one is a few hundred bytes."""
+MOST_KEPT = 32 * 2**20
+"""Bytes of readings of comments in memory, and as many of their lines: those of 20,000 comments,
+each with a command and read with two sets of aliases."""
 
 MOST_COMMANDS = 20
 """Commands and problems in one comment; the rest gets one answer in all."""
@@ -125,12 +123,14 @@ def parse(
         aliases: Other words of a repository to those of commands, which they cannot replace.
     """
     digest = hashlib.sha256(f"{app}\0{body}".encode("utf-8", "surrogatepass")).digest()
+    lines = _lines(body, digest, app, table)
+    if isinstance(lines, ParsedComment):
+        return lines
     key = table, tuple(sorted(aliases.items())), digest
     known = _PARSED.get(key)
     if known is None:
-        lines = _lines(body, digest, app, table)
-        known = lines if isinstance(lines, ParsedComment) else _parse(lines, app, table, aliases)
-        _keep(_PARSED, key, known)
+        known = _parse(lines, app, table, aliases)
+        _PARSED.put(key, known, _size(lines) + _ENTRY * len(aliases))
     return known
 
 
@@ -141,16 +141,20 @@ def _lines(
     found = _LINES.get((table, digest))
     if found is None:
         maybe = _maybe(app, table).search(body)
-        found = _find_lines(_NEWLINE.sub("\n", body), app, table) if maybe else ParsedComment()
-        _keep(_LINES, (table, digest), found)
+        found = _find_lines(_NEWLINE.sub("\n", body), app, table) if maybe else _NOTHING
+        _LINES.put((table, digest), found, _size(() if isinstance(found, ParsedComment) else found))
     return found
 
 
-def _keep(kept: dict[K, V], key: K, value: V) -> None:
-    kept[key] = value
-    with suppress(RuntimeError):  # another thread adds one just now; whoever is next makes room
-        while len(kept) > MOST_KEPT:
-            kept.pop(next(iter(kept)), None)
+_ENTRY: Final = 250
+"""Bytes of a key and a value, without texts."""
+
+_NOTHING: Final = ParsedComment()
+
+
+def _size(lines: Sequence[comment_lines.Line]) -> int:
+    """About how many bytes lines take, or what they ask for: a character takes up to four."""
+    return _ENTRY + sum(_ENTRY // 2 + 4 * len(line.text) for line in lines)
 
 
 def _find_lines(text: str, app: str, table: Table) -> Sequence[comment_lines.Line] | ParsedComment:
@@ -166,7 +170,7 @@ def _find_lines(text: str, app: str, table: Table) -> Sequence[comment_lines.Lin
 
 
 def _parse(
-    lines: Iterable[comment_lines.Line], app: str, table: Table, aliases: Mapping[str, str]
+    lines: Sequence[comment_lines.Line], app: str, table: Table, aliases: Mapping[str, str]
 ) -> ParsedComment:
     commands: list[object] = []
     problems: list[CommandProblem] = []
@@ -197,11 +201,11 @@ _DOUBTS: Mapping[Unclear, str] = {
     Unclear.LONG: texts.LONG_PARAGRAPH,
 }
 
-_PARSED: dict[tuple[Table, tuple[tuple[str, str], ...], bytes], ParsedComment] = {}
-"""Table, aliases and digest of a text to what it asks for: comments are read at every look, and
-rarely change."""
+_PARSED: Kept[tuple[Table, tuple[tuple[str, str], ...], bytes], ParsedComment] = Kept(MOST_KEPT)
+"""Table, aliases and digest of a text with such lines to what it asks for: comments are read at
+every look, and rarely change."""
 
-_LINES: dict[tuple[Table, bytes], Sequence[comment_lines.Line] | ParsedComment] = {}
+_LINES: Kept[tuple[Table, bytes], Sequence[comment_lines.Line] | ParsedComment] = Kept(MOST_KEPT)
 """Table and digest of a text to its lines that may be commands, or to what is wrong with it."""
 
 _NEWLINE = re.compile(r"\r\n?")

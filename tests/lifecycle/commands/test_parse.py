@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -311,24 +310,3 @@ def test_an_alias_is_one_only_where_the_repository_says_so() -> None:
 def test_what_is_no_revision_is_told(text: str) -> None:
     (problem,) = parse(text).problems
     assert isinstance(problem, Malformed)
-
-
-def test_several_threads_may_read_comments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The short-cut looks for the oldest while another thread adds one: a RuntimeError, by chance,
-    in a bot that has read more comments than it keeps."""
-
-    class Busy(dict[object, object]):
-        others = 3
-
-        def __iter__(self) -> Iterator[object]:
-            self.others -= 1
-            if self.others >= 0:
-                raise RuntimeError("dictionary changed size during iteration")
-            return super().__iter__()
-
-    for name in ("_PARSED", "_LINES"):
-        monkeypatch.setattr(commands, name, Busy())
-    monkeypatch.setattr(commands, "MOST_KEPT", 1)
-
-    assert all(parse(f"/hold {n}").commands for n in range(9))
-    assert (len(commands._PARSED), len(commands._LINES)) == (1, 1)
