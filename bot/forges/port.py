@@ -527,7 +527,10 @@ class Forge(Protocol):
         """The newest check run of each name and source at a commit."""
 
     async def statuses(self, head: Sha) -> dict[str, CheckState]:
-        """Commit statuses: context to what it says; none is missing."""
+        """Commit statuses: context to what it says; none is missing.
+
+        Where they could not be read, `UNREAD` alone stands there, with the state UNKNOWN.
+        """
 
     def standing(self, number: int) -> Mapping[str, CheckState]:
         """What required checks stand for that are of one proposal alone, as they were read last.

@@ -18,6 +18,9 @@ from lifecycle.facts.checks import (
 )
 from lifecycle.policy import OutsideCheck
 
+_OPEN = (CheckState.MISSING, CheckState.SUCCESS)
+"""What a run leaves open to a status: one that runs, or failed, is no better for that."""
+
 _WORST = (CheckState.FAILURE, CheckState.UNKNOWN, CheckState.PENDING, CheckState.SUCCESS)
 
 
@@ -31,10 +34,15 @@ def enforces(required: Iterable[RequiredCheck]) -> bool:
     return any(c.name == PUBLISH and c.ours for c in required)
 
 
-def needs_statuses(required: Iterable[RequiredCheck], runs: Iterable[CheckRun]) -> bool:
-    """Whether a commit status could still answer what no check run answers."""
-    reported = {run.name for run in runs}
-    return any(c.source is None and c.name not in reported for c in required)
+def needs_statuses(required: Iterable[RequiredCheck], runs: Sequence[CheckRun]) -> bool:
+    """Whether a commit status could change what check runs say.
+
+    A status of the same name counts beside a run that passed, as on GitHub.
+    """
+    return any(
+        check.source is None and check_states([check], runs, {})[0].state in _OPEN
+        for check in required
+    )
 
 
 def check_states(
@@ -42,7 +50,8 @@ def check_states(
 ) -> tuple[Required, ...]:
     """How each required check stands; of several runs of one name the worst counts, as on GitHub.
 
-    Who set a status is not told, so it answers only a check that may come from anybody.
+    Who set a status is not told, so it answers only a check that may come from anybody. Where none
+    could be read, one of any such check may have failed.
     """
     found = []
     for check in required:
@@ -51,8 +60,8 @@ def check_states(
             for run in runs
             if run.name == check.name and check.source in (None, run.source)
         ]
-        if check.source is None and check.name in statuses:
-            states.append(statuses[check.name])
+        if check.source is None:
+            states += [statuses[name] for name in (check.name, UNREAD) if name in statuses]
         state = next((s for s in _WORST if s in states), CheckState.MISSING)
         found.append(Required(check.name, state))
     return tuple(found)

@@ -354,7 +354,10 @@ def check_state(state: CheckState) -> str:
     said = {
         CheckState.MISSING: "not reported yet",
         CheckState.PENDING: "still running",
-        CheckState.UNKNOWN: "unknown: not every check of this head could be read",
+        CheckState.UNKNOWN: (
+            "unknown: not every check of this head could be read; where the bot lacks a permission,"
+            " `porchbot doctor` names it"
+        ),
     }
     return said.get(state, str(state))
 

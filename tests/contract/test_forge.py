@@ -444,7 +444,7 @@ async def test_without_the_permission_no_status_is_seen_and_none_is_known(place:
 
     place.forbid("statuses")
 
-    assert await place.forge.statuses(head) == {}
+    assert await place.forge.statuses(head) == {UNREAD: CheckState.UNKNOWN}
     assert await place.forge.statuses_by(head) == {(UNREAD, UNREAD): CheckState.UNKNOWN}
 
 

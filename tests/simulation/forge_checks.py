@@ -47,7 +47,7 @@ class CheckRuns(Asking):
         except ForgeRefusedError:
             if self._may_read_statuses():
                 raise
-            return {}
+            return {UNREAD: CheckState.UNKNOWN}
 
     def _may_read_statuses(self) -> bool:
         """As the adapter asks, where it was refused."""

@@ -3,6 +3,7 @@
 import pytest
 
 from bot.sandbox.records.accounts import Role
+from bot.sandbox.rules.checks import Wish
 from tests.stories.github_people import at_github
 from tests.stories.people import wait_for
 from tests.stories.real import RealWorld
@@ -94,6 +95,30 @@ def test_required_checks_of_classic_protection_and_of_rulesets_are_waited_for(pl
     for context in ("classic-scan", "ruled-scan"):
         assert not play.author.pull(number).merged
         commit.create_status("success", context=context)
+    play.author.waits_for_tag("net/core/v1")
+
+
+@pytest.mark.only_github("a check run and a status of one name")
+def test_a_status_that_failed_beside_a_check_that_passed_is_seen(play: World) -> None:
+    """Short-cuts refused: a passed run answers for a required check that may come from anybody, and
+    each look asks to publish what the publishing look holds back: the two never come to rest.
+    """
+    state, owner = play.forge.state, play.owner
+    state.rules.add(play.repository, required_checks=[("scan", None)], bypass=[Role.ADMIN])
+    number = play.proposes(BRANCH, package("net/core"))
+    head = play.author.pull(number).head
+    with state.lock:
+        ci = state.register_app("other-ci", play.app.public_key, owner="owner")
+        wish = Wish(name="scan", status="completed", conclusion="success")
+        state.checks.create(play.repository, ci, head, wish)
+    owner.reports(head, "scan", "failure")
+    play.approver.says(number, "/approve")
+
+    play.author.waits_for_summary(number, "1 of 1 (`approver`)")
+    play.rests()
+    assert "**check `scan`**: failure" in play.author.summary(number)
+    assert not play.author.pull(number).merged
+    owner.reports(head, "scan")
     play.author.waits_for_tag("net/core/v1")
 
 

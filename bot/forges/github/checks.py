@@ -72,9 +72,10 @@ class CheckRuns(Calls):
         return tuple([_check(data, app_id, instance) async for data in listed])
 
     async def statuses(self, head: Sha) -> dict[str, CheckState]:
-        """Commit statuses by context; none where the App was not given the permission.
+        """Commit statuses by context; not read where the App was not given the permission.
 
-        What a branch requires of them is then missing, so that proposals to it wait, and no other.
+        What a branch requires of anybody is then unknown, so that proposals to it wait, and no
+        other.
         """
         path = f"{self._path}/commits/{head}/status"
         listed = pages(self._pool, "read the commit statuses", path, key="statuses")
@@ -83,7 +84,7 @@ class CheckRuns(Calls):
         except ForgeRefusedError:
             if await self._may_read_statuses():
                 raise
-            return {}
+            return {UNREAD: CheckState.UNKNOWN}
 
     async def _may_read_statuses(self) -> bool:
         """Whether the App has the permission, as far as that is known."""

@@ -31,7 +31,7 @@ WITHOUT: Mapping[str, str] = {
     "pull_requests": "proposals are neither opened nor read",
     "issues": "there is no dashboard issue",
     "checks": "no result can be shown, so nothing is published there",
-    "statuses": "commit statuses of others are not seen, and proposals that need one wait",
+    "statuses": "proposals wait where a required check may be a commit status",
     "members": "team members are unknown, so rules that name teams wait",
     "deployments": "nothing is missing yet (rollouts will be shown with it)",
     "merge_queues": "merge queues are not visible, and proposals there wait",

@@ -96,8 +96,26 @@ def test_merges_are_bound_only_where_our_own_verdict_is_required() -> None:
 def test_statuses_are_asked_for_only_where_they_could_answer() -> None:
     pinned, anybody = required_of("scan", CI), required_of("lint", None)
 
-    assert not required.needs_statuses([pinned, anybody], [run("lint", "success")])
+    assert not required.needs_statuses([pinned, anybody], [run("lint", "failure")])
+    assert not required.needs_statuses([pinned, anybody], [run("lint")])
+    assert not required.needs_statuses([pinned], [])
+    assert required.needs_statuses([pinned, anybody], [run("lint", "success")])
     assert required.needs_statuses([pinned, anybody], [run("scan", "success")])
+
+
+def test_what_was_not_read_may_have_failed() -> None:
+    """The short-cut has a run that passed answer for the status beside it that nobody may read."""
+    pinned, anybody = required_of("scan", CI), required_of("lint", None)
+    runs = [run("scan", "success", app=CI), run("lint", "success", app=CI)]
+    unread = {UNREAD: CheckState.UNKNOWN}
+
+    assert required.check_states([pinned, anybody], runs, unread) == (
+        Required("scan", CheckState.SUCCESS),
+        Required("lint", CheckState.UNKNOWN),
+    )
+    assert required.check_states([anybody], [], unread) == (Required("lint", CheckState.UNKNOWN),)
+    failed = required.check_states([anybody], [run("lint", "failure")], unread)
+    assert failed == (Required("lint", CheckState.FAILURE),)
 
 
 def said(*runs: CheckRun, **statuses: CheckState) -> str:
