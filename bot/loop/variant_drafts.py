@@ -14,6 +14,7 @@ from cadlib.kptfile.reader import GitRef
 from cadlib.package.files import Entry, Files
 from cadlib.update.upstream import Answer, Fetch, Fetched, Step
 from lifecycle import names
+from lifecycle.messages import upstreams as upstream_texts
 from lifecycle.messages import variants as texts
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
@@ -102,7 +103,11 @@ class VariantMaker:
             if local.get(each) != after.get(each)
         }
         spec = task.around.variant.spec
-        shown = "" if upstream is None else names.shown(spec.upstream.package, upstream.number)
+        shown = ""
+        if upstream is not None:
+            shown = names.shown(spec.upstream.package, upstream.number)
+            if task.fetched[upstream.commit].unpublished:
+                shown = upstream_texts.not_published(shown)
         with self._served.mirror.open() as git:
             changes = await rendered(
                 self._served.looker.reader(git, self._served.adoption),

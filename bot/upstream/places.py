@@ -47,3 +47,14 @@ def scoped(package: str, ref: str) -> str:
     if names.is_tag(ref) or (package and ref.startswith(f"{package}/")):
         return names.tag_ref(names.tag_name(ref))
     return names.tag_ref(f"{package}/{ref}".lstrip("/"))
+
+
+def revision(package: str, ref: str) -> int | None:
+    """The number of the package's revision that a ref is, or reads like; None for none.
+
+    Args:
+        package: Its path.
+        ref: A tag in full, or a ref's own name: "v3", and "net/core/v3", of net/core.
+    """
+    found = names.parse_tag(ref if names.is_tag(ref) else scoped(package, ref))
+    return found[1] if found and found[0] == package else None

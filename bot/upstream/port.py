@@ -28,6 +28,8 @@ class FetchedUpstream:
         served: The repository it is in, where the bot serves that; None for one elsewhere.
         tag: The object that the ref names, such as that of an annotated tag; "" where nobody asked.
         state: What the ledger of that repository says of the release; nothing is good.
+        unpublished: It is a release of a served repository that nobody published: its tag was moved
+            or pushed past the bot.
     """
 
     files: Files = field(repr=False)
@@ -38,6 +40,7 @@ class FetchedUpstream:
     served: RepositoryId | None = None
     tag: str = ""
     state: UpstreamState = UpstreamState.GOOD
+    unpublished: bool = False
 
     @property
     def lock(self) -> GitRef:

@@ -147,10 +147,19 @@ def _said(listed: Entries, number: int) -> UpstreamState | None:
     return None if entry is None else _SAID.get(entry.state)
 
 
-def published_from(git: History, package: str, workspace: str) -> int | None:
-    """The number of the newest release that was made from a draft of this name; None for none."""
+def published_from(
+    git: History, package: str, workspace: str, published: Collection[int]
+) -> int | None:
+    """The number of the newest release that was published from a draft; None for none.
+
+    Args:
+        git: As for `good`.
+        package: As for `good`.
+        workspace: Name of the draft, as the commit that is tagged says it.
+        published: Numbers that were published: of others anybody may have written the commit.
+    """
     tags = of(git, package)
-    for number in sorted(names.revisions(package, tags), reverse=True)[:MOST_READ]:
+    for number in sorted(published, reverse=True)[:MOST_READ]:
         commit = tags[names.tag(package, number)][1]
         if not git.has(commit):
             continue

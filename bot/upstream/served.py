@@ -5,9 +5,11 @@ Rules:
 1. A release that the mirror has is read without asking anybody for it. Anything that moves, and
    anything that is not known, is fetched first.
 2. `latest` is the newest release that the ledger neither withdraws nor deprecates.
-3. A ref is a release of the package first, then a branch, then any other tag.
-4. What nobody published is not the newest, whatever its number, and no person gets it by its number
-   (ADR 78). What is read is what was judged.
+3. A ref is a release of the package first, then a branch, then any other tag. A branch or a tag
+   whose name reads like a release of the package is refused: people would take it for one.
+4. What nobody published is not the newest, whatever its number, nor what was published from a draft
+   that its commit names, and no person gets it by its number (ADR 78). What is read is what was
+   judged.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,7 +23,7 @@ from bot.git.port import Mirror, Mirrors, ObjectTooLargeError, Scope
 from bot.store.port import Repositories
 from bot.store.values import ServedName
 from bot.upstream import releases
-from bot.upstream.places import Place, holds, scoped
+from bot.upstream.places import Place, holds, revision, scoped
 from bot.upstream.port import FetchedUpstream, Publications, Published
 from bot.upstream.releases import Knowing
 from cadlib.errors import PackageError
@@ -246,7 +248,8 @@ class ServedUpstreams:
             published: A revision that nobody published is refused by its number as well.
 
         Raises:
-            UpstreamError: There is no such ref or folder, it is too large or was not published.
+            UpstreamError: There is no such ref or folder, it is too large, was not published, or is
+                named like a revision and is none.
             GitBusyError: The forge could not be reached.
         """
         forge, mirror = self._forge(place.repository), self._mirror(place.repository)
@@ -257,23 +260,25 @@ class ServedUpstreams:
             found = await self._offload(self._fresh, mirror, credentials, place, ref, were)
         if found is None:
             found = await self._other(forge, mirror, credentials, place, ref)
-        judged = were if published or ref == LATEST else None
-        return await self._offload(self._read, mirror, place, *found, ref, judged)
+        strict = published or ref == LATEST
+        return await self._offload(self._read, mirror, place, *found, ref, were, strict)
 
     async def published_from(self, place: Place, workspace: str) -> int | None:
-        """Return the newest release of a package that was made from a draft; None for none.
+        """Return the newest release that was published from a draft; None for none.
 
         Raises:
             GitBusyError: The forge could not be reached.
         """
         mirror, package = self._mirror(place.repository), place.package
         credentials = await self._forge(place.repository).git_credentials()
+        published = await self._publications.of(place.repository.id, [package])
 
         def read() -> int | None:
             scope = Scope(packages=frozenset({package}))
             mirror.fetch(credentials, self._clock.monotonic(), scope)
             with mirror.open() as git:
-                return releases.published_from(git, package, workspace)
+                numbers = published.numbers(git, package)
+                return releases.published_from(git, package, workspace, numbers)
 
         return await self._offload(read)
 
@@ -338,17 +343,19 @@ class ServedUpstreams:
         name: str,
         commit: str,
         ref: str,
-        published: Published | None,
+        published: Published,
+        strict: bool,
     ) -> FetchedUpstream:
+        plain = names.branch_name(names.tag_name(name))
+        number = revision(place.package, name)
+        if number is None and revision(place.package, plain) is not None:
+            raise UpstreamError(_MISSING, *texts.named_like_revision(str(place), plain))
         with mirror.open() as git:
-            release = names.parse_tag(name)
-            number = release[1] if release and release[0] == place.package else None
             tag, there = git.refs(name).get(name, ("", ""))
-            if number is not None and published is not None:
-                was = there == commit and number in published.numbers(git, place.package)
-                if not was:
-                    moved = there != commit or number in published.replaced(git, place.package)
-                    raise UpstreamError(_MISSING, *texts.unpublished(str(place), number, moved))
+            was = there == commit and number in published.numbers(git, place.package)
+            if number is not None and not was and strict:
+                moved = there != commit or number in published.replaced(git, place.package)
+                raise UpstreamError(_MISSING, *texts.unpublished(str(place), number, moved))
             tree = git.tree(commit, place.package)
             if not tree:
                 problem = texts.no_folder(place.package, place.repository.full_name, ref)
@@ -364,7 +371,6 @@ class ServedUpstreams:
             if number is not None:
                 tip = git.ref(names.branch_ref(place.repository.default_branch))
                 state = releases.state(git, tip, place.package, number, Sha(commit), self.knowing)
-        plain = names.branch_name(names.tag_name(name))
         return FetchedUpstream(
             files=files,
             ref=as_git(place.repository.clone_url, place.package, plain),
@@ -372,6 +378,7 @@ class ServedUpstreams:
             tree=tree,
             revision=number,
             state=state,
+            unpublished=number is not None and not was,
             served=place.repository.id,
             tag=str(tag),
         )

@@ -195,6 +195,28 @@ def unpublished(place: str, number: int, moved: bool) -> Problem:
     )
 
 
+def not_published(shown: str) -> str:
+    """A revision that a rule names and nobody published, for a title.
+
+    Args:
+        shown: As "net/core@v2".
+    """
+    return f"{shown}, which porchbot did not publish"
+
+
+def named_like_revision(place: str, name: str) -> Problem:
+    """A branch, or a tag of another folder, whose name reads like a revision of the package.
+
+    Args:
+        place: The package, with its repository.
+        name: Of the branch or tag.
+    """
+    return (
+        f"{name} is no revision of {place} but a branch or another tag with such a name",
+        "Name latest or a revision that was published, or the commit that you mean",
+    )
+
+
 def no_folder(path: str, place: str, ref: str) -> Problem:
     """A folder that is not there."""
     return f"{place} has no folder {path!r} at {ref}", "Check the path of the package"

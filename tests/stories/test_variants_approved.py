@@ -56,6 +56,8 @@ def test_a_tag_that_somebody_pushed_upstream_takes_an_approval(play: World) -> N
     play.owner.pushes("main", variant(revision=99, annotations="porchbot.dev/propose: asap"))
     pull = play.author.pull_of(f"{SHOP}-2").number
     play.author.waits_for_summary(pull, "did not publish the upstream revision")
+    title = play.author.pull(pull).title.removeprefix("Draft: ")
+    assert title == "Update apps/shop to net/base@v99, which porchbot did not publish"
     play.rests()
     assert not play.author.pull(pull).merged
     assert "apps/shop/v2" not in play.author.tags()

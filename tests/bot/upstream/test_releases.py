@@ -31,11 +31,14 @@ async def test_the_newest_is_none_that_was_rolled_back_from(known: bool) -> None
 
 
 async def test_the_revision_that_a_draft_became() -> None:
-    """Short-cuts refused: the number that is newest; a name that a revision has by its number."""
+    """Short-cuts refused: the number that is newest; a name that a revision has by its number; a
+    commit that somebody wrote and tagged past the bot."""
     stage = await Stage().begin()
     said = 'Approving\n\nkpt:{"package":"net/core","workspaceName":"fix","revision":"2"}\n'
     stage.publish(BLUEPRINTS, "net/core", 2, said)
     stage.publish(BLUEPRINTS, "net/core", 3)
+    stage.publish(BLUEPRINTS, "net/core", 9, said.replace('"2"', '"9"'))
+    del stage.baseline["refs/tags/net/core/v9"]
 
     async def number(workspace: str, policy: Policy | None = None) -> int | None:
         return await stage.upstreams.published_from(

@@ -291,8 +291,10 @@ async def test_the_newest_is_none_that_the_ledger_is_against(stage: Stage) -> No
 
 
 async def test_what_nobody_published_is_not_the_newest_and_has_no_number(stage: Stage) -> None:
-    """Short-cuts refused: the highest number; a tag of before the bot wherever it points now; rules
-    for variants, which somebody approved, may name no such revision either."""
+    """Short-cuts refused: the highest number; a tag of before the bot wherever it points now.
+
+    A rule for variants, which somebody approved, gets such a number, and it is said.
+    """
     stage.publish(BLUEPRINTS, "net/core", 2)
     good = stage.baseline["refs/tags/net/core/v2"]
     stage.publish(BLUEPRINTS, "net/core", 3)
@@ -311,8 +313,31 @@ async def test_what_nobody_published_is_not_the_newest_and_has_no_number(stage: 
         fault, said = await stage.refused(text)
         assert fault is UpstreamFault.MISSING
         assert f"is not what was published: {why}, so no approval is known" in said
-    found = await served.fetch(Place(BLUEPRINTS, "net/core"), "v9")
-    assert found.revision == 9
+    for ref, unpublished in (("v9", True), ("v2", False)):  # as a rule for variants names it
+        found = await served.fetch(Place(BLUEPRINTS, "net/core"), ref)
+        assert (found.revision, found.unpublished) == (int(ref[1:]), unpublished)
+
+
+@pytest.mark.parametrize(
+    ("pushed", "asked"),
+    [
+        ("refs/heads/v9", "v9"),
+        ("refs/heads/v9", "refs/heads/v9"),
+        ("refs/heads/net/core/v9", "net/core/v9"),
+        ("refs/tags/v9", "refs/tags/v9"),
+    ],
+)
+async def test_what_is_named_like_a_revision_is_none(stage: Stage, pushed: str, asked: str) -> None:
+    """The short-cut asks of tags of the package alone whether they were published: whoever may push
+    makes a branch of that name, and a reviewer reads "net/core v9"."""
+    evil = stage.commit(BLUEPRINTS, {"net/core/Kptfile": KPTFILE + b"# evil\n"}, "evil")
+    stage.remotes[BLUEPRINTS.clone_url].refs[pushed] = evil
+    stage.forges.tags = frozenset({"v9"})
+
+    fault, said = await stage.refused(f"acme/blueprints//net/core@{asked}")
+
+    assert fault is UpstreamFault.MISSING
+    assert "is no revision of acme/blueprints//net/core but a branch or another tag" in said
 
 
 async def test_a_branch_is_what_it_is_now(stage: Stage) -> None:
