@@ -6,10 +6,13 @@ At GitHub it is an App, several of them, or a machine user; at a GitLab a machin
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import structlog
+
 from bot import places
 from bot.apps import KnownApp
 from bot.clock import Offload, OwnThreads, in_thread
 from bot.forges.budget import AT_ONCE
+from bot.forges.exchange import understood
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.github.forges import GitHubForges
@@ -23,12 +26,14 @@ from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.renewing import RenewedToken
 from bot.forges.gitlab.user import GitLabUser
-from bot.forges.port import Forges
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, Forges
 from bot.gitlabs import GitLabInstance
 from bot.http.webhooks import WebhookSource
 from bot.settings import Settings
 from bot.store.port import Budgets
 from lifecycle.identity import GITHUB
+
+log = structlog.get_logger()
 
 THREADS = AT_ONCE + 16
 """Of one forge: for requests under way, and for git. A forge that answers slowly, or never to the
@@ -261,3 +266,19 @@ def _former(older: Sequence[KnownApp], clients: Sequence[AppClients] = ()) -> li
     for app, client in zip(found, clients, strict=False):
         app.asked = client.login
     return found
+
+
+async def tell_what_is_missing(forges: Forges) -> None:
+    """What a machine user has not that an App would have, once, for whoever reads the log.
+
+    Args:
+        forges: Of the machine user.
+    """
+    try:
+        with understood("compare what the token may do with what is needed"):
+            found = await forges.drift()
+    except (ForgeBusyError, ForgeRefusedError) as error:
+        log.warning("the token cannot be checked", reason=str(error))
+        return
+    for each in found:
+        log.warning("running as a machine user, not an App", told=str(each))

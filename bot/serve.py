@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.metadata import version
 
 import structlog
@@ -15,9 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot import logs, tasks, tracing, trust
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.connecting import Connection, everywhere, gitlab_tokens
-from bot.forges.exchange import understood
-from bot.forges.port import ForgeBusyError, ForgeRefusedError, Forges
+from bot.connecting import Connection, everywhere, gitlab_tokens, tell_what_is_missing
 from bot.git.mirror import DiskMirrors, own_folder
 from bot.git.port import Mirrors
 from bot.git.process import check_version
@@ -25,7 +24,7 @@ from bot.http import web
 from bot.http.ready import Readiness, ReadinessCheck
 from bot.http.server import listening
 from bot.look.published import IndexedPublications
-from bot.loop import heartbeat, tidying
+from bot.loop import heartbeat, observed, tidying
 from bot.loop.controller import Controller
 from bot.loop.intervals import Intervals
 from bot.loop.routed import Controllers
@@ -256,9 +255,13 @@ async def running(
             )
             made = maker(runner) if maker else _workers(stack, runner, clock, offload)
             renderer = _renderer(stack, made, runner, store, clock, offload)
+            observes, at = settings.observes, clock.now()
+            until = await store.repositories.observing(observes, at)
             controller = Controllers(
                 {
-                    forge: _controller(settings, each, mirrors, renderer, store, upstreams, clock)
+                    forge: _controller(
+                        settings, each, mirrors, renderer, store, upstreams, clock, until
+                    )
                     for forge, each in served.items()
                 }
             )
@@ -277,10 +280,13 @@ async def running(
                     )
                 ),
                 group.create_task(runner.watch(_back(controller), own)),
+                group.create_task(
+                    observed.keep(store.repositories, until, clock, observes=observes)
+                ),
             ]
             loops += [group.create_task(each.keep()) for each in tokens.values()]
             loops += [
-                group.create_task(_tell_what_is_missing(each.forges))
+                group.create_task(tell_what_is_missing(each.forges))
                 for each in served.values()
                 if each.lacks
             ]
@@ -305,18 +311,6 @@ async def running(
                     await asyncio.gather(clock.sleep(drain() if parts.web else 0), tasks.end(loops))
         finally:
             await tasks.end(loops)
-
-
-async def _tell_what_is_missing(forges: Forges) -> None:
-    """What a machine user has not that an App would have, once, for whoever reads the log."""
-    try:
-        with understood("compare what the token may do with what is needed"):
-            found = await forges.drift()
-    except (ForgeBusyError, ForgeRefusedError) as error:
-        log.warning("the token cannot be checked", reason=str(error))
-        return
-    for each in found:
-        log.warning("running as a machine user, not an App", told=str(each))
 
 
 async def _runner(
@@ -366,6 +360,7 @@ def _controller(
     store: Store,
     upstreams: Upstreams,
     clock: Clock,
+    observed_until: datetime | None,
 ) -> Controller:
     return Controller(
         served.forges,
@@ -378,6 +373,7 @@ def _controller(
         webhook_url=served.webhook_url,
         onboards=settings.onboarding,
         observes=settings.observes,
+        observed_until=observed_until,
         signs=settings.signing_key,
         upstreams=upstreams,
         intervals=Intervals(settings.sweep_interval),

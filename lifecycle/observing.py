@@ -9,8 +9,9 @@ Rules:
 2. A check belongs to a commit. Where a head is also proposed to a base that is not observed, the
    checks are that one's.
 3. What people said while the bot observed does not count later: they could not see what it would
-   have done. The log of the default branch tells when that ended (`answers` passes over what is
-   no younger), and `lifecycle.assess` sees it by the checks at the head as well.
+   have done. The log of the default branch tells when that ended, and the database where the whole
+   bot observed (`answers` passes over what is no younger); `lifecycle.assess` sees it by the checks
+   at the head as well.
 """
 
 from dataclasses import replace

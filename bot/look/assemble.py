@@ -7,6 +7,7 @@ what a file at a commit says) is kept; everything else is read again at each loo
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
@@ -88,6 +89,7 @@ class Looker:
         instance: Name of this bot in its markers: the summary of another one is not ours.
         freezes: What is frozen in the repository.
         observes: This bot only observes, whatever the repository says.
+        observed_until: When it ceased to, if it ever did.
         clock: The time that facts are read at, and that waiting is counted in.
         offload: Where git is read.
         upstreams: Where packages come from; None where drafts are made from none.
@@ -110,6 +112,7 @@ class Looker:
         freezes: KnownFreezes,
         *,
         observes: bool = False,
+        observed_until: datetime | None = None,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         tried: bytes | None = None,
@@ -118,7 +121,6 @@ class Looker:
         said: impact_texts.Texts | None = None,
         wishes: VariantWishes | None = None,
     ) -> None:
-        me = repository.id
         self.repository = repository
         self.forge = forge
         self.mirror = mirror
@@ -136,7 +138,7 @@ class Looker:
         self.clock = clock
         self.offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
-        self._sharing = Overlaps(me, forge, store.proposals)
+        self._sharing = Overlaps(repository.id, forge, store.proposals)
         self.people = People(forge, login, clock=clock, offload=offload)
         self._patience = Patience(clock)
         self.proposals = ProposalReader(
@@ -153,6 +155,7 @@ class Looker:
             upstreams=upstreams,
             users=users,
             wishes=wishes,
+            observed_until=observed_until,
         )
         self.extended = ExtendedFiles(repository.owner, forge, clock)
         self._what_if = WhatIf(repository, forge, clock, offload)
@@ -229,17 +232,9 @@ class Looker:
         with await self.offload(self.mirror.open, credentials, began) as git:
             reader = self.reader(git, adoption)
             tags = reader.tags
-            shown = any(run.ours for run in state.checks)
-            look = OneLook(
-                head,
-                state,
-                adoption,
-                reader,
-                began,
-                read,
-                None if shown and not rerun else begun,
-                pressed,
-            )
+            if any(run.ours for run in state.checks) and not rerun:
+                begun = None
+            look = OneLook(head, state, adoption, reader, began, read, begun, pressed)
             looked = await self._put_together(look)
             await indexing.complete(self.store.revisions, self.repository.id, tags, looked.facts)
         self.fetcher.saw(head.repository, head.ref, bases, tags.packages)

@@ -212,7 +212,8 @@ class DashboardLooker:
         with await looker.offload(looker.mirror.open, credentials, since) as git:
             reader = looker.reader(git, adoption)
             whole = await looker.offload(reader.whole)
-            found = await looker.people.asking(self._issue(issue, talk, whole))
+            found = await looker.proposals.after_trials(reader, self._issue(issue, talk, whole))
+            found = await looker.people.asking(found)
             found = await looker.proposals.drafted(reader, found, "", since)
         # Where nobody knows who it was, or what was ticked, there is nothing to ask: it is said.
         found = replace(found, talk=replace(found.talk, pressed=pressed))

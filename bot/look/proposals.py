@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 from bot import metrics
@@ -71,6 +72,7 @@ class ProposalReader:
         users: Tells who uses packages in other repositories; None where nobody can.
         wishes: Tells what rules for variants want; None where nothing of theirs is approved by a
             rule.
+        observed_until: When the bot ceased to only observe, everywhere; None where it never did.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class ProposalReader:
         upstreams: Upstreams | None = None,
         users: UpstreamUsers | None = None,
         wishes: VariantWishes | None = None,
+        observed_until: datetime | None = None,
     ) -> None:
         self._repository = repository
         self._forge = forge
@@ -102,7 +105,7 @@ class ProposalReader:
         self._users = users
         self._wishes = wishes
         me = repository.id
-        self._trials = Trials(forge, offload)
+        self._trials = Trials(forge, offload, observed_until)
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._gains = Gains(renderer, offload)
         self._revisions = Revisions(forge, fetcher, store.proposals, offload)
@@ -163,10 +166,7 @@ class ProposalReader:
             rules=Rules(policy=read.policy),
         )
         await read_ahead(self._offload, proposal)
-        if (oldest := answers.oldest(proposal, memory.read(proposal))) is not None:
-            ended = await self._trials.ended(reader, oldest, self._clock.now())
-            judging = replace(proposal.rules, observed_until=ended)
-            proposal = replace(proposal, rules=judging)
+        proposal = await self.after_trials(reader, proposal)
         if answers.about_repository(proposal, memory.read(proposal)):
             proposal = replace(proposal, whole=await self._offload(reader.whole))
         # Whose word matters does not follow from the rendering: neither waits for the other.
@@ -231,6 +231,16 @@ class ProposalReader:
             pushed_by = await self._people.pusher_of(pull)
             proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
         return proposal, found
+
+    async def after_trials(self, reader: MirrorReader, proposal: Proposal) -> Proposal:
+        """A proposal, or issue, with when the bot last ceased to only observe.
+
+        That is asked where a comment without an answer may be from before it.
+        """
+        if (oldest := answers.oldest(proposal, memory.read(proposal))) is None:
+            return proposal
+        ended = await self._trials.ended(reader, oldest, self._clock.now())
+        return replace(proposal, rules=replace(proposal.rules, observed_until=ended))
 
     async def _with_users(self, reader: MirrorReader, proposal: Proposal, alone: Alone) -> Proposal:
         """A proposal with what concerns it in other repositories, as far as its people may know.

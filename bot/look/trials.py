@@ -31,17 +31,22 @@ class Trials:
     Args:
         forge: Its forge; its log of moves is asked where there was a trial, and only there.
         offload: Where git is read.
+        observed_until: When the bot ceased to only observe everywhere (`bot.loop.observed`); None
+            where it never did.
     """
 
-    def __init__(self, forge: Forge, offload: Offload) -> None:
+    def __init__(
+        self, forge: Forge, offload: Offload, observed_until: datetime | None = None
+    ) -> None:
         self._forge = forge
+        self._everywhere = observed_until
         self._offload = offload
         self._ends: dict[Sha, Sha | None] = {}
         self._seen: dict[Sha, datetime] = {}
         self._known: dict[tuple[Sha, datetime], datetime | None] = {}
 
     async def ended(self, reader: MirrorReader, since: datetime, now: datetime) -> datetime | None:
-        """Return when the last trial ended; None where none did since a time.
+        """Return when the last trial ended, here or everywhere; None where none did since a time.
 
         Where the forge's log does not show the end yet, that is now: what cannot be told apart from
         what was said in the trial does not count. Where it has no log, the commit's time counts.
@@ -53,6 +58,10 @@ class Trials:
             since: When the oldest of what was said was said.
             now: When that was read.
         """
+        ends = (await self._here(reader, since, now), self._everywhere)
+        return max((end for end in ends if end is not None and end >= since), default=None)
+
+    async def _here(self, reader: MirrorReader, since: datetime, now: datetime) -> datetime | None:
         tip = reader.git.ref(names.branch_ref(reader.default_branch))
         if tip is None:
             return None

@@ -6,6 +6,7 @@ broke".
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import assert_never
 
 import structlog
@@ -75,6 +76,7 @@ class Controller:
         webhook_url: Where the forge is to send webhooks; "" where nobody said.
         onboards: Propose a configuration to repositories that have packages and none.
         observes: Judge and show in every repository, and write nothing else.
+        observed_until: When the bot ceased to; None where it never did.
         intervals: When sweeps come again.
         signs: Signs tags; None where they are not signed.
         upstreams: Where packages come from; None where drafts are not made from any.
@@ -95,6 +97,7 @@ class Controller:
         webhook_url: str = "",
         onboards: bool = False,
         observes: bool = False,
+        observed_until: datetime | None = None,
         intervals: Intervals = DEFAULT,
         signs: SigningKey | None = None,
         upstreams: Upstreams | None = None,
@@ -113,6 +116,7 @@ class Controller:
             record_keys,
             instance,
             observes=observes,
+            observed_until=observed_until,
             signs=signs,
             upstreams=upstreams,
             clock=clock,

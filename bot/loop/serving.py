@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from weakref import WeakValueDictionary
 
 import structlog
@@ -58,6 +59,7 @@ class Serving:
         record_keys: For hidden records, newest first.
         instance: Name of this bot in its markers.
         observes: It writes nothing but checks in any repository.
+        observed_until: When it ceased to; None where it never did.
         signs: Signs tags; None where they are not signed.
         upstreams: Where packages come from; None where drafts are not made from any.
         clock: For all that is done in them.
@@ -77,6 +79,7 @@ class Serving:
         instance: str,
         *,
         observes: bool = False,
+        observed_until: datetime | None = None,
         signs: SigningKey | None = None,
         upstreams: Upstreams | None = None,
         clock: Clock = SYSTEM,
@@ -89,6 +92,7 @@ class Serving:
         self._keys = record_keys
         self._instance = instance
         self.observes = observes
+        self._observed_until = observed_until
         self._signs = signs
         self.upstreams = upstreams
         self.wishes: VariantWishes | None = None
@@ -203,6 +207,7 @@ class Serving:
                 self._instance,
                 freezes,
                 observes=self.observes,
+                observed_until=self._observed_until,
                 upstreams=self.upstreams,
                 clock=self._clock,
                 offload=self._offload,

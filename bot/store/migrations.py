@@ -535,6 +535,15 @@ CLAIM_HOLDERS = """
 ALTER TABLE claim ADD COLUMN holder text NOT NULL DEFAULT '';
 """
 
+OBSERVING = """
+-- Whether processes of the bot only observe in all repositories, and when they last stopped to.
+CREATE TABLE observing (
+  one      boolean PRIMARY KEY DEFAULT true CHECK (one),
+  observes boolean NOT NULL,
+  ended    timestamptz
+);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -568,6 +577,7 @@ STEPS: tuple[str, ...] = (
     VARIANT_WAITS,
     LET_IN,
     CLAIM_HOLDERS,
+    OBSERVING,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -257,6 +257,21 @@ class Repositories(DashboardNumbers, Protocol):
     ) -> tuple[str, ...]:
         """Serve no other repository of this installation; returns the names of those that were."""
 
+    async def observing(
+        self, observes: bool, at: datetime, known: datetime | None = None
+    ) -> datetime | None:
+        """Tell whether a process of the bot only observes, in all repositories.
+
+        Args:
+            observes: It does.
+            at: Now, by its clock.
+            known: What it was told before; a database that was made since is given it.
+
+        Returns:
+            When the bot last ceased to: when the first process that acts told so after one that
+            observes; None where none did.
+        """
+
     async def lost(self, repository_id: RepositoryId) -> None:
         """A repository is out of our reach: nothing in it is looked at until it is found again."""
 

@@ -29,6 +29,15 @@ RETURNING other = %(other)s
 """
 
 
+OBSERVING = """
+INSERT INTO observing AS o (observes, ended) VALUES (%(observes)s, %(known)s)
+ON CONFLICT (one) DO UPDATE SET
+  observes = EXCLUDED.observes,
+  ended = CASE WHEN o.observes AND NOT EXCLUDED.observes THEN %(at)s ELSE o.ended END
+RETURNING ended
+"""
+
+
 class PostgresRepositories:
     """`Repositories` in PostgreSQL.
 
@@ -169,6 +178,13 @@ class PostgresRepositories:
             },
         )
         return tuple(name for (name,) in rows)
+
+    async def observing(
+        self, observes: bool, at: datetime, known: datetime | None = None
+    ) -> datetime | None:
+        given = {"observes": observes, "at": at, "known": known}
+        ended: datetime | None = (await self._database.one(OBSERVING, given))[0]
+        return ended
 
     async def lost(self, repository_id: RepositoryId) -> None:
         await self._database.ask(

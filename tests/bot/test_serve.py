@@ -9,10 +9,11 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
+from bot.connecting import tell_what_is_missing
 from bot.forges.port import Forges
 from bot.git.mirror import own_folder
 from bot.http.ready import OK, Readiness, ReadinessCheck
-from bot.serve import Parts, _tell_what_is_missing, run
+from bot.serve import Parts, run
 from tests.app_key import keys
 from tests.stories.world import SECRET
 
@@ -101,7 +102,7 @@ async def test_what_a_forge_answers_that_cannot_be_read_ends_no_bot() -> None:
             return answer["permissions"]
 
     with capture_logs() as said:
-        await _tell_what_is_missing(cast(Forges, Broken()))
+        await tell_what_is_missing(cast(Forges, Broken()))
 
     assert [each["event"] for each in said] == ["the token cannot be checked"]
     assert "its answer cannot be read (KeyError: 'permissions')" in said[0]["reason"]

@@ -548,6 +548,27 @@ async def test_a_delivery_wakes_only_what_is_served(stored: Stored) -> None:
     assert len(await store.deliveries.since(FIRST, LONG_AGO)) == 3
 
 
+async def test_when_the_bot_ceased_to_observe_is_told_to_all_processes(stored: Stored) -> None:
+    """Short-cuts: each start ends a trial anew; the last word of a process that observes does."""
+    told = stored.store.repositories.observing
+    first, later = LONG_AGO, LONG_AGO + timedelta(hours=1)
+
+    assert await told(False, first) is None
+    await told(True, first)
+    await told(True, first)
+    assert [await told(False, at) for at in (later, later + timedelta(hours=1))] == [later] * 2
+    await told(True, later)
+    assert await told(False, later + timedelta(hours=2)) == later + timedelta(hours=2)
+
+
+async def test_when_the_bot_ceased_to_observe_outlives_the_database(stored: Stored) -> None:
+    """The short-cut keeps it in the database alone, also while processes run that know it."""
+    told = stored.store.repositories.observing
+
+    assert await told(False, datetime.now(UTC), LONG_AGO) == LONG_AGO
+    assert await told(False, datetime.now(UTC)) == LONG_AGO
+
+
 async def test_a_name_means_the_repository_that_it_meant_first(stored: Stored) -> None:
     """The short-cut takes the name: who takes it over is let in as well."""
     other, third = RepositoryId(GITHUB, 71), RepositoryId("gitlab", 71)

@@ -36,6 +36,7 @@ class MemoryRepositories:
     names: dict[RepositoryId, str] = field(default_factory=dict)
     _adopted: dict[RepositoryId, Adoption] = field(default_factory=dict)
     _dashboards: dict[RepositoryId, int] = field(default_factory=dict)
+    _observing: tuple[bool, datetime | None] | None = None
     _let_in: dict[tuple[RepositoryId, str], RepositoryId] = field(default_factory=dict)
 
     def served(self, repository_id: RepositoryId) -> bool:
@@ -141,6 +142,15 @@ class MemoryRepositories:
             for id_, each in self._of(forge)
             if each.installation == installation and id_ not in ids
         )
+
+    async def observing(
+        self, observes: bool, at: datetime, known: datetime | None = None
+    ) -> datetime | None:
+        await self.statements.begin()
+        before, ended = self._observing or (False, known)
+        ended = at if before and not observes else ended
+        self._observing = observes, ended
+        return ended
 
     async def lost(self, repository_id: RepositoryId) -> None:
         await self.statements.begin()

@@ -7,8 +7,10 @@ import pytest
 from bot import keys
 from tests.stories.calls import TALK
 from tests.stories.people import WaitedInVainError, wait_for
+from tests.stories.real import RealWorld
 from tests.stories.simulated import SimulatedWorld
-from tests.stories.world import CONFIG, Staging, World, package, resized
+from tests.stories.test_dashboard import shows
+from tests.stories.world import CONFIG, Staging, World, package, resized, seconds_pass
 
 OBSERVING = CONFIG.replace("version: 1\n", "version: 1\nmode: observe\n")
 BRANCH, EDGE = "drafts/net/core/w", "drafts/net/edge/w"
@@ -109,6 +111,70 @@ def test_what_was_said_in_a_trial_never_counts(staged: Staging, how: str) -> Non
         passes(5)
         approver.says(number, "/freeze in earnest")
         author.waits_for_answer(number, "frozen")
+
+
+@pytest.mark.real_parts
+def test_what_was_said_while_the_whole_bot_observed_never_counts(stage: RealWorld) -> None:
+    """Short-cuts: git tells, and it knows nothing of the operator's variable; check runs at the
+    head do, and a push takes them away; each start of the bot ends a trial.
+    """
+    stage.environment["PORCHBOT_MODE"] = "observe"
+    stage.start_bot()
+    stage.rests()
+    author, owner = stage.author, stage.owner
+    author.pushes(BRANCH, package("net/core"))
+    stage.rests()
+    number = author.opens(BRANCH, "Core").number
+    stage.rests()
+    owner.says(number, "/freeze trying this out")
+    stage.rests()
+    stage.stop_bot()
+    del stage.environment["PORCHBOT_MODE"]
+    author.pushes(BRANCH, {"net/core/README.md": "x\n"})
+    seconds_pass(stage.forge, 2)
+    stage.start_bot()
+    author.waits_for_summary(number, "net/core")
+    stage.rests()
+
+    assert not [c.body for c in author.comments(number) if "frozen" in c.body.lower()]
+    seconds_pass(stage.forge, 5)
+    stage.stop_bot()
+    owner.says(number, "/freeze in earnest")
+    seconds_pass(stage.forge, 2)
+    stage.start_bot()
+    author.waits_for_answer(number, "frozen")
+
+
+@pytest.mark.simulated_time("a trial that ends")
+def test_what_was_said_on_the_dashboard_in_a_trial_never_counts(staged: Staging) -> None:
+    """Short-cut: the database alone knows, and it may be lost."""
+    with staged(CONFIG) as stage:
+        assert isinstance(stage, SimulatedWorld)
+        stage.repository.has_issues = True
+        stage.start_bot()
+        shows(stage, "Packages")
+        (issue,) = (each.number for each in stage.owner.issues())
+        stage.owner.pushes("main", {".porchbot.yaml": OBSERVING})
+        stage.rests()
+        stage.approver.says_on_issue(issue, "/freeze trying this out")
+        stage.rests()
+        stage.stop_bot()
+        passes(5)
+        stage.owner.pushes("main", {".porchbot.yaml": CONFIG})
+        passes(5)
+        stage.loses_database()
+        stage.start_bot()
+        stage.sweep()
+        stage.rests()
+        stage.wake(f"{stage.name}:{stage.repository.id}:dashboard")
+        stage.rests()
+        said = [c.body for c in stage.owner.comments_on_issue(issue)]
+        assert not [body for body in said if "frozen" in body], said
+
+        stage.approver.says_on_issue(issue, "/freeze in earnest")
+        stage.rests()
+        said = [c.body for c in stage.owner.comments_on_issue(issue)]
+        assert [body for body in said if "is frozen: in earnest" in body], said
 
 
 ACTIVE = CONFIG + 'publish: {release: true}\nvariants: ["variants/*.yaml"]\n'

@@ -91,3 +91,23 @@ async def test_where_there_was_no_trial_no_forge_is_asked(remote: Remote) -> Non
     told = Told([])
     history(remote, [ACTIVE, OTHER, b"mode: [observe", ACTIVE])
     assert (await ended(remote, told), told.asked) == (None, 0)
+
+
+async def test_a_trial_of_the_whole_bot_counts_as_well(remote: Remote) -> None:
+    """Short-cuts: the repository's own trial alone; the earlier one of the two; one that ended
+    before anything was said.
+    """
+    first, trial, active = history(remote, [ACTIVE, TRIAL, ACTIVE])
+    found = []
+    with DiskMirror(remote.folder, "").open() as git:
+        tags = Tags(git, on_github(1), [], {}, None)
+        reader = MirrorReader(
+            git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
+        )
+        for everywhere, own in ((8, 5), (3, 5), (-3, 5), (-3, -4)):
+            told = cast(Forge, Told([at(own, trial, active), at(-5, first, trial)]))
+            trials = Trials(told, in_thread, NOW + everywhere * MINUTE)
+            ended = await trials.ended(reader, NOW, NOW + 60 * MINUTE)
+            found.append(ended and (ended - NOW) / MINUTE)
+
+    assert found == [8, 5, 5, None]
