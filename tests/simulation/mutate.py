@@ -88,37 +88,41 @@ class Found:
 
 @dataclass(frozen=True)
 class Taken(Mutation):
-    """A defence that stands in more than one place of its file: all of them are taken out.
+    """A defence that stands in more than one place: all of them are taken out.
 
     Attributes:
-        beside: Further texts that occur once, each with what stands there then.
+        beside: File, text that occurs once in it, and what stands there then, of each further one.
         forge: Where it is looked for.
         variants: It is looked for in histories with variants.
     """
 
-    beside: tuple[tuple[str, str], ...] = ()
+    beside: tuple[tuple[str, str, str], ...] = ()
     forge: str = "github"
     variants: bool = False
 
-    def applied(self, root: Path) -> str:
-        """The text of the file without the defence.
+    def without(self, root: Path) -> dict[str, str]:
+        """The texts of the files without the defence.
 
         Raises:
             ValueError: The code has moved: a text is not there, or more than once.
         """
-        text = super().applied(root)
-        for find, replace in self.beside:
+        texts = {self.file: self.applied(root)}
+        for file, find, replace in self.beside:
+            text = texts.get(file) or (root / file).read_text()
             if (times := text.count(find)) != 1:
-                raise ValueError(f"`{find}` occurs {times} times in {self.file}")
-            text = text.replace(find, replace)
-        return text
+                raise ValueError(f"`{find}` occurs {times} times in {file}")
+            texts[file] = text.replace(find, replace)
+        return texts
 
 
 def read() -> list[Taken]:
     """The mutations, in order."""
     made = []
     for entry in tomllib.loads(LIST.read_text())["mutation"]:
-        beside = tuple((more["find"], more["replace"]) for more in entry.pop("beside", ()))
+        beside = tuple(
+            (more.get("file", entry["file"]), more["find"], more["replace"])
+            for more in entry.pop("beside", ())
+        )
         where = str(LIST.relative_to(ROOT))
         made.append(Taken(area="simulation", threat="", test=where, beside=beside, **entry))
     return made
@@ -164,13 +168,15 @@ def attempt(
     at += ["--variants", "all"] if mutation.variants else []
     root = free.get()
     try:
-        path = root / mutation.file
-        changed, original = mutation.applied(root), path.read_bytes()
-        path.write_text(changed)
+        changed = mutation.without(root)
+        original = {file: (root / file).read_bytes() for file in changed}
+        for file, text in changed.items():
+            (root / file).write_text(text)
         try:
             return search(partial(_play, root, at), partial(_play, whole, at), most)
         finally:
-            path.write_bytes(original)
+            for file, content in original.items():
+                (root / file).write_bytes(content)
     finally:
         free.put(root)
 

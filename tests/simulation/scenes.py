@@ -128,6 +128,25 @@ def pushed(s: "Simulation") -> str:
     return f"{who} pushes to #{a.pull.number} in {a.author}'s name, and approves it"
 
 
+@SCENES.add("pushed to before anybody reads its approval", 1)
+def pushed_since(s: "Simulation") -> str:
+    """The button's approval and a push, of which the bot hears together."""
+    a = Stage(s)
+    a.passes(8)
+    judges, files = a.judges(), content(a.hands.draw, a.package, sound=True)
+    for judge in judges[:-1]:
+        a.approves(judge)
+    a.passes(8)
+
+    def at_once() -> None:
+        a.hands.review(judges[-1], a.pull, "APPROVE")
+        a.hands.commit(a.author, a.branch, files, "more")
+
+    a.does(at_once)
+    a.passes(20)
+    return f"{a.author} pushes to #{a.pull.number} before anybody reads {judges[-1]}'s approval"
+
+
 @SCENES.add("approved by whom a commit names", 1)
 def named(s: "Simulation") -> str:
     a = Stage(s)

@@ -4,6 +4,7 @@ import pytest
 
 from bot.sandbox.rules.checks import Wish
 from lifecycle.identity import GITHUB
+from tests.stories.real import RealWorld
 from tests.stories.test_freezes import SCANNED
 from tests.stories.world import CONFIG, Staging, World, minutes_pass, package
 
@@ -28,7 +29,9 @@ def scans(play: World, head: str) -> None:
 
 
 def sweeps(play: World) -> None:
-    """The repository is swept, and once more after ten minutes."""
+    """The repository is swept, and once more after ten minutes, which no story waits for."""
+    if isinstance(play, RealWorld):
+        pytest.skip("minutes pass")
     play.wake(f"{play.name}:{play.repository.id}:repository")
     play.rests()
     minutes_pass(play, 11)
@@ -56,11 +59,9 @@ def test_what_was_merged_in_a_freeze_is_tagged_once_that_is_thawed(stage: World)
 
 @pytest.mark.parametrize("waits_for", ["thaw", "check"])
 def test_what_was_merged_of_a_fork_that_is_deleted_meanwhile_is_tagged(
-    staged: Staging, forge: str, waits_for: str, is_real: bool
+    staged: Staging, forge: str, waits_for: str
 ) -> None:
     """Short-cut: it is looked for by its fork's number; the forge does not tell that any more."""
-    if is_real and waits_for == "check" and forge != GITHUB:
-        pytest.skip("waits for minutes")
     with staged(scanned(forge) if waits_for == "check" else CONFIG) as play:
         play.start_bot()
         shop = play.proposes("drafts/apps/shop/w", package("apps/shop"))
@@ -116,11 +117,9 @@ def test_what_waits_is_not_forgotten_while_the_bot_only_observes(stage: World) -
 
 @pytest.mark.parametrize("told", [True, False])
 def test_what_was_merged_before_a_check_ended_is_tagged_then(
-    staged: Staging, forge: str, told: bool, is_real: bool
+    staged: Staging, forge: str, told: bool
 ) -> None:
     """The short-cut wakes the open proposals of the commit; and believes that no event is lost."""
-    if is_real and not (told and forge == GITHUB):  # GitLab tells of whole pipelines
-        pytest.skip("waits for minutes")
     with staged(scanned(forge)) as play:
         play.start_bot()
         number = play.proposes(CORE, package("net/core"))

@@ -32,7 +32,7 @@ EACH = {
 LISTS = {"github": 2, "gitlab": 4}
 """Lists of pull requests for each new package: what was closed is not asked for each."""
 
-ALL = {"github": (16, 21), "gitlab": (22, 33)}
+ALL = {"github": (16, 21), "gitlab": (32, 44)}
 """All calls for each package: for a new one, and for a new revision of its upstream."""
 
 

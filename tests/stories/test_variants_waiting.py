@@ -231,6 +231,7 @@ def test_a_tag_that_somebody_pushed_is_not_followed_and_told(stage: World) -> No
     assert opened(stage) == [f"{SHOP}-1"]
 
 
+@pytest.mark.simulated_time("the database is an older version's")
 def test_a_tag_of_before_the_bot_that_somebody_moved_is_not_followed_and_told(
     stage: SimulatedWorld,
 ) -> None:
