@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.git.port import History
+from bot.git.port import GitBusyError, History
 from bot.look.tags import Tags
 from bot.store.port import Store
 from bot.store.values import Revision
@@ -51,8 +51,14 @@ class IndexedPublications:
         self._keys = keys
 
     async def of(self, home: RepositoryId, packages: Collection[str]) -> PublishedTags:
-        """What was published of some packages of a repository that is served."""
+        """What was published of some packages of a repository that is served.
+
+        Raises:
+            GitBusyError: What its tags named when the bot came is not completed yet (ADR 78).
+        """
         adoption = await self._store.repositories.adoption(home)
+        if adoption is not None and adoption.names_only:
+            raise GitBusyError("what its tags named when porchbot came is still to be read")
         used = await self._store.revisions.revisions(home, packages)
         baseline = None if adoption is None else adoption.tags
         return PublishedTags(home, self._keys.get(home.forge, ()), used, baseline)

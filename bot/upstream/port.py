@@ -127,4 +127,8 @@ class Publications(Protocol):
     """Knows what was published."""
 
     async def of(self, home: RepositoryId, packages: Collection[str]) -> Published:
-        """What was published of some packages of a repository that is served."""
+        """What was published of some packages of a repository that is served.
+
+        Raises:
+            GitBusyError: That is not known yet; trying again helps.
+        """

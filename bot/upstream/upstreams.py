@@ -125,10 +125,15 @@ class AllUpstreams:
             place = Place(found, reference.directory)
         else:
             place = await self._place(reference, into, caller, policy)
+        return await self._from_served(place, reference.ref, into, caller, policy)
+
+    async def _from_served(
+        self, place: Place, ref: str, into: Repository, caller: Person | None, policy: Policy
+    ) -> FetchedUpstream:
         self._judge(place.repository, place.package, into, policy)
         try:
             # Who may change the rules has approved the revision that a rule for variants names.
-            return await self._served.fetch(place, reference.ref, published=caller is not None)
+            return await self._served.fetch(place, ref, published=caller is not None)
         except GitBusyError as error:
             raise ForgeBusyError(f"fetch {place}", str(error)) from error
 
@@ -238,7 +243,11 @@ class AllUpstreams:
                     if found is None:
                         unserved.append(on.location)
                         reader = self._asker(on.location, reader)
-                    elif not await self._served.may_read(found, into, caller):
+                    elif await self._served.may_read(found, into, caller):
+                        # By its former name no other revisions count than by its own.
+                        place = Place(found, reference.directory)
+                        return await self._from_served(place, reference.ref, into, caller, policy)
+                    else:
                         reader = PUBLIC
                     continue
                 except UpstreamError:  # what is missing there is told to nobody either

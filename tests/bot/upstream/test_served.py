@@ -435,17 +435,21 @@ async def test_without_a_person_a_repository_must_consent(stage: Stage) -> None:
 async def test_a_name_that_a_repository_had_before_opens_it_no_more_than_its_own(
     stage: Stage,
 ) -> None:
-    """Short-cut refused: the forge leads on from the old name, which nobody knows to be served, by
-    the operator's credentials."""
+    """Short-cuts refused: the forge leads on from the old name, which nobody knows to be served, by
+    the operator's credentials; what was pushed past the bot counts as published by the old name."""
     allows = Policy(upstream_use=UpstreamUse(allow=("github.com/*",)))
     stage.elsewhere.leads_to = ["https://github.com/other/packages"]
     old = "https://github.com/other/former//secret/plan@v7"
 
     await stage.get(old, ANN, allows)
+    stage.publish(OTHERS, "secret/plan", 7)
     stage.forges.readers[OTHERS.id] = {"ann": Role.READ}
-    await stage.get(old, ANN, allows)
+    found = await stage.get(old, ANN, allows)
+    assert (found.served, found.ref.repo) == (OTHERS.id, "https://github.com/other/packages")
+    assert [reader for _, reader in stage.elsewhere.asked] == [PUBLIC]
+    del stage.baseline["refs/tags/secret/plan/v7"]
+    assert "is not what was published" in (await stage.refused(old, ANN, allows))[1]
 
-    assert [reader for _, reader in stage.elsewhere.asked] == [PUBLIC, "github.com/acme/clusters"]
     stage.elsewhere.leads_to = [f"https://github.com/endless/{n}" for n in range(9)]
     assert (await stage.refused(old, ANN, allows))[0] is UpstreamFault.REFUSED
 
