@@ -21,6 +21,7 @@ from bot.forges.github.registration import hook, path
 from bot.forges.github.several import SeveralForges
 from bot.forges.github.user import UserClients
 from bot.forges.github.users import UserForges
+from bot.forges.gitlab import hooks
 from bot.forges.gitlab.deliveries import GitLabWebhooks
 from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
@@ -144,7 +145,8 @@ def _gitlab(
         budgets=budgets,
     )
     at_end(user.close)
-    forges = GitLabForges(user, instance.webhook_url, instance.projects, project=GitLab)
+    ours = hooks.of_instance(instance)
+    forges = GitLabForges(user, ours, instance.projects, project=GitLab)
     reader = GitLabWebhooks(
         instance.name,
         [each.encode() for each in instance.webhook_secrets],
@@ -153,7 +155,7 @@ def _gitlab(
     doors = (f"{KIND}/{instance.name}", *((KIND,) if len(settings.gitlabs) == 1 else ()))
     return Connection(
         forges=forges,
-        hooks=WebhookSource(reader, forges.identity, doors),
+        hooks=WebhookSource(reader, forges.identity, doors, forges.covers),
         record_keys=keys,
         webhook_url=instance.webhook_url,
         home=places.host_of(places.gitlab_home(instance.url)),

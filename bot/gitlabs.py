@@ -47,13 +47,17 @@ class GitLabInstance:
         name: The forge's name in keys, records and addresses.
         url: Where it is, such as "https://gitlab.com".
         token: The bot's: of a service account, a project or group, or a machine user.
-        webhook_secrets: What `X-Gitlab-Token` may be; newest first.
-        signing_tokens: What signs deliveries of GitLab versions that sign; newest first.
+        webhook_secrets: What the secrets of its webhooks are made of; newest first. One from before
+            they had secrets of their own has one of these itself.
+        signing_tokens: What signs deliveries of webhooks from before, where GitLab signs; newest
+            first.
         ca: PEM file of certificate authorities; "" for the system's.
         webhook_url: Where its webhooks are to go; "" where nobody said.
         moved_from: Where the same instance was before; "" where it has not moved.
         projects: Full paths of the projects and groups that are served; none for every project
             that made the bot a member.
+        group_hooks: Full paths of groups that got a webhook for all their projects; None where we
+            did not set the webhooks up, or that was not noted.
         stored: The token is in the secret store, where it can be replaced before it expires.
     """
 
@@ -66,6 +70,7 @@ class GitLabInstance:
     webhook_url: str = ""
     moved_from: str = ""
     projects: tuple[str, ...] = ()
+    group_hooks: tuple[str, ...] | None = None
     stored: bool = False
 
     @property
@@ -328,6 +333,7 @@ class _Variables:
             webhook_url=self._value("WEBHOOK_URL") or (kept.webhook_url if kept else ""),
             moved_from=places.spelled(self._value("MOVED_FROM")),
             projects=_listed(self._value("PROJECTS")) or (kept.projects if kept else ()),
+            group_hooks=kept.group_hooks if kept else None,
             stored=not token and kept is not None,
         )
 

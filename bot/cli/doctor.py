@@ -183,7 +183,7 @@ def _guards(served: Connection, token: str) -> _Guards:
         return Guards(served.forges, served.api_url, token)
     user = served.forges.user
     owner = user.clients.with_token(token) if token else None
-    return ProjectGuards(user, served.webhook_url, owner)
+    return ProjectGuards(user, served.forges.hooks, owner)
 
 
 async def _repositories(forges: Forges) -> list[Repository]:

@@ -69,6 +69,16 @@ SERVICE = "https://gitlab.com"
 @click.option(
     "--only-bot", is_flag=True, help="Allow only the bot to merge to default branches (Premium)."
 )
+@click.option(
+    "--system-hook",
+    is_flag=True,
+    help="Also create a system hook, which reports pushes of many refs; as an administrator.",
+)
+@click.option(
+    "--new-secrets",
+    is_flag=True,
+    help="Replace the secrets of all webhooks; restart the bot afterwards.",
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be created.")
 @click.option("--forget", is_flag=True, help="Only remove this GitLab from the secret store.")
 def gitlab(
@@ -81,6 +91,8 @@ def gitlab(
     ca: str,
     gates: bool,
     only_bot: bool,
+    system_hook: bool,
+    new_secrets: bool,
     dry_run: bool,
     forget: bool,
 ) -> None:
@@ -104,6 +116,8 @@ def gitlab(
             login=login,
             gates=gates,
             only_bot=only_bot,
+            system_hook=system_hook,
+            new_secrets=new_secrets,
             dry_run=dry_run,
             given=setup_tokens.bots(),
         )

@@ -5,7 +5,7 @@ a look that sees less is known to be too early (docs/design.md, "Work").
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -15,6 +15,9 @@ from bot.store.hints import NOTHING, Hint
 from bot.store.values import Delivered
 from lifecycle import names
 from lifecycle.identity import RepositoryId
+
+SPEAKER = "porchbot-speaker"
+"""Whose webhook sent a delivery, as it is stored beside the headers; no forge sends that."""
 
 MOST_HEADER = 100
 """Characters of a header with an id or a kind."""
@@ -50,6 +53,8 @@ class Delivery:
         headers: Those on the forge's allow-list, which may be stored.
         wakes: Key to what the event said exists; empty for what concerns nobody.
         ignored: Why it wakes nothing, as a sentence; "" where it does.
+        group: Number of the group whose webhook sent it: it counts if the repository is in there. 0
+            for another webhook, which counts for the repository.
     """
 
     id: str
@@ -62,6 +67,12 @@ class Delivery:
     headers: Mapping[str, str]
     wakes: Mapping[Key, Hint]
     ignored: str = ""
+    group: int = 0
+
+    def unproved(self) -> "Delivery":
+        """It, with nothing that counts but where to look."""
+        kept = {name: value for name, value in self.headers.items() if name != SPEAKER}
+        return replace(self, headers=kept, wakes=dict.fromkeys(self.wakes, NOTHING), group=0)
 
     def stored(self, forge: str, body: bytes) -> Delivered:
         """It as it is stored, with the body that it was read from."""

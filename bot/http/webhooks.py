@@ -16,11 +16,12 @@ from starlette.types import Receive, Scope, Send
 from bot import metrics, tracing
 from bot.clock import SYSTEM, Clock
 from bot.forges.port import BotIdentity, ForgeBusyError, ForgeRefusedError
-from bot.forges.webhooks import Signature, WebhookError, WebhookReader
+from bot.forges.webhooks import Delivery, Signature, WebhookError, WebhookReader
 from bot.keys import Sweep, SweepKey
 from bot.logs import Seldom
 from bot.store.port import Store
 from bot.store.values import StoreError
+from lifecycle.identity import RepositoryId
 
 log = structlog.get_logger()
 
@@ -62,6 +63,9 @@ REPLAY = 2.0
 LONGEST_REPLAY = 60.0
 """The same for who goes on: twice as long each time, since anybody can have bodies refused."""
 
+COVERED = 3.0
+"""Seconds for the forge to say which group a repository is in: it gives up on us after ten."""
+
 BUFFERED = 64 * 1024
 """Bytes that the server reads in any case."""
 
@@ -74,11 +78,13 @@ class WebhookSource:
         reader: Reads its deliveries.
         identity: Asks it for our own login.
         places: Where below `/webhooks/`; none for its name alone.
+        covers: Asks it whether a repository is in a group, by the group's number.
     """
 
     reader: WebhookReader
     identity: Callable[[], Awaitable[BotIdentity]]
     places: tuple[str, ...] = ()
+    covers: Callable[[int, RepositoryId], Awaitable[bool]] | None = None
 
 
 class WebhookEndpoint:
@@ -96,6 +102,7 @@ class WebhookEndpoint:
     ) -> None:
         self._reader = source.reader
         self._identity = source.identity
+        self._covers = source.covers
         self._store = store
         self._bodies = bodies
         self._clock = clock
@@ -112,11 +119,38 @@ class WebhookEndpoint:
         """Store a delivery; returns why it wakes nothing, "" where it does."""
         signature = self._reader.read_headers(request.headers)
         async with self._bodies.received(request, signature) as body:
-            delivery = self._reader.read_verified(request.headers, body, self._me)
+            read = self._reader.read_verified(request.headers, body, self._me)
+            delivery = await self._of_group(read)
             await self._store.deliveries.add(
                 delivery.stored(self._reader.forge, body), delivery.wakes
             )
         return delivery.ignored
+
+    async def _of_group(self, delivery: Delivery) -> Delivery:
+        """What counts of a delivery that may be of a group's webhook.
+
+        Where the forge does not say in time whether the repository is in that group, it is looked
+        at, and nothing else counts.
+
+        Raises:
+            WebhookError: The repository is not in the group (403).
+        """
+        about = delivery.repository_id
+        if not delivery.group or about is None or self._covers is None:
+            return delivery
+        try:
+            covered = await asyncio.wait_for(self._covers(delivery.group, about), COVERED)
+        except (TimeoutError, ForgeBusyError):
+            return delivery.unproved()
+        except ForgeRefusedError:  # the bot sees one of them no more
+            covered = False
+        if not covered:
+            raise WebhookError(
+                403,
+                f"This webhook is of group {delivery.group}, and its delivery of project"
+                f" {about.number}, which is not in it. Remove its custom template.",
+            )
+        return delivery
 
     async def take(self, request: Request) -> Response:
         """Verify, store and wake in one transaction, answer; the work is done elsewhere."""

@@ -10,6 +10,8 @@ from click.testing import CliRunner, Result
 
 from bot import gitlabs
 from bot.cli.root import main
+from bot.forges.gitlab import hooks
+from bot.forges.gitlab.hooks import PROJECT, Speaker
 from bot.gitlabs import GitLabInstance
 from bot.sandbox.records.gitlab import Level
 from bot.sandbox.records.repository import Repository
@@ -93,12 +95,10 @@ def test_a_group_is_set_up_with_an_account_of_the_bots_own(place: Place) -> None
         assert project.permissions["group_access"] or project.permissions["project_access"]
         (hook,) = project.hooks.list()
         (kept,) = repository.gitlab.hooks.values()
-        assert (hook.url, hook.note_events, (kept.token,), (kept.signing_token,)) == (
-            HOOK,
-            True,
-            place.stored().webhook_secrets,
-            place.stored().signing_tokens,
-        )
+        wanted = hooks.of_instance(place.stored()).settings(Speaker(PROJECT, repository.id))
+        assert (hook.url, hook.note_events) == (wanted["url"], True)
+        assert (kept.token, kept.signing_token) == (wanted["token"], wanted["signing_token"])
+        assert hook.url.partition("?")[0] == HOOK
         (tags,) = project.protectedtags.list()
         assert (tags.name, tags.create_access_levels[0]["access_level"]) == ("*/v*", 40)
     text = (place.folder / "state" / "secrets.json").read_text()
@@ -274,8 +274,9 @@ def test_a_group_with_premium_has_one_webhook(place: Place) -> None:
     told = place.setup("--group", "acme")
     again = place.setup("--group", "acme")
 
-    hooks = owner.groups.get("acme").hooks.list(get_all=True)
-    assert [each.url for each in hooks] == [HOOK], told.output
+    there = owner.groups.get("acme").hooks.list(get_all=True)
+    assert [each.url.partition("?")[0] for each in there] == [HOOK], told.output
+    assert place.stored().group_hooks == ("acme",)
     assert all(owner.projects.get(r.id).hooks.list(get_all=True) == [] for r in place.repositories)
     assert f"Created: the webhook of acme to {HOOK}." in told.output
     assert f"Kept: the webhook of acme to {HOOK}." in again.output
@@ -330,7 +331,7 @@ def test_the_doctor_mends_a_project_of_gitlab(
     well = CliRunner().invoke(main, ["doctor", "acme/deploy"])
 
     assert (ill.exit_code, well.exit_code) == (1, 0), ill.output + fixed.output + well.output
-    assert "without note_events" in ill.output
+    assert "set otherwise: note_events" in ill.output
     assert fixed.output.count("fixed: ") == 5, fixed.output
     assert well.output.splitlines()[-1] == "No problems found."
     assert "wrong: " not in well.output

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from bot.clock import Clock
 from bot.forges.gitlab.deliveries import GitLabWebhooks
+from bot.forges.gitlab.hooks import PROJECT, HookSecrets, Speaker
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import WebhookReader
 from bot.sandbox.faults.calls import Faults as ApiFaults
@@ -187,7 +188,9 @@ class AtGitLab:
             uuid="hook",
             created_at=state.now(),
             events=set(HEARD),
-            token=SECRET,
+            token=HookSecrets(self.forge.name, (SECRET.encode(),)).token(
+                Speaker(PROJECT, self._repo.id)
+            ),
         )
         self._repo.gitlab.hooks[hook.id] = hook
         return self._repo

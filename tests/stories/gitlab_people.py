@@ -13,6 +13,7 @@ from typing import Any
 import gitlab
 import requests
 
+from bot.forges.gitlab.hooks import PROJECT, OurHooks, Speaker
 from lifecycle.messages.forges import GITLAB_PHRASES
 from tests.stories.people import PATIENCE, Person
 from tests.stories.seen import Board, Check, Made, Pull, Remark, Said
@@ -245,9 +246,10 @@ class GitLabPerson(Person):
         wanted = {"name": pattern, "push_access_level": level, "merge_access_level": level}
         self.project.protectedbranches.create(wanted)
 
-    def makes_webhook(self, settings: Mapping[str, Any]) -> None:
-        """Have the project tell the bot, as `porchbot setup gitlab` does."""
-        self.project.hooks.create(settings)
+    def makes_webhook(self, ours: OurHooks) -> None:
+        """Have the project tell the bot, as `porchbot setup gitlab` does, and of jobs."""
+        settings = ours.settings(Speaker(PROJECT, self.project.id))
+        self.project.hooks.create({**settings, "job_events": True})
 
     # --- what this person sees ---
 

@@ -4,25 +4,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from bot.forges.gitlab.hooks import HookSecrets, OurHooks
 from bot.sandbox.serve import SandboxForge
 from tests.ports import free_port
 from tests.stories.gitlab_people import NAME, GitLabPerson
 from tests.stories.people import Person
 from tests.stories.real import RealWorld, beginning, surroundings
 from tests.stories.world import CONFIG, ROLES, SECRET, seconds_pass
-
-HEARD = (
-    "push_events",
-    "tag_push_events",
-    "merge_requests_events",
-    "note_events",
-    "issues_events",
-    "pipeline_events",
-    "job_events",
-    "emoji_events",
-)
-"""What the bot's webhook is told of, as `porchbot setup gitlab` asks for it."""
-
 
 STATUS_EVENTS = ("Pipeline Hook", "Job Hook")
 
@@ -56,7 +44,7 @@ def gitlab_world(
         owner = people["owner"]
         assert isinstance(owner, GitLabPerson)
         url = f"http://127.0.0.1:{port}/webhooks/gitlab"
-        webhook = {"url": url, "token": SECRET, **dict.fromkeys(HEARD, True)}
+        webhook = OurHooks(url, HookSecrets("gitlab", (SECRET.encode(),)))
         owner.makes_webhook(webhook)
         environment = surroundings(folder, database_url, runner, port) | {
             "PORCHBOT_MASTER_KEY": "ab" * 32,

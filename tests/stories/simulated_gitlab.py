@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from bot.forges.gitlab.deliveries import GitLabWebhooks
+from bot.forges.gitlab.hooks import HookSecrets, OurHooks
 from bot.forges.port import BotIdentity
 from bot.sandbox.faults.calls import Faults
 from tests.simulation.forge import LINKS
 from tests.simulation.gitlab_forge import BOT, NAME, SimulatedGitLab
 from tests.stories.people import Person
-from tests.stories.real_gitlab import HEARD, STATUS_EVENTS
+from tests.stories.real_gitlab import STATUS_EVENTS
 from tests.stories.rendering import Rendering
 from tests.stories.simulated import SimulatedWorld, StageForge, StorySystem, told
 from tests.stories.simulated_people import SimulatedGitLabPerson
@@ -76,11 +77,7 @@ class SimulatedGitLabWorld(SimulatedWorld):
         self.repository = system.forge.add_repository("acme", "blueprints", files, roles)
         system.me = BotIdentity(BOT, "", state.user(BOT).id)
         self.people = {login: self._person(login) for login in ROLES}
-        self.webhook = {
-            "url": f"{LINKS.web}/hook",
-            "token": SECRET,
-            **dict.fromkeys(HEARD, True),
-        }
+        self.webhook = OurHooks(f"{LINKS.web}/hook", HookSecrets(NAME, (SECRET.encode(),)))
         owner = self.people["owner"]
         assert isinstance(owner, SimulatedGitLabPerson)
         owner.makes_webhook(self.webhook)

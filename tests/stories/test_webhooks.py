@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 import httpx
 import pytest
 
+from bot.forges.gitlab.hooks import PROJECT, HookSecrets, Speaker
 from bot.http.webhooks import DEFAULT
 from bot.sandbox.faults.calls import LoggedCall
 from bot.settings import Settings, SettingsError
@@ -29,7 +30,7 @@ SECRETS = {
 }
 """The setting that holds what webhooks of each forge are known by."""
 
-TO_DO = {"github": SECRETS["github"], "gitlab": "Set one secret in both the webhook and"}
+TO_DO = {"github": SECRETS["github"], "gitlab": "Run `porchbot setup gitlab` again"}
 """What whoever sends another one is told to do."""
 
 
@@ -39,8 +40,12 @@ def signature(body: bytes, secret: str = SECRET) -> str:
 
 
 def shown(world: World, body: bytes, secret: str = SECRET) -> str:
-    """What a delivery shows to be believed: GitLab shows the secret, GitHub a signature by it."""
-    return secret if world.name == "gitlab" else signature(body, secret)
+    """What a delivery shows to be believed: GitLab shows the project's secret, which is made of it,
+    GitHub a signature by it."""
+    if world.name == "gitlab":
+        made = HookSecrets("gitlab", (secret.encode(),))
+        return made.token(Speaker(PROJECT, world.repository.id))
+    return signature(body, secret)
 
 
 def deliver(world: RealWorld, body: bytes, given: str, *, guid: str = "one") -> httpx.Response:

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol
 
+from bot.forges.gitlab.hooks import OurHooks
 from bot.sandbox.api import Exchange
 from bot.sandbox.faults.calls import Faults
 from bot.sandbox.rules.context import FileChange
@@ -136,7 +136,7 @@ class World(ABC):
         checks_hold_text: A check shows a text of its own, and not a line alone.
         releases_are_drafts: One whose tag goes stays, as a draft.
         signs: The bot signs tags.
-        webhook: Settings of each project's own webhook; empty where the App has one for all.
+        webhook: The webhooks of projects; None where the App has one for all.
     """
 
     name = GITHUB
@@ -148,7 +148,7 @@ class World(ABC):
     checks_hold_text = True
     releases_are_drafts = True
     signs = False
-    webhook: Mapping[str, Any] = MappingProxyType({})
+    webhook: OurHooks | None = None
     forge: Forge
     repository: Any
     app: Any
@@ -222,6 +222,7 @@ class World(ABC):
             state.commit_files(other, "main", changes, "Begin", actor=state.user("owner"))
         if isinstance(self.owner, GitLabPerson):
             state.add_member(other, self.caller, "maintain")
+            assert self.webhook is not None
             self.owner.at(f"acme/{name}").makes_webhook(self.webhook)
         else:
             state.install(self.app, other)

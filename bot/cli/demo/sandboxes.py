@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bot import gitlabs
 from bot.forges.github import manifest
 from bot.forges.github.manifest import ManifestError
+from bot.forges.gitlab import hooks
 from bot.settings import state_folder
 from bot.vault import VaultError, open_vault
 from lifecycle.facts.checks import PUBLISH
@@ -206,7 +207,8 @@ class GitLabSandbox(Sandbox):
             (instance,) = gitlabs.stored(open_vault(environment, state_folder(environment)))
         except VaultError as error:
             raise SandboxError(str(error)) from error
-        self._secret = instance.webhook_secrets[0]
+        # Who sends a webhook by hand speaks for the whole instance.
+        self._secret = hooks.of_instance(instance).secrets.token(hooks.INSTANCE)
         return {}
 
 

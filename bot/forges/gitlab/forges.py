@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from bot.forges.account import OneAccount
 from bot.forges.gitlab import capabilities, token
-from bot.forges.gitlab.deliveries import read_verified
+from bot.forges.gitlab.deliveries import read_verified, stored_speaker
+from bot.forges.gitlab.hooks import OurHooks
 from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
 from bot.forges.gitlab.levels import DEVELOPER, level_of
 from bot.forges.gitlab.log import DeliveryLog
@@ -37,6 +38,12 @@ COARSE = timedelta(hours=1, minutes=5)
 """GitLab writes down an activity only where the last one is an hour old: until then, and a little
 longer, nobody can tell by it that nothing happened (`Event#reset_project_activity`)."""
 
+PATHS_KNOWN = timedelta(minutes=10)
+"""How long a project or group that was moved counts as where it was before."""
+
+MOST_PATHS = 10_000
+"""Projects and groups whose paths are known at a time."""
+
 _LISTED: Mapping[str, object] = {
     "membership": True,
     "min_access_level": DEVELOPER,
@@ -51,7 +58,7 @@ class GitLabForges(OneAccount[GitLabUser]):
 
     Args:
         user: Who we are.
-        webhook_url: Where webhooks go: the logs of others are not ours to read. "" for any.
+        hooks: Our webhooks: the logs of others are not ours to read. None for any, as they are.
         serves: Projects and groups that are served; see `Served`.
         project: Makes the forge for one project.
     """
@@ -59,7 +66,7 @@ class GitLabForges(OneAccount[GitLabUser]):
     def __init__(
         self,
         user: GitLabUser,
-        webhook_url: str = "",
+        hooks: OurHooks | None = None,
         serves: Sequence[str] = (),
         *,
         project: Callable[[GitLabUser, Repository, Clients], Forge],
@@ -67,7 +74,9 @@ class GitLabForges(OneAccount[GitLabUser]):
         super().__init__(user)
         self._project = project
         self._serves = Served(serves)
-        self._log = DeliveryLog(user, webhook_url)
+        self.hooks = hooks
+        self._log = DeliveryLog(user, hooks)
+        self._paths: dict[str, tuple[str, datetime]] = {}
 
     @property
     def user(self) -> GitLabUser:
@@ -139,7 +148,7 @@ class GitLabForges(OneAccount[GitLabUser]):
     def wakes_of(self, headers: Mapping[str, str], body: bytes) -> Mapping[Key, Hint]:
         """What a stored delivery asks to look at again; empty for one that cannot be read."""
         with suppress(WebhookError):
-            return read_verified(self.name, headers, body).wakes
+            return read_verified(self.name, headers, body, None, stored_speaker(headers)).wakes
         return {}
 
     async def drift(self, url: str = "") -> Sequence[Drift]:
@@ -151,14 +160,38 @@ class GitLabForges(OneAccount[GitLabUser]):
         if first is None:
             found.append(_nothing(self.name, (await self.identity()).login))
         found += self._serves.drift(self.name, [_path(data) async for data in self._reached()])
+        if self.hooks is not None and not self.hooks.url:
+            found.append(_unaddressed(self.name))
         can = await capabilities.ask(self._user.clients, first)
         return [*found, *capabilities.shown(self.name, can)]
 
     async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
         """What the webhooks of all projects could not bring, newest first."""
         every = await self.repositories_of((await self.identity()).account)
-        numbers = [each.id.number for each in every if not each.archived]
-        return await self._log.failed(numbers, page)
+        return await self._log.failed([each for each in every if not each.archived], page)
+
+    async def covers(self, group: int, repository: RepositoryId) -> bool:
+        """Whether a project is in a group, or in one below it; known for ten minutes.
+
+        Raises:
+            ForgeBusyError: GitLab does not say.
+            ForgeRefusedError: It shows us one of them not, or no more.
+        """
+        above = await self._path_of(f"/groups/{group}", "full_path")
+        path = await self._path_of(f"/projects/{repository.number}", "path_with_namespace")
+        return path.startswith(f"{above}/")
+
+    async def _path_of(self, at: str, field: str) -> str:
+        now = self._user.clients.time.now()
+        known = self._paths.get(at)
+        if known is None or now - known[1] > PATHS_KNOWN:
+            wanted = "read which group a project is in"
+            query = {"with_projects": False}
+            told = await call(self._user.clients, wanted, "GET", at, query=query)
+            if len(self._paths) >= MOST_PATHS:
+                self._paths.clear()
+            known = self._paths[at] = (str(told.data[field]), now)
+        return known[0]
 
     async def delivery(self, guid: str) -> LoggedDelivery | None:
         """None: statuses have no buttons."""
@@ -219,4 +252,14 @@ def _nothing(name: str, login: str) -> Drift:
         found="no project",
         wanted="Developer access or more to each project that the bot serves",
         fix=f"Invite {login} into the projects, or into their group",
+    )
+
+
+def _unaddressed(name: str) -> Drift:
+    return Drift(
+        place=f"The webhooks at {name}",
+        found="not known, so the bot gives them no secrets of their own",
+        wanted="their address",
+        fix="Set PORCHBOT_GITLAB_WEBHOOK_URL, or the variable with the name of the instance, to"
+        " where they go",
     )

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from bot.forges.gitlab.hooks import PROJECT, OurHooks, Speaker
 from bot.forges.gitlab.http import JSONObject
 from bot.forges.gitlab.levels import DEVELOPER
-from bot.forges.gitlab.setting_projects import EVENTS, GATES, MAINTAINER, TAGS
+from bot.forges.gitlab.setting_projects import GATES, MAINTAINER, TAGS
 from bot.forges.port import Drift, Mend
 
 EXECUTABLE = "executable"
@@ -26,7 +27,7 @@ class Guarded:
     Attributes:
         about: The project.
         level: The bot's access level there.
-        url: Where its webhook is to go; "" where nobody said.
+        ours: Our webhooks; None where nobody said where they go.
         hooks: Its webhooks; None where only its maintainers are told.
         branches: Its protected branches; None likewise.
         tags: Its protected tags; None likewise.
@@ -34,7 +35,7 @@ class Guarded:
 
     about: JSONObject
     level: int
-    url: str
+    ours: OurHooks | None
     hooks: Sequence[JSONObject] | None
     branches: Sequence[JSONObject] | None
     tags: Sequence[JSONObject] | None
@@ -83,41 +84,44 @@ def lacking(given: Guarded) -> Iterator[Drift]:
 
 
 def _hooks(given: Guarded) -> Iterator[Drift]:
-    if given.hooks is None or not given.url:
+    ours, speaker = given.ours, Speaker(PROJECT, int(given.about["id"]))
+    if given.hooks is None or ours is None or not ours.url:
         return
-    ours = [hook for hook in given.hooks if hook.get("url") == given.url]
-    if not ours:
+    found = [hook for hook in given.hooks if ours.is_ours(hook)]
+    if not found:
         yield Drift(
             place=f"The webhook of {given.name}",
             found="missing",
-            wanted=f"one to {given.url}",
+            wanted=f"one to {ours.url}",
             fix="Run `porchbot setup gitlab` again, or rely on a webhook of the group or instance",
             harmful=False,
         )
-    for hook in ours:
-        yield from _hook(given, hook)
+    for hook in found:
+        yield from _hook(given, hook, ours, speaker)
 
 
-def _hook(given: Guarded, hook: JSONObject) -> Iterator[Drift]:
+def _hook(given: Guarded, hook: JSONObject, ours: OurHooks, speaker: Speaker) -> Iterator[Drift]:
     place, path = f"The webhook of {given.name}", f"{given.path}/hooks/{hook['id']}"
-    off = [event for event in EVENTS if not hook.get(event)]
-    if off:
-        events = dict.fromkeys(EVENTS, True)
+    mend = Mend("PUT", path, ours.settings(speaker))
+    otherwise = ours.otherwise(hook, speaker)
+    if "url" in otherwise:
         yield Drift(
             place=place,
-            found=f"without {', '.join(off)}",
-            wanted="all that the bot listens to",
-            fix="Turn them on under Settings > Webhooks",
-            mend=Mend("PUT", path, {"url": given.url, **events}),
+            found="with a secret that is not its own, or an old one, so what it tells counts for"
+            " little",
+            wanted="a secret of its own",
+            fix="Make the bot a Maintainer, which then sets it itself, or run `porchbot setup"
+            " gitlab` again",
+            mend=mend,
         )
-    if given.url.startswith("https:") and not hook.get("enable_ssl_verification", True):
+    elif otherwise:
         yield Drift(
             place=place,
-            found="sent to any server that answers: SSL verification is off",
-            wanted="on",
-            fix="Turn it on under Settings > Webhooks",
-            harmful=False,
-            mend=Mend("PUT", path, {"url": given.url, "enable_ssl_verification": True}),
+            found=f"set otherwise: {', '.join(otherwise)}",
+            wanted="all events, whole and unfiltered, over connections that are verified",
+            fix="Make the bot a Maintainer, which then sets it again itself, or change it under"
+            " Settings > Webhooks",
+            mend=mend,
         )
     status = str(hook.get("alert_status") or EXECUTABLE)
     if status != EXECUTABLE:

@@ -1,6 +1,7 @@
 """Asks GitLab what guards a project, and makes the changes that a Maintainer's token allows."""
 
 from bot.forges.gitlab.guarding import Guarded, lacking
+from bot.forges.gitlab.hooks import OurHooks
 from bot.forges.gitlab.http import Clients, JSONObject, call
 from bot.forges.gitlab.levels import level_of
 from bot.forges.gitlab.pages import pages
@@ -15,13 +16,15 @@ class Guards:
 
     Args:
         user: Who we are.
-        url: Where webhooks go; "" where nobody said.
+        ours: Our webhooks; None where nobody said where they go.
         owner: Clients with a Maintainer's token; None to ask as the bot.
     """
 
-    def __init__(self, user: GitLabUser, url: str = "", owner: Clients | None = None) -> None:
+    def __init__(
+        self, user: GitLabUser, ours: OurHooks | None = None, owner: Clients | None = None
+    ) -> None:
         self._user = user
-        self._url = url
+        self._ours = ours
         self._owner = owner
 
     def close(self) -> None:
@@ -36,7 +39,7 @@ class Guards:
         given = Guarded(
             about=about,
             level=level_of(about),
-            url=self._url,
+            ours=self._ours,
             hooks=await self._listed(f"{path}/hooks"),
             branches=await self._listed(f"{path}/protected_branches"),
             tags=await self._listed(f"{path}/protected_tags"),

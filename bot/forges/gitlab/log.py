@@ -4,6 +4,9 @@ Each webhook has a log of its own, kept for some days, and numbers in them count
 a whole. The log says no secret, and comes to us by our own token: it needs no second one. Whoever
 maintains a project writes what its webhooks send, so an entry counts for that project alone.
 
+Whoever maintains a project may also change our webhook there, or remove it: where that was seen, it
+is set again, with its secret.
+
 Source: https://docs.gitlab.com/api/project_webhooks/#list-all-events-for-a-project-webhook
 """
 
@@ -17,6 +20,7 @@ import structlog
 from bot.forges.gitlab import pages as paging
 from bot.forges.gitlab.deliveries import delivery_id, read_verified
 from bot.forges.gitlab.events import is_heard, kind_of
+from bot.forges.gitlab.hooks import PROJECT, OurHooks, Speaker
 from bot.forges.gitlab.http import ASK_OPERATOR, JSONObject, call
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import (
@@ -26,10 +30,10 @@ from bot.forges.port import (
     ForgeMissingError,
     ForgeRefusedError,
     LoggedDelivery,
+    Repository,
 )
 from bot.forges.webhooks import WebhookError
 from bot.sayable import sayable
-from lifecycle.identity import RepositoryId
 
 log = structlog.get_logger()
 
@@ -43,20 +47,21 @@ class DeliveryLog:
 
     Args:
         user: Who we are.
-        url: Where our webhooks go; others are not ours. "" for any.
+        ours: Our webhooks, which are set again where somebody changed them; the others are left
+            alone. None for any, as it is.
     """
 
-    def __init__(self, user: GitLabUser, url: str = "") -> None:
+    def __init__(self, user: GitLabUser, ours: OurHooks | None = None) -> None:
         self._user = user
-        self._url = url
+        self._ours = ours
         self._tries: dict[int, JSONObject] = {}
         self._kept = 0
 
-    async def failed(self, projects: Sequence[int], page: str) -> FailedDeliveries:
+    async def failed(self, projects: Sequence[Repository], page: str) -> FailedDeliveries:
         """A page of each log, what was not accepted alone, newest first.
 
         Args:
-            projects: Numbers of the projects whose webhooks are meant.
+            projects: Those whose webhooks are meant.
             page: Which page of each log; "" for the first.
         """
         if not page:
@@ -65,15 +70,16 @@ class DeliveryLog:
         more, read = False, not projects
         broken: ForgeBusyError | None = None
         for project in projects:
+            name = project.full_name
             try:
                 full, tries = await self._failed_of(project, page or "1")
             except ForgeRefusedError as error:
-                log.warning("log of a webhook not read", project=project, reason=str(error))
+                log.warning("log of a webhook not read", project=name, reason=str(error))
                 continue
             except ForgeBusyError as error:
                 if error.after:
                     raise  # asked too much: so would the next one be
-                log.warning("log of a webhook not read", project=project, reason=str(error))
+                log.warning("log of a webhook not read", project=name, reason=str(error))
                 broken = error
                 continue
             more, read, found = more or full, True, found + tries
@@ -82,11 +88,13 @@ class DeliveryLog:
         found.sort(key=lambda tried: tried.number, reverse=True)
         return FailedDeliveries(tuple(found), str(int(page or "1") + 1) if more else "")
 
-    async def _failed_of(self, project: int, page: str) -> tuple[bool, list[FailedDelivery]]:
+    async def _failed_of(
+        self, repository: Repository, page: str
+    ) -> tuple[bool, list[FailedDelivery]]:
         """Whether a page of a project's logs is full, and what was not accepted on it."""
         found: list[FailedDelivery] = []
-        full = False
-        for hook in await self._hooks(project):
+        full, project = False, repository.id.number
+        for hook in await self._hooks(repository):
             path = f"/projects/{project}/hooks/{hook}/events"
             told, more = await paging.page(self._user.clients, _WANTED, path, int(page))
             full = full or more
@@ -110,38 +118,52 @@ class DeliveryLog:
             )
         headers, body = _sent(tried)
         try:
-            me = await self._user.identity()
-            delivery = read_verified(self._user.name, headers, body, me)
+            me, speaker = await self._user.identity(), Speaker(PROJECT, tried["project"])
+            delivery = read_verified(self._user.name, headers, body, me, speaker)
         except WebhookError as error:
             log.warning("logged delivery not read", number=number, reason=str(error))
             return None
-        project = RepositoryId(self._user.name, tried["project"])
-        if delivery.repository_id != project:
-            log.warning("logged delivery is of another project", number=number, hook=str(project))
-            return None
         return LoggedDelivery(delivery.stored(self._user.name, body), delivery.wakes)
 
-    async def _hooks(self, project: int) -> list[int]:
+    async def _hooks(self, project: Repository) -> list[int]:
         """Our webhooks of a project; none where only its maintainers are told."""
-        listed = paging.pages(self._user.clients, _WANTED, f"/projects/{project}/hooks")
+        path, ours = f"/projects/{project.id.number}/hooks", self._ours
+        listed = paging.pages(self._user.clients, _WANTED, path)
         try:
-            ours = [each async for each in listed if self._url in {"", each.get("url")}]
+            found = [each async for each in listed if ours is None or ours.is_ours(each)]
         except ForgeRefusedError:
             return []
-        for hook in ours:
-            if self._url and hook.get("alert_status", "executable") != "executable":
-                await self._enable(project, int(hook["id"]))
-        return [int(hook["id"]) for hook in ours]
+        if ours is None:
+            return [int(hook["id"]) for hook in found]
+        speaker = Speaker(PROJECT, project.id.number)
+        for hook in found:
+            at = f"{path}/{hook['id']}"
+            if off := ours.otherwise(hook, speaker):
+                # Which ones they are: what it is set to has secrets.
+                await self._change("PUT", at, project, ", ".join(off), ours.settings(speaker))
+            if hook.get("alert_status", "executable") != "executable":
+                # One success turns it on again.
+                await self._change("POST", f"{at}/test/push_events", project, "disabled")
+        if not found and ours.misses(project.full_name):
+            await self._change("POST", path, project, "missing", ours.settings(speaker))
+        return [int(hook["id"]) for hook in found]
 
-    async def _enable(self, project: int, hook: int) -> None:
-        """Have GitLab try a webhook that it turned off after failures: one success turns it on."""
-        path = f"/projects/{project}/hooks/{hook}/test/push_events"
+    async def _change(
+        self,
+        verb: str,
+        path: str,
+        project: Repository,
+        was: str,
+        body: Mapping[str, object] | None = None,
+    ) -> None:
+        """Set a webhook as it is to be; a Maintainer may."""
         try:
-            await call(self._user.clients, "have a webhook tried", "POST", path)
+            await call(self._user.clients, "set a webhook", verb, path, body=body)
         except (ForgeBusyError, ForgeRefusedError) as error:
-            log.warning("webhook stays disabled", project=project, hook=hook, reason=str(error))
+            reason = str(error)
+            log.warning("webhook not set", project=project.full_name, was=was, reason=reason)
         else:
-            log.info("webhook enabled again", project=project, hook=hook)
+            log.info("webhook set again", project=project.full_name, was=was)
 
     def _listed(self, tried: JSONObject, project: int) -> FailedDelivery:
         headers, body = _sent(tried)

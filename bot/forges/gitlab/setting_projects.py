@@ -12,22 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
+from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, OurHooks, Speaker
 from bot.forges.gitlab.http import Clients, ask, failure, send
-from bot.gitlabs import GitLabInstance
 
 MAINTAINER: Final = 40
 """Access level of who may merge to protected branches, tag, and see webhooks."""
-
-EVENTS: Final = (
-    "push_events",
-    "tag_push_events",
-    "merge_requests_events",
-    "note_events",
-    "issues_events",
-    "pipeline_events",
-    "emoji_events",
-)
-"""What webhooks tell; the rest is found by sweeps."""
 
 TAGS: Final = "*/v*"
 """The pattern of the tags that stand for revisions."""
@@ -51,6 +40,8 @@ class Wanted:
         login: What the bot's account is to be called.
         gates: Turn on the settings of `GATES`, too.
         only_bot: Let nobody but the bot push and merge to the default branch; Premium.
+        system_hook: Give the instance a system hook, too; the owner is an administrator.
+        new_secrets: Make the secrets of all webhooks anew.
         dry_run: Ask only; say what would be made.
         given: Token of an account that is there already, in place of one that is made; "" for none.
     """
@@ -60,6 +51,8 @@ class Wanted:
     login: str
     gates: bool = False
     only_bot: bool = False
+    system_hook: bool = False
+    new_secrets: bool = False
     dry_run: bool = False
     given: str = field(default="", repr=False)
 
@@ -81,6 +74,11 @@ class Place:
         """Its full path."""
         return str(self.about.get("path_with_namespace") or self.about["full_path"])
 
+    @property
+    def speaker(self) -> Speaker:
+        """What its webhook is of."""
+        return Speaker(PROJECT if self.kind == "projects" else GROUP, int(self.about["id"]))
+
 
 class PlaceSetup:
     """Sets up projects and groups.
@@ -96,20 +94,17 @@ class PlaceSetup:
         self._wanted = wanted
         self._say = say
 
-    def project(
-        self, project: Place, instance: GitLabInstance, account: int, *, fresh: bool, heard: bool
-    ) -> None:
+    def project(self, project: Place, ours: OurHooks, account: int, *, heard: bool) -> None:
         """Make what a project is missing.
 
         Args:
             project: Which one.
-            instance: The instance, with the secrets of webhooks.
+            ours: Our webhooks.
             account: Number of the bot's; 0 where it is not made yet.
-            fresh: The secrets are new.
             heard: A webhook of its group tells of it.
         """
         if not heard:
-            self._hook(project, instance, fresh=fresh)
+            self._hook(project.name, f"{project.path}/hooks", ours, project.speaker)
         self._branch(project)
         name = str(project.about.get("default_branch") or "")
         if name and account and self._wanted.only_bot:
@@ -118,41 +113,34 @@ class PlaceSetup:
         self._tags(project)
         self._gates(project)
 
-    def hears(self, group: Place, instance: GitLabInstance, *, fresh: bool) -> bool:
+    def hears(self, group: Place, ours: OurHooks) -> bool:
         """Give a group a webhook for all of its projects, those to come too; needs Premium."""
         path = f"{group.path}/hooks"
         if not ask(self._owner, "look for webhooks of a group", "GET", path).ok:
             return False
-        self._hook(group, instance, fresh=fresh)
+        self._hook(group.name, path, ours, group.speaker)
         return True
 
-    def _hook(self, project: Place, instance: GitLabInstance, *, fresh: bool) -> None:
-        what = f"the webhook of {project.name} to {instance.webhook_url}"
-        path = f"{project.path}/hooks"
+    def system(self, ours: OurHooks) -> None:
+        """Give the instance a system hook, for pushes of more than three branches or tags."""
+        self._hook(self._owner.url, "/hooks", ours, INSTANCE)
+
+    def _hook(self, name: str, path: str, ours: OurHooks, speaker: Speaker) -> None:
+        what = f"the webhook of {name} to {ours.url}"
         listed = send(self._owner, f"read {what}", "GET", path, query={"per_page": 100}).data
-        there = next((each for each in listed if each["url"] == instance.webhook_url), None)
-        shown = {
-            "url": instance.webhook_url,
-            **dict.fromkeys(EVENTS, True),
-            "enable_ssl_verification": instance.webhook_url.startswith("https:"),
-        }
-        hidden = {"token": instance.webhook_secrets[0]}
-        if instance.signing_tokens:
-            hidden["signing_token"] = instance.signing_tokens[0]
+        there = next((each for each in listed if ours.is_ours(each)), None)
         if there is None:
             if self.changes("Created", what):
-                send(self._owner, f"create {what}", "POST", path, body={**shown, **hidden})
+                send(self._owner, f"create {what}", "POST", path, body=ours.settings(speaker))
             return
-        # GitLab versions without an event do not show it.
-        otherwise = [name for name, value in shown.items() if there.get(name, value) != value]
-        unset = there.get("token_present") is False
-        if not (otherwise or fresh or unset):
+        otherwise = ours.otherwise(there, speaker)
+        if not otherwise:
             self._say(f"Kept: {what}.")
             return
-        why = ", ".join(otherwise) or "its secrets"
+        why = ", ".join("its secret" if name == "url" else name for name in otherwise)
         if self.changes("Changed", f"{what} ({why})"):
             at = f"{path}/{there['id']}"
-            send(self._owner, f"change {what}", "PUT", at, body={**shown, **hidden})
+            send(self._owner, f"change {what}", "PUT", at, body=ours.settings(speaker))
 
     def _branch(self, project: Place) -> None:
         name = str(project.about.get("default_branch") or "")

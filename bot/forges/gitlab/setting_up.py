@@ -8,7 +8,6 @@ https://docs.gitlab.com/api/project_access_tokens/, https://docs.gitlab.com/api/
 https://docs.gitlab.com/api/protected_branches/, https://docs.gitlab.com/api/protected_tags/
 """
 
-import base64
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from datetime import date
 from typing import Final
 from urllib.parse import quote
 
+from bot.forges.gitlab import hooks
 from bot.forges.gitlab.http import Clients, ask, failure, send
 from bot.forges.gitlab.renewing import LIFE
 from bot.forges.gitlab.setting_projects import MAINTAINER, Place, PlaceSetup, Wanted
@@ -87,13 +87,9 @@ class GitLabSetup:
             instance, account = replace(known, token=self._wanted.given, stored=True), given
         else:
             instance, account = self._account(known, groups, projects)
-        fresh = not instance.webhook_secrets
-        if fresh:
-            instance = replace(
-                instance,
-                webhook_secrets=(secrets.token_urlsafe(32),),
-                signing_tokens=(f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}",),
-            )
+        if self._wanted.new_secrets or not instance.webhook_secrets:
+            fresh = (secrets.token_urlsafe(32),)
+            instance = replace(instance, webhook_secrets=fresh, signing_tokens=())
         if not self._wanted.dry_run:
             keep(instance)
             if self._making is not None:
@@ -102,10 +98,16 @@ class GitLabSetup:
                 self._making.begin("")
         for place in (*groups, *(p for p in projects if p.name in self._wanted.projects)):
             self._member(place, account)
-        heard = {g.name for g in groups if self._places.hears(g, instance, fresh=fresh)}
+        ours = hooks.of_instance(instance)
+        if self._wanted.system_hook:
+            self._places.system(ours)
+        heard = {g.name for g in groups if self._places.hears(g, ours)}
+        before = set(instance.group_hooks or ()) - {each.name for each in groups}
+        if not self._wanted.dry_run:
+            keep(replace(instance, group_hooks=tuple(sorted(before | heard))))
         for project in projects:
             of_group = any(project.name.startswith(f"{name}/") for name in heard)
-            self._places.project(project, instance, account, fresh=fresh, heard=of_group)
+            self._places.project(project, ours, account, heard=of_group)
 
     def _serving(self, known: GitLabInstance) -> GitLabInstance:
         """The instance, served where this and earlier runs set it up; one that serves all stays."""

@@ -1,7 +1,9 @@
 """What GitLab's webhooks show of a secret: a token as it is, or a signature of the body.
 
 Who signs is held to the signature; a delivery without one is held to the secret token, where there
-is one. Nothing of what was sent is ever said again.
+is one. Whose webhook it is says the token (`bot.forges.gitlab.hooks`). A signature does not say it,
+and says nothing of who wrote the body: GitLab signs what a project's template made of it, too.
+Nothing of what was sent is ever said again.
 
 Source: https://docs.gitlab.com/user/project/integrations/webhooks/,
 https://www.standardwebhooks.com/
@@ -15,30 +17,34 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from bot.clock import SYSTEM, Clock
+from bot.forges.gitlab.hooks import HookSecrets, Speaker
 from bot.forges.webhooks import MOST_HEADER, Signature, WebhookError
 
 SKEW = timedelta(minutes=5)
 """By how much the time in a signature may differ from ours; later it may be a replay."""
 
-_WHERE = "Set one secret in both the webhook and the settings of the bot"
+_WHERE = "Run `porchbot setup gitlab` again, or `porchbot doctor --fix`: both set the webhook anew"
 
 
 class Secrets:
-    """What is set on the webhooks of an instance, several of each while one is being replaced.
+    """What the webhooks of an instance show, several of each while one is being replaced.
 
     Args:
-        tokens: Secret tokens.
-        signing: Signing tokens, as GitLab shows them: `whsec_` and Base64.
+        forge: The instance's name.
+        tokens: Secrets that the webhooks' own are made of. A webhook from before there were secrets
+            of its own has one of these itself.
+        signing: Signing tokens of such webhooks, as GitLab shows them: `whsec_` and Base64.
 
     Raises:
         ValueError: There is none, one is empty, or a signing token is no such thing.
     """
 
-    def __init__(self, tokens: Sequence[bytes], signing: Sequence[bytes] = ()) -> None:
+    def __init__(self, forge: str, tokens: Sequence[bytes], signing: Sequence[bytes] = ()) -> None:
         if not (tokens or signing) or not all(tokens):
             raise ValueError("a webhook needs a secret, and none may be empty")
         self._tokens = tuple(tokens)
-        self._keys = tuple(_key(each) for each in signing)
+        self._keys = [_key(each) for each in signing]
+        self._own = HookSecrets(forge, tuple(tokens or signing))
 
     def verifier(self, headers: Mapping[str, str], clock: Clock = SYSTEM) -> Signature:
         """Choose how a delivery is verified.
@@ -50,9 +56,21 @@ class Secrets:
         Raises:
             WebhookError: What has to be shown is missing, or is no such thing (401).
         """
-        if self._keys and (headers.get("webhook-signature") or not self._tokens):
-            return _Signed(headers, self._keys, clock)
-        return _Token(headers.get("x-gitlab-token", ""), self._tokens)
+        speaker = self.speaker(headers)
+        keys = self._own.signing_keys(speaker) if speaker else self._keys
+        if keys and (headers.get("webhook-signature") or not (speaker or self._tokens)):
+            return _Signed(headers, keys, clock)
+        if speaker is None:
+            _check_token(headers.get("x-gitlab-token", ""), self._tokens)
+        return _Shown()
+
+    def speaker(self, headers: Mapping[str, str]) -> Speaker | None:
+        """Whose webhook has the token; None for one that has none of its own.
+
+        Args:
+            headers: Names in lower case.
+        """
+        return self._own.speaker(headers.get("x-gitlab-token", ""))
 
 
 def _key(signing: bytes) -> bytes:
@@ -66,15 +84,16 @@ def _key(signing: bytes) -> bytes:
     return key
 
 
-class _Token:
-    """The secret token, which stands in a header as it is: nothing of the body is checked."""
+def _check_token(given: str, tokens: Sequence[bytes]) -> None:
+    # Each is compared, whichever fits, so that the time taken says nothing.
+    sent = given.encode("utf-8", "surrogateescape")
+    if sum(hmac.compare_digest(sent, token) for token in tokens) == 0:
+        what = "does not match" if given else "is missing"
+        raise WebhookError(401, f"X-Gitlab-Token {what}. {_WHERE}.")
 
-    def __init__(self, given: str, tokens: Sequence[bytes]) -> None:
-        # Each is compared, whichever fits, so that the time taken says nothing.
-        sent = given.encode("utf-8", "surrogateescape")
-        if sum(hmac.compare_digest(sent, token) for token in tokens) == 0:
-            what = "does not match" if given else "is missing"
-            raise WebhookError(401, f"X-Gitlab-Token {what}. {_WHERE}.")
+
+class _Shown:
+    """The secret token stands in a header as it is: nothing of the body is checked."""
 
     def update(self, part: bytes) -> None:
         """Take the next part of the body."""

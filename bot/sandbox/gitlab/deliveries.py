@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -123,7 +124,8 @@ class Deliveries:
         self, hook: WebHook, told: Told, event_uuid: str, repo: Repository | None
     ) -> OutgoingHook:
         """One delivery: bytes and headers, the same however often it goes."""
-        body = json.dumps(told.body, ensure_ascii=False, separators=(",", ":")).encode()
+        payload = _rendered(hook.template, told.body) if hook.template else told.body
+        body = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
         key = str(uuid.uuid4())
         headers = {
             **hook.custom_headers,
@@ -226,6 +228,18 @@ def signature(signing_token: str, key: str, stamp: str, body: bytes) -> str:
     signed = f"{key}.{stamp}.".encode() + body
     digest = hmac.new(secret, signed, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
+
+
+def _rendered(template: str, event: Json) -> Any:
+    """A body as a custom template makes it (`WebHookService#render_custom_template`)."""
+
+    def value(found: re.Match[str]) -> str:
+        inner: Any = event
+        for name in found[1].split("."):
+            inner = inner.get(name) if isinstance(inner, Mapping) else None
+        return "" if inner is None else str(inner)
+
+    return json.loads(re.sub("{{(.+?)}}", value, template))
 
 
 def _wants(hook: WebHook, branch: str) -> bool:

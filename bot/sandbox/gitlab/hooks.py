@@ -90,8 +90,10 @@ def _create(request: ApiRequest) -> ApiResponse:
 
 def _edit(request: ApiRequest) -> ApiResponse:
     hook, url = _found(request), request.input.text("url")
-    if url is not None:
-        hook.url = _url(url)
+    if url is not None and url != hook.url:
+        # Who changes the address gets no secret that was set for another one.
+        hook.url, hook.token, hook.signing_token = _url(url), "", ""
+        hook.custom_headers.clear()
     _set(request, hook)
     return ApiResponse(body=_shown(request, hook))
 
@@ -210,7 +212,10 @@ def _set(request: ApiRequest, hook: WebHook) -> None:
     hook.enable_ssl_verification = (
         hook.enable_ssl_verification if verification is None else verification
     )
-    hook.branch_filter = given.text("push_events_branch_filter") or hook.branch_filter
+    if "push_events_branch_filter" in given:
+        hook.branch_filter = given.text("push_events_branch_filter") or ""
+    if "custom_webhook_template" in given:
+        hook.template = given.text("custom_webhook_template") or ""
     for header in given.objects("custom_headers") or ():
         hook.custom_headers[header.required("key")] = header.required("value")
 
@@ -246,7 +251,7 @@ def _shown(request: ApiRequest, hook: WebHook) -> Json:
         "url_variables": [],
         "push_events_branch_filter": hook.branch_filter,
         "branch_filter_strategy": hook.branch_filter_strategy,
-        "custom_webhook_template": "",
+        "custom_webhook_template": hook.template,
         "custom_headers": [{"key": key} for key in hook.custom_headers],
         "token_present": bool(hook.token),
         "signing_token_set": bool(hook.signing_token),

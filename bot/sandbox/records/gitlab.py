@@ -130,6 +130,8 @@ class WebHook:
         token: What `X-Gitlab-Token` says; "" for no such header.
         signing_token: Key of the signature; "" for none. `whsec_` and Base64 of it.
         events: What it hears, by the names of the API: `push_events`, ….
+        template: The body that it sends, with `{{name.name}}` for values of the event; "" for the
+            event.
         failures: Deliveries in a row that failed.
         disabled_until: No delivery before; None where it is not disabled for a time.
         uuid: What `X-Gitlab-Webhook-UUID` says.
@@ -150,6 +152,7 @@ class WebHook:
     branch_filter: str = ""
     branch_filter_strategy: str = "wildcard"
     custom_headers: dict[str, str] = field(default_factory=dict)
+    template: str = ""
     failures: int = 0
     disabled_until: datetime | None = None
 

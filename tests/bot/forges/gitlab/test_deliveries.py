@@ -16,6 +16,7 @@ import pytest
 
 from bot.clock import SystemClock
 from bot.forges.gitlab.deliveries import GitLabWebhooks, delivery_id, read_verified
+from bot.forges.gitlab.hooks import INSTANCE, Speaker
 from bot.forges.port import BotIdentity
 from bot.forges.webhooks import Delivery, WebhookError
 from bot.keys import parse
@@ -167,9 +168,14 @@ def test_a_delivery_is_the_same_when_it_is_sent_again() -> None:
     assert len(delivery_id({"x-gitlab-event-uuid": "u" * 9_000}, b"1")) == 32
 
 
-def read(payload: Mapping[str, Any], me: BotIdentity | None = ME, **more: str) -> Delivery:
+def read(
+    payload: Mapping[str, Any],
+    me: BotIdentity | None = ME,
+    speaker: Speaker | None = INSTANCE,
+    **more: str,
+) -> Delivery:
     headers = headers_of(idempotency_key="k-1", **more)
-    return read_verified("gitlab", headers, json.dumps(payload).encode(), me)
+    return read_verified("gitlab", headers, json.dumps(payload).encode(), me, speaker)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
@@ -407,7 +413,7 @@ def test_a_key_of_a_delivery_that_says_who_ticked_is_refused() -> None:
     chooses, and what follows its blank is read as the person who ticked a box."""
     headers, body = headers_of(idempotency_key="k-1 99 alice"), json.dumps(BOX).encode()
     with pytest.raises(WebhookError, match="an id with a blank"):
-        read_verified("gitlab", headers, body)
+        read_verified("gitlab", headers, body, ME, INSTANCE)
 
 
 def test_a_pipeline_of_our_statuses_tells_of_those_of_others() -> None:
@@ -421,7 +427,9 @@ def test_what_is_stored_holds_no_secret() -> None:
     """Fails when headers are stored as they came: the secret token is one of them."""
     delivery = read(push("refs/heads/main"), x_gitlab_token="hush", x_custom="hush")
 
-    assert set(delivery.headers) == {"content-type", "idempotency-key", "x-gitlab-event"}
+    assert set(delivery.headers) == {
+        *("content-type", "idempotency-key", "x-gitlab-event", "porchbot-speaker")
+    }
 
 
 BROKEN: dict[str, dict[str, object]] = {

@@ -6,6 +6,7 @@ import pytest
 
 from bot.clock import SystemClock
 from bot.forges.gitlab.forges import GitLabForges
+from bot.forges.gitlab.hooks import PROJECT, HookSecrets, OurHooks, Speaker
 from bot.forges.gitlab.token import lacking
 from bot.forges.gitlab.user import GitLabUser, TokenAbout
 from bot.forges.port import BotIdentity, ForgeMissingError, Installation, Repository
@@ -15,7 +16,9 @@ from tests.in_process import session
 
 NOW = datetime(2026, 11, 24, 12, 0, tzinfo=UTC)
 ME = {"id": 99, "username": "porchbot", "created_at": "2026-01-02T00:00:00.000Z"}
-HOOK = {"id": 5, "url": "https://bot.example/webhooks/gitlab"}
+TO = "https://bot.example/webhooks/gitlab"
+OURS = OurHooks(TO, HookSecrets("gitlab", (b"root",)))
+HOOK = {"id": 5, **OURS.shown(Speaker(PROJECT, 7))}
 
 
 class Stopped(SystemClock):
@@ -51,7 +54,7 @@ def forges_of(wire: Wire, name: str = "gitlab") -> GitLabForges:
         raise AssertionError("no project is asked here")
 
     user = GitLabUser(name, URL, lambda: "t", clock=Stopped(), session=lambda: session(wire.answer))
-    return GitLabForges(user, HOOK["url"], project=nothing)  # type: ignore[arg-type] # not called
+    return GitLabForges(user, OURS, project=nothing)  # type: ignore[arg-type] # not called
 
 
 async def test_who_the_bot_is_is_told_by_the_number(wire: Wire) -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from bot.forges.gitlab.guarding import Guarded, lacking
 from bot.forges.gitlab.guards import Guards
-from bot.forges.gitlab.setting_projects import EVENTS, GATES
+from bot.forges.gitlab.hooks import PROJECT as KIND
+from bot.forges.gitlab.hooks import HookSecrets, OurHooks, Speaker
+from bot.forges.gitlab.setting_projects import GATES
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import ForgeRefusedError, Mend, Repository
 from lifecycle.identity import RepositoryId
@@ -16,6 +18,8 @@ from tests.bot.forges.gitlab.wire import URL, Wire
 from tests.in_process import session
 
 TO = "https://bot.example/webhooks/gitlab"
+OURS = OurHooks(TO, HookSecrets("gitlab", (b"root",)))
+WHOLE = OURS.settings(Speaker(KIND, 7))
 ABOUT: Mapping[str, object] = {
     "id": 7,
     "path_with_namespace": "acme/net",
@@ -24,11 +28,11 @@ ABOUT: Mapping[str, object] = {
 }
 HOOK: Mapping[str, object] = {
     "id": 5,
-    "url": TO,
-    "enable_ssl_verification": True,
+    **OURS.shown(Speaker(KIND, 7)),
     "alert_status": "executable",
     "disabled_until": None,
-    **dict.fromkeys(EVENTS, True),
+    "token_present": True,
+    "custom_webhook_template": None,
 }
 BRANCH: Mapping[str, object] = {
     "name": "main",
@@ -37,7 +41,7 @@ BRANCH: Mapping[str, object] = {
 GOOD = Guarded(
     about=dict(ABOUT),
     level=40,
-    url=TO,
+    ours=OURS,
     hooks=[dict(HOOK)],
     branches=[dict(BRANCH)],
     tags=[{"name": "*/v*"}],
@@ -66,26 +70,48 @@ CASES: dict[str, tuple[Guarded, list[tuple[str, bool, Mend | None]]]] = {
         replace(GOOD, hooks=[{**HOOK, "url": "https://elsewhere.example"}]),
         [("The webhook of acme/net: missing", False, None)],
     ),
-    "a webhook that does not tell of comments": (
-        replace(GOOD, hooks=[{**HOOK, "note_events": False}]),
+    "a webhook from before projects had secrets of their own": (
+        replace(GOOD, hooks=[{**HOOK, "url": TO}]),
         [
             (
-                "The webhook of acme/net: without note_events",
+                "The webhook of acme/net: with a secret that is not its own, or an old one, so what"
+                " it tells counts for little",
                 True,
-                Mend("PUT", "/projects/7/hooks/5", {"url": TO, **dict.fromkeys(EVENTS, True)}),
+                Mend("PUT", "/projects/7/hooks/5", WHOLE),
             )
         ],
     ),
-    "whoever answers gets the secret": (
-        replace(GOOD, hooks=[{**HOOK, "enable_ssl_verification": False}]),
+    "a webhook of another project": (
+        replace(GOOD, hooks=[{**HOOK, **OURS.shown(Speaker(KIND, 8))}]),
         [
             (
-                "The webhook of acme/net: sent to any server that answers: SSL verification is off",
-                False,
-                Mend("PUT", "/projects/7/hooks/5", {"url": TO, "enable_ssl_verification": True}),
+                "The webhook of acme/net: with a secret that is not its own, or an old one, so what"
+                " it tells counts for little",
+                True,
+                Mend("PUT", "/projects/7/hooks/5", WHOLE),
             )
         ],
     ),
+    **{
+        f"a webhook with {name} set otherwise": (
+            replace(GOOD, hooks=[{**HOOK, name: value}]),
+            [
+                (
+                    f"The webhook of acme/net: set otherwise: {name}",
+                    True,
+                    Mend("PUT", "/projects/7/hooks/5", WHOLE),
+                )
+            ],
+        )
+        for name, value in (
+            ("note_events", False),
+            ("enable_ssl_verification", False),
+            ("custom_webhook_template", '{"object_kind": "push"}'),
+            ("push_events_branch_filter", "main"),
+            ("token_present", False),
+            ("signing_token_set", False),
+        )
+    },
     "GitLab turned the webhook off for a while": (
         replace(
             GOOD,
@@ -179,7 +205,7 @@ async def test_what_is_lacking_is_asked_for_and_mended() -> None:
     wire.has("GET /projects/7/protected_tags", [{"name": "*"}])
     wire.has("PUT /projects/7", {})
     guards = Guards(
-        GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer)), TO
+        GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer)), OURS
     )
 
     (found,) = await guards.drift(PROJECT)
@@ -197,7 +223,7 @@ async def test_an_owner_asks_and_mends_with_a_token_of_their_own() -> None:
     wire = Wire()
     wire.has("PUT /projects/7", {})
     user = GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer))
-    guards = Guards(user, TO, user.clients.with_token("owners"))
+    guards = Guards(user, OURS, user.clients.with_token("owners"))
 
     await guards.mend(Mend("PUT", "/projects/7", {GATE: True}))
     guards.close()

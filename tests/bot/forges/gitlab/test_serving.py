@@ -18,7 +18,7 @@ LEVEL = {"permissions": {"project_access": {"access_level": 40}, "group_access":
 
 def forges_of(wire: Wire, *names: str) -> GitLabForges:
     user = GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer))
-    return GitLabForges(user, "", names, project=GitLab)
+    return GitLabForges(user, None, names, project=GitLab)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,112 @@
+"""A webhook of a group: what it tells counts for the projects in the group."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import cast
+
+import httpx
+import pytest
+
+from bot.forges.gitlab.deliveries import GitLabWebhooks
+from bot.forges.gitlab.hooks import GROUP, HookSecrets, Speaker
+from bot.forges.port import ForgeBusyError, ForgeMissingError
+from bot.http import web, webhooks
+from bot.http.webhooks import WebhookSource
+from bot.keys import Key
+from bot.store.hints import NOTHING, Hint
+from bot.store.port import Deliveries
+from bot.store.postgres import PostgresStore
+from bot.store.values import Delivered
+from lifecycle.identity import RepositoryId
+from tests.bot.forges.gitlab.test_deliveries import BOX
+from tests.bot.http.test_web import SECRET, SETTINGS, _Forge, ready
+
+
+class Kept(PostgresStore):
+    """Keeps in memory what is woken, and by what."""
+
+    def __init__(self) -> None:
+        self.woken: list[Mapping[Key, Hint]] = []
+        self.stored: list[Delivered] = []
+        self.deliveries = cast(Deliveries, self)
+
+    async def add(self, delivery: Delivered, wakes: Mapping[Key, Hint]) -> bool:
+        """As a store has it."""
+        self.woken.append(wakes)
+        self.stored.append(delivery)
+        return True
+
+
+async def sent(covers: Callable[[], Awaitable[bool]]) -> tuple[int, Kept]:
+    """Status of the answer to a box that ann ticked, and what was stored."""
+    store, asked = Kept(), list[tuple[int, RepositoryId]]()
+
+    async def found(group: int, project: RepositoryId) -> bool:
+        asked.append((group, project))
+        return await covers()
+
+    source = WebhookSource(GitLabWebhooks("gitlab", [SECRET]), _Forge().identity, (), found)
+    application = web.app(SETTINGS, store, ready(store), [source])
+    headers = {
+        "Content-Type": "application/json",
+        "X-Gitlab-Event": "Issue Hook",
+        "X-Gitlab-Token": HookSecrets("gitlab", (SECRET,)).token(Speaker(GROUP, 5)),
+        "Idempotency-Key": "k-1",
+    }
+    transport = httpx.ASGITransport(app=application)
+    async with httpx.AsyncClient(transport=transport, base_url="http://bot") as bot:
+        answer = await bot.post("/webhooks/gitlab", content=json.dumps(BOX), headers=headers)
+    assert asked == [(5, RepositoryId("gitlab", 7))]
+    return answer.status_code, store
+
+
+async def _yes() -> bool:
+    return True
+
+
+async def _no() -> bool:
+    return False
+
+
+async def _missing() -> bool:
+    raise ForgeMissingError("read a project", "404", "look")
+
+
+async def _busy() -> bool:
+    raise ForgeBusyError("read a project", "down")
+
+
+async def _never() -> bool:
+    await asyncio.Event().wait()
+    return True
+
+
+@pytest.mark.parametrize("covers", [_no, _missing])
+async def test_what_is_not_in_the_group_is_refused(covers: Callable[[], Awaitable[bool]]) -> None:
+    """The short-cut believes the project that the body names: an Owner of any group on gitlab.com
+    whose webhook has our secret says of every project what they like."""
+    status, store = await sent(covers)
+
+    assert (status, store.stored) == (403, [])
+
+
+async def test_what_is_in_the_group_counts() -> None:
+    status, store = await sent(_yes)
+
+    assert status == 202
+    assert [bool(hint.pressed) for hint in store.woken[0].values()] == [True]
+
+
+@pytest.mark.parametrize("covers", [_busy, _never])
+async def test_while_the_forge_does_not_say_only_where_to_look_counts(
+    covers: Callable[[], Awaitable[bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts refused: it is lost, for nobody sends it again; it is believed, now or when it is
+    read again later; GitLab waits until it gives up."""
+    monkeypatch.setattr(webhooks, "COVERED", 0.05)
+    status, store = await sent(covers)
+
+    assert status == 202
+    assert list(store.woken[0].values()) == [NOTHING]
+    assert "porchbot-speaker" not in store.stored[0].headers
