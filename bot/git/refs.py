@@ -75,9 +75,15 @@ def listed(folder: Path, places: Sequence[str]) -> dict[str, tuple[Sha, Sha]]:
 
 
 def at(refs: Refs, places: Iterable[str]) -> dict[str, tuple[Sha, Sha]]:
-    """Those of some refs that are at some places."""
-    wanted = tuple(places)
-    return {ref: value for ref, value in refs.items() if any(inside(ref, p) for p in wanted)}
+    """Those of some refs that are at some places.
+
+    Many refs are looked through for each look at one package: the tests are those that are quick.
+    """
+    wanted = frozenset(places)
+    if wanted <= refs.keys():  # git holds no ref inside another
+        return {place: refs[place] for place in wanted}
+    folders = tuple(f"{place}/" for place in wanted)
+    return {r: value for r, value in refs.items() if r.startswith(folders) or r in wanted}
 
 
 def advertised(text: str) -> list[tuple[str, str]]:

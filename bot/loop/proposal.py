@@ -21,7 +21,7 @@ from bot.loop.timed import may_be_told, seconds, sooner
 from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.loop.work import LookAgain
 from bot.outcomes import DONE, ActionOutcome, Report
-from bot.store.hints import NEIGHBOUR, NOTHING, Hint
+from bot.store.hints import BY_NEIGHBOUR, NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Wait
 from lifecycle import observing, showing, timing
@@ -30,8 +30,6 @@ from lifecycle.decide import conclude, decide
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.kinds import OF_PROPOSAL
-
-BY_NEIGHBOUR = Hint(by=frozenset({NEIGHBOUR}))
 
 
 class ProposalHandler:

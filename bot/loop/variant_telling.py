@@ -9,6 +9,7 @@ from bot import keys
 from bot.forges.port import ForgeBusyError
 from bot.look import variant_history
 from bot.loop.repository import ServedRepository
+from bot.store.hints import BY_NEIGHBOUR
 from bot.store.port import Queue, Store
 from lifecycle import names
 from lifecycle.names import Sha
@@ -31,7 +32,7 @@ async def tell(queue: Queue, served: ServedRepository) -> None:
         found = await rules_of(served)
     except ForgeBusyError as error:
         log.info("rules not read", repository=served.repository.full_name, reason=str(error))
-        await queue.wake(keys.VariantsKey(served.id))
+        await queue.wake(keys.VariantsKey(served.id), BY_NEIGHBOUR)
         return
     if found is None:
         return
@@ -40,7 +41,7 @@ async def tell(queue: Queue, served: ServedRepository) -> None:
     if not asked:
         asked = await served.offload(_had_rules, served, tip)
     if asked:
-        await queue.wake(keys.VariantsKey(served.id))
+        await queue.wake(keys.VariantsKey(served.id), BY_NEIGHBOUR)
 
 
 async def tell_users(store: Store, served: ServedRepository, packages: Collection[str]) -> None:
@@ -51,7 +52,7 @@ async def tell_users(store: Store, served: ServedRepository, packages: Collectio
     users = await store.upstreams.users(str(location))
     made = {each.repository.id for each in users if each.use.directory in packages}
     for each in sorted(made - {served.id}):
-        await store.queue.wake(keys.VariantsKey(each))
+        await store.queue.wake(keys.VariantsKey(each), BY_NEIGHBOUR)
 
 
 async def tell_sharing(store: Store, served: ServedRepository) -> None:
@@ -64,7 +65,7 @@ async def tell_sharing(store: Store, served: ServedRepository) -> None:
     whole = [consents.name_of(each) for each in shared if "*" not in each][:MOST_TOLD]
     for each in await store.repositories.named(served.id.forge, whole):
         if each.id != served.id:
-            await store.queue.wake(keys.VariantsKey(each.id))
+            await store.queue.wake(keys.VariantsKey(each.id), BY_NEIGHBOUR)
 
 
 async def rules_of(served: ServedRepository) -> tuple[Sha, Policy] | None:

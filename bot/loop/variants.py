@@ -30,7 +30,8 @@ from bot.loop.variant_telling import rules_of
 from bot.loop.variant_upstreams import ServedRecords
 from bot.loop.variant_waits import VariantTelling
 from bot.loop.variant_writers import RuleWriters
-from bot.store.hints import Hint
+from bot.loop.work import LookAgain
+from bot.store.hints import BY_NEIGHBOUR, NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
 from cadlib.errors import PackageError
@@ -51,6 +52,9 @@ MOST_BEGUN: Final = 20
 PACE: Final = 60.0
 """Seconds until it goes on with the rest."""
 
+EARLY: Final = 1.0
+"""Seconds by which the queue's clock may be before ours in that time."""
+
 MOST_REMEMBERED: Final = 1_000
 """Repositories of which it is remembered what their rules wanted before."""
 
@@ -64,6 +68,19 @@ class _Rules:
 
     book: RuleBook
     former: Former = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Where a look stopped.
+
+    Attributes:
+        place: The first package that it did not look at.
+        until: When to go on there, by the monotonic clock: what comes earlier was woken.
+    """
+
+    place: Downstream
+    until: float
 
 
 _State = tuple[Sha, tuple[Outside, ...], Topics]
@@ -90,9 +107,13 @@ class VariantsHandler:
         self._writers = RuleWriters()
         self._told: Recent[RepositoryId, _State] = Recent(MOST_REMEMBERED)
         self._former: Recent[RepositoryId, tuple[Sha, Former]] = Recent(MOST_REMEMBERED)
+        self._next: Recent[RepositoryId, _Stop] = Recent(MOST_REMEMBERED)
 
-    async def handle(self, key: keys.VariantsKey, hint: Hint) -> float | None:
+    async def handle(self, key: keys.VariantsKey, hint: Hint) -> float | LookAgain | None:
         """Bring the packages that rules want in a repository to rest, and those that they wanted.
+
+        What was woken looks at all of them; one that goes on by itself goes on where it stopped,
+        and looks at all of them in the end.
 
         Returns:
             Seconds after which to go on; None when nothing is left.
@@ -135,21 +156,31 @@ class VariantsHandler:
             rulings={each.served.repository.full_name: each for each in (mine, *others.there)},
             writers=self._writers,
         )
-        left = list(wanted)
-        await _foresee(going, await served.offload(_new, going, wanted))
+        left = self._left(served, wanted, hint)
+        whole = len(left) == len(wanted)
+        await _foresee(going, await served.offload(_new, going, left))
         try:
             while left and going.begun < MOST_BEGUN:
                 again = sooner(again, await self._one(going, left[0], key, hint, telling))
                 del left[0]
         except ForgeBusyError:
-            await self._keep(served, telling, left, going)
+            await self._keep(served, telling, left, going, whole=False)
             raise
-        await self._keep(served, telling, left, going)
-        if left:
-            return PACE
+        await self._keep(served, telling, left, going, whole=whole and not left)
+        if left or not whole:
+            return LookAgain(PACE, hint)
         for error in going.failed:
             raise error
         return again
+
+    def _left(self, served: ServedRepository, wanted: Sequence[Wanted], hint: Hint) -> list[Wanted]:
+        """The packages to look at: from where the last look stopped, unless something woke it."""
+        stop = self._next.get(served.id)
+        self._next.drop(served.id)
+        if stop is None or hint != NOTHING or served.clock.monotonic() < stop.until:
+            return list(wanted)
+        places = [each.variant.spec.downstream for each in wanted]
+        return list(wanted[places.index(stop.place) :] if stop.place in places else wanted)
 
     async def _keep(
         self,
@@ -157,10 +188,15 @@ class VariantsHandler:
         telling: VariantTelling,
         left: Sequence[Wanted],
         going: VariantPass,
+        *,
+        whole: bool,
     ) -> None:
-        """Keep what people are to be told, with how much is left to do."""
+        """Keep what people are to be told, with how much is left to do, and where to go on."""
+        if left:
+            until = served.clock.monotonic() + PACE - EARLY
+            self._next.put(served.id, _Stop(left[0].variant.spec.downstream, until))
         telling.later(left, going.pulls)
-        await variant_waits.keep(self._store, served, telling, whole=not left)
+        await variant_waits.keep(self._store, served, telling, whole=whole)
 
     def _wanted(
         self, served: ServedRepository, rules: Sequence[_Rules], *, all_read: bool
@@ -217,7 +253,7 @@ class VariantsHandler:
         reached = own.book.reaches | {each.repo for each in own.former}
         reached -= {served.repository.full_name.lower(), ""}
         for each in await self._store.repositories.named(served.id.forge, sorted(reached)):
-            await self._store.queue.wake(keys.VariantsKey(each.id))
+            await self._store.queue.wake(keys.VariantsKey(each.id), BY_NEIGHBOUR)
         wanted = own.book.reaches & reached
         await variant_waits.keep_shut(self._store, self._serving, served, wanted)
 

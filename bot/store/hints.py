@@ -24,8 +24,8 @@ NOBODY = "-"
 SWEEP, PUBLISHING, RUNNER, NEIGHBOUR = "sweep", "publishing", "runner", "neighbour"
 OPERATOR, BOX = "operator", "box"
 """What wakes keys beside events: a sweep, a base branch's look, functions that can be run again, a
-proposal that has to do with another, the operator's button on `/status`, and a box of the dashboard
-that is about a proposal."""
+proposal or repository that has to do with another, the operator's button on `/status`, and a box of
+the dashboard that is about a proposal."""
 
 START = "start"
 """A bot starts: sweeps ask for what they would else ask for later."""
@@ -171,6 +171,9 @@ _NAMES = {
 
 BY_SWEEP = Hint(by=frozenset({SWEEP}))
 """A sweep wants a key looked at, and nothing else does."""
+
+BY_NEIGHBOUR = Hint(by=frozenset({NEIGHBOUR}))
+"""What a proposal or a repository has to do with changed elsewhere."""
 
 NOTHING = Hint()
 """Somebody wants a key looked at, and names nothing."""

@@ -14,12 +14,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.clock import SYSTEM
+from bot.clock import SystemClock
 from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
 from bot.git.mirror import DiskMirrors
 from bot.keys import Key, ProposalKey, PullKey, Sweep, SweepKey, VariantsKey, parse
 from bot.loop.controller import Controller
+from bot.loop.variants import PACE
 from bot.loop.work import Failed, LookAgain, PutOff, Settled, WorkItem
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
@@ -48,6 +49,16 @@ repositories:
 access: {approve: {require: 0}}
 """
 BRANCH = "drafts/net/base/w2"
+
+
+class _Clock(SystemClock):
+    """The system's, but that a pause between looks passes at once."""
+
+    passed = 0.0
+
+    def monotonic(self) -> float:
+        """Seconds, pauses among them."""
+        return super().monotonic() + self.passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +106,9 @@ async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
         app = state.register_app("porchbot", public, owner="owner")
         state.install(app, repo)
         clients = AppClients(forge.api_url, str(app.id), private, offload=meter.offload)
-        forges, mirrors = GitHubForges(clients), DiskMirrors(folder / "mirrors")
-        store = MemoryStore(SYSTEM)
+        clock = _Clock()
+        forges, mirrors = GitHubForges(clients), DiskMirrors(folder / "mirrors", clock=clock)
+        store = MemoryStore(clock)
         controller = Controller(
             forges,
             mirrors,
@@ -104,7 +116,8 @@ async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
             store,
             [b"k" * 32],
             "porchbot",
-            upstreams=upstreams.served(forges, mirrors, store, SYSTEM, meter.offload, [b"k" * 32]),
+            upstreams=upstreams.served(forges, mirrors, store, clock, meter.offload, [b"k" * 32]),
+            clock=clock,
             offload=meter.offload,
         )
 
@@ -127,7 +140,7 @@ async def _measure(folder: Path, number: int) -> dict[str, _Measured]:
             for each in first:
                 await look(each)
             while await controller.handle(VariantsKey(me), NOTHING) is not None:
-                pass
+                clock.passed += PACE
             making = len(forge.faults.calls()) - calls
             await _looks(controller, store)
             found = forge.faults.calls()[calls:]

@@ -12,6 +12,7 @@ from bot.look import variant_rules
 from bot.loop import variant_look, variant_telling
 from bot.loop.variant_look import MOST_PROBED
 from bot.loop.variant_waits import VariantTelling
+from bot.store.hints import NOTHING, Hint
 from cadlib.errors import PackageError, Place
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
@@ -28,7 +29,8 @@ class _Queue:
     def __init__(self) -> None:
         self.woken: list[keys.Key] = []
 
-    async def wake(self, key: keys.Key) -> None:
+    async def wake(self, key: keys.Key, hint: Hint) -> None:
+        assert hint != NOTHING, "what is told has all packages looked at"
         self.woken.append(key)
 
 
