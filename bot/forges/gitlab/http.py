@@ -10,7 +10,6 @@ Source: https://docs.gitlab.com/api/rest/, https://docs.gitlab.com/api/rest/trou
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ import urllib3
 from gitlab._backends.requests_backend import RequestsBackend, RequestsResponse
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges import timed
 from bot.forges.budget import Account
 from bot.forges.exchange import Answer, ForgeTime, Pool, ask, call, send
 from bot.forges.gitlab import limits
@@ -44,9 +44,6 @@ ASK_OPERATOR = (
     "Check the token of the bot, its scopes and its access level: `porchbot doctor` shows them"
 )
 NOT_TRUSTED = "its certificate is not trusted (name its authority's certificates in the settings)"
-
-LONGEST = 60.0
-"""Seconds for a whole answer: one that comes byte by byte would never be too late otherwise."""
 
 MOST_ANSWER = 16 * 1024**2
 """Bytes of one answer that are read: a comment may have six million, and a list a hundred such."""
@@ -105,13 +102,12 @@ class _Backend(RequestsBackend):
         self.answered: requests.Response | None = None
 
     def http_request(self, *args: Any, **named: Any) -> RequestsResponse:
-        """Send it, and read no more of the answer than `MOST_ANSWER`, and no longer than LONGEST.
+        """Send it, and read no more of the answer than `MOST_ANSWER`.
 
         Raises:
-            requests.Timeout: It took longer.
+            requests.Timeout: It took longer than `bot.forges.timed` gives it.
         """
         self.answered = None
-        late = monotonic() + LONGEST
         sent = super().http_request(*args, **{**named, "stream": True}, allow_redirects=False)
         read = bytearray()
         with sent.response as answer:
@@ -120,8 +116,8 @@ class _Backend(RequestsBackend):
                     read += piece
                     if len(read) > MOST_ANSWER:
                         raise _TooLargeError
-                    if monotonic() > late:
-                        raise requests.Timeout
+            except urllib3.exceptions.ReadTimeoutError as error:
+                raise requests.Timeout from error
             except urllib3.exceptions.HTTPError as error:
                 raise requests.ConnectionError from error
         answer._content = bytes(read)
@@ -198,7 +194,7 @@ class Clients(Pool[_Client, GitLabAnswer, Cost]):
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         time: ForgeTime | None = None,
-        session: Callable[[], requests.Session] = requests.Session,
+        session: Callable[[], requests.Session] = timed.session,
     ) -> None:
         super().__init__(account, clock, offload, time)
         self.kind, self.network, self.failure = GitLabAnswer, _network, failure

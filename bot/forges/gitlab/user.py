@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import requests
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges import timed
 from bot.forges.budget import Account
 from bot.forges.exchange import ForgeTime, understood
 from bot.forges.gitlab.http import Clients, call
@@ -65,7 +66,7 @@ class GitLabUser:
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         budgets: Budgets | None = None,
-        session: Callable[[], requests.Session] = requests.Session,
+        session: Callable[[], requests.Session] = timed.session,
     ) -> None:
         self.name = name
         self.instance = instance
