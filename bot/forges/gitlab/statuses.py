@@ -92,7 +92,7 @@ class StatusChecks(ServiceChecks):
         super().__init__(access, repository, pool)
         self._in_forks: dict[int, CheckState] = {}
         self._seen: dict[Sha, _Seen] = {}
-        self._turns: WeakValueDictionary[Sha, asyncio.Lock] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[Sha, str], asyncio.Lock] = WeakValueDictionary()
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest status of each of our names, whoever put it."""
@@ -162,7 +162,7 @@ class StatusChecks(ServiceChecks):
         Raises:
             ForgeBusyError: Another replica puts the same status.
         """
-        turn = self._turns.setdefault(check.head, asyncio.Lock())
+        turn = self._turns.setdefault((check.head, check.name), asyncio.Lock())
         waits = turn.locked()
         async with turn:
             if self._at_head(check.head) and (waits or check.head not in self._seen):

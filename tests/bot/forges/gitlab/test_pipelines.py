@@ -1,6 +1,7 @@
 """One commit in several merge requests, and in those of forks: what is whose."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from bot.forges.gitlab.merge_requests import Shown
 from bot.forges.gitlab.statuses import PIPELINE, RESOLVED
 from bot.forges.port import ForgeBusyError
 from bot.sandbox.rules.context import FileChange
-from lifecycle.facts.checks import VALIDATE, CheckState, Conclusion
+from lifecycle.facts.checks import OURS, VALIDATE, CheckState, Conclusion
 from lifecycle.names import Sha
 from tests.bot.forges.gitlab.conftest import BOT, World
 from tests.bot.forges.gitlab.test_checks import check, finding
@@ -64,6 +65,21 @@ async def test_looks_at_merge_requests_of_one_commit_take_turns(world: World) ->
     await asyncio.gather(*(forge.set_check(check(head, None, text)) for text in "defg"))
     (found,) = await forge.checks(head)
     assert (found.ours, found.digest) == (True, "g")
+
+
+async def test_checks_of_one_look_do_not_wait_for_one_another(world: World) -> None:
+    """Short-cut: everything about a commit takes turns. Each check then reads what stands there."""
+    head = world.commit("change", {"net/a.yaml": "a: 2\n"})
+    forge = world.forge()
+    await forge.proposal(world.propose())
+    await forge.checks(head)
+    before = len(world.asked)
+
+    every = (replace(check(head, Conclusion.SUCCESS, "d"), name=name) for name in OURS)
+    await asyncio.gather(*map(forge.set_check, every))
+
+    put = f"POST /projects/{world.repo.id}/statuses/{head}"
+    assert [each for each in world.asked[before:] if "statuses" in each] == [put] * len(OURS)
 
 
 async def test_a_status_that_another_replica_moves_is_tried_again(world: World) -> None:
