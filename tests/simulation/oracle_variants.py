@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import ZERO
 from tests.simulation.evidence_variants import Variants, package_of
-from tests.simulation.setting import BOT, MAIN, RulesText
-from tests.simulation.variants import HIDDEN, OBJECTS, SITE, Wanted
+from tests.simulation.setting import BOT, CONFIG, MAIN, RulesText
+from tests.simulation.variants import FOLDER, HIDDEN, OBJECTS, SITE, Wanted
 
 FILES = ("a.yaml", "b.yaml")
 """Files of the upstream that people change."""
@@ -247,6 +247,8 @@ class VariantsOracle:
         left = self._history.left(before, merge.head)
         if not left or self._beside(left, merge.head, package):
             return "it changes more than the package"
+        if any(map(_is_rule, self._between(before, merge.merged))):
+            return "its merge changes rules"
         fresh = self._history.ancestry(merge.head) - self._history.ancestry(before)
         if not self._v.by_bot(fresh):
             return "others pushed some of it"
@@ -256,13 +258,12 @@ class VariantsOracle:
         return "" if "" in reasons else "; ".join(sorted(reasons))
 
     def _beside(self, left: str, head: str, package: str) -> bool:
-        files = [dict(self._history.files(self._history.commit(c).tree)) for c in (left, head)]
-        inside = f"{package}/"
-        return any(
-            files[0].get(n) != files[1].get(n)
-            for n in {*files[0], *files[1]}
-            if not n.startswith(inside)
-        )
+        return any(not name.startswith(f"{package}/") for name in self._between(left, head))
+
+    def _between(self, one: str, other: str) -> list[str]:
+        """The files that two commits have otherwise."""
+        files = [dict(self._history.files(self._history.commit(c).tree)) for c in (one, other)]
+        return [n for n in {**files[0], **files[1]} if files[0].get(n) != files[1].get(n)]
 
     def _asked(
         self, package: str, tip: str, before: str, merge: Entry, first: int, last: int
@@ -344,3 +345,8 @@ class VariantsOracle:
             return set()
         people, place = self._v.writers(rule.file, moves[0].place)
         return people if 0 <= place < first else set()
+
+
+def _is_rule(name: str) -> bool:
+    """Whether a file says what is published, or what is made of others."""
+    return name == CONFIG or name.startswith((f"{FOLDER}/", f"{OBJECTS}/"))

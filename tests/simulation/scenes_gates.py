@@ -16,11 +16,13 @@ from tests.simulation.setting import (
     ADMIN,
     ADVERSARY,
     BOT,
+    CONFIG,
     EVERY,
     HONEST,
     MAIN,
     RELEASE,
     RulesText,
+    may,
 )
 
 if TYPE_CHECKING:
@@ -122,27 +124,37 @@ def _ledger(a: Stage, word: str, tag: str, who: str) -> Pull:
     return found[-1]
 
 
-TWISTS = ("", "", "by whoever asked", "tag moved", "merged by hand", "edited", "to release")
+TWISTS = (
+    *("", ""),
+    *("by whoever asked", "by whoever asked"),
+    *("tag moved", "tag moved"),
+    *("under other rules", "under other rules"),
+    *("merged by hand", "edited", "to release"),
+)
 """What else happens to a withdrawal."""
 
 
-@SCENES.add("withdrawn", 1.5)
+@SCENES.add("withdrawn", 2.5)
 def withdrawn(s: "Simulation") -> str:
     a = Stage(s)
     h, tag = a.hands, _published(a)
     who = h.one([w for w in HONEST if a.may(w)])
     pull = _ledger(a, "delete", tag, who)
-    twist = h.one(
-        ("", "", "by whoever asked", "tag moved", "merged by hand", "edited", "to release")
-    )
-    people = [who] if twist == "by whoever asked" else a.judges(apart=(who,))
-    if twist == "tag moved" and h.chance(0.5):
+    twist, people = h.one(TWISTS), a.judges(apart=(who,))
+    if twist == "by whoever asked":
+        people = [who, *people[1:]]
+    elif twist == "tag moved" and h.chance(0.7):
         a.does(lambda: h.tag(a.author, tag, h.tip(MAIN), "moved\n"))
+    elif twist == "under other rules":
+        _all_away(s)
     for each in people:
         a.does(lambda e=each: h.say(e, pull, "/approve", "approve"))  # type: ignore[misc]
-        a.passes(1)
+        a.passes(0 if twist == "under other rules" else 1)
     if twist == "tag moved":
         a.does(lambda: h.tag(a.author, tag, h.tip(MAIN), "moved\n"))
+    elif twist == "under other rules":
+        a.does(lambda: h.commit(ADMIN, MAIN, {CONFIG: _others(a, people).text}, "rules"))
+        a.passes(40)
     elif twist == "merged by hand":
         a.does(lambda: h.merge(ADMIN, pull))
     elif twist == "edited" and h.can(ADVERSARY, Role.WRITE):
@@ -155,6 +167,29 @@ def withdrawn(s: "Simulation") -> str:
         a.does(lambda: h.retarget(ADMIN, pull, RELEASE))
     a.passes(30)
     return f"{who} has {tag} withdrawn by #{pull.number}{twist and f', {twist}'}"
+
+
+def _all_away(s: "Simulation") -> None:
+    """No bot runs for some seconds."""
+    if s.manner.calm:
+        raise ImpossibleError
+    for replica in list(s.replicas):
+        s.kill(replica.name)
+
+
+def _others(a: Stage, people: list[str]) -> RulesText:
+    """Other rules, by which these people may approve as well, and are enough."""
+    h, now = a.hands, a.rules
+    return h.one(
+        [
+            r
+            for r in h.choices
+            if not (r.broken or r.windows)
+            and r.require <= now.require
+            and r.judging != now.judging
+            and all(may(h.level(who), who, r) for who in people)
+        ]
+    )
 
 
 @SCENES.add("deprecated", 0.8)

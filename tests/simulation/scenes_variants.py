@@ -6,6 +6,7 @@ In the last of them an adversary, who may write, tries to have something approve
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from bot.sandbox.git import trees
 from bot.sandbox.git.objects import Tag
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Pull
@@ -23,8 +24,9 @@ from tests.simulation.setting import (
     MAIN,
     RELEASE,
     WRITERS,
+    resource,
 )
-from tests.simulation.variants import DOWNSTREAMS, EDGES, SHOP, UPSTREAM, Wish
+from tests.simulation.variants import DOWNSTREAMS, EDGES, OLD, SHOP, UPSTREAM, Wish
 
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
@@ -202,6 +204,31 @@ def gone(s: "Simulation") -> str:
     return f"{path} goes{how and f', is {how}, and comes back'}"
 
 
+@SCENES.add("variant: changed here and upstream", 3)
+def changed_twice(s: "Simulation") -> str:
+    play = Play(s)
+    play.lets_rules_approve()
+    h, rule = play.hands, Wish(names=(SHOP,), asap=True, adopts=True)
+    play.writes(rule)
+    play.passes(30)
+    for pull in of_variants(h):
+        if package_of(pull) == SHOP:
+            play.proposes(pull, writer(h))
+    a = Stage(s, package=SHOP)
+    mine = {f"{SHOP}/{n}.yaml": resource(n, h.fresh("mine")) for n in "ab"}
+    a.does(lambda: h.commit(a.author, a.branch, mine, "ours"))
+    a.passes(3)
+    a.approve(a.judges())
+    a.passes(15)
+    told = play.publishes()
+    play.passes(25)
+    for pull in of_variants(h):
+        if package_of(pull) == SHOP:
+            play.proposes(pull, writer(h))
+    play.passes(20)
+    return f"#{a.pull.number} changes {SHOP}, and {told} its upstream"
+
+
 # --- an adversary ---------------------------------------------------------------------------------
 
 
@@ -267,6 +294,20 @@ def _with_rule(play: Play, pull: Pull, rule: Wish) -> None:
     h.commit(_eve(h), h.own_branch(pull), {rule.path: text}, "rule")
 
 
+def _merged_with_rules(play: Play, pull: Pull, rule: Wish) -> None:
+    """Merged by a push of her own, and the merge changes what judges others besides."""
+    h, git, package = play.hands, play.hands.state.git(play.hands.repo), rule.names[0]
+    if pull.state != "open":
+        raise ImpossibleError
+    shown = trees.entry_at(git, pull.head_sha, package)
+    below = git.tree(shown.sha) if shown is not None else ()
+    made = {f"{package}/{e.name}": git.blob(e.sha) for e in below}
+    other = Wish(names=(OLD,), label="eve", adopts=True)
+    more = h.one(((other.path, other.text), (CONFIG, h.one(AUTOMATIC).text)))
+    word, parents = f"Merge pull request #{pull.number}", (h.tip(MAIN), pull.head_sha)
+    h.commit(_eve(h), MAIN, {**made, more[0]: more[1]}, word, parents=parents)
+
+
 def _rule_changed(play: Play, pull: Pull, rule: Wish) -> None:
     """The rule asks for something else, or for nothing, just then."""
     other = Wish(names=rule.names, label="green", revision=rule.revision, follow=rule.follow)
@@ -289,6 +330,7 @@ TWISTS: dict[str, Callable[[Play, Pull, Wish], object]] = {
     "the rule changes": _rule_changed,
     "retargeted": lambda play, pull, _: play.hands.retarget(_eve(play.hands), pull, RELEASE),
     "held": lambda play, pull, _: play.hands.say(play.hands.one(WRITERS), pull, "/hold", "hold"),
+    "merged with other rules": _merged_with_rules,
     "merged past the bot": lambda play, pull, _: play.hands.merge(_eve(play.hands), pull),
 }
 """What happens to a variant's draft before it would be published by a rule."""

@@ -113,6 +113,17 @@ def more_than_it(a: Variants) -> None:
     a.ends(a.opens(a.pushes({**a.content(), rule.path: rule.text})))
 
 
+def merged_with_rules(a: Variants) -> None:
+    """Whoever pushes the merge puts other rules into it, which no proposal showed."""
+    a.begin()
+    pull = a.opens(a.pushes(a.content()))
+    with a.simulation.forge.change():
+        files: Content = {**a.content(), CONFIG: replace(BY_RULE, require=2).text}
+        parents = (a.hands.tip(MAIN), pull.head_sha)
+        a.hands.commit("eve", MAIN, files, "Merge", parents=parents)
+    a.tag(pull, "shop/v1")
+
+
 def of_a_tag_of_somebody(a: Variants) -> None:
     a.begin()
     with a.simulation.forge.change():
@@ -236,6 +247,7 @@ DEEDS: list[tuple[Callable[[Variants], None], set[str]]] = [
     (other_content, {"approved"}),
     (other_label, {"approved"}),
     (more_than_it, {"approved"}),
+    (merged_with_rules, {"approved"}),
     (of_a_tag_of_somebody, {"approved"}),
     (no_rule_approves, {"approved"}),
     (opened_twice, {"opened once"}),
