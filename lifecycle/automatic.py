@@ -5,8 +5,10 @@ request for changes or a hold stops it (ADR 37, ADR 59).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from cadlib.diff.changes import Change, ChangeKind
 from lifecycle.access import VARIANTS, AppSource, Known, Person, Standing, account
@@ -39,42 +41,73 @@ class ByItself(StrEnum):
     VARIANT = "variant"
 
 
-def approves(proposal: Proposal, rule: AccessRule, package: str) -> ByItself | None:
-    """Tell whether a rule approves a package by itself, and as what; None where it does not.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByPackage:
+    """What a proposal publishes and what came of rendering it, by package: thousands are asked for.
 
-    Args:
+    Attributes:
         proposal: The facts.
-        rule: The rule of the package.
-        package: Which one.
+        touched: Package to what is known of it.
+        verdicts: Package to what came of it.
+        surprising: As `Content.surprising`.
     """
-    found, content = proposal.content, {t.package: t for t in proposal.content.touched}
-    if not rule.automatic or package not in content:
-        return None
-    if found.configures or found.beside or found.surprising:
-        return None
-    verdicts = [v for v in proposal.verdicts if v.package == package]
-    if VARIANTS in rule.automatic and _of_variant(proposal, content[package], verdicts) is None:
-        return ByItself.VARIANT
-    apps = tuple(app for app in rule.automatic if isinstance(app, AppSource))
-    small = _small(content[package]) and bool(verdicts) and all(map(_patched, verdicts))
-    return ByItself.PATCH if small and apps and _made_by(proposal, apps) else None
 
+    proposal: Proposal
+    touched: Mapping[str, Touched]
+    verdicts: Mapping[str, Sequence[Verdict]]
+    surprising: bool
 
-def not_by_rule(proposal: Proposal, rule: AccessRule, package: str) -> NotByRule | None:
-    """Tell why a rule does not approve a package that was made for a variant.
+    @classmethod
+    def of(cls, proposal: Proposal) -> Self:
+        """Return what a proposal publishes."""
+        verdicts: dict[str, list[Verdict]] = {}
+        for verdict in proposal.verdicts:
+            verdicts.setdefault(verdict.package, []).append(verdict)
+        return cls(
+            proposal=proposal,
+            touched={t.package: t for t in proposal.content.touched},
+            verdicts=verdicts,
+            surprising=proposal.content.surprising,
+        )
 
-    Returns:
-        None where it does, and for what was not made for one, or where the rule does not say so.
-    """
-    found, content = proposal.content, {t.package: t for t in proposal.content.touched}
-    if VARIANTS not in rule.automatic or package not in content:
-        return None
-    if found.not_by_rule is not None or not found.variant:
-        return found.not_by_rule
-    if found.configures or found.beside or found.surprising:
-        return NotByRule.MORE
-    verdicts = [v for v in proposal.verdicts if v.package == package]
-    return _of_variant(proposal, content[package], verdicts)
+    @property
+    def _more(self) -> bool:
+        """More is to be approved than the packages."""
+        content = self.proposal.content
+        return bool(content.configures or content.beside or self.surprising)
+
+    def approves(self, rule: AccessRule, package: str) -> ByItself | None:
+        """Tell whether a rule approves a package by itself, and as what; None where it does not.
+
+        Args:
+            rule: The rule of the package.
+            package: Which one.
+        """
+        touched = self.touched.get(package)
+        if not rule.automatic or touched is None or self._more:
+            return None
+        verdicts = self.verdicts.get(package, ())
+        if VARIANTS in rule.automatic and _of_variant(self.proposal, touched, verdicts) is None:
+            return ByItself.VARIANT
+        apps = tuple(app for app in rule.automatic if isinstance(app, AppSource))
+        small = _small(touched) and bool(verdicts) and all(map(_patched, verdicts))
+        return ByItself.PATCH if small and apps and _made_by(self.proposal, apps) else None
+
+    def not_by_rule(self, rule: AccessRule, package: str) -> NotByRule | None:
+        """Tell why a rule does not approve a package that was made for a variant.
+
+        Returns:
+            None where it does, and for what was not made for one, or where the rule does not say
+            so.
+        """
+        content, touched = self.proposal.content, self.touched.get(package)
+        if VARIANTS not in rule.automatic or touched is None:
+            return None
+        if content.not_by_rule is not None or not content.variant:
+            return content.not_by_rule
+        if self._more:
+            return NotByRule.MORE
+        return _of_variant(self.proposal, touched, self.verdicts.get(package, ()))
 
 
 def _of_variant(

@@ -323,8 +323,9 @@ def events_of(record: Mapping[str, JSON]) -> Log:
 _SAID: dict[int, tuple[Mapping[str, JSON], Log]] = {}
 """Records, by their identity, to their events."""
 
-MOST_SAID = 500
-"""Records whose events are kept; most have one or two kilobytes of text."""
+MOST_SAID = 10_000
+"""Records whose events are kept: those of one conversation, however many people made the bot
+answer. Most have one or two kilobytes of text."""
 
 
 def _said(record: Mapping[str, JSON]) -> Log:

@@ -83,13 +83,15 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
         rules: It is about the change of the rules, and not about the packages.
     """
     found: dict[tuple[object, ...], Need] = {}
-    by_rules = rules or not proposal.content.publishes
+    packages: dict[tuple[object, ...], dict[str, None]] = {}
+    content, made = proposal.content, automatic.ByPackage.of(proposal)
+    by_rules = rules or not content.publishes
     nothing = [(owners.RULES, AccessAction.APPROVE, "")]
-    for place, action, package in nothing if by_rules else approved(proposal.content, policy):
+    for place, action, package in nothing if by_rules else approved(content, policy):
         rule = policy.rule(action, place)
         uncertain = not proposal.people.all_known and not rule.self_allowed
-        needed = max(rule.require, int(proposal.content.surprising)) + uncertain
-        by_itself = None if rules else automatic.approves(proposal, rule, package)
+        needed = max(rule.require, int(made.surprising)) + uncertain
+        by_itself = None if rules else made.approves(rule, package)
         needed = 0 if by_itself else needed
         for owned in (None,) if by_itself else by_owners(proposal, rule, place):
             who = None if owned is None else (owned.owners, owned.why, owned.least)
@@ -97,17 +99,17 @@ def needs_of(proposal: Proposal, policy: Policy, *, rules: bool) -> list[Need]:
             sources = tuple(s.spelling for s in rule.sources)
             key = (action, rule.require, sources, rule.self_allowed, who, by_itself)
             before = found.get(key)
-            named = () if place == owners.RULES else (place,)
+            packages.setdefault(key, {}).update({} if place == owners.RULES else {place: None})
             found[key] = Need(
-                packages=tuple(dict.fromkeys((*(before.packages if before else ()), *named))),
+                packages=(),
                 rule=rule,
                 owned=before.owned if before else owned,
                 needed=max(needed, asked),
                 action=action,
                 automatic=by_itself,
-                not_by_rule=None if rules else automatic.not_by_rule(proposal, rule, package),
+                not_by_rule=None if rules else made.not_by_rule(rule, package),
             )
-    return list(found.values())
+    return [replace(need, packages=tuple(packages[key])) for key, need in found.items()]
 
 
 def approved(

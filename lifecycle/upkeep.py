@@ -8,6 +8,7 @@ the comment and tells the database. What was done to our comments is told to the
 crashed in between, the next look finds the comment still missing, or still edited.
 """
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -119,7 +120,7 @@ def _doubles(proposal: Proposal) -> list[Comment]:
     name another head than the first: it goes when it remembers nothing that the first does not.
     """
     summary = memory.summary_of(proposal)
-    said: list[tuple[Mapping[str, JSON], ...]] = []
+    said: set[str] = set()
     told: set[Event] = set()
     found = []
     for comment in proposal.talk.answers:
@@ -130,10 +131,10 @@ def _doubles(proposal: Proposal) -> list[Comment]:
                 found.append(comment)
         elif comment.records:
             events = {event for record in comment.records for event in memory.events_of(record)}
-            again = comment.records in said or bool(events and events <= told)
-            if again and not comment.edited:
+            text = "" if events else json.dumps(comment.records, sort_keys=True)
+            if (events <= told if events else text in said) and not comment.edited:
                 found.append(comment)
-            said.append(comment.records)
+            said.add(text)
             told |= events
     return found
 

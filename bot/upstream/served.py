@@ -351,6 +351,8 @@ class ServedUpstreams:
         if number is None and revision(place.package, plain) is not None:
             raise UpstreamError(_MISSING, *texts.named_like_revision(str(place), plain))
         with mirror.open() as git:
+            if not git.has(commit):  # a tag may name a tree, or a file
+                raise UpstreamError(_MISSING, *texts.names_no_commit(plain, str(place)))
             tag, there = git.refs(name).get(name, ("", ""))
             was = there == commit and number in published.numbers(git, place.package)
             if number is not None and not was and strict:

@@ -164,6 +164,11 @@ def no_commit(commit: str, place: str) -> Problem:
     )
 
 
+def names_no_commit(name: str, place: str) -> Problem:
+    """A tag that names something else than a commit."""
+    return (f"{name} of {place} names no commit", "Name another tag, a branch or a commit")
+
+
 def no_draft(workspace: str, package: str) -> Problem:
     """A draft that nothing was published from."""
     return (

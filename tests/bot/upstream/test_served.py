@@ -340,6 +340,19 @@ async def test_what_is_named_like_a_revision_is_none(stage: Stage, pushed: str, 
     assert "is no revision of acme/blueprints//net/core but a branch or another tag" in said
 
 
+@pytest.mark.parametrize("ref", ["weird", "net/core/v7"])
+async def test_a_tag_that_names_no_commit_is_refused(stage: Stage, ref: str) -> None:
+    """The short-cut lets git's error through: each look at the proposal whose comment names it
+    fails, and nothing of it is answered or published."""
+    remote = stage.remotes[BLUEPRINTS.clone_url]
+    stage.forges.tags = frozenset({"weird"})
+    remote.refs[f"refs/tags/{ref}"] = remote.objects.store("blob", b"a file")
+
+    served = stage.upstreams._served
+    with pytest.raises(UpstreamError, match=f"{ref} of acme/blueprints//net/core names no commit"):
+        await served.fetch(Place(BLUEPRINTS, "net/core"), ref)
+
+
 async def test_a_branch_is_what_it_is_now(stage: Stage) -> None:
     await stage.get("acme/blueprints/net/core@main")
     stage.publish(BLUEPRINTS, "net/core", 2)
