@@ -47,6 +47,7 @@ def predicate(
             "name": facts.repository,
             "id": str(facts.repository_id),
             **({"host": facts.host} if facts.host else {}),
+            **({"path": facts.path} if facts.path not in ("", facts.repository) else {}),
         },
         "package": touched.package,
         "revision": touched.revision,

@@ -848,6 +848,11 @@ class Repository:
         """Host of its forge, by the address that git is told, such as "github.com"."""
         return urlsplit(self.clone_url).hostname or ""
 
+    @property
+    def path(self) -> str:
+        """Path of that address: its name, behind the path of its host that the forge is below."""
+        return urlsplit(self.clone_url).path.strip("/").removesuffix(".git")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedDelivery:

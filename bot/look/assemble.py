@@ -349,6 +349,7 @@ class Looker:
             freezes=frozen,
             freezes_unread=unread,
             host=self.repository.host,
+            path=self.repository.path,
         )
         if not state.relevant and same and tip is not None and facts.is_draft_branch:
             facts = await self.proposals.draft(look, facts, tip)

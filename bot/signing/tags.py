@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from bot.signing import dsse, ssh
 from bot.signing.allowed import Signer
@@ -42,14 +42,18 @@ class NamedRepository:
     """The repository that a tag has to be of, as far as it is known; a fork has the same commits.
 
     Attributes:
-        path: Its whole path at its forge, such as "acme/blueprints"; "" where `id` tells.
+        path: Its whole path, such as "acme/blueprints"; "" where `id` tells.
         host: Host of the forge, such as "github.com"; "" where nobody told.
         id: The identity that the provenance has of it, such as "github:42"; "" where `path` tells.
+        over: Which kind of address named it. "http": `path` is below the host, as the forge may be
+            below a path of it. "ssh": `path` is its name, and `host` may be a name of the forge
+            for SSH alone. "": no address; `path` is its name.
     """
 
     path: str = ""
     host: str = ""
     id: str = ""
+    over: Literal["", "http", "ssh"] = ""
 
     def __str__(self) -> str:
         at = f" at {self.host}" if self.host else ""
@@ -213,20 +217,30 @@ def _of_repository(name: str, said: object, wanted: NamedRepository) -> None:
     the name alone is compared.
     """
     of = said if isinstance(said, dict) else {}
-    found = NamedRepository(path=str(of.get("name", "")), host=str(of.get("host", "")))
+    found = NamedRepository(path=str(of.get("name", "")), host=str(of.get("host") or ""))
+    below = str(of.get("path") or found.path)
+    compared = below if wanted.over == "http" else found.path
     if wanted.id:
-        found = NamedRepository(id=str(of.get("id", "")))
+        found, compared = NamedRepository(id=str(of.get("id", ""))), ""
     hosts = {found.host.lower(), wanted.host.lower()} - {""}
-    same = (found.path.lower(), found.id.lower()) == (wanted.path.lower(), wanted.id.lower())
-    if not same or len(hosts) > 1:
-        told = str(found)[:200] if found.path or found.id else _UNNAMED
-        raise ForgedError(
-            f"tag {name} was published in {told}, and not in {wanted}",
-            "Do not use it, unless you know that it is the same repository, which had another name"
-            " or address then: give the id that you know it by with --repository",
+    same = (compared.lower(), found.id.lower()) == (wanted.path.lower(), wanted.id.lower())
+    if same and len(hosts) < 2:
+        return
+    told = str(found)[:200] if found.path or found.id else _UNNAMED
+    fix = _ANOTHER
+    if same and wanted.over == "ssh":
+        fix = (
+            f"If {wanted.host} is an alias in your SSH configuration or where that forge takes SSH,"
+            f" give --repository https://{found.host}/{below}; otherwise do not use the tag"
         )
+    raise ForgedError(f"tag {name} was published in {told}, and not in {wanted}", fix)
 
 
+_ANOTHER = (
+    "Do not use it, unless you know that it is the same repository, which had another name or"
+    " address then, or whose forge is below a path of its host: give the id that you know it by"
+    " with --repository"
+)
 _UNNAMED = "a repository that it does not name"
 
 

@@ -71,6 +71,7 @@ class Facts:
             be read since the bot was started; "" where it was.
         host: Host of the forge, such as "github.com", by the address that git is told; "" where
             nothing is published.
+        path: Path of that address: the name, behind the path of its host that the forge is below.
     """
 
     repository: str
@@ -101,6 +102,7 @@ class Facts:
     freezes: Log = frozenset()
     freezes_unread: str = ""
     host: str = ""
+    path: str = ""
 
     @property
     def open(self) -> tuple[Proposal, ...]:

@@ -328,6 +328,78 @@ def test_a_repository_is_its_host_and_whole_path(made: SignedRepository) -> None
         assert verified(made, *signers, "--repository", told).exit_code == 0, told
 
 
+def _from(made: SignedRepository, address: str) -> Result:
+    """What is said in a clone of an address."""
+    made.git("remote", "set-url", "origin", address)
+    try:
+        return verified(made)
+    finally:
+        made.git("remote", "set-url", "origin", "https://forge.example/acme/blueprints.git")
+
+
+def test_a_forge_below_a_path_of_its_host(made: SignedRepository) -> None:
+    """Short-cut: the end of the path is compared, and a tag of group/project, pushed to a group of
+    somebody's own, verifies as one of evil/group/project. The provenance tells what is below the
+    host; addresses of SSH have no such path.
+    """
+    below = {"name": "grp/net", "id": "gitlab:7", "host": "git.example", "path": "gitlab/grp/net"}
+    made.tag(made.data(repository=below))
+    for address, passes in (
+        ("https://git.example/gitlab/grp/net.git", True),
+        ("HTTPS://user:x@Git.example.:8443/GitLab/grp/net", True),
+        ("git@git.example:grp/net.git", True),
+        ("ssh://git@git.example:2222/grp/net.git", True),
+        ("https://git.example/gitlab/evil/grp/net.git", False),
+        ("https://git.example/grp/net.git", False),
+        ("https://other.example/gitlab/grp/net.git", False),
+        ("git@git.example:gitlab/grp/net.git", False),
+        ("ssh://git@git.example/evil/grp/net.git", False),
+    ):
+        done = _from(made, address)
+        assert (done.exit_code == 0) is passes, (address, done.output)
+    made.tag(made.data(repository={"name": "grp/net", "id": "gitlab:7"}))
+    assert (
+        "or whose forge is below a path of its host: give the id that you know it by with"
+        " --repository" in _from(made, "https://git.example/gitlab/grp/net.git").output
+    )
+
+
+def test_hosts_of_ssh_addresses_are_told_as_such(made: SignedRepository) -> None:
+    """Short-cuts: an alias that its owner chose is told as forged; any host passes by SSH."""
+    made.tag(made.data())
+    for address, host in (
+        ("git@github-work:acme/blueprints.git", "github-work"),
+        ("ssh://git@ssh.forge.example:2222/acme/blueprints.git", "ssh.forge.example"),
+        ("GIT+SSH://git@evil.example/acme/blueprints", "evil.example"),
+    ):
+        done = _from(made, address)
+        assert (done.exit_code, done.output) == (
+            1,
+            "error: tag net/core/v5 was published in acme/blueprints at forge.example, and not in"
+            f" acme/blueprints at {host}. If {host} is an alias in your SSH configuration or where"
+            " that forge takes SSH, give --repository https://forge.example/acme/blueprints;"
+            " otherwise do not use the tag\n",
+        )
+    told = "https://forge.example/acme/blueprints"
+    signers = ("--allowed-signers", str(made.signers()))
+    assert verified(made, *signers, "--repository", told).exit_code == 0
+    for address in ("https://evil.example/acme/blueprints", "git@github-work:evil/blueprints"):
+        assert "Do not use it, unless you know" in _from(made, address).output
+
+
+def test_addresses_by_number(made: SignedRepository) -> None:
+    """Short-cut: a colon ends the host, so that an IPv6 address names no repository."""
+    made.tag(made.data(repository={"name": "acme/x", "id": "gitlab:7", "host": "2001:db8::1"}))
+    for address, passes in (
+        ("https://[2001:DB8::1]:8443/acme/x.git", True),
+        ("ssh://git@[2001:db8::1]/acme/x.git", True),
+        ("git@[2001:db8::1]:acme/x.git", True),
+        ("https://[2001:db8::2]/acme/x.git", False),
+    ):
+        done = _from(made, address)
+        assert (done.exit_code == 0) is passes, (address, done.output)
+
+
 @pytest.mark.parametrize(
     ("seconds", "wanted"),
     [

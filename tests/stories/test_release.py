@@ -62,9 +62,11 @@ def test_what_the_notes_of_a_release_say(staged: Staging) -> None:
 def test_what_is_attested_names_the_forge(staged: Staging, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short-cut: the name alone, which a repository of another forge may have as well."""
     attested: list[Mapping[str, JSON]] = []
+    paths: list[str] = []
     made = provenance.predicate
 
     def told(*args: Any) -> Mapping[str, JSON]:
+        paths.append(args[0].path)
         attested.append(made(*args))
         return attested[-1]
 
@@ -80,6 +82,7 @@ def test_what_is_attested_names_the_forge(staged: Staging, monkeypatch: pytest.M
         }
         assert attested
         assert [each["repository"] for each in attested] == [of] * len(attested)
+        assert set(paths) == {play.repository.full_name}
 
 
 def test_a_release_that_was_not_made_is_made_later_and_one_that_is_deleted_is_not(

@@ -17,11 +17,10 @@ from lifecycle.policy import BrokenPolicy
 
 ORIGIN = "origin"
 
-_HOST = r"(?:[^/@\s]*@)?(?P<{}>[^/@:\s]+)"
+_HOST = r"(?:[^/@\s]*@)?(?P<{}>\[[0-9a-f:.]+\]|[^][/@:\s]+)"
 _PATH = r"/?(?P<path>[^/:\s]+(?:/[^/:\s]+)+)/?"
-_ADDRESS = re.compile(
-    rf"(?:(?!file:)[a-z+]+://{_HOST.format('at')}(?::[0-9]+)?/|{_HOST.format('to')}:(?!//)){_PATH}"
-)
+_AT = rf"(?!file:)(?P<scheme>[a-z+]+)://{_HOST.format('at')}(?::[0-9]+)?/"
+_ADDRESS = re.compile(rf"(?:{_AT}|{_HOST.format('to')}:(?!//)){_PATH}", re.IGNORECASE)
 """An address of a repository at a forge, and no path on this disk."""
 
 _SSH = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
@@ -50,8 +49,12 @@ def place_in(address: str) -> NamedRepository | None:
     found = _ADDRESS.fullmatch(address)
     if found is None:
         return None
-    host = (found["at"] or found["to"]).lower()
-    return NamedRepository(path=found["path"].removesuffix(".git"), host=_SSH.get(host, host))
+    host = (found["at"] or found["to"]).strip("[]").rstrip(".").lower()
+    return NamedRepository(
+        path=found["path"].removesuffix(".git"),
+        host=_SSH.get(host, host),
+        over="ssh" if "ssh" in (found["scheme"] or "ssh").lower() else "http",
+    )
 
 
 def repository(folder: Path) -> NamedRepository | None:

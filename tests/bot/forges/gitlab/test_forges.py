@@ -121,7 +121,7 @@ async def test_a_project_as_it_is_listed(wire: Wire) -> None:
             archived=True,
         ),
     ]
-    assert found[0].owner == "acme/sub"
+    assert (found[0].owner, found[0].path) == ("acme/sub", "forge/acme/sub/net")
 
 
 async def test_an_activity_of_the_last_hour_tells_nothing(wire: Wire) -> None:
