@@ -105,11 +105,26 @@ def forget(vault: Vault, name: str) -> bool:
     return known
 
 
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A token that is being made, and can be found by its description.
+
+    Attributes:
+        path: Where GitLab lists it; "" where an earlier version did not note that.
+        mark: Its description.
+        of: Number of the account whose tokens are to be listed there; 0 for all.
+    """
+
+    path: str
+    mark: str = ""
+    of: int = 0
+
+
 class Making:
-    """The mark of a token that is being made for an instance, kept until the token is.
+    """The token that is being made for an instance, noted until it is kept.
 
     GitLab tells a token once, so one that was made by a run that ended before it kept it is
-    nobody's: the next run finds it by this mark.
+    nobody's: the next run finds it by its mark, where it was made.
 
     Args:
         vault: The secret store.
@@ -121,25 +136,27 @@ class Making:
         self._name = name
 
     @property
-    def mark(self) -> str:
-        """What stands in the description of that token; "" for none."""
-        return _marks(self._vault, self._vault.get(MAKING)).get(self._name, "")
+    def marked(self) -> Marked | None:
+        """That token; None for none."""
+        return _marks(self._vault, self._vault.get(MAKING)).get(self._name)
 
-    def begin(self, mark: str) -> None:
-        """Keep the mark of a token that is made next; "" once that is kept, or there is none."""
+    def begin(self, marked: Marked | None) -> None:
+        """Note a token that is made next; None once it is kept, or there is none."""
 
         def changed(text: str) -> str:
             others = {k: v for k, v in _marks(self._vault, text).items() if k != self._name}
-            return json.dumps(others | ({self._name: mark} if mark else {}))
+            known = others | ({self._name: marked} if marked else {})
+            return json.dumps({name: asdict(each) for name, each in known.items()})
 
-        if self.mark != mark:
+        if self.marked != marked:
             self._vault.change(MAKING, changed)
 
 
-def _marks(vault: Vault, text: str) -> dict[str, str]:
+def _marks(vault: Vault, text: str) -> dict[str, Marked]:
     try:
-        return {str(k): str(v) for k, v in (json.loads(text) if text else {}).items()}
-    except (ValueError, AttributeError) as error:
+        known = (json.loads(text) if text else {}).items()
+        return {str(k): Marked("", v) if isinstance(v, str) else Marked(**v) for k, v in known}
+    except (ValueError, AttributeError, TypeError) as error:
         raise VaultError(
             f"{vault.file}: the entry {MAKING} is of another version. Run `porchbot setup gitlab`"
             " again with the version that wrote it."

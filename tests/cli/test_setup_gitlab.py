@@ -66,7 +66,7 @@ class Place:
         if not (self.folder / "state" / "secrets.json").exists():
             return True
         vault = open_vault({}, self.folder / "state")
-        return not gitlabs.stored(vault) and not gitlabs.Making(vault, gitlabs.FIRST).mark
+        return not gitlabs.stored(vault) and not gitlabs.Making(vault, gitlabs.FIRST).marked
 
     def as_bot(self) -> gitlab.Gitlab:
         """python-gitlab with the token that the bot got."""

@@ -1,10 +1,15 @@
 """`porchbot setup gitlab` with what people mistype: said with what to do, and nothing stored."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from bot import gitlabs
+from bot.gitlabs import Marked
 from bot.sandbox.records.gitlab import Level
+from bot.vault import open_vault
 from tests.bot.sandbox.gitlab.inprocess import client
 from tests.cli.test_setup_gitlab import Place, place
 
@@ -171,3 +176,57 @@ def test_where_tokens_cannot_be_listed_it_is_said_which_may_be_left(
 
     assert "Check: an earlier run ended early, and may have left a token of the bot" in told
     assert "its description is 'Made by porchbot setup, " in told
+
+
+PLACES = {
+    "a project's, by a run for the group": (("--project", "acme/deploy"), ("--group", "acme")),
+    "a group's, by a run for a project": (("--group", "acme"), ("--project", "acme/deploy")),
+    "the instance's, by a run for a project": (
+        ("--project", "acme/deploy", "--project", "acme/blueprints"),
+        ("--project", "acme/deploy"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), PLACES.values(), ids=PLACES)
+def test_a_lost_token_is_found_where_it_was_made(
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+) -> None:
+    """Short-cuts refused: it is looked for where the next run makes one; among a hundred tokens."""
+    state = place.forge.state
+    if len(first) > 2:
+        state.data.gitlab.admins.add(state.user("owner").id)
+    with monkeypatch.context() as cut:
+        cut.setattr("bot.gitlabs.keep", _ends_before_it_keeps)
+        assert "no space is left" in place.setup(*first).output
+    tokens = state.data.gitlab.tokens
+    lost = next(t for t in reversed(tokens.values()) if t.description)
+    del tokens[lost.value]
+    for _ in range(120):
+        more = replace(lost, id=state.next_id(), value=f"glpat-{state.next_id()}")
+        more.description = "another"
+        tokens[more.value] = more
+    lost.id = state.next_id()
+    tokens[lost.value] = lost
+
+    told = place.setup(*second)
+
+    assert told.exit_code == 0, told.output
+    assert "Revoked: a token of the bot that an earlier run could not store." in told.output
+    assert tokens[lost.value].revoked
+    assert not tokens[place.stored().token].revoked
+
+
+def test_a_mark_of_an_earlier_version_is_looked_for_where_the_token_is_made(place: Place) -> None:
+    """The short-cut does not read it: setting up ends with an error, and the token stays."""
+    vault = open_vault({}, place.folder / "state", make=True)
+    vault.put(gitlabs.MAKING, json.dumps({gitlabs.FIRST: "Made by porchbot setup, 0123"}))
+    assert gitlabs.Making(vault, gitlabs.FIRST).marked == Marked("", "Made by porchbot setup, 0123")
+
+    told = place.setup("--project", "acme/deploy")
+
+    assert told.exit_code == 0, told.output
+    assert gitlabs.Making(vault, gitlabs.FIRST).marked is None

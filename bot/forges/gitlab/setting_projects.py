@@ -7,7 +7,7 @@ Source: https://docs.gitlab.com/api/project_webhooks/, https://docs.gitlab.com/a
 https://docs.gitlab.com/api/protected_branches/, https://docs.gitlab.com/api/protected_tags/
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
@@ -80,6 +80,22 @@ class Place:
         return Speaker(PROJECT if self.kind == "projects" else GROUP, int(self.about["id"]))
 
 
+def entries(
+    owner: Clients, wanted: str, path: str, query: Mapping[str, object] | None = None
+) -> Iterator[Mapping[str, Any]]:
+    """Each entry of a list, a hundred a request.
+
+    Raises:
+        ForgeBusyError, ForgeRefusedError: GitLab does not list them.
+    """
+    page = "1"
+    while page:
+        asked = {**(query or {}), "per_page": 100, "page": page}
+        answer = send(owner, wanted, "GET", path, query=asked)
+        yield from answer.data
+        page = answer.headers.get("x-next-page", "")
+
+
 class PlaceSetup:
     """Sets up projects and groups.
 
@@ -127,7 +143,7 @@ class PlaceSetup:
 
     def _hook(self, name: str, path: str, ours: OurHooks, speaker: Speaker) -> None:
         what = f"the webhook of {name} to {ours.url}"
-        listed = send(self._owner, f"read {what}", "GET", path, query={"per_page": 100}).data
+        listed = entries(self._owner, f"read {what}", path)
         there = next((each for each in listed if ours.is_ours(each)), None)
         if there is None:
             if self.changes("Created", what):

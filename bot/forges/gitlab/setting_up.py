@@ -10,6 +10,7 @@ https://docs.gitlab.com/api/protected_branches/, https://docs.gitlab.com/api/pro
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from typing import Final
@@ -18,9 +19,9 @@ from urllib.parse import quote
 from bot.forges.gitlab import hooks
 from bot.forges.gitlab.http import Clients, ask, failure, send
 from bot.forges.gitlab.renewing import LIFE
-from bot.forges.gitlab.setting_projects import MAINTAINER, Place, PlaceSetup, Wanted
+from bot.forges.gitlab.setting_projects import MAINTAINER, Place, PlaceSetup, Wanted, entries
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, ForgeUntrustedError
-from bot.gitlabs import GitLabInstance, Making
+from bot.gitlabs import GitLabInstance, Making, Marked
 
 SCOPES: Final = ("api", "write_repository")
 """What the bot's token may do: the API, and git over HTTP."""
@@ -93,9 +94,9 @@ class GitLabSetup:
         if not self._wanted.dry_run:
             keep(instance)
             if self._making is not None:
-                if given and self._making.mark:
-                    self._say(_left(self._making.mark))
-                self._making.begin("")
+                if given and (lost := self._making.marked):
+                    self._say(_left(lost.mark))
+                self._making.begin(None)
         for place in (*groups, *(p for p in projects if p.name in self._wanted.projects)):
             self._member(place, account)
         ours = hooks.of_instance(instance)
@@ -160,25 +161,10 @@ class GitLabSetup:
         return Place(kind, answer.data)
 
     def _projects_of(self, group: Place) -> list[Place]:
-        found: list[Place] = []
-        page = "1"
-        while page:
-            answer = send(
-                self._owner,
-                f"list the projects of {group.name}",
-                "GET",
-                f"{group.path}/projects",
-                query={
-                    "include_subgroups": True,
-                    "archived": False,
-                    "with_shared": False,
-                    "per_page": 100,
-                    "page": page,
-                },
-            )
-            found += [Place("projects", each) for each in answer.data]
-            page = answer.headers.get("x-next-page", "")
-        return found
+        wanted = {"include_subgroups": True, "archived": False, "with_shared": False}
+        what = f"list the projects of {group.name}"
+        listed = entries(self._owner, what, f"{group.path}/projects", wanted)
+        return [Place("projects", each) for each in listed]
 
     # Who the bot is.
 
@@ -252,25 +238,24 @@ class GitLabSetup:
             self._say(f"Created: the service account {made.data['username']} {of}.")
         if group:
             at = f"{where}/service_accounts/{known}/personal_access_tokens"
-            return self._token(at, at, {}), known
+            return self._token(at, Marked(at)), known
         of_user = f"/users/{known}/personal_access_tokens"
-        return self._token(of_user, "/personal_access_tokens", {}, user_id=known), known
+        return self._token(of_user, Marked("/personal_access_tokens", of=known)), known
 
     def _existing(self, where: str) -> int | None:
         """The account that an earlier run made; None where there is none."""
-        listed = ask(
-            self._owner, "list service accounts", "GET", f"{where}/service_accounts?per_page=100"
-        )
-        for each in listed.data if listed.ok else ():
-            if each["username"] == self._wanted.login:
-                self._say(f"Kept: the service account {each['username']}.")
-                return int(each["id"])
+        listed = entries(self._owner, "list service accounts", f"{where}/service_accounts")
+        with suppress(ForgeRefusedError):
+            for each in listed:
+                if each["username"] == self._wanted.login:
+                    self._say(f"Kept: the service account {each['username']}.")
+                    return int(each["id"])
         return None
 
     def _project_token(self, project: Place) -> tuple[str, int]:
         """The token of a project, whose bot reaches nothing else."""
         at = f"{project.path}/access_tokens"
-        token = self._token(at, at, {"access_level": MAINTAINER})
+        token = self._token(at, Marked(at), access_level=MAINTAINER)
         bot = self._as_bot(token)
         try:
             about = send(bot, "read who the bot is", "GET", "/user").data
@@ -279,46 +264,47 @@ class GitLabSetup:
         self._say(f"The bot is {about['username']}, which reaches {project.name} only.")
         return token, int(about["id"])
 
-    def _token(self, path: str, listed: str, more: Mapping[str, object], **of: int) -> str:
+    def _token(self, path: str, listed: Marked, **more: object) -> str:
         """A new token; one that a run before made and could not keep goes first.
 
         Args:
             path: Where it is made.
-            listed: Where those are that are there.
+            listed: Where it is listed then.
             more: What is told of it as well.
-            of: Whose are to be listed.
         """
         until, mark = (self._today + LIFE).isoformat(), ""
         if self._making is not None:
-            if self._making.mark:
-                self._revoke(listed, self._making.mark, of)
+            if lost := self._making.marked:
+                # Wherever that run made it: this one may be told of another group or project.
+                self._revoke(lost if lost.path else replace(listed, mark=lost.mark))
             mark = f"Made by porchbot setup, {secrets.token_hex(6)}"
-            self._making.begin(mark)
+            self._making.begin(replace(listed, mark=mark))
         body = {"name": "porchbot", "scopes": list(SCOPES), "expires_at": until, **more}
         body |= {"description": mark} if mark else {}
         try:
             made = send(self._owner, "create its token", "POST", path, body=body)
         except ForgeRefusedError:  # none was made
             if self._making is not None:
-                self._making.begin("")
+                self._making.begin(None)
             raise
         self._say(f"Created: a token ({', '.join(SCOPES)}) until {until}.")
         return str(made.data["token"])
 
-    def _revoke(self, path: str, mark: str, of: Mapping[str, int]) -> None:
+    def _revoke(self, lost: Marked) -> None:
         """Revoke the token with a mark, which nobody has."""
-        what = "list its tokens"
-        answer = ask(self._owner, what, "GET", path, query={"per_page": 100, **of})
-        found = [
-            each
-            for each in (answer.data if answer.ok else ())
-            if each.get("description") == mark and not each.get("revoked")
-        ]
-        for each in found:
-            send(self._owner, "revoke a token", "DELETE", f"{path}/{each['id']}")
-            self._say("Revoked: a token of the bot that an earlier run could not store.")
-        if not answer.ok or any("description" not in each for each in answer.data):
-            self._say(_left(mark))
+        whose = {"user_id": lost.of} if lost.of else {}
+        hidden = False
+        try:
+            for each in entries(self._owner, "list its tokens", lost.path, whose):
+                hidden = hidden or "description" not in each
+                if each.get("description") == lost.mark and not each.get("revoked"):
+                    send(self._owner, "revoke a token", "DELETE", f"{lost.path}/{each['id']}")
+                    self._say("Revoked: a token of the bot that an earlier run could not store.")
+                    return
+        except ForgeRefusedError:
+            hidden = True
+        if hidden:
+            self._say(_left(lost.mark))
 
     def _member(self, place: Place, account: int) -> None:
         """The bot merges and tags, and sees webhooks: it is a Maintainer."""
