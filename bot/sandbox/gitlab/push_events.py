@@ -36,6 +36,31 @@ def pushed(state: ForgeState, links: Links, happening: Happening) -> Iterator[To
     yield told(state, links, repo, change, happening.sender)
 
 
+@payload("repository_update")
+def updated(state: ForgeState, links: Links, happening: Happening) -> Iterator[Told]:
+    """What a whole push is told as, to system hooks alone: however many refs it changed.
+
+    Source: https://docs.gitlab.com/administration/system_hooks/#repository-update-events
+    """
+    repo, actor = happening.repo, happening.sender
+    changes: tuple[RefChange, ...] = happening.extra["changes"]
+    seen = [c for c in changes if refnames.is_branch(c.ref) or refnames.is_tag(c.ref)]
+    if repo is None or not seen:
+        return
+    body: Json = {
+        "event_name": "repository_update",
+        "user_id": actor.id,
+        "user_name": actor.name,
+        "user_email": "",
+        "user_avatar": basic.avatar(links, actor),
+        "project_id": repo.id,
+        "project": basic.hook_project(state, links, repo),
+        "changes": [{"before": c.before, "after": c.after, "ref": c.ref} for c in seen],
+        "refs": [c.ref for c in seen],
+    }
+    yield Told(event="System Hook", flag="repository_update_events", body=body, system=True)
+
+
 def told(state: ForgeState, links: Links, repo: Repository, change: RefChange, actor: User) -> Told:
     """The payload of one changed branch or tag."""
     git, tags = state.git(repo), refnames.is_tag(change.ref)

@@ -215,6 +215,7 @@ class Context:
                 self._without_tag(repo, refnames.tag_name(change.ref))
             self._log(repo, change, actor, kind)
         repo.pushed_at = repo.updated_at = self.now()
+        self.emit("repository_update", None, repo, actor, changes=tuple(changes))
         for change in self.announced(changes):
             self._announce(repo, change, actor)
         for change in changes:
