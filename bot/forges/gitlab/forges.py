@@ -6,6 +6,7 @@ access or more, by itself or by a group, as far as the operator has them served.
 Source: https://docs.gitlab.com/api/projects/#list-all-projects
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -77,6 +78,7 @@ class GitLabForges(OneAccount[GitLabUser]):
         self.hooks = hooks
         self._log = DeliveryLog(user, hooks)
         self._paths: dict[str, tuple[str, datetime]] = {}
+        self._asking = asyncio.Lock()
 
     @property
     def user(self) -> GitLabUser:
@@ -177,8 +179,9 @@ class GitLabForges(OneAccount[GitLabUser]):
             ForgeBusyError: GitLab does not say.
             ForgeRefusedError: It shows us one of them not, or no more.
         """
-        above = await self._path_of(f"/groups/{group}", "full_path")
-        path = await self._path_of(f"/projects/{repository.number}", "path_with_namespace")
+        async with self._asking:  # many at once are about the same
+            above = await self._path_of(f"/groups/{group}", "full_path")
+            path = await self._path_of(f"/projects/{repository.number}", "path_with_namespace")
         return path.startswith(f"{above}/")
 
     async def _path_of(self, at: str, field: str) -> str:

@@ -3,6 +3,7 @@
 Whoever maintains a project writes the bodies of its webhook. So here every body is anybody's.
 """
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -171,7 +172,7 @@ async def test_a_group_speaks_for_the_projects_in_it(wire: Wire, path: str, cove
     wire.has("GET /projects/7", project(7, path))
     forges = forges_of(wire)
 
-    found = [await forges.covers(5, RepositoryId("gitlab", 7)) for _ in range(3)]
+    found = await asyncio.gather(*(forges.covers(5, RepositoryId("gitlab", 7)) for _ in range(3)))
 
     assert (found, len(wire.asked)) == ([covered] * 3, 2)
     with pytest.raises(ForgeMissingError):
