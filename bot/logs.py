@@ -23,11 +23,12 @@ from lifecycle import spelling
 
 _LOOKS_SECRET = re.compile(
     r"gh[a-z]_[A-Za-z0-9_.\-]{8,}|github_pat_\w+|glpat-[\w-]+"
+    r"|(?:project|group|system)-\d+-[0-9a-f]{64}|whsec_[A-Za-z0-9+/=]{8,}"
     r"|(?i:bearer|basic)\s+[A-Za-z0-9+/=_.\-]{8,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
     re.DOTALL,
 )
-"""Tokens of the forges in every form, headers that carry one, private keys."""
+"""Tokens of the forges in every form, those of webhooks, headers that carry one, private keys."""
 
 GONE = "[secret]"
 

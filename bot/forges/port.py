@@ -904,12 +904,12 @@ class Mend:
     Attributes:
         verb: Of HTTP.
         path: Below the API's address.
-        body: What is sent.
+        body: What is sent; it may hold a secret.
     """
 
     verb: str
     path: str
-    body: Mapping[str, object]
+    body: Mapping[str, object] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.forges.gitlab.hooks import INSTANCE, HookSecrets
 from bot.logs import Form, Redactor
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -111,6 +112,8 @@ def test_no_line_acts_on_a_terminal(form: Form) -> None:
         TOKEN,
         "github_pat_11AAAA_bbbb",
         "glpat-0123456789_-abcdefgh",
+        HookSecrets("gitlab", (b"root",)).token(INSTANCE),
+        HookSecrets("gitlab", (b"root",)).signing_token(INSTANCE),
         "Bearer eyJhbGciOiJSUzI1NiJ9.e30.x",
         "AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46Z2hz",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
