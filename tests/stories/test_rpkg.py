@@ -27,14 +27,21 @@ def runs(play: RealWorld, monkeypatch: pytest.MonkeyPatch, login: str, *args: st
     return CliRunner().invoke(main, ["rpkg", *args])
 
 
+def starts(stage: RealWorld) -> None:
+    """Start the bot, and have the dashboard issue written now and not in twenty seconds."""
+    stage.start_bot()
+    stage.rests()
+    stage.wake(f"{stage.name}:{stage.repository.id}:dashboard")
+    shows(stage, "Packages")
+    stage.rests()
+
+
 def test_an_applications_ci_bumps_a_field_and_reads_where(
     stage: RealWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short-cuts refused: a push with a token that may write code; an answer to somebody else."""
     stage.repository.has_issues = True
-    stage.start_bot()
-    shows(stage, "Packages")
-    stage.rests()
+    starts(stage)
     seconds_pass(stage.forge, 1)
     wanted = ("--repository", "acme/blueprints", "--package", "net/edge", "--propose")
 
@@ -128,9 +135,7 @@ def test_many_packages_are_upgraded_and_approved_by_a_selector(
     second = owner.pushes("main", {**files, **resized("net/base", 9)})
     for number, sha in enumerate((first, second), start=1):
         owner.makes_ref(f"tags/net/base/v{number}", sha)
-    stage.start_bot()
-    shows(stage, "Packages")
-    stage.rests()
+    starts(stage)
     seconds_pass(stage.forge, 90)  # GitLab stops a hook for a minute that nobody answered
 
     upgrade = ("upgrade", *repo, "--selector", "upstream=base@v1,team!=c", "--propose")
