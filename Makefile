@@ -97,12 +97,14 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN_READY): pyproject.toml | $(VENV)/bin/python
-	$(call install,--editable '.[demo]')
+	@echo "Installing porchbot into $(VENV) ..."
+	@$(call install,--editable '.[demo]')
 	@$(COMPILE)
 	@touch $@
 
 $(DEV_READY): pyproject.toml | $(VENV)/bin/python
-	$(call install,--editable '.[demo]' --group dev)
+	@echo "Installing porchbot and what its tests need into $(VENV) ..."
+	@$(call install,--editable '.[demo]' --group dev)
 	@$(COMPILE)
 	@touch $@ $(RUN_READY)
 
