@@ -5,8 +5,9 @@ Only GitLab has these: a merge commit always, only onto what is newest, or none 
 
 import pytest
 
-from bot.sandbox.records.gitlab import ULTIMATE
+from bot.sandbox.records.gitlab import PREMIUM, ULTIMATE
 from tests.stories.gitlab_people import GitLabPerson
+from tests.stories.people import wait_for
 from tests.stories.world import World, package
 
 pytestmark = pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
@@ -108,3 +109,38 @@ def test_a_merge_waits_for_the_services_and_the_rules_of_paid_tiers(play: World)
     play.sweep()
     author.waits_for_tag("net/a/v1")
     assert states() == {"porchbot/publish": "passed", "scanner": "passed"}
+
+
+def test_a_merge_train_merges_what_was_approved_and_nothing_that_is_held(play: World) -> None:
+    """Short-cuts refused: the bot merges past the train; it waits for a status of its own on what
+    the train makes; what is held since stays on the train, and is merged by it."""
+    author, approver = play.author, play.approver
+    play.forge.state.data.gitlab.tier = PREMIUM
+    _set(play, merge_trains_enabled=True, merge_pipelines_enabled=True)
+    numbers = [play.proposes(f"drafts/net/{each}/x", package(f"net/{each}")) for each in "abc"]
+    owner, place = _owner(play).client(), f"/projects/{play.repository.id}/merge_trains/main"
+
+    def cars() -> dict[int, str]:
+        """Number of each merge request on the train to what its merge would make."""
+        listed = owner.http_list(place, {"scope": "active", "sort": "asc"}, get_all=True)
+        return {each["merge_request"]["iid"]: each["pipeline"]["sha"] for each in listed}
+
+    for number in numbers:
+        approver.says(number, "/approve")
+        wait_for("it to be on the train", lambda n=number: n in cars() or None)  # type: ignore[misc]
+    play.rests()
+    assert list(cars()) == numbers
+    assert not author.tags()
+
+    first, held, last = numbers
+    approver.says(held, "/hold")
+    wait_for("it to leave the train", lambda: list(cars()) == [first, last] or None)
+    for number in (first, last):
+        play.owner.reports(cars()[number], "ci")
+    for name in "ac":
+        author.waits_for_tag(f"net/{name}/v1")
+    play.rests()
+
+    assert [author.pull(number).merged for number in numbers] == [True, False, True]
+    assert sorted(author.tags()) == ["net/a/v1", "net/c/v1"]
+    assert play.failing() == []
