@@ -13,7 +13,7 @@ import yaml
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence, login_of
 from tests.simulation.setting import BOT, MAIN, STAMP
-from tests.simulation.variants import FOLDER, OLD, OWNER, SHOP, UPSTREAM, Wanted, wanted
+from tests.simulation.variants import FOLDER, OLD, OWNER, SHOP, SITES, UPSTREAM, Wanted, wanted
 
 DRAFT = "refs/heads/drafts/"
 BRANCH = "/packagevariant-"
@@ -66,9 +66,11 @@ class Variants:
         rules, found = self.history.rules(commit), dict[str, Wanted]()
         if rules is None or rules.broken:
             return None
+        listed = self.history.at(commit, SITES)
+        objects = self.history.blob(listed) if listed else b""
         for path in FILES if rules.variants else ():
             blob = self.history.at(commit, path)
-            some = wanted(path, self.history.blob(blob)) if blob else {}
+            some = wanted(path, self.history.blob(blob), objects) if blob else {}
             if some is None:
                 return None
             found |= some

@@ -15,8 +15,10 @@ from tests.simulation.variants import (
     OBJECTS,
     OLD,
     SHOP,
+    SITES,
     UPSTREAM,
     Wish,
+    sites,
     thing,
     wanted,
 )
@@ -41,6 +43,7 @@ def wish(h: Hands, *names: str, asap: bool | None = None) -> Wish:
         orphans=h.chance(0.3),
         label=h.one(("", "", "red", "blue")),
         injects=h.chance(0.4),
+        chosen=names[0] in EDGES and h.chance(0.4),
     )
 
 
@@ -61,9 +64,9 @@ def there(h: Hands, path: str) -> bool:
 
 
 def written(h: Hands) -> dict[str, bytes]:
-    """The files with rules on the main branch."""
+    """The files with rules on the main branch, and what a set chooses by."""
     git = h.state.git(h.repo)
-    paths = [f"{FOLDER}/{name}.yaml" for name in (SHOP, OLD, "edges")]
+    paths = [*(f"{FOLDER}/{name}.yaml" for name in (SHOP, OLD, "edges")), SITES]
     entries = {path: trees.entry_at(git, h.tip(MAIN), path) for path in paths}
     return {path: git.blob(entry.sha) for path, entry in entries.items() if entry is not None}
 
@@ -71,7 +74,7 @@ def written(h: Hands) -> dict[str, bytes]:
 @move("variant: rule pushed", 2)
 def push_rule(h: Hands) -> str:
     rule = wish(h)
-    h.commit(ADMIN, MAIN, {rule.path: rule.text}, "rule")
+    h.commit(ADMIN, MAIN, rule.files, "rule")
     return f"{ADMIN} pushes a rule: {rule}"
 
 
@@ -79,7 +82,7 @@ def push_rule(h: Hands) -> str:
 def propose_rule(h: Hands) -> str:
     h.begin()
     rule, who, branch = wish(h), writer(h), h.fresh("rule")
-    h.commit(who, branch, {rule.path: rule.text}, "rule", onto=h.tip(MAIN))
+    h.commit(who, branch, rule.files, "rule", onto=h.tip(MAIN))
     pull = h.open(who, branch, MAIN, "A rule")
     if h.chance(0.8):
         judge = h.one([w for w in HONEST if w != who])
@@ -90,7 +93,7 @@ def propose_rule(h: Hands) -> str:
 
 @move("variant: rule taken away", 0.8)
 def remove_rule(h: Hands) -> str:
-    path = h.one(sorted(written(h)))
+    path = h.one(sorted(written(h).keys() - {SITES}))
     h.commit(ADMIN, MAIN, {path: None}, "no rule")
     return f"{ADMIN} takes {path} away"
 
@@ -98,7 +101,7 @@ def remove_rule(h: Hands) -> str:
 @move("variant: package taken out of the set", 1)
 def shrink_set(h: Hands) -> str:
     path = f"{FOLDER}/edges.yaml"
-    now = wanted(path, written(h).get(path, b""))
+    now = wanted(path, written(h).get(path, b""), written(h).get(SITES, b""))
     names = [e for e in EDGES if now and e in now]
     gone = h.one(names[1:])
     first = now[names[0]] if now else None
@@ -115,6 +118,15 @@ def shrink_set(h: Hands) -> str:
     )
     h.commit(ADMIN, MAIN, {path: rule.text}, "fewer")
     return f"{ADMIN} takes {gone} out of the set"
+
+
+@move("variant: what a set chooses by changed", 1)
+def change_sites(h: Hands) -> str:
+    if SITES not in written(h):
+        raise ImpossibleError
+    some = tuple(each for each in EDGES if h.chance(0.6))
+    h.commit(ADMIN, MAIN, {SITES: sites(some)}, "sites")
+    return f"{ADMIN} leaves objects for {', '.join(some) or 'nothing'}"
 
 
 @move("variant: object changed", 1)

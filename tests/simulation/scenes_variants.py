@@ -26,7 +26,7 @@ from tests.simulation.setting import (
     WRITERS,
     resource,
 )
-from tests.simulation.variants import DOWNSTREAMS, EDGES, OLD, SHOP, UPSTREAM, Wish
+from tests.simulation.variants import DOWNSTREAMS, EDGES, OLD, SHOP, SITES, UPSTREAM, Wish
 
 if TYPE_CHECKING:
     from tests.simulation.history import Simulation
@@ -60,8 +60,9 @@ class Play:
 
     def writes(self, rule: Wish) -> None:
         """The owner pushes a rule, where it does not stand there yet."""
-        if written(self.hands).get(rule.path) != rule.text:
-            self.does(lambda: self.hands.commit(ADMIN, MAIN, {rule.path: rule.text}, "rule"))
+        there = written(self.hands)
+        if any(there.get(path) != text for path, text in rule.files.items()):
+            self.does(lambda: self.hands.commit(ADMIN, MAIN, rule.files, "rule"))
 
     def publishes(self) -> str:
         """The upstream is published once more."""
@@ -187,7 +188,7 @@ def held(s: "Simulation") -> str:
 def gone(s: "Simulation") -> str:
     play = Play(s)
     h = play.hands
-    path = h.one(sorted(written(h)))
+    path = h.one(sorted(written(h).keys() - {SITES}))
     text = written(h)[path]
     play.does(lambda: h.commit(ADMIN, MAIN, {path: None}, "no rule"))
     play.passes(25)

@@ -12,7 +12,7 @@ from bot.sandbox.records.refs import ZERO
 from bot.sandbox.records.repository import Pull
 from tests.simulation.setting import CONFIG, MAIN, RulesText, resource
 from tests.simulation.test_oracle import Scene
-from tests.simulation.variants import HIDDEN, SITE, Wish, asking
+from tests.simulation.variants import EDGES, HIDDEN, SITE, SITES, Wish, asking, sites, wanted
 
 RULE = Wish(names=("shop",), revision=1, follow=False)
 BY_RULE = RulesText(variants=True, automatic=True)
@@ -273,3 +273,16 @@ def test_each_check_sees_what_it_is_there_for(
         deed(scene)
     found = scene.simulation.oracle.judge()
     assert {v.check for v in found} == violated, [str(v) for v in found]
+
+
+def test_a_set_that_chooses_wants_what_its_objects_say_at_that_commit() -> None:
+    """The short-cut takes what was chosen when the rule was written, or every object there is."""
+    rule = Wish(names=EDGES[:2], chosen=True, label="red")
+    found = wanted(rule.path, rule.text, rule.files[SITES])
+    assert found is not None
+    assert {place: (each.owner, each.label) for place, each in found.items()} == {
+        place: (f"edges-here-{place}", "red") for place in EDGES[:2]
+    }
+    assert (wanted(rule.path, rule.text, sites(EDGES[2:])) or {}).keys() == {*EDGES[2:]}
+    assert wanted(rule.path, rule.text) == {}
+    assert SITES not in Wish(names=EDGES[:2]).files

@@ -3,6 +3,7 @@
 Written down apart from the bot's own reading of rules, so that the oracle can judge by this.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,9 @@ THERE = (UPSTREAM, "net/core", OLD)
 EVERY = (*THERE, SHOP, *EDGES)
 
 FOLDER, OBJECTS = "variants", "objects"
+SITES = f"{OBJECTS}/edges.yaml"
+"""Objects that a set may choose packages by: one for each of `EDGES` that there is to be."""
+
 SITE = "site.yaml"
 """The file of the upstream that asks for injection."""
 
@@ -49,6 +53,7 @@ class Wish:
         orphans: What it made stays when it goes.
         label: A label that packages get; "" for none.
         injects: It names objects to inject.
+        chosen: A set chooses objects, and a template's expression names the packages.
     """
 
     names: tuple[str, ...]
@@ -59,6 +64,12 @@ class Wish:
     orphans: bool = False
     label: str = ""
     injects: bool = False
+    chosen: bool = False
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The file, and the objects that it chooses packages by."""
+        return {self.path: self.text, **({SITES: sites(self.names)} if self.chosen else {})}
 
     @property
     def path(self) -> str:
@@ -86,7 +97,10 @@ class Wish:
         if self.names[0] in EDGES:
             kind, version = "PackageVariantSet", "v1alpha2"
             targets = [{"name": "here", "packageNames": list(self.names)}]
-            target = {"repositories": targets, "template": more}
+            target: dict[str, Any] = {"repositories": targets, "template": more}
+            if self.chosen:
+                more["downstream"] = {"repo": "here", "packageExpr": "'edge/' + target.name"}
+                target = {"objectSelector": CHOSEN, "template": more}
             spec = {"upstream": upstream, "targets": [target]}
         else:
             kind, version = "PackageVariant", "v1alpha1"
@@ -131,18 +145,43 @@ class Wanted:
     injects: bool
 
 
-def wanted(file: str, text: bytes) -> dict[str, Wanted] | None:
-    """What a file with a rule wants, by package; None where it says something that nobody wrote."""
+CHOSEN = {"apiVersion": "v1", "kind": "ConfigMap", "matchLabels": {"tier": "edge"}}
+"""The objects that a set chooses."""
+
+
+def sites(places: Iterable[str]) -> bytes:
+    """An object for each of some packages of `EDGES`, and one beside them that no set chooses."""
+    one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, labels: {tier: %s}}\n"
+    return "---\n".join(
+        [one % (place.rpartition("/")[2], "edge") for place in places] + [one % ("other", "core")]
+    ).encode()
+
+
+def chosen(objects: bytes) -> list[str]:
+    """The packages that a set chooses by objects as they stand."""
+    found = [each["metadata"] for each in yaml.safe_load_all(objects) if each]
+    return [f"edge/{each['name']}" for each in found if each["labels"]["tier"] == "edge"]
+
+
+def wanted(file: str, text: bytes, objects: bytes = b"") -> dict[str, Wanted] | None:
+    """What a file with a rule wants, by package; None where it says something that nobody wrote.
+
+    Args:
+        file: Where it is.
+        text: What it says.
+        objects: What a set chooses by, as it stands there.
+    """
     try:
         whole = yaml.safe_load(text)
         marks, spec = whole["metadata"].get("annotations") or {}, whole["spec"]
         one = whole["kind"] == "PackageVariant"
         more = spec if one else spec["targets"][0]["template"]
-        places = (
-            [spec["downstream"]["package"]]
-            if one
-            else spec["targets"][0]["repositories"][0]["packageNames"]
-        )
+        if one:
+            places = [spec["downstream"]["package"]]
+        elif "objectSelector" in spec["targets"][0]:
+            places = chosen(objects)
+        else:
+            places = spec["targets"][0]["repositories"][0]["packageNames"]
         name = whole["metadata"]["name"]
         return {
             place: Wanted(
