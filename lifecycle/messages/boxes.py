@@ -26,6 +26,18 @@ LOST = (
 """Stands at a box whose delivery was lost."""
 
 
+def more(command: str) -> str:
+    """Say how to get at boxes that have no room.
+
+    Args:
+        command: What they do.
+    """
+    return (
+        "they move up as the ones above are done, and"
+        f" `porchbot rpkg {command} --selector` reaches all of them"
+    )
+
+
 def answered(command: str, login: str, answer: str) -> str:
     """The line of one box, with what its command came to."""
     said = without_address(answer, login)

@@ -34,6 +34,10 @@ INTRODUCTION = (
     " reopen it to resume them. Comment `/freeze <reason>` here to stop publishing at once, and"
     " `/thaw` to resume; `/help` lists all commands. Tick a box to run the command next to it."
 )
+VARIANTS, BEHIND = "Drafts of variants", "Behind their upstream"
+RUNS = {"Proposals": "approve", BEHIND: "upgrade", VARIANTS: "propose", "Drafts": "propose"}
+"""Lists with boxes: they take the room that others leave, and a command does so for many."""
+
 WAITING = "Variants that wait"
 """The heading of what `waits_told` reads."""
 
@@ -63,6 +67,9 @@ MOST_BEHIND = 6_000
 MOST_CLONEABLE = 2_000
 """Characters for packages that can be cloned: some 30."""
 
+MOST_PACKAGES = 8_000
+"""Characters for packages where lists with boxes are long; else they have what is left."""
+
 MOST_WAITS = 3
 """Things that a proposal waits for that are named; the rest is counted."""
 
@@ -87,51 +94,59 @@ def dashboard(overview: Overview, room: int = limits.TEXT) -> str:
     variants = [c for c in overview.changes if c.variant and c.stage is ListedStage.DRAFT]
     proposed = [c for c in overview.changes if c.stage is not ListedStage.DRAFT]
     drafts = [c for c in overview.changes if c.stage is ListedStage.DRAFT and not c.variant]
-    parts = [
-        INTRODUCTION,
-        _section("Frozen", map(_frozen, overview.frozen), MOST_FROZEN),
-        _section("Boxes that stopped", box_texts.going_on(overview.boxes), MOST_FROZEN),
-        _section("Proposals", map(_change, sorted(proposed, key=_urgent)), int(MOST_CHANGES * left))
-        or NOTHING_PROPOSED,
-        _section("Drafts", map(_change, sorted(drafts, key=_urgent)), int(MOST_DRAFTS * left)),
-        _section(
-            "Drafts of variants",
-            map(_change, sorted(variants, key=_urgent)),
-            int(MOST_VARIANTS * left),
-        ),
-        _section(WAITING, map(_variant, overview.waiting), int(MOST_WAITING * left)),
-        _section(
-            "Behind their upstream",
-            map(_behind, sorted(overview.behind, key=_late)),
-            int(MOST_BEHIND * left),
-        ),
-        _section("Deletion proposed", map(_deletion, sorted(overview.deletions)), MOST_DELETIONS),
+    lists = [
+        _List("Frozen", map(_frozen, overview.frozen), MOST_FROZEN),
+        _List("Boxes that stopped", box_texts.going_on(overview.boxes), MOST_FROZEN),
+        _List("Proposals", map(_change, sorted(proposed, key=_urgent)), int(MOST_CHANGES * left)),
+        _List("Drafts", map(_change, sorted(drafts, key=_urgent)), int(MOST_DRAFTS * left)),
+        _List(VARIANTS, map(_change, sorted(variants, key=_urgent)), int(MOST_VARIANTS * left)),
+        _List(WAITING, map(_variant, overview.waiting), int(MOST_WAITING * left)),
+        _List(BEHIND, map(_behind, sorted(overview.behind, key=_late)), int(MOST_BEHIND * left)),
+        _List("Deletion proposed", map(_deletion, sorted(overview.deletions)), MOST_DELETIONS),
     ]
-    room -= sum(len(part) + 2 for part in parts)
-    listed = sorted(overview.packages, key=_notable)
-    cloneable = _section(
+    cloneable = _List(
         "Can be cloned", map(_upstream, overview.cloneable), int(MOST_CLONEABLE * left)
     )
-    room -= len(cloneable) + 2
-    parts += [_section("Packages", map(_package, listed), room), cloneable]
+    listed = sorted(overview.packages, key=_notable)
+    packages = _List("Packages", map(_package, listed), int(MOST_PACKAGES * left))
+    spare = room - sum(len(each.text) + 2 for each in (*lists, cloneable, packages))
+    spare -= len(INTRODUCTION) + 2 + len(NOTHING_PROPOSED)
+    for each in (*(e for e in lists if e.title in RUNS), packages):
+        spare -= each.widened(spare)
+    parts = [INTRODUCTION, *(each.text for each in lists[:2]), lists[2].text or NOTHING_PROPOSED]
+    parts += [each.text for each in (*lists[3:], packages, cloneable)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _section(title: str, lines: Iterable[str], most: int) -> str:
+class _List:
     """A heading with a list, at most so many characters; "" where there is nothing to list."""
-    found = [f"- {line}" for line in lines]
-    if not found:
-        return ""
-    heading = f"### {title} ({len(found)})\n"
-    room = most - len(heading) - 40  # for the line that counts the rest
-    shown: list[str] = []
-    for line in found:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        shown.append(line)
-    rest = len(found) - len(shown)
-    return "\n".join([heading, *shown, *([f"- and {rest} more"] if rest else [])])
+
+    def __init__(self, title: str, lines: Iterable[str], most: int) -> None:
+        self.title = title
+        self._lines = [f"- {line}" for line in lines]
+        self.text = self._within(most)
+
+    def widened(self, more: int) -> int:
+        """Take some more characters, where lines have no room; returns how many were taken."""
+        before = len(self.text)
+        if more > 0:
+            self.text = self._within(before + more)
+        return len(self.text) - before
+
+    def _within(self, most: int) -> str:
+        if not self._lines:
+            return ""
+        heading = f"### {self.title} ({len(self._lines)})\n"
+        counted = f"; {box_texts.more(RUNS[self.title])}" if self.title in RUNS else ""
+        room = most - len(heading) - 40 - len(counted)  # for the line that counts the rest
+        shown: list[str] = []
+        for line in self._lines:
+            room -= len(line) + 1
+            if room < 0:
+                break
+            shown.append(line)
+        rest = len(self._lines) - len(shown)
+        return "\n".join([heading, *shown, *([f"- and {rest} more{counted}"] if rest else [])])
 
 
 def _frozen(each: Frozen) -> str:
@@ -233,9 +248,11 @@ def _change(change: ListedChange) -> str:
 
 def _told(change: ListedChange) -> str:
     title = quote(change.title[:_TITLE]) + ("…" if len(change.title) > _TITLE else "")
+    named = change.variant and [p for p in change.packages if f" {p} " in change.title[:_TITLE]]
     # "#12" would add a line to the pull request's own conversation.
     first = f"[#{change.number}](../pull/{change.number}) {title}" if change.number else title
-    of = f": {some(map(name, change.packages))}" if change.packages else ""
+    told = change.packages and named != [*change.packages]
+    of = f": {some(map(name, change.packages))}" if told else ""
     merged = " was merged but is not published" if change.stage is ListedStage.MERGED else ""
     return f"{first.strip()}{of}{merged}{_waits(change.waits)}"
 

@@ -109,6 +109,36 @@ def test_thousands_of_packages_and_hundreds_of_proposals_have_room() -> None:
         assert len(lines) - 1 + more == int(section.split("(")[1].split(")")[0])
 
 
+def test_hundreds_of_boxes_take_the_room_that_there_is() -> None:
+    """Short-cuts refused: each list keeps to its share while the rest of the issue is empty; the
+    packages, which wait for nobody, come before boxes; what has no box is only counted."""
+    head = "0123456789abcdef" * 2 + "01234567"
+    drafts = tuple(
+        ListedChange(
+            number=n,
+            title=f"Create edge/p{n:04} from net/base@v1",
+            stage=ListedStage.DRAFT,
+            packages=(f"edge/p{n:04}",),
+            variant=True,
+            head=head,
+        )
+        for n in range(1, 501)
+    )
+    packages = tuple(ListedPackage(package=f"net/{n:04}", revision=1) for n in range(1_000))
+
+    text = dashboard(Overview(packages=packages, changes=drafts))
+
+    shown = text.count(UNSEALED)
+    assert len(text) <= limits.TEXT
+    assert shown > 250, shown
+    assert f"- and {500 - shown} more; they move up as the ones above are done" in text
+    assert "`porchbot rpkg propose --selector` reaches all of them" in text
+    assert f"[#1](../pull/1) Create edge/p0001 from net/base@<!-- -->v1{UNSEALED}" in text
+    assert "### Packages (1000)\n\n- `net/0000`: v1" in text
+    few = dashboard(Overview(packages=packages, changes=drafts[:3]))
+    assert few.count(": v1") > 900, "they have what is left"
+
+
 def test_texts_of_others_stay_text() -> None:
     """The short-cut shows a title as it is: it mentions people, closes issues, or opens a list."""
     bad = replace(CHANGE, title="@team fixes #9 <!-- porchbot:record {} --> [x](http://y)\n- [ ] z")
