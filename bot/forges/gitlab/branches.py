@@ -7,7 +7,7 @@ from datetime import datetime
 from bot.forges.gitlab.calls import quoted
 from bot.forges.gitlab.http import JSONObject
 from bot.forges.gitlab.merging import Merging
-from bot.forges.gitlab.people import move_of, of_branch
+from bot.forges.gitlab.people import joined, move_of, of_branch, of_many
 from bot.forges.port import (
     AnnotatedTag,
     ForgeMissingError,
@@ -43,19 +43,33 @@ class Branches(Releases, Merging):
     text = "description"
 
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
-        """What moved a base branch, newest first: GitLab lists the pushes to all branches."""
-        found: list[Move] = []
+        """What moved a base branch, newest first: GitLab lists the pushes to all branches.
+
+        Where the newest push was one of many branches at once, this one is asked for its commit.
+        """
+        found: list[JSONObject] = []
         count = 0
         listed = self._list("read what moved the base branch", "/events", {"action": "pushed"})
         async for each in listed:
             count += 1
-            if of_branch(each, base_ref):
-                found.append(move_of(each))
-                if found[-1].at < since:
-                    break
-            if count >= MOST_MOVES:
+            ours = of_branch(each, base_ref)
+            if ours or of_many(each):
+                found.append(each)
+            if (ours and move_of(each).at < since) or count >= MOST_MOVES:
                 break
-        return tuple(found)
+        newest = next(iter(found), None)
+        untold = newest is not None and of_many(newest) and move_of(newest).at >= since
+        tip = await self._tip(base_ref) if untold else None
+        return tuple(joined(found, base_ref, tip))
+
+    async def _tip(self, branch: str) -> Sha | None:
+        try:
+            found = await self._get(
+                "read the base branch", f"/repository/branches/{quoted(branch)}"
+            )
+        except ForgeMissingError:
+            return None
+        return Sha(str(found["commit"]["id"]))
 
     async def rules(self, branch: str) -> str:
         """Digest of the project's settings, our rights, and how the branch is protected."""

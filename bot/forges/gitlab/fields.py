@@ -13,8 +13,14 @@ _BOT = re.compile(r"(project|group)_\d+_bot(_[0-9a-f]+|\d*)|service_account(_[\w
 Source: https://docs.gitlab.com/user/project/settings/project_access_tokens/#bot-users-for-projects
 """
 
-_TOKENS = re.compile(r"(project|group)_\d+_bot(_[0-9a-f]+|\d*)", re.ASCII)
-"""Usernames of accounts of access tokens alone."""
+_TOKENS = re.compile(
+    r"(project|group)_\d+_bot(_[0-9a-f]+|\d*)|service_account(_(group|project)_\d+)?_[0-9a-f]{8,}",
+    re.ASCII,
+)
+"""Usernames of accounts of access tokens, and those that GitLab made up for service accounts.
+
+Source: https://docs.gitlab.com/api/service_accounts/, whose examples have 32 digits in such a name
+"""
 
 GHOST = "ghost"
 
@@ -39,9 +45,10 @@ def person(data: JSONObject | None, me: BotIdentity | None = None) -> Person:
 
 
 def is_token(login: str) -> bool:
-    """Whether an account is a project's or a group's token, which stands for whoever can use it.
+    """Whether an account is there for a token, which stands for whoever can use it.
 
-    Often that is everybody whose pipelines are given it.
+    Often that is everybody whose pipelines are given it. A service account to which somebody gave a
+    name is known by that.
     """
     return bool(_TOKENS.fullmatch(login))
 

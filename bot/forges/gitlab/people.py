@@ -1,6 +1,6 @@
 """Who made commits and pushed them, and what people may do, on GitLab."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bot.forges.coauthors import coauthors, is_forge
@@ -227,16 +227,50 @@ def moves_of(events: Sequence[JSONObject], ref: str) -> Iterator[Move]:
         if of_branch(event, ref):
             yield move_of(event)
             begun = begun or event["push_data"].get("action") == "created"
-        elif not begun and _of_many(event):
+        elif not begun and of_many(event):
             yield replace(move_of(event), after=_UNTOLD)
     if not begun and len(events) >= _MOST_EVENTS:
         last = move_of(events[-1])
         yield replace(last, before=Sha(_ZEROS), after=_UNTOLD, actor="", account=0, forced=False)
 
 
-def _of_many(event: Mapping[str, object]) -> bool:
+def of_many(event: Mapping[str, object]) -> bool:
+    """A push of many branches at once, which names none."""
     push = event.get("push_data")
     return isinstance(push, Mapping) and push.get("ref") is None and push.get("ref_type") != "tag"
+
+
+def joined(events: Iterable[JSONObject], ref: str, tip: Sha | None) -> Iterator[Move]:
+    """The moves of a branch, newest first, without a gap.
+
+    A push of many branches at once is told without their names. Where what is logged does not join,
+    it moved the branch; at the latest then, and by nobody knows whom where there were several.
+
+    Args:
+        events: Pushes to the branch, and those of many, newest first.
+        ref: The branch.
+        tip: What it is; None where that was not asked.
+    """
+    to, many = tip, list[Move]()
+    newer: Move | None = None
+    for event in events:
+        move = move_of(event)
+        if not of_branch(event, ref):
+            many.append(move)
+            continue
+        if to is not None and move.after != to:
+            yield _untold(move.after, to, many, newer or move)
+        yield move
+        to, many, newer = move.before, [], move
+    if many and to not in (None, _ZEROS):
+        yield _untold(Sha(_ZEROS), Sha(str(to)), many, many[0])
+
+
+def _untold(before: Sha, after: Sha, many: Sequence[Move], newer: Move) -> Move:
+    at = many[0].at if many else newer.at
+    moved = Move(before=before, after=after, actor="", at=at)
+    one = many[0] if len(many) == 1 else moved
+    return replace(moved, actor=one.actor, account=one.account, anybodys=one.anybodys)
 
 
 def move_of(event: JSONObject) -> Move:

@@ -18,6 +18,10 @@ _ACTIONS = {
 }
 _PUSHED = ("pushed", "pushed to")
 
+MANY = 4
+"""Branches that a push has moved where its entry names none: GitLab tells those one by one that are
+three or fewer."""
+
 
 @route("GET", "/projects/{id}/events", CODE)
 def list_events(request: ApiRequest) -> ApiResponse:
@@ -41,6 +45,7 @@ def list_events(request: ApiRequest) -> ApiResponse:
 def _event(request: ApiRequest, pushed: Activity) -> Json:
     action, name = _ACTIONS.get(pushed.kind, _PUSHED)
     made, gone = action == "created", action == "removed"
+    branch = refnames.branch_name(pushed.ref)
     return {
         "id": pushed.id,
         "project_id": request.project.id,
@@ -59,10 +64,10 @@ def _event(request: ApiRequest, pushed: Activity) -> Json:
             "action": action,
             "ref_type": "branch",
             "commit_from": None if made else pushed.before,
-            "commit_to": None if gone else pushed.after,
-            "ref": refnames.branch_name(pushed.ref),
+            "commit_to": None if gone or not branch else pushed.after,
+            "ref": branch or None,
             "commit_title": None,
-            "ref_count": None,
+            "ref_count": None if branch else MANY,
         },
         "author_username": pushed.actor.login,
     }

@@ -105,7 +105,16 @@ def test_a_push_of_many_branches_may_be_of_this_one() -> None:
     assert [m.actor for m in before] == ["ann"]
 
 
-@pytest.mark.parametrize("machine", ["project_5_bot_0a1b", "group_3_bot", "project_9_bot2"])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        "project_5_bot_0a1b",
+        "group_3_bot",
+        "project_9_bot2",
+        "service_account_group_3_0a1b2c3d4e5f",
+        "service_account_0a1b2c3d4e5f",
+    ],
+)
 async def test_who_used_an_access_token_nobody_can_tell(world: World, machine: str) -> None:
     """The short-cut takes a token's account for an author like others: who may run a pipeline that
     is given the token has it commit and push, and approves alone."""
