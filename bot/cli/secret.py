@@ -133,9 +133,11 @@ def _try_key(app: KnownApp, key: str) -> None:
 async def _ask(app: KnownApp, key: str) -> None:
     asked = AppClients(app.api_url, str(app.id), key, forge=app.forge)
     try:
-        await asked.check()
+        about = await asked.about()
     finally:
         asked.close()
+    if not isinstance(about, dict) or about.get("id") != app.id:
+        raise ForgeBusyError("read the App", f"{app.api_url} answers as no GitHub does")
 
 
 @secret.command("list", cls=StrictCommand, examples="# List the names.\n$ porchbot secret list")

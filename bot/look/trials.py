@@ -43,15 +43,16 @@ class Trials:
         self._offload = offload
         self._ends: dict[Sha, Sha | None] = {}
         self._seen: dict[Sha, datetime] = {}
-        self._known: dict[tuple[Sha, datetime], datetime | None] = {}
+        self._tip: Sha | None = None
+        self._known: dict[datetime, datetime | None] = {}
 
     async def ended(self, reader: MirrorReader, since: datetime, now: datetime) -> datetime | None:
         """Return when the last trial ended, here or everywhere; None where none did since a time.
 
         Where the forge's log does not show the end yet, that is now: what cannot be told apart from
         what was said in the trial does not count. Where it has no log, the commit's time counts.
-        It is never later than when this process first saw that the trial is over: a log that does
-        not show the end for long, or a commit of next year, takes nobody's words away for good.
+        Then it is never later than when this process first saw that the trial is over: a log that
+        never shows the end, or a commit of next year, takes nobody's words away for good.
 
         Args:
             reader: What git says.
@@ -65,19 +66,23 @@ class Trials:
         tip = reader.git.ref(names.branch_ref(reader.default_branch))
         if tip is None:
             return None
-        if (tip, since) in self._known:
-            return self._known[tip, since]
+        if tip != self._tip:  # it may come back to where it was, by way of another trial
+            self._tip, self._known = tip, {}
+        if since in self._known:
+            return self._known[since]
         end = await self._offload(self._end, reader, tip)
-        told = None if end is None else await self._told(reader, tip, end, since, now)
+        told, logged = (None, True)
+        if end is not None:
+            told, logged = await self._told(reader, tip, end, since, now)
         found = told
-        if end is not None and told is not None:
+        if end is not None and told is not None and not logged:
             if len(self._seen) >= MOST_KEPT:
                 self._seen.clear()
             found = min(told, self._seen.setdefault(end, now))
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
         if told != now:
-            self._known[tip, since] = found
+            self._known[since] = found
         return found
 
     def _end(self, reader: MirrorReader, tip: Sha) -> Sha | None:
@@ -102,7 +107,8 @@ class Trials:
 
     async def _told(
         self, reader: MirrorReader, tip: Sha, end: Sha, since: datetime, now: datetime
-    ) -> datetime | None:
+    ) -> tuple[datetime | None, bool]:
+        """When the trial ended, and whether the forge's log says so, however often it began."""
         try:
             moves = moves_until(await self._forge.base_moves(reader.default_branch, since), tip)
         except ForgeMissingError:
@@ -110,22 +116,22 @@ class Trials:
         if not moves:
             commit = await self._offload(reader.git.commit, end)
             at = datetime.fromtimestamp(commit.committed, UTC)
-            return at if at >= since else None
+            return at if at >= since else None, False
         return await self._offload(_logged, reader, moves, tip, since, now)
 
 
 def _logged(
     reader: MirrorReader, moves: Sequence[Move], tip: Sha, since: datetime, now: datetime
-) -> datetime | None:
-    """The newest move that ended a trial."""
+) -> tuple[datetime | None, bool]:
+    """The newest move that ended a trial, and whether the log shows it."""
     if moves[0].after != tip and _observes(reader, moves[0].after) and not _observes(reader, tip):
-        return now
+        return now, False
     for move in moves:
         if move.at < since:
             break
         if _observes(reader, move.before) and not _observes(reader, move.after):
-            return move.at
-    return None
+            return move.at, True
+    return None, True
 
 
 def _observes(reader: MirrorReader, at: Sha) -> bool:

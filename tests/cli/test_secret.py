@@ -3,7 +3,9 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
@@ -185,6 +187,40 @@ def test_a_key_is_tried_at_github_before_it_is_stored(
     assert "or store the key untried with --offline" in away.output
     assert (untried.exit_code, apps.read(vault)[0].private_key) == (0, others)
     assert "BEGIN" not in wrong.output + right.output + away.output + untried.output
+
+
+@pytest.mark.parametrize("answer", [b"[]", b"null", b'{"id": 999}', b'{"slug": "porchbot"}'])
+def test_an_answer_that_is_not_of_the_app_stores_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    """The short-cut looks at the status alone: another App's, or a proxy's, does."""
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path))
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}"
+            apps.keep(open_vault({}, tmp_path, make=True), replace(APP, api_url=url))
+            found = _run("put", "private-key", given=app_keys()[0])
+        finally:
+            server.shutdown()
+            thread.join()
+
+    assert found.exit_code == 1
+    assert "answers as no GitHub does" in found.output
+    assert apps.read(open_vault({}, tmp_path))[0].private_key == APP.private_key
 
 
 def _pem(name: str) -> str:

@@ -1,7 +1,8 @@
 """When a trial ended is told by the forge's log, and asked only where there was one."""
 
+import subprocess
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import cast
 
@@ -73,6 +74,29 @@ async def test_a_log_that_never_shows_the_end_takes_nobody_s_words_for_good(remo
         found = [await trials.ended(reader, NOW, NOW + n * MINUTE) for n in (60, 90, 120)]
 
     assert found == [NOW + 60 * MINUTE] * 3
+
+
+async def test_a_second_trial_may_end_at_the_same_commit(remote: Remote) -> None:
+    """The short-cut takes the end that was seen before for that of every trial after it."""
+    first, trial, active, again = history(remote, [ACTIVE, TRIAL, ACTIVE, TRIAL])
+    told = Told([at(5, trial, active), at(-5, first, trial)])
+    trials = Trials(cast(Forge, told), in_thread)
+
+    async def asked(tip: str, now: int) -> datetime | None:
+        command = ["git", "-C", str(remote.folder), "update-ref", "refs/heads/main", tip]
+        subprocess.run(command, check=True)
+        with DiskMirror(remote.folder, "").open() as git:
+            tags = Tags(git, on_github(1), [], {}, None)
+            reader = MirrorReader(
+                git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
+            )
+            return await trials.ended(reader, NOW, NOW + now * MINUTE)
+
+    assert await asked(active, 10) == NOW + 5 * MINUTE
+    told.moves = [at(30, active, again), *(told.moves or [])]
+    await asked(again, 40)
+    told.moves = [at(90, again, active), *told.moves]
+    assert await asked(active, 100) == NOW + 90 * MINUTE
 
 
 async def test_without_a_log_the_commit_tells(remote: Remote) -> None:
