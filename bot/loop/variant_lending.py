@@ -2,7 +2,7 @@
 
 A push has all repositories looked at that its rules reach, and each asks for the same consents.
 What was found out is kept for some minutes, and only while nothing was pushed to the one that
-lends.
+lends, and neither was seen to have another name or to be public no more.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
 LENT_KEPT = 300.0
-"""Seconds: whether a repository is public, and what it is called, changes without a push."""
+"""Seconds: whether a repository is public, and what it is called, changes without a push, and the
+forge's word of that may be lost."""
 
 MOST_LENT = 10_000
 """Pairs of repositories of which it is remembered."""
@@ -29,12 +30,14 @@ class _Lent:
 
     Attributes:
         at: When, in monotonic seconds.
+        into: The repository that it may lend to, as it was.
         other: The repository that may lend.
         tip: Its default branch, as its mirror had it.
         may: It may be read.
     """
 
     at: float
+    into: ServedRepository
     other: ServedRepository
     tip: Sha | None
     may: bool
@@ -63,8 +66,13 @@ class Lending:
         """
         key, now = (into.id, name), into.clock.monotonic()
         known, around = self._known.get(key), self._serving.around
-        fresh = known is not None and now < known.at + LENT_KEPT
-        if known and fresh and known.tip == await into.offload(_tip, known.other):
+        fresh = known is not None and now < known.at + LENT_KEPT and known.into is into
+        if (
+            known
+            and fresh
+            and await self._is_served(known.other)
+            and known.tip == await into.offload(_tip, known.other)
+        ):
             return known.other if known.may else None
         for found in await around.named(into.id.forge, [name]):
             try:
@@ -75,9 +83,16 @@ class Lending:
             await other.looker.fetcher.fetch(Scope(frozenset({found.default_branch})), now)
             tip = await into.offload(_tip, other)
             may = await around.may_read(found, into.repository, None)
-            self._known.put(key, _Lent(now, other, tip, may))
+            self._known.put(key, _Lent(now, into, other, tip, may))
             return other if may else None
         return None
+
+    async def _is_served(self, other: ServedRepository) -> bool:
+        """Whether a repository is as it was: one that changed is served anew."""
+        try:
+            return await self._serving.of(other.id) is other
+        except (ForgeMissingError, NotServedError):
+            return False
 
 
 def _tip(other: ServedRepository) -> Sha | None:

@@ -11,7 +11,8 @@ from tests.memory.clock import ManualClock
 
 async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_pushed() -> None:
     """Short-cuts refused: each look of a thousand asks the forge; a consent is kept after a push
-    that takes it back, or for ever; a refusal is kept after a push that gives it; what is pushed
+    that takes it back, or for ever, or after one of the two was renamed or is public no more; a
+    refusal is kept after a push that gives it; what is pushed
     while a consent is asked for does not end it.
     """
     clock, asked, fetched = ManualClock(), [0], [0]
@@ -35,13 +36,14 @@ async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_push
 
     git = SimpleNamespace(ref=lambda _: state["tip"])
     other: Any = SimpleNamespace(
+        id=2,
         repository=SimpleNamespace(default_branch="main"),
         mirror=SimpleNamespace(open=lambda: nullcontext(git)),
         looker=SimpleNamespace(fetcher=SimpleNamespace(fetch=fetch)),
     )
 
     async def of(_number: int) -> Any:
-        return other
+        return state.get("anew", other)
 
     serving: Any = SimpleNamespace(around=SimpleNamespace(named=named, may_read=may_read), of=of)
     into: Any = SimpleNamespace(
@@ -50,7 +52,7 @@ async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_push
     lending = Lending(serving)
 
     async def lent(looks: int = 1, name: str = "acme/inventory") -> set[bool]:
-        return {await lending.to(into, name) is other for _ in range(looks)}
+        return {await lending.to(into, name) is await of(2) for _ in range(looks)}
 
     assert (await lent(looks=9), asked, fetched) == ({True}, [1], [1])
     state |= {"tip": "2" * 40, "may": False}
@@ -64,4 +66,9 @@ async def test_a_consent_is_asked_for_once_by_many_looks_until_something_is_push
     assert (await lent(looks=9), asked) == ({True}, [6])
     await clock.sleep(LENT_KEPT)
     assert (await lent(), asked) == ({True}, [7])
+    state |= {"anew": SimpleNamespace(**vars(other)), "may": False}  # it is public no more
+    assert (await lent(looks=9), asked) == ({False}, [8])
+    into = SimpleNamespace(**vars(into))  # it has another name, which is listed
+    state |= {"may": True}
+    assert (await lent(looks=9), asked) == ({True}, [9])
     assert await lent(name="acme/nothing") == {False}
