@@ -4,8 +4,10 @@ What was begun stands in the record of the comment about boxes, how far it is fo
 requests; what waits is kept with the work. `lifecycle.bulk` decides what is begun next (ADR 73).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import Final
 
 from lifecycle import names
 from lifecycle.boxes import MOST_OPEN
@@ -13,6 +15,9 @@ from lifecycle.bulk import BulkItem, BulkState, plan
 from lifecycle.facts.boxes import BegunBox, BoxWaves
 from lifecycle.records import JSON
 from lifecycle.upstreams.graph import Graph, Package
+
+RECORD: Final = "boxes"
+"""The kind of the record in the comment that tells what became of boxes."""
 
 
 def package_of(command: str) -> str:
@@ -68,9 +73,48 @@ def next_wave(
     )
 
 
-def went_on(begun: Iterable[BegunBox]) -> tuple[BegunBox, ...]:
-    """Return what was begun, once somebody said to go on: what failed is left."""
-    return tuple(replace(each, left=True) if each.failed else each for each in begun)
+def went_on(begun: Iterable[BegunBox], failed: Collection[BegunBox]) -> tuple[BegunBox, ...]:
+    """Return what was begun, once somebody said to go on: what had failed is left.
+
+    Args:
+        begun: What was begun.
+        failed: What had failed by then; what failed since then, nobody left.
+    """
+    return tuple(replace(each, left=True) if each in failed else each for each in begun)
+
+
+def noted(begun: Iterable[BegunBox], at: datetime) -> tuple[BegunBox, ...]:
+    """Return what was begun, with when it failed noted where it was not yet.
+
+    Args:
+        begun: What was begun, as it is now.
+        at: When that was asked.
+    """
+    return tuple(
+        replace(each, since=(each.since or at) if each.failed and not each.left else None)
+        for each in begun
+    )
+
+
+def latest(records: Iterable[Mapping[str, JSON]]) -> Mapping[str, JSON]:
+    """Return the newest of the records about boxes; an empty one where there is none.
+
+    Whoever may edit comments can put an older one of ours back: its number is lower.
+
+    Args:
+        records: Those in comments, the newest comment last, and those of the database.
+    """
+    found: Mapping[str, JSON] = {}
+    for each in records:
+        if each.get("kind") == RECORD and turn_of(each) >= turn_of(found):
+            found = each
+    return found
+
+
+def turn_of(record: Mapping[str, JSON]) -> int:
+    """Return the number of a record: each that says something else has a higher one."""
+    turn = record.get("turn", 0)
+    return turn if isinstance(turn, int) else 0
 
 
 def remembered(begun: Iterable[BegunBox]) -> list[JSON]:
@@ -79,7 +123,8 @@ def remembered(begun: Iterable[BegunBox]) -> list[JSON]:
     for each in begun:
         failed: dict[str, JSON] = {"failed": each.failed} if each.failed else {}
         left: dict[str, JSON] = {"left": True} if each.left else {}
-        found.append({"command": each.command, "number": each.number, **failed, **left})
+        since: dict[str, JSON] = {"since": each.since.isoformat()} if each.since else {}
+        found.append({"command": each.command, "number": each.number, **failed, **left, **since})
     return found
 
 
@@ -92,6 +137,7 @@ def read(record: Mapping[str, JSON]) -> tuple[BegunBox, ...]:
             number=int(str(each.get("number", 0))),
             failed=str(each.get("failed", "")),
             left=bool(each.get("left")),
+            since=datetime.fromisoformat(str(each["since"])) if "since" in each else None,
         )
         for each in (found if isinstance(found, list) else ())
         if isinstance(each, dict)

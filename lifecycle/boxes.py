@@ -178,7 +178,7 @@ def sealed(text: str, seal: Callable[[str, str], str]) -> str:
     for index, line in enumerate(lines):
         if line.startswith(_FREE) and line.endswith(UNSEALED):
             said = line.removesuffix(UNSEALED)
-            made = seal(_digest(said[len(_FREE) :]), _command(said[len(_FREE) :]))
+            made = seal(digest_of(said[len(_FREE) :]), _command(said[len(_FREE) :]))
             lines[index] = f"{said}{UNSEALED.replace('0' * 32, made)}"
     return "\n".join(lines)
 
@@ -258,7 +258,7 @@ def _ticks(issue: int, text: str, *, shows: bool = False) -> Iterator[Tick]:
         command = _command(said)
         if found or command:
             seal = found[1] if found else ""
-            yield Tick(issue, seal, _digest(said), command, shown=shown(said) if shows else "")
+            yield Tick(issue, seal, digest_of(said), command, shown=shown(said) if shows else "")
 
 
 def _command(line: str) -> str:
@@ -268,5 +268,10 @@ def _command(line: str) -> str:
     return found["command"] if found else ""
 
 
-def _digest(line: str) -> str:
+def digest_of(line: str) -> str:
+    """Return the digest of a line with a box, as its seal and `Tick` have it.
+
+    Args:
+        line: What stands behind the box, without a seal.
+    """
     return hashlib.sha256(line.strip().encode("utf-8", "replace")).hexdigest()[:32]

@@ -12,20 +12,18 @@ from dataclasses import dataclass, replace
 from lifecycle import box_waves, boxes, memory, replay
 from lifecycle.actions import Action, Keep, Reply, Restore
 from lifecycle.assess import keep_freezes
+from lifecycle.box_waves import RECORD
 from lifecycle.commands import answers
 from lifecycle.commands.answers import AfterCommands
 from lifecycle.events import Answered, Event
 from lifecycle.facts.boxes import BegunBox
-from lifecycle.facts.conversation import Comment
+from lifecycle.facts.conversation import Comment, Written
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.messages import boxes as texts
 from lifecycle.observing import observed
 from lifecycle.records import JSON
 from lifecycle.wording import words
-
-RECORD = "boxes"
-"""The kind of the record in the comment that tells what became of boxes."""
 
 MOST_TOLD = 100
 """Boxes that it tells of, and answers whose events its record keeps; the newest."""
@@ -64,13 +62,13 @@ def _decide(facts: Facts, issue: Proposal) -> list[Action]:
     lacking = log - issue.talk.kept
     replies = [each for each in answered.actions if boxed.of_reply(each) is not None]
     others = [each for each in answered.actions if each not in replies]
-    progress = _progress(facts, issue, answered, replies, boxed)
+    progress, written = _progress(facts, issue, answered, replies, boxed)
     # Who asked to go on is told so once that is kept: what is answered is not read again.
     told = [*progress, *others] if answered.goes_on else [*others, *progress]
     return [
         *keep_freezes(facts, answered.memory),
         *told,
-        *([Keep(issue.place.number, lacking)] if lacking else []),
+        *([Keep(issue.place.number, lacking, written)] if lacking or written else []),
     ]
 
 
@@ -97,6 +95,8 @@ class _Boxes:
             command, login = each.body, each.author.login
             if each.altered or not each.author.id:
                 told[number] = (texts.of_altered if each.altered else texts.of_nobody)(command)
+            elif number in waves.unseen:
+                told[number] = texts.unseen(command)
             elif each.boxed:
                 told[number] = texts.passed_on(command, login)
             elif command.removeprefix("/") in waves.left_out:
@@ -124,8 +124,11 @@ def _progress(
     answered: AfterCommands,
     replies: Sequence[Action],
     boxed: _Boxes,
-) -> list[Action]:
-    """What became of boxes, in one comment that is edited in place; the newest first."""
+) -> tuple[list[Action], Mapping[int, Written]]:
+    """What became of boxes, in one comment that is edited in place; the newest first.
+
+    Also what the database lacks of it.
+    """
     told, waves = dict(boxed.told), issue.talk.boxes
     begun = {each.command: each for each in waves.begun}
     for reply in replies:
@@ -135,13 +138,17 @@ def _progress(
             _begin(begun, box, said, failed=box.id in answered.failed)
     there = next((each for each in reversed(issue.talk.answers) if _is_progress(each)), None)
     if there is None and not told:
-        return []
-    now = box_waves.went_on(begun.values()) if answered.goes_on else tuple(begun.values())
+        return [], {}
+    known = _known(issue, there)
+    left = waves.failed if answered.goes_on else ()
+    now = box_waves.went_on(begun.values(), left)
+    if (at := issue.times.looked_at) is not None:
+        now = box_waves.noted(now, at)
     if not waves.waiting and not any(not each.failed for each in now):
         now = ()  # nothing waits for what failed
-    newest = list(dict.fromkeys([*told, *_newest(there)]))[:MOST_TOLD]
+    newest = list(dict.fromkeys([*told, *_newest(known.record)]))[:MOST_TOLD]
     events = [Answered(comment=number) for number in newest]
-    record = {
+    record: dict[str, JSON] = {
         "kind": RECORD,
         "repository": facts.repository_id.spelled,
         "number": issue.place.number,
@@ -149,13 +156,29 @@ def _progress(
         "begun": box_waves.remembered(now),
         **replay.pack(events),
     }
-    before = texts.lines(there.body) if there else ()
+    if not _same(record, known.record):
+        record["turn"] = box_waves.turn_of(known.record) + 1
+    else:
+        record = {**known.record}
+    before = texts.lines(known.body)
     how = texts.waves(replace(waves, begun=now))
     body = texts.progress([*told.values(), *before][:MOST_TOLD], how)
     if there is None:
-        return [Reply(issue.place.number, body, record)]
-    same = facts.terms.said(body) == there.body and _same(record, _progress_record(there))
-    return [] if same else [Restore(issue.place.number, there.id, body, record)]
+        return [Reply(issue.place.number, body, record)], {}
+    written = Written(facts.terms.said(body), record)
+    # First the comment: what the database has of it is never newer.
+    same = written.body == there.body and record == _progress_record(there)
+    lacks = issue.talk.written.get(there.id) != written
+    actions = [] if same else [Restore(issue.place.number, there.id, body, record)]
+    return [*actions], {there.id: written} if lacks else {}
+
+
+def _known(issue: Proposal, there: Comment | None) -> Written:
+    """What the comment about boxes said last, whoever edited it or took it away since."""
+    told = [Written(there.body, _progress_record(there))] if there else []
+    told += [each for each in issue.talk.written.values() if each.record.get("kind") == RECORD]
+    latest = box_waves.latest(each.record for each in told)
+    return next((each for each in reversed(told) if each.record == latest), Written())
 
 
 _WHERE = re.compile(r"(?<![\w&])#([1-9][0-9]{0,11})\b", re.ASCII)
@@ -177,14 +200,13 @@ def _begin(begun: dict[str, BegunBox], box: Comment, said: str, *, failed: bool)
         begun[command] = BegunBox(command=command, number=int(where[1]))
 
 
-def _same(record: Mapping[str, JSON], there: Mapping[str, JSON]) -> bool:
-    """Whether a record says what one says that may be of a version before."""
-    return {"begun": [], **there} == record
+def _same(record: Mapping[str, JSON], known: Mapping[str, JSON]) -> bool:
+    """Whether a record says what one says that has its number, and may be of a version before."""
+    return {"begun": [], **known, "turn": 0} == {**record, "turn": 0}
 
 
-def _newest(there: Comment | None) -> list[int]:
-    """The boxes that the comment tells of, the newest first: their numbers have no order."""
-    record = _progress_record(there) if there else {}
+def _newest(record: Mapping[str, JSON]) -> list[int]:
+    """The boxes that a record tells of, the newest first: their numbers have no order."""
     listed = record.get("newest")
     if isinstance(listed, Sequence):
         return [each for each in listed if isinstance(each, int)]

@@ -16,7 +16,6 @@ from bot.store.values import Adoption
 from lifecycle import box_waves, boxes, records
 from lifecycle.access import Person
 from lifecycle.boxes import DRAFTING, Tick
-from lifecycle.dashboard import RECORD
 from lifecycle.events import Answered, Log
 from lifecycle.facts.boxes import BegunBox, BoxWaves
 from lifecycle.facts.conversation import Comment, Discussion
@@ -25,6 +24,7 @@ from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Content
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
 from lifecycle.facts.whole import Whole
+from lifecycle.messages.boxes import going_on
 from lifecycle.names import Sha
 
 LATE = timedelta(minutes=10)
@@ -118,26 +118,30 @@ class DashboardLooker:
         if all(comment.ours for comment in comments) and not ticked.presses and not begun:
             self.rested()
             return None
-        kept, _ = await self._looker.store.proposals.remembered(
+        kept, written = await self._looker.store.proposals.remembered(
             self._looker.repository.id, issue.number
         )
+        begun = self._begun(issue.number, comments, [each.record for each in written.values()])
         self._unconfirmed = ticked.unconfirmed
         batch = await self._chosen(_unanswered(ticked.presses, kept), begun, ticked)
         return await self._looker.extended.fetched(
             lambda: self._look(issue, comments, adoption, since, batch)
         )
 
-    def _begun(self, number: int, comments: Sequence[Comment]) -> tuple[BegunBox, ...]:
-        """What our comment about boxes says was begun."""
+    def _begun(
+        self, number: int, comments: Sequence[Comment], known: Sequence[records.Record] = ()
+    ) -> tuple[BegunBox, ...]:
+        """What our comment about boxes said last was begun: as it is now, or is known to have."""
         ours = [self._recorded(c, number) for c in comments if c.ours]
-        found = (r for c in reversed(ours) for r in c.records if r.get("kind") == RECORD)
-        return box_waves.read(next(found, {}))
+        shown = [record for comment in ours for record in comment.records]
+        return box_waves.read(box_waves.latest([*shown, *known]))
 
     async def _chosen(
         self, ticked: Sequence[Press], begun: Sequence[BegunBox], known: TickedBoxes
     ) -> tuple[Press, ...]:
         """The boxes that are answered now: of those that make drafts one wave, of others a few."""
-        now = await states(self._looker.forge, begun)
+        standing = await states(self._looker.forge, begun)
+        now = box_waves.noted(standing, self._looker.clock.now())
         ticks = [(each, Tick.of(each.button)) for each in ticked]
         drafting = [
             (press, tick)
@@ -147,12 +151,22 @@ class DashboardLooker:
         waves = box_waves.next_wave(
             [tick.command for _, tick in drafting], now, known.graph, known.home
         )
-        self.boxes = waves
+        self.boxes = replace(waves, unseen=self._unseen(ticks, waves))
         answered = {*waves.start, *waves.left_out}
         later = {press for press, tick in drafting if tick.command not in answered}
         found = [press for press, _ in ticks if press not in later]
         self.more = len(found) > MOST_DRAFTS
         return tuple(found[:MOST_DRAFTS])
+
+    def _unseen(self, ticks: Sequence[tuple[Press, Tick]], waves: BoxWaves) -> frozenset[int]:
+        """The boxes to go on that said something else than the one that stands there by now."""
+        line = next(going_on(waves), "").removeprefix("[ ] ").removesuffix(boxes.UNSEALED)
+        digest = boxes.digest_of(self._looker.forge.terms.said(line))
+        return frozenset(
+            press.number
+            for press, tick in ticks
+            if line and tick.word == boxes.GO_ON and tick.digest != digest
+        )
 
     def _is_ours(self, tick: Tick) -> bool:
         return boxes.is_ours(tick, self._looker.keys, self._looker.repository.id)

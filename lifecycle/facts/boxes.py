@@ -1,6 +1,7 @@
 """Boxes of the dashboard that make drafts: what was begun, and what waits for that."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,12 +13,14 @@ class BegunBox:
         number: Of its pull request; 0 where there is none yet.
         failed: Why it failed; "" where it did not.
         left: It failed, and somebody said to go on all the same.
+        since: When a look first found that it failed; None where it did not, or nobody noted it.
     """
 
     command: str
     number: int = 0
     failed: str = ""
     left: bool = False
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +33,14 @@ class BoxWaves:
         waiting: Commands that wait for the next wave.
         left_out: Commands of packages that were made from one that failed and was left, or that are
             made from each other in a circle.
+        unseen: Numbers of boxes to go on whose lines do not say what failed by now.
     """
 
     begun: tuple[BegunBox, ...] = ()
     start: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    unseen: frozenset[int] = frozenset()
 
     @property
     def open(self) -> tuple[BegunBox, ...]:

@@ -92,6 +92,22 @@ def goes_on(waves: BoxWaves) -> str:
     )
 
 
+def failed_since(failed: Sequence[BegunBox]) -> str:
+    """Somebody said to go on before all of it had failed."""
+    return (
+        f"{typed(boxes.GO_ON)} refused: something failed after you commented. What failed by now:"
+        f" {_reasons(failed)}. Comment {typed(boxes.GO_ON)} again to skip it."
+    )
+
+
+def unseen(command: str) -> str:
+    """Whoever ticked a box to go on had another line before them than what failed by now."""
+    return (
+        f"- {typed(command.removeprefix('/'))}: nothing was done, because what failed is not what"
+        " the box said. Read it, and tick the box again."
+    )
+
+
 def _boxes(count: int) -> str:
     return f"{count} {'box' if count == 1 else 'boxes'}"
 
@@ -128,7 +144,7 @@ def _reasons(failed: Sequence[BegunBox]) -> str:
 def going_on(found: BoxWaves) -> Iterator[str]:
     """The box with which boxes go on that were stopped; reasons as far as a box's line has room."""
     if found.stopped:
-        begun = f"{typed(boxes.GO_ON)}: {_wait(len(found.waiting))}, because "
+        begun = f"{typed(boxes.GO_ON)}: boxes wait, because "
         reasons = (_reasons(found.failed), f"{_named(found.failed)} failed", "others failed")
         lines = (f"{begun}{why}" for why in reasons)
         yield f"[ ] {next(line for line in lines if boxes.gives(line))}{boxes.UNSEALED}"

@@ -187,7 +187,7 @@ def test_of_many_boxes_the_newest_stay() -> None:
 def test_that_boxes_go_on_is_kept_before_it_is_said() -> None:
     """The short-cut answers first: after a crash between the two nobody reads `/continue` again,
     and boxes that "will begin" never do."""
-    record: dict[str, JSON] = {"kind": dashboard.RECORD, "begun": box_waves.remembered([CLOSED])}
+    record: dict[str, JSON] = {"kind": box_waves.RECORD, "begun": box_waves.remembered([CLOSED])}
     there = Comment(
         id=9,
         author=APPROVER,
@@ -310,7 +310,7 @@ def test_how_far_boxes_are_is_said() -> None:
         " `/continue` to skip it and the packages made from it, and begin the others."
     )
     assert list(texts.going_on(stopped)) == [
-        f"[ ] `/continue`: 2 boxes wait, because `/upgrade a v2`: #9 was closed{boxes.UNSEALED}"
+        f"[ ] `/continue`: boxes wait, because `/upgrade a v2`: #9 was closed{boxes.UNSEALED}"
     ]
     assert list(texts.going_on(waves)) == []
 
@@ -375,7 +375,7 @@ def test_the_box_to_go_on_has_room(command: str, failed: str, why: str) -> None:
     """Fails if whole refusals make a line longer than one that is read: nobody could go on."""
     begun = (BegunBox(command=command, failed=failed),)
     (line,) = texts.going_on(BoxWaves(begun=begun, waiting=("upgrade b v2",)))
-    assert line == f"[ ] `/continue`: 1 box waits, because {why}{boxes.UNSEALED}"
+    assert line == f"[ ] `/continue`: boxes wait, because {why}{boxes.UNSEALED}"
     (tick,) = boxes.ticked(3, "- [x]" + line.removeprefix("[ ]"))
     assert tick.command == "continue"
 

@@ -19,10 +19,13 @@ def folders(
 
 
 def go_on(
-    _request: CommandRequest, response: CommandResponse, _command: ContinueCommand
+    request: CommandRequest, response: CommandResponse, _command: ContinueCommand
 ) -> CommandResponse:
     """Go on; refuse where nothing was stopped."""
     waves = response.proposal.talk.boxes
     if not waves.stopped:
         return response.refuse(texts.NOTHING_STOPPED)
+    asked = request.comment
+    if not asked.button and any(each.since and each.since >= asked.at for each in waves.failed):
+        return response.refuse(texts.failed_since(waves.failed))
     return replace(response.say(texts.goes_on(waves)), goes_on=True)
