@@ -20,7 +20,6 @@ What it says is judged by `tests.simulation.words`.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from tests.simulation.diary import Entry
 from tests.simulation.evidence import LEDGER, ZERO, Evidence
@@ -149,8 +148,7 @@ class Oracle:
         """Why a withdrawal was not approved; "" when it was: as much as a package asks for."""
         path = f"{LEDGER}/{package}.yaml"
         shown = {path: self._history.at(merge.merged, path)}
-        asked = replace(rules, require=max(1, rules.require), alone=False)
-        return self._approved(entry, merge, shown, asked, first)
+        return self._approved(entry, merge, shown, rules.of_a_withdrawal, first)
 
     def _numbered(self, entry: Entry, package: str, number: int) -> Iterator[tuple[str, str]]:
         if entry.text in self._given:
@@ -296,6 +294,8 @@ class Oracle:
                 return f"approved another {package}"
         if not word.merged:
             then = self._history.rules(word.tip)
+            if then is not None and any(package.startswith(LEDGER) for package in touched):
+                then = then.of_a_withdrawal
             if then is not None and merge.base == MAIN and then.judging != rules.judging:
                 return "approved it under other rules"
         return self._taken_back(word, later)

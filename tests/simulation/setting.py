@@ -106,6 +106,11 @@ class RulesText:
         return ("\n".join(lines) + "\n").encode()
 
     @property
+    def of_a_withdrawal(self) -> "RulesText":
+        """What they ask for where a revision is withdrawn: at least one, and no author."""
+        return replace(self, require=max(1, self.require), alone=False)
+
+    @property
     def judging(self) -> tuple[object, ...]:
         """What an approval was given under: equal where a verdict cannot differ."""
         return (

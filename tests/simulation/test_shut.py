@@ -109,6 +109,12 @@ def withdrawn(scene: Scene) -> None:
     deletes(scene)
 
 
+def withdrawn_where_authors_approve(scene: Scene) -> None:
+    """The rules let authors approve, but for a withdrawal: they are the same as when it was said."""
+    ruled(scene, setting.RulesText(alone=True))
+    withdrawn(scene)
+
+
 def withdrawn_unapproved(scene: Scene) -> None:
     lists(scene, "bob")
     deletes(scene)
@@ -137,6 +143,7 @@ DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
     (thawed, set()),
     (thawed_before_the_answer, set()),
     (withdrawn, set()),
+    (withdrawn_where_authors_approve, set()),
     (withdrawn_unapproved, {"nothing lost"}),
     (deleted_alone, {"nothing lost"}),
     (deleted_when_moved, {"nothing lost"}),
