@@ -21,7 +21,9 @@ import psycopg
 from bot.clock import Clock
 from bot.git.mirror import DiskMirrors
 from bot.git.port import EVERYTHING, History, Mirror, Pushed, RefUpdate, Scope
+from bot.sayable import sayable
 from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.migrations import migrate
 from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from lifecycle.identity import RepositoryId
@@ -64,14 +66,15 @@ class RealDatabase:
         self._clock: Clock | None = None
         self._told = -inf
         self._stores: list[PostgresStore] = []
-        self._admin: psycopg.AsyncConnection[Any] | None = None
+        self._admin: psycopg.Connection[Any] | None = None
+        self._asked: psycopg.Connection[Any] | None = None
         self._url = ""
 
     def __enter__(self) -> Self:
         server = self._stack.enter_context(EmbeddedPostgres())
         self._thread.__enter__()
         self._url = self.wait(create_database(server.url, "simulated"))
-        self.wait(self._prepare())
+        self._prepare()
         return self
 
     def __exit__(
@@ -81,8 +84,9 @@ class RealDatabase:
         trace: TracebackType | None,
     ) -> None:
         self.wait(self._end_stores())
-        if self._admin is not None:
-            self.wait(self._admin.close())
+        for connection in (self._admin, self._asked):
+            if connection is not None:
+                connection.close()
         self._thread.__exit__(kind, error, trace)
         self._stack.close()
 
@@ -93,24 +97,24 @@ class RealDatabase:
 
     def empty(self) -> Store:
         """The database, with nothing in it."""
-        self.wait(self._truncate())
+        self._truncate()
         return self._store()
 
     def snapshot(self, store: object) -> "Saved":
         """Save what is in the database."""
-        self.wait(self._save())
+        self._save()
         return Saved()
 
     def restore(self, saved: object) -> Store:
         """The database as it was saved."""
-        self.wait(self._restore())
+        self._restore()
         return self._store()
 
     def ask(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something to the database, at the time that it is now."""
         if self._clock is not None and self._clock.monotonic() - self._told >= LAG:
             self._told = self._clock.monotonic()
-            self.wait(self._tell(self._clock))
+            self._tell(self._clock)
         return self.wait(work)
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
@@ -122,41 +126,51 @@ class RealDatabase:
             return await PostgresStore(self._url).__aenter__()
 
         self._stores.append(self.ask(opened()))
+        # Of a pool and its waiting, statement after statement, there are tests enough: here it is
+        # most of what a statement takes.
+        setattr(self._stores[-1]._database, "ask", self._statement)  # noqa: B010
         return cast(Store, RealStore(self._stores[-1], self))
 
-    async def _prepare(self) -> None:
-        async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as first:
-            await first.execute(_CLOCK)
-            await first.execute(
+    async def _statement(
+        self, query: str, values: Mapping[str, Any] | None = None, **_: object
+    ) -> list[Any]:
+        """The rows of a statement, on a connection that keeps its thread waiting."""
+        assert self._asked is not None
+        cursor = self._asked.execute(query.encode(), sayable(values))
+        return cursor.fetchall() if cursor.description else []
+
+    def _prepare(self) -> None:
+        with psycopg.connect(self._url, autocommit=True) as first:
+            first.execute(_CLOCK)
+            first.execute(
                 "ALTER DATABASE simulated SET search_path = public, simulated, pg_catalog"
             )
-        self._admin = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
+        self._admin, self._asked = (psycopg.connect(self._url, autocommit=True) for _ in range(2))
         # What guards the audit trail does not guard it from us, and tables come in no order.
-        await self._do("SET session_replication_role = replica")
-        async with PostgresStore(self._url):
-            return  # the tables are there from here on
+        self._do("SET session_replication_role = replica")
+        self.wait(migrate(self._url))
 
-    async def _tell(self, clock: Clock) -> None:
-        await self._do("UPDATE simulated.clock SET at = %s", clock.now())
+    def _tell(self, clock: Clock) -> None:
+        self._do("UPDATE simulated.clock SET at = %s", clock.now())
 
-    async def _do(self, query: str, *values: object) -> list[Any]:
+    def _do(self, query: str, *values: object) -> list[Any]:
         assert self._admin is not None
-        cursor = await self._admin.execute(query.encode(), values or None)
-        return await cursor.fetchall() if cursor.description else []
+        cursor = self._admin.execute(query.encode(), values or None)
+        return cursor.fetchall() if cursor.description else []
 
-    async def _truncate(self) -> None:
-        tables = [name for (name,) in await self._do(_TABLES)]
-        await self._do(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
+    def _truncate(self) -> None:
+        tables = [name for (name,) in self._do(_TABLES)]
+        self._do(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
 
-    async def _save(self) -> None:
-        for (name,) in await self._do(_TABLES):
-            await self._do(f"DROP TABLE IF EXISTS saved.{name}")
-            await self._do(f"CREATE TABLE saved.{name} AS TABLE public.{name}")
+    def _save(self) -> None:
+        for (name,) in self._do(_TABLES):
+            self._do(f"DROP TABLE IF EXISTS saved.{name}")
+            self._do(f"CREATE TABLE saved.{name} AS TABLE public.{name}")
 
-    async def _restore(self) -> None:
-        await self._truncate()
-        for (name,) in await self._do(_TABLES):
-            await self._do(f"INSERT INTO public.{name} OVERRIDING SYSTEM VALUE TABLE saved.{name}")
+    def _restore(self) -> None:
+        self._truncate()
+        for (name,) in self._do(_TABLES):
+            self._do(f"INSERT INTO public.{name} OVERRIDING SYSTEM VALUE TABLE saved.{name}")
 
     async def _end_stores(self) -> None:
         for store in self._stores:
@@ -179,7 +193,7 @@ class RealStore:
 
 
 class _Part:
-    """A part of a store whose statements are made by another thread, while this one waits."""
+    """A part of a store that goes on on another thread, while this one waits."""
 
     def __init__(self, part: Any, database: RealDatabase, listeners: list[asyncio.Event]) -> None:
         self._part = part

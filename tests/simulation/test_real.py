@@ -1,7 +1,12 @@
 """Histories on PostgreSQL and git on disk."""
 
+from pathlib import Path
+
+from tests.bot.git.server import TOKEN, serve
+from tests.memory.git_objects import MemoryObjects
 from tests.simulation.history import Simulation, play
 from tests.simulation.manner import CALM
+from tests.simulation.on_disk import OnDisk
 from tests.simulation.real import RealSetting
 
 FIRST = range(10)
@@ -39,3 +44,20 @@ def test_what_is_published_is_tagged_in_git_on_disk() -> None:
 
     assert "refs/tags/app/v1" in told.repo.refs
     assert told.oracle.judge() == []
+
+
+def test_refs_that_moved_are_told_at_once(tmp_path: Path) -> None:
+    """The short-cut answers what git answered before, whatever has moved since."""
+    with serve(tmp_path / "1.git") as remote:
+        address = remote.url.replace("http://", f"http://{TOKEN}@")
+
+        def told() -> set[str]:
+            return set(remote.git("ls-remote", "--refs", address).splitlines())
+
+        one, other = (remote.commit({"a": text}) for text in (b"1", b"2"))
+        copy, objects = OnDisk(remote), MemoryObjects()
+        for sha in (one, other):
+            copy.sync(objects, {"refs/heads/main": sha})
+            assert told() == told() == {f"{sha}\trefs/heads/main"}
+        remote.git("push", "--quiet", address, f"{one}:refs/heads/w")
+        assert told() == {f"{other}\trefs/heads/main", f"{one}\trefs/heads/w"}

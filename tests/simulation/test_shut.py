@@ -110,7 +110,7 @@ def withdrawn(scene: Scene) -> None:
 
 
 def withdrawn_where_authors_approve(scene: Scene) -> None:
-    """The rules let authors approve, but for a withdrawal: they are the same as when it was said."""
+    """Rules that let authors approve, but for a withdrawal, are still those of then."""
     ruled(scene, setting.RulesText(alone=True))
     withdrawn(scene)
 
