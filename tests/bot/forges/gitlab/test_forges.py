@@ -1,10 +1,12 @@
 """An instance of GitLab: who the bot is there, what its token reaches, what it could not bring."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
 
 from bot.clock import SystemClock
+from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.hooks import PROJECT, HookSecrets, OurHooks, Speaker
 from bot.forges.gitlab.token import lacking
@@ -233,6 +235,22 @@ async def test_a_token_that_reaches_nothing_is_told(wire: Wire) -> None:
     assert [each.fix for each in found] == [
         "Invite porchbot into the projects, or into their group"
     ]
+
+
+async def test_webhooks_that_go_nobody_knows_where_are_told(wire: Wire) -> None:
+    """The short-cut keeps silent: they have the secret of all projects, and boxes count for nothing
+    by them, for ever."""
+    wire.has("GET /personal_access_tokens/self", {"scopes": ["api"], "expires_at": None})
+    wire.has("GET /projects", [project(7, "acme/net")])
+    user = GitLabUser("gitlab", URL, lambda: "t", session=lambda: session(wire.answer))
+    nowhere = replace(OURS, url="")
+
+    told = [
+        [each.place for each in await GitLabForges(user, hooks, project=GitLab).drift()]
+        for hooks in (OURS, nowhere)
+    ]
+
+    assert ["The webhooks at gitlab" in places for places in told] == [False, True]
 
 
 def tried(number: int, status: object, **more: object) -> dict[str, object]:
