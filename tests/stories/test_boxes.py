@@ -6,9 +6,11 @@ import pytest
 
 from tests.stories.calls import PROPOSALS
 from tests.stories.people import Person, wait_for
+from tests.stories.real import RealWorld
 from tests.stories.test_dashboard import shows
 from tests.stories.test_withdrawal import UPSTREAM, publishes
 from tests.stories.world import World, minutes_pass, package, resized
+from tests.walkthrough.browser import Browser, program
 
 MADE = UPSTREAM + UPSTREAM.replace("upstream:", "upstreamLock:").replace("v1}", "v1, commit: SHA}")
 
@@ -40,8 +42,8 @@ def told(play: World, words: str) -> str:
     return wait_for(f"the dashboard to hear {words!r}", ready, 90)
 
 
-def offers(play: World, *packages: str) -> None:
-    """Packages that are behind net/core@v2, with their boxes."""
+def behind(play: World, *packages: str) -> None:
+    """Packages that are behind net/core@v2."""
     play.repository.has_issues = True
     play.start_bot()
     play.rests()
@@ -54,6 +56,11 @@ def offers(play: World, *packages: str) -> None:
     play.owner.pushes("main", files)
     play.rests()
     publishes(play, 2)
+
+
+def offers(play: World, *packages: str) -> None:
+    """Packages that are behind net/core@v2, with their boxes."""
+    behind(play, *packages)
     minutes_pass(play, 10)
     play.sweep()
     shows(play, f"upgrade {packages[-1]} v2`:")
@@ -334,3 +341,31 @@ def test_what_was_made_from_a_bad_revision_is_rolled_back_by_its_box(stage: Worl
     told(play, "Roll back net/a to v2")
     pull = play.author.pull_of("drafts/net/a/rollback-v2")
     assert "held" in play.author.reads(".porchbot/ledger/net/a.yaml", pull.head_ref)
+
+
+@pytest.mark.real_parts
+def test_a_box_is_ticked_in_a_browser_and_the_draft_appears(stage: RealWorld) -> None:
+    """The short-cut writes the issue's text by the API, as no person does: what a page sends, who
+    is signed in and what comes of it are not seen together."""
+    path = program()
+    if path is None:
+        pytest.skip("no browser found: install Chromium")
+    play = stage
+    behind(play, "net/a", "net/b")
+    play.stop_bot()
+    play.start_bot()  # so that it writes the issue at once
+    play.sweep()
+    shows(play, "upgrade net/b v2`:")
+    play.rests()
+    home = f"{play.forge.web_url}/acme/blueprints"
+    with Browser(path) as browser:
+        browser.opens(f"{home}/issues/{board(play)[0]}")
+        browser.sees("Packages of this repository")
+        browser.presses("acting as", leaves=False)
+        browser.presses("approver")
+        browser.presses("Tick /upgrade net/a v2")
+        told(play, "Upgrade net/a to v2")
+        browser.opens(f"{home}/pulls")
+        browser.sees("net/a to v2", reload=True)
+        browser.misses("net/b to v2")
+    assert play.author.pull_of("drafts/net/a/upgrade").draft

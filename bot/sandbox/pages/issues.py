@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from bot.sandbox.pages.asked import PageRequest
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import Issue, Release, Repository
 from bot.sandbox.rules.state import ForgeState
+
+_FREE, _HIDDEN = "- [ ] ", re.compile(r"<!--.*?-->|`")
 
 
 def listed(asked: PageRequest) -> Mapping[str, Any]:
@@ -35,11 +38,12 @@ def one(asked: PageRequest) -> Mapping[str, Any]:
         "issue": issue,
         "may_comment": asked.user is not None,  # who reads may write
         "may_change": _may_change(asked.state, issue, asked.user),
+        "boxes": _boxes(issue.body or ""),
     }
 
 
 def act(asked: PageRequest, form: Mapping[str, str]) -> str:
-    """Comment on an issue, close it or reopen it; return where to go on.
+    """Comment on an issue, tick a box in it, close it or reopen it; return where to go on.
 
     Raises:
         RefusedError: 403 where the viewer may not, 404 for anything else.
@@ -58,8 +62,26 @@ def act(asked: PageRequest, form: Mapping[str, str]) -> str:
                 raise RefusedError(403, f"{user.login} may not do this here.")
             asked.state.issues.edit(issue, user, state="closed" if word == "close" else "open")
             return here
+        case "tick":
+            asked.state.issues.edit(issue, user, body=_ticked(issue.body or "", form))
+            return here
         case _:
             raise not_found()
+
+
+def _boxes(text: str) -> list[tuple[str, str]]:
+    """The boxes of a text that nobody ticked: each whole line, and the words beside it."""
+    found = [each.rstrip("\r") for each in text.split("\n") if each.startswith(_FREE)]
+    return [(each, _HIDDEN.sub("", each.removeprefix(_FREE))) for each in found]
+
+
+def _ticked(text: str, form: Mapping[str, str]) -> str:
+    """A text with one box ticked; one that is there no more stays as it is."""
+    line = form.get("line", "")
+    lines = [each.rstrip("\r") for each in text.split("\n")]
+    if line.startswith(_FREE) and line in lines:
+        lines[lines.index(line)] = f"- [x] {line.removeprefix(_FREE)}"
+    return "\n".join(lines)
 
 
 def releases(repo: Repository) -> Sequence[Release]:
