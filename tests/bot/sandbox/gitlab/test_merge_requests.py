@@ -263,6 +263,9 @@ def test_waits_for_its_pipeline_when_asked(hub: Hub) -> None:
     assert mr.detailed_merge_status == "ci_still_running"
     assert _merge(mr)[0] == 405
     mr.merge(auto_merge=True)
+    mr.cancel_merge_when_pipeline_succeeds()
+    assert refusal(mr.cancel_merge_when_pipeline_succeeds)[0] == 406
+    mr.merge(auto_merge=True)
     assert hub.project("ann").mergerequests.get(1).merge_when_pipeline_succeeds
     statuses.create({"state": "success", "name": "check", "ref": "change"})
 
