@@ -271,13 +271,20 @@ class DiskMirror:
         raise GitBusyError(f"the push failed: {reason(text)}")
 
     def _pushed(self, credentials: str, updates: Sequence[RefUpdate]) -> bool:
-        """Whether these refs moved without git, which does what is large or refused."""
+        """Whether a ref moved without git, which does what is large, of several refs or refused."""
+        if len(updates) != 1 or not updates[0].wanted:
+            return False
+        (update,) = updates
+
+        def is_new(sha: str) -> bool:
+            return sha != update.expected and self._kept.wrote(sha)
+
         try:
             with self.open() as git:
-                new = packs.new(git, [u.wanted for u in updates if u.wanted], self._kept.wrote)
+                new = packs.new(git, [update.wanted], is_new)
         except (packs.LargePackError, MissingObjectError, ObjectTooLargeError):
             return False
-        return self._pushing.push(credentials, updates, packs.pack(new))
+        return self._pushing.push(credentials, update, packs.pack(new))
 
     def take_over(self, updates: Sequence[RefUpdate]) -> None:
         """Move our own refs as the forge has moved its: what we pushed needs no fetch.

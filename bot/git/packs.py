@@ -57,7 +57,8 @@ def new(git: DiskHistory, tips: Iterable[str], written: Callable[[str], bool]) -
     Args:
         git: Has them.
         tips: Commits and tags.
-        written: Whether a commit or a tag is one that the bot wrote; all others the remote has.
+        written: Whether a commit or a tag is one that the bot wrote and the remote does not show;
+            all others the remote has.
 
     Raises:
         LargePackError: They are too many, or too large.

@@ -1,15 +1,15 @@
-"""Moves refs of a remote, by git's protocol and without starting git.
+"""Moves a ref of a remote, by git's protocol and without starting git.
 
 What a remote can do is asked for once an hour, so that a push is one request and the remote lists
-none of its refs: it compares each with the value that was seen when it moves it, and moves all or
-none. Only a report that all moved counts. Whatever else comes back, git is started for the same
-push and says what is wrong (ADR 0080).
+none of its refs: it compares the ref with the value that was seen when it moves it. Only a report
+that it moved counts. Whatever else comes back, git is started for the same push and says what is
+wrong (ADR 0080). Git also moves several refs at once, which a remote may have ceased to do together,
+and deletes: a remote that has lost what a ref was seen at would delete it from wherever it is.
 
 Source: https://git-scm.com/docs/gitprotocol-http, https://git-scm.com/docs/gitprotocol-pack
 """
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from bot import tracing
@@ -38,7 +38,6 @@ NOWHERE: Final = "0" * 40
 
 CONNECTIONS = Connections(SECONDS)
 
-_NEEDED = frozenset({b"report-status", b"atomic", b"delete-refs"})
 _FIRST = 16 * 1024
 """Bytes of a list of refs that are read: its first line says what the remote can do."""
 
@@ -62,14 +61,14 @@ class RemotePush:
         self._quiet_until = 0.0
         self._known: tuple[float, bytes] | None = None
 
-    def push(self, credentials: str, updates: Sequence[RefUpdate], pack: bytes) -> bool:
-        """Move all these refs, or none; False where git must be started.
+    def push(self, credentials: str, update: RefUpdate, pack: bytes) -> bool:
+        """Move a ref, or make it; False where git must be started.
 
-        A push whose answer was lost may have moved them: git then finds them where they are to be.
+        A push whose answer was lost may have moved it: git then finds it where it is to be.
 
         Args:
             credentials: User and password, with a colon between; "" for none.
-            updates: What to move; at least one.
+            update: What to move; not to delete.
             pack: The objects that the remote does not have.
         """
         address, now = address_of(self._url), self._clock.monotonic()
@@ -79,9 +78,9 @@ class RemotePush:
             with tracing.span("push"):
                 if self._known is None or now - self._known[0] > KNOWN_SECONDS:
                     self._known = (now, self._format(address, credentials))
-                body = commands(updates, self._known[1]) + (pack if _brings(updates) else b"")
+                body = command(update, self._known[1]) + pack
                 answer = self._connections.ask(address, self._post(credentials, body))
-                return moved(body_of(answer, _RESULT), updates)
+                return moved(body_of(answer, _RESULT), update)
         except (*FAILURES, UnicodeError):
             self._known, self._quiet_until = None, now + PAUSE
             return False
@@ -100,11 +99,6 @@ class RemotePush:
         return Request("POST", path, headers, body)
 
 
-def _brings(updates: Sequence[RefUpdate]) -> bool:
-    """Whether a pack follows: none does where refs are only deleted."""
-    return any(each.wanted for each in updates)
-
-
 def capabilities(body: bytes) -> bytes:
     """Read what a remote can do, from the beginning of the list of its refs.
 
@@ -112,7 +106,7 @@ def capabilities(body: bytes) -> bytes:
         What the first command says that we can.
 
     Raises:
-        OddAnswerError: It cannot move all or none and report that, or has other objects than ours.
+        OddAnswerError: It does not report what moved, or has other objects than ours.
     """
     # Some begin with a line about the service, and a flush.
     rest = body.removeprefix(packet(b"# service=git-receive-pack\n") + FLUSH)
@@ -122,26 +116,25 @@ def capabilities(body: bytes) -> bytes:
     if size > len(rest) or not separator or not there or not line:
         raise OddAnswerError("what should say what a remote can do does not")
     formats = [each for each in there if each.startswith(b"object-format=")]
-    if _NEEDED.difference(there) or formats not in ([], [b"object-format=sha1"]):
-        raise OddAnswerError("a remote cannot move all or none")
+    if b"report-status" not in there or formats not in ([], [b"object-format=sha1"]):
+        raise OddAnswerError("a remote does not report what moved, or has other objects")
     agent = [f"agent={AGENT}".encode()] if any(e.startswith(b"agent=") for e in there) else []
-    return b" ".join([b"report-status", b"atomic", *formats, *agent])
+    return b" ".join([b"report-status", *formats, *agent])
 
 
-def commands(updates: Sequence[RefUpdate], told: bytes) -> bytes:
-    """Spell what is to be moved, each ref from where it was seen.
+def command(update: RefUpdate, told: bytes) -> bytes:
+    """Spell what is to be moved, from where it was seen.
 
     Args:
-        updates: What to move.
+        update: What to move.
         told: What the remote is told that we can.
     """
-    lines = [f"{u.expected or NOWHERE} {u.wanted or NOWHERE} {u.ref}".encode() for u in updates]
-    lines[0] += b"\0 " + told
-    return b"".join([*map(packet, lines), FLUSH])
+    line = f"{update.expected or NOWHERE} {update.wanted} {update.ref}".encode()
+    return packet(line + b"\0 " + told) + FLUSH
 
 
-def moved(body: bytes, updates: Sequence[RefUpdate]) -> bool:
-    """Whether a report says that all refs moved, and nothing besides.
+def moved(body: bytes, update: RefUpdate) -> bool:
+    """Whether a report says that a ref moved, and nothing besides.
 
     Raises:
         OddAnswerError: It is no report.
@@ -149,4 +142,4 @@ def moved(body: bytes, updates: Sequence[RefUpdate]) -> bool:
     lines = [line.rstrip(b"\n") for line in packets(body)]
     if not lines or not lines[0].startswith(b"unpack "):
         raise OddAnswerError("what should be a report of a push is none")
-    return sorted(lines) == sorted([b"unpack ok", *(f"ok {u.ref}".encode() for u in updates)])
+    return lines == [b"unpack ok", f"ok {update.ref}".encode()]

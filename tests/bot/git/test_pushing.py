@@ -1,7 +1,7 @@
 """Pushes without git: what they bring, what they cost, and when git has to push."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -12,7 +12,7 @@ from bot.git import packs
 from bot.git.connections import OddAnswerError
 from bot.git.mirror import DiskMirror
 from bot.git.objects import GitObject
-from bot.git.port import Pushed, RefUpdate, Signature
+from bot.git.port import GitBusyError, Pushed, RefUpdate, Signature
 from bot.git.process import PROXIES
 from bot.git.pushing import capabilities
 from bot.git.remote import KNOWN_SECONDS, PAUSE, packet
@@ -73,10 +73,18 @@ def whole(remote: Remote) -> bool:
 
 
 def test_a_push_is_one_request_that_lists_nothing(
-    remote: Remote, mirror: DiskMirror, clock: ManualClock
+    remote: Remote, mirror: DiskMirror, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The short-cut lists all refs of the remote before each push, or believes for ever what it
-    can do; or brings what it happens to have, and not what is new."""
+    can do; or brings all that the bot ever wrote there, and not what is new."""
+    brought: list[int] = []
+    pack = packs.pack
+
+    def noted(objects: Sequence[GitObject]) -> bytes:
+        brought.append(len(objects))
+        return pack(objects)
+
+    monkeypatch.setattr(packs, "pack", noted)
     for number in range(50):
         remote.git("update-ref", f"refs/tags/other/v{number}", MAIN)
     base = remote.refs()[MAIN]
@@ -87,11 +95,30 @@ def test_a_push_is_one_request_that_lists_nothing(
         assert mirror.push(TOKEN, [RefUpdate(DRAFT, at, tips[-1])]) is Pushed.DONE
         assert remote.refs()[DRAFT] == tips[-1]
     assert remote.requests == [CAN, PUSH, PUSH, PUSH]
+    assert brought == [5, 5, 5], "the commit, its root, net, core and a.yaml"
     clock.seconds += KNOWN_SECONDS + 1
-    assert mirror.push(TOKEN, [RefUpdate(DRAFT, tips[-1], "")]) is Pushed.DONE
+    assert mirror.push(TOKEN, [RefUpdate(V1, "", tips[-1])]) is Pushed.DONE
     assert remote.requests[4:] == [CAN, PUSH]
-    assert DRAFT not in remote.refs()
     assert whole(remote)
+
+
+def test_a_deletion_takes_the_ref_from_where_it_was_seen(
+    remote: Remote, mirror: DiskMirror, clock: ManualClock
+) -> None:
+    """The short-cut has the remote compare: it has lost what was seen, which somebody pushed over,
+    and deletes what they pushed."""
+    base = remote.refs()[MAIN]
+    seen = remote.commit({**FILES, "x": b"1"}, base, ref=DRAFT)
+    clock.seconds += 1
+    mirror.fetch(TOKEN)
+    theirs = remote.commit({**FILES, "x": b"2"}, base, ref=DRAFT)
+    remote.git("reflog", "expire", "--expire=now", "--all")
+    remote.git("gc", "--prune=now", "-q")
+
+    assert mirror.push(TOKEN, [RefUpdate(DRAFT, seen, "")]) is Pushed.MOVED
+    assert remote.refs()[DRAFT] == theirs
+    assert mirror.push(TOKEN, [RefUpdate(DRAFT, theirs, "")]) is Pushed.DONE
+    assert DRAFT not in remote.refs()
 
 
 def test_what_a_push_brings(remote: Remote, mirror: DiskMirror, clock: ManualClock) -> None:
@@ -112,16 +139,16 @@ def test_what_a_push_brings(remote: Remote, mirror: DiskMirror, clock: ManualClo
     kinds = sorted(each.kind for each in new)
     # one: root, net, core, a.yaml; two: root, net, core, new, deep, d.yaml; merge: its root
     assert kinds == ["blob"] * 2 + ["commit"] * 3 + ["tag"] + ["tree"] * 9
-    moves = [RefUpdate(DRAFT, "", two), RefUpdate(V2, "", tag), RefUpdate(V1, "", base)]
-    assert mirror.push(TOKEN, moves) is Pushed.DONE
-    assert remote.requests == [CAN, PUSH]
+    for move in (RefUpdate(DRAFT, "", two), RefUpdate(V2, "", tag), RefUpdate(V1, "", base)):
+        assert mirror.push(TOKEN, [move]) is Pushed.DONE
+    assert remote.requests == [CAN, PUSH, PUSH, PUSH]
     assert remote.refs() == {MAIN: beside, DRAFT: two, V1: base, V2: tag}
     assert whole(remote)
 
 
 def test_all_refs_move_or_none(remote: Remote, mirror: DiskMirror) -> None:
-    """The short-cut moves those that it can: half of a release is tagged. Or it asks git only when
-    nothing moved, and git says that the rest is there."""
+    """The short-cut moves those that it can: half of a release is tagged. Or it goes by what the
+    remote could do an hour ago."""
     base = remote.refs()[MAIN]
     new = wrote(mirror, base, **{"a.yaml": b"a: 2\n"})
     theirs = remote.commit(FILES, base, ref=DRAFT)
@@ -131,11 +158,18 @@ def test_all_refs_move_or_none(remote: Remote, mirror: DiskMirror) -> None:
         left.append(remote.refs())
         return False
 
+    assert mirror.push(TOKEN, [RefUpdate(V2, "", new)]) is Pushed.DONE
+    remote.git("config", "receive.advertiseAtomic", "false")
+    with pytest.raises(GitBusyError, match="atomic"):
+        mirror.push(TOKEN, [RefUpdate(V1, "", new), RefUpdate(MAIN, base, new)])
+    remote.git("config", "receive.advertiseAtomic", "true")
+
     remote.odd = answered
     both = [RefUpdate(V1, "", new), RefUpdate(DRAFT, base, new)]
     assert mirror.push(TOKEN, both) is Pushed.MOVED
-    assert len(left) > 2, "git was asked after the push that failed"
-    assert all(each == {MAIN: base, DRAFT: theirs} for each in [*left, remote.refs()])
+    assert left, "git was asked"
+    there = {MAIN: base, DRAFT: theirs, V2: new}
+    assert all(each == there for each in [*left, remote.refs()])
 
 
 def test_a_push_whose_answer_was_lost_is_done(remote: Remote, mirror: DiskMirror) -> None:
@@ -167,18 +201,18 @@ def answer(
     return True
 
 
-OK = packet(b"unpack ok\n") + packet(f"ok {DRAFT}\n".encode())
-BOTH = OK + packet(f"ok {V1}\n".encode()) + b"0000"
+OK = packet(b"unpack ok\n")
+DONE = OK + packet(f"ok {DRAFT}\n".encode()) + b"0000"
 ODD: dict[str, Callable[[BaseHTTPRequestHandler], bool]] = {
-    "failed": lambda r: answer(r, BOTH, status=502),
-    "a page": lambda r: answer(r, BOTH, "text/html"),
+    "failed": lambda r: answer(r, DONE, status=502),
+    "a page": lambda r: answer(r, DONE, "text/html"),
     "nothing": lambda r: answer(r, b""),
-    "no end": lambda r: answer(r, BOTH.removesuffix(b"0000")),
-    "more after its end": lambda r: answer(r, BOTH + b"0000"),
+    "no end": lambda r: answer(r, DONE.removesuffix(b"0000")),
+    "more after its end": lambda r: answer(r, DONE + b"0000"),
     "no word of a ref": lambda r: answer(r, OK + b"0000"),
-    "a ref refused": lambda r: answer(r, OK + packet(f"ng {V1} no\n".encode()) + b"0000"),
-    "not unpacked": lambda r: answer(r, BOTH.replace(b"000eunpack ok", b"000funpack bad")),
-    "side bands": lambda r: answer(r, packet(b"\1" + BOTH) + b"0000"),
+    "a ref refused": lambda r: answer(r, OK + packet(f"ng {DRAFT} no\n".encode()) + b"0000"),
+    "not unpacked": lambda r: answer(r, DONE.replace(b"000eunpack ok", b"000funpack bad")),
+    "side bands": lambda r: answer(r, packet(b"\1" + DONE) + b"0000"),
 }
 REPORTS = {"no word of a ref", "a ref refused", "not unpacked"}
 
@@ -191,9 +225,8 @@ def test_an_odd_answer_to_a_push_is_none(
     base = remote.refs()[MAIN]
     new = wrote(mirror, base, **{"a.yaml": b"a: 2\n"})
     remote.odd = lambda request, body: b"agent=git/porchbot" in body and ODD[kind](request)
-    both = [RefUpdate(DRAFT, "", new), RefUpdate(V1, "", new)]
-    assert mirror.push(TOKEN, both) is Pushed.DONE
-    assert remote.refs() == {MAIN: base, DRAFT: new, V1: new}, "git has pushed"
+    assert mirror.push(TOKEN, [RefUpdate(DRAFT, "", new)]) is Pushed.DONE
+    assert remote.refs() == {MAIN: base, DRAFT: new}, "git has pushed"
 
     remote.odd = lambda _, __: False
     remote.requests.clear()
@@ -203,7 +236,7 @@ def test_an_odd_answer_to_a_push_is_none(
     assert len(remote.requests) == (1 if kind in REPORTS else 2)
     clock.seconds += PAUSE
     remote.requests.clear()
-    assert mirror.push(TOKEN, [RefUpdate(DRAFT, more, "")]) is Pushed.DONE
+    assert mirror.push(TOKEN, [RefUpdate(V1, "", more)]) is Pushed.DONE
     assert remote.requests == ([PUSH] if kind in REPORTS else [CAN, PUSH])
 
 
@@ -248,11 +281,10 @@ SERVICE = packet(b"# service=git-receive-pack\n") + b"0000"
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (packet(LINE + b"report-status atomic delete-refs\n") + b"0000", b"report-status atomic"),
+        (packet(LINE + b"report-status delete-refs\n") + b"0000", b"report-status"),
         (SERVICE + packet(LINE + b" report-status delete-refs atomic quiet object-format=sha1"
                           b" agent=git/x\n") + b"and what is cut off",
-         b"report-status atomic object-format=sha1 agent=git/porchbot"),
-        (packet(LINE + b"report-status delete-refs\n") + b"0000", None),
+         b"report-status object-format=sha1 agent=git/porchbot"),
         (packet(LINE + b"atomic delete-refs\n") + b"0000", None),
         (packet(LINE + b"report-status atomic delete-refs object-format=sha256\n"), None),
         (packet(LINE + b"report-status atomic delete-refs\n")[:-3], None),
@@ -263,7 +295,7 @@ SERVICE = packet(b"# service=git-receive-pack\n") + b"0000"
     ],
 )  # fmt: skip
 def test_what_a_remote_can_do(body: bytes, told: bytes | None) -> None:
-    """The short-cut looks for the words somewhere, and pushes to whom cannot move all or none."""
+    """The short-cut looks for the words somewhere, and pushes to whom reports nothing."""
     if told is None:
         with pytest.raises(OddAnswerError):
             capabilities(body)
