@@ -100,6 +100,7 @@ class _Connection:
         self.address = address
         self.used = 0.0
         self.seconds = seconds
+        self.overdue = False
         self._http = HTTPConnection(address.host, address.port)
         self._http.auto_open = 0  # it would come back without TLS
         raw = socket.create_connection((address.at or address.host, address.port), seconds)
@@ -144,6 +145,7 @@ class _Connection:
         return time.monotonic() - self.used < MOST_IDLE_SECONDS and not poll.poll(0)
 
     def end(self) -> None:
+        self.overdue = True
         try:
             self._handle.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -193,7 +195,9 @@ class Connections:
             try:
                 return self._talk(kept, request)
             except ConnectionError:
-                pass  # it was closed meanwhile, which no connection tells before it is used
+                if kept.overdue:
+                    raise
+                # It was closed meanwhile, which no connection tells before it is used.
         return self._talk(_Connection(address, self._seconds), request)
 
     def close(self) -> None:

@@ -3,8 +3,8 @@
 What a remote can do is asked for once an hour, so that a push is one request and the remote lists
 none of its refs: it compares the ref with the value that was seen when it moves it. Only a report
 that it moved counts. Whatever else comes back, git is started for the same push and says what is
-wrong (ADR 0080). Git also moves several refs at once, which a remote may have ceased to do together,
-and deletes: a remote that has lost what a ref was seen at would delete it from wherever it is.
+wrong (ADR 0080). Git also moves several refs at once, which a remote may have ceased to do
+together, and deletes: a remote that has lost what a ref was seen at deletes it from wherever it is.
 
 Source: https://git-scm.com/docs/gitprotocol-http, https://git-scm.com/docs/gitprotocol-pack
 """
@@ -82,7 +82,8 @@ class RemotePush:
                 answer = self._connections.ask(address, self._post(credentials, body))
                 return moved(body_of(answer, _RESULT), update)
         except (*FAILURES, UnicodeError):
-            self._known, self._quiet_until = None, now + PAUSE
+            self._known = None  # what takes long may have taken longer than the pause
+            self._quiet_until = self._clock.monotonic() + PAUSE
             return False
 
     def _format(self, address: Address, credentials: str) -> bytes:

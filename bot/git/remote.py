@@ -72,7 +72,8 @@ class RemoteRefs:
         try:
             found = self._ask(address, credentials, list(map(git_refs.prefix, places)), now)
         except (*FAILURES, UnicodeError):
-            self._known, self._quiet_until = None, now + PAUSE
+            self._known = None  # what takes long may have taken longer than the pause
+            self._quiet_until = self._clock.monotonic() + PAUSE
             return None
         # What a remote tells beyond what it was asked for is passed over, as git does.
         return {r: sha for r, sha in found.items() if any(git_refs.inside(r, p) for p in places)}
