@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from bot.git import packs
-from bot.git.connections import OddAnswerError
+from bot.git.connections import Connections, OddAnswerError
 from bot.git.mirror import DiskMirror
 from bot.git.objects import GitObject
 from bot.git.port import GitBusyError, Pushed, RefUpdate, Signature
 from bot.git.process import PROXIES
 from bot.git.pushing import capabilities
-from bot.git.remote import KNOWN_SECONDS, PAUSE, packet
+from bot.git.remote import KNOWN_SECONDS, PAUSE, RemoteRefs, packet
 from lifecycle.names import Ref
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.memory.clock import ManualClock
@@ -311,3 +311,24 @@ def test_a_proxy_pushes_with_git(
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     assert mirror.push(TOKEN, [RefUpdate(DRAFT, "", new)]) is Pushed.DONE
     assert len(remote.requests) > 1, "git pushed, since only it knows which address is near"
+
+
+def test_what_took_too_long_is_asked_once_and_left_to_git(
+    remote: Remote, clock: ManualClock
+) -> None:
+    """Short-cuts refused: it is asked again, as over a connection that was closed meanwhile; the
+    pause begins with the request, and is over by its end."""
+    asked = RemoteRefs(remote.url, clock, Connections(seconds=0.3))
+    assert asked.at(TOKEN, [MAIN])
+    begun: list[str] = []
+
+    def silent(request: BaseHTTPRequestHandler, _: bytes) -> bool:
+        begun.append(request.path)
+        clock.seconds += 2 * PAUSE
+        request.rfile.read(1)  # until nobody listens any more
+        return True
+
+    remote.odd = silent
+    for _ in range(2):
+        assert asked.at(TOKEN, [MAIN]) is None
+    assert len(begun) == 1
