@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from bot import apps, places
 from bot.apps import GITHUB_TOKEN, KnownApp
@@ -311,9 +310,9 @@ class _Reading:
                 "PORCHBOT_GITHUB_API_URL is not set. Set it to the address of this GitHub's API,"
                 " such as https://github.corp/api/v3."
             )
-        elif urlsplit(value).scheme not in {"http", "https"} or not urlsplit(value).netloc:
+        elif places.given(value).scheme not in {"http", "https"} or not places.given(value).netloc:
             self.problems.append(
-                f"PORCHBOT_GITHUB_API_URL is {value!r}. Give an address such as"
+                f"PORCHBOT_GITHUB_API_URL is {places.shown(value)}. Give an address such as"
                 f" {self._known_api_url}."
             )
         return places.github_api(value)

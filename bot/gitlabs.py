@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from bot import places
 from bot.vault import Vault, VaultError
@@ -316,10 +315,10 @@ class _Variables:
         A token and secrets of the store go to no other address than theirs.
         """
         url = places.spelled(self._value("URL") or (known.url if known else ""))
-        parts = urlsplit(url)
+        parts = places.given(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             self._problems.append(
-                f"{self._prefix}URL is {url!r}. Give the address of the GitLab, such as"
+                f"{self._prefix}URL is {places.shown(url)}. Give the address of the GitLab, such as"
                 " https://gitlab.com."
                 if url
                 else f"{self._prefix}URL is not set. Set it to the address of the GitLab, such as"

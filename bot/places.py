@@ -9,9 +9,10 @@ Rules:
    encryption it is the same.
 """
 
+import re
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from bot.variables import GITHUB_API
 
@@ -40,6 +41,24 @@ def spelled(address: str) -> str:
     shown = f"[{host}]" if ":" in host else host
     at = "" if port in (None, _USUAL[parts.scheme]) else f":{port}"
     return f"{parts.scheme}://{shown}{at}{parts.path.rstrip('/')}"
+
+
+def given(address: str) -> SplitResult:
+    """Return the parts of an address that somebody gave; all empty where it is none to use.
+
+    One with a user in it is none: what stands there is a password or a token.
+    """
+    try:
+        parts = urlsplit(address.strip())
+        _ = parts.port
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+    return SplitResult("", "", "", "", "") if "@" in parts.netloc else parts
+
+
+def shown(address: str) -> str:
+    """Return an address as it may be printed: quoted, and without a user and a password."""
+    return repr(re.sub(r"^(\w+:/*)?.*@", r"\1***@", address.strip(), flags=re.DOTALL))
 
 
 def github_api(address: str) -> str:

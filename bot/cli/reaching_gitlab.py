@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bot import trust
+from bot import places, trust
 from bot.cli.dropin import CommandFailure
 from bot.cli.references import Reference
 from bot.dryrun import Place
@@ -143,8 +143,11 @@ def _person(wanted: Reference, environ: Mapping[str, str]) -> GitLabUser:
         CommandFailure: There is none, or it is for somewhere else.
     """
     url = environ.get(_URL, "").strip().rstrip("/") or SERVICE
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-        raise CommandFailure(f"{_URL} is {url!r}. Set it to an address, such as {SERVICE}")
+    parts = places.given(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise CommandFailure(
+            f"{_URL} is {places.shown(url)}. Set it to an address, such as {SERVICE}"
+        )
     if wanted.origin and not _is_at(wanted.origin, url):
         raise CommandFailure(
             f"your token is for {url}, and {wanted.short} is at {wanted.origin}. If that is your"

@@ -9,7 +9,6 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
@@ -263,9 +262,10 @@ def _vault(forge: str, api_url: str, *, replace: bool) -> Vault:
 def _page(text: str) -> str:
     """The address of the page without a slash at its end; "" for that where it listens."""
     address = text.rstrip("/")
-    if address and urlsplit(address).path:
+    parts = places.given(address)
+    if address and (not parts.hostname or parts.path):
         raise RegistrationError(
-            f"--page is {text!r}. Give an address without a path: the page will be at"
+            f"--page is {places.shown(text)}. Give an address without a path: the page will be at"
             f" {pages.PAGE} there."
         )
     return address

@@ -3,7 +3,6 @@
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
-from urllib.parse import urlsplit
 
 import click
 
@@ -154,18 +153,19 @@ def _instance(name: str, address: str, url: str, ca: str) -> GitLabInstance:
     if problem := gitlabs.unusable(name):
         raise SetupRefusedError(problem[0].upper() + problem[1:])
     for option, text in (("--gitlab", address), ("--url", url)):
-        parts = urlsplit(text)
+        parts = places.given(text)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
             raise SetupRefusedError(
-                f"{option} is {text!r}. Give an address such as https://gitlab.example."
+                f"{option} is {places.shown(text)}. Give an address without a user, such as"
+                " https://gitlab.example."
             )
-    parts = urlsplit(address)
+    parts = places.given(address)
     if parts.scheme == "http" and not places.is_loopback(parts.hostname or ""):
         raise SetupRefusedError(
             f"--gitlab is {address!r}, which is not encrypted: anyone on the network path could"
             f" read your token and the bot's. Use https: https://{parts.netloc}."
         )
-    parts = urlsplit(url)
+    parts = places.given(url)
     if parts.scheme == "http" and not places.is_loopback(parts.hostname or ""):
         raise SetupRefusedError(
             f"--url is {url!r}, which is not encrypted: GitLab would send the secrets of its"

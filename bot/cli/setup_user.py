@@ -6,7 +6,6 @@ import re
 import secrets
 import sys
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 import click
 from github.Auth import Token
@@ -224,11 +223,11 @@ def _wanted(url: str, forge: str, token: str, *, dry_run: bool) -> WantedHook:
 
 
 def _hears_at(url: str, forge: str) -> str:
-    parts = urlsplit(url)
+    parts = places.given(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
         raise click.ClickException(
-            f"--url is {url!r}. Give the address where GitHub can reach the bot, such as"
-            " https://porchbot.example."
+            f"--url is {places.shown(url)}. Give the address where GitHub can reach the bot, such"
+            " as https://porchbot.example."
         )
     if forge != GITHUB and (problem := githubs.unusable(forge)):
         raise click.ClickException(problem[0].upper() + problem[1:])

@@ -39,3 +39,28 @@ def test_what_tells_two_apart_stays() -> None:
     assert places.gitlab_home("https://Git.Corp.:443/GitLab/") == "git.corp/gitlab"
     for text in ("not an address", "https://x:port/", "ftp://x", ""):
         assert places.spelled(f" {text} ") == text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://oauth2:glpat-SECRET@git.corp",
+        "http://glpat-SECRET@git.corp:8080/gitlab",
+        "https://oauth2:a@glpat-SECRET@git.corp",
+        "oauth2:glpat-SECRET@git.corp",
+        "https://oauth2:glpat/SECRET@[::1",
+    ],
+)
+def test_a_user_in_an_address_is_neither_used_nor_shown(address: str) -> None:
+    """Short-cut: what was typed is repeated as it is, password and all."""
+    assert not places.given(address).hostname
+    assert "SECRET" not in places.shown(address)
+    assert "***@" in places.shown(address)
+
+
+def test_what_is_no_address_is_refused_and_no_bug_of_ours() -> None:
+    """Short-cut: `urlsplit` alone, which raises for some."""
+    for address in ("https://[::1", "https://git.corp:x", "https://a]b", "https://g.corp:99999"):
+        assert not places.given(address).hostname
+        assert places.shown(address) == repr(address)
+    assert places.given(" https://git.corp:8080/x ").netloc == "git.corp:8080"

@@ -3,10 +3,13 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from bot import gitlabs
+from bot.cli.root import main
 from bot.gitlabs import Marked
 from bot.sandbox.records.gitlab import Level
 from bot.vault import open_vault
@@ -230,3 +233,28 @@ def test_a_mark_of_an_earlier_version_is_looked_for_where_the_token_is_made(plac
 
     assert told.exit_code == 0, told.output
     assert gitlabs.Making(vault, gitlabs.FIRST).marked is None
+
+
+TYPED = ("https://[::1", "https://git.corp:x", "https://oauth2:glpat-SECRET@git.corp")
+WITH_ADDRESS = {
+    "setup gitlab": ("setup", "gitlab", "--url", "https://bot.corp", "--group", "a", "--gitlab"),
+    "setup gitlab, the bot": ("setup", "gitlab", "--gitlab", "https://g.corp", "--url"),
+    "setup": ("setup", "--url", "https://bot.corp", "--github"),
+    "setup, the bot": ("setup", "--url"),
+    "setup, its page": ("setup", "--url", "https://bot.corp", "--page"),
+}
+
+
+@pytest.mark.parametrize("address", TYPED)
+@pytest.mark.parametrize("command", WITH_ADDRESS)
+def test_an_address_that_is_none_is_told_without_what_is_secret_in_it(
+    command: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cuts: a password is printed, into the logs of a pipeline; a slip is a bug of ours."""
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path / "state"))
+    done = CliRunner().invoke(main, [*WITH_ADDRESS[command], address], prog_name="porchbot")
+
+    assert done.exit_code == 1, done.output
+    assert "SECRET" not in done.output
+    assert "bug of porchbot" not in done.output
+    assert "Give " in done.output

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import github
 import gitlab
@@ -61,7 +60,7 @@ def address_of(given: str) -> Address:
     host = (found["host"] or found["scp"]).lower() if found else ""
     name = found["name"] if found else address
     environ = os.environ
-    there = host == urlsplit(_instance(environ)).hostname
+    there = host == places.given(_instance(environ)).hostname
     by_token = not host and not _github_token(environ)
     return Address(name, host, bool(environ.get("GITLAB_TOKEN")) and (there or by_token))
 
@@ -117,7 +116,7 @@ def at_own_forge(given: str) -> Address:
 def _own_api(address: Address, environ: Mapping[str, str]) -> str:
     name, host = address.name, address.host
     api = places.github_api(environ.get("PORCHBOT_GITHUB_API_URL", "") or GITHUB_API)
-    ours = urlsplit(api).hostname or ""
+    ours = places.given(api).hostname or ""
     home = ours.removeprefix("api.")
     if host and places.spelled(f"https://{host}") not in (f"https://{ours}", f"https://{home}"):
         raise CommandFailure(

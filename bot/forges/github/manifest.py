@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import bot
 from bot import places
@@ -55,13 +55,13 @@ def addresses(web: str) -> Addresses:
     Source: https://docs.github.com/enterprise-server/rest/enterprise-admin and
         https://docs.github.com/enterprise-cloud@latest/admin/data-residency/about-github-enterprise-cloud-with-data-residency
     """
-    found = places.spelled(web if "://" in web else f"https://{web.strip()}")
-    parts = urlsplit(found)
+    written = web.strip() if "://" in web else f"https://{web.strip()}"
+    parts, found = places.given(written), places.spelled(written)
     host = parts.hostname or ""
     if parts.scheme not in ("http", "https") or not host or parts.path.strip("/") or parts.query:
         raise ManifestError(
-            f"{web!r} is not the address of a GitHub server. Give the one for browsers, such as"
-            f" {GITHUB_WEB}, https://acme.ghe.com or https://github.corp."
+            f"{places.shown(web)} is not the address of a GitHub server. Give the one for browsers,"
+            f" such as {GITHUB_WEB}, https://acme.ghe.com or https://github.corp."
         )
     api = places.github_api(found)
     if places.is_service(api):
@@ -101,11 +101,11 @@ def filled(name: str, bot_url: str, page_url: str, path: str = PATH) -> Mapping[
     Raises:
         ManifestError: The bot's address is none, or a browser's page of something else.
     """
-    parts = urlsplit(bot_url)
+    parts = places.given(bot_url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query:
         raise ManifestError(
-            f"{bot_url!r} is not a usable address. Give the one where GitHub can reach the bot,"
-            " such as https://porchbot.example."
+            f"{places.shown(bot_url)} is not a usable address. Give the one where GitHub can"
+            " reach the bot, such as https://porchbot.example."
         )
     base = bot_url.rstrip("/").removesuffix(path)
     given = read()
