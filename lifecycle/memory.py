@@ -59,15 +59,26 @@ class Memory:
 
     def adding(self, *found: Event) -> "Memory":
         """Return the memory with more events."""
-        return replace(self, log=self.log | frozenset(found))
+        return self._grown(found, self.told)
 
     def without(self, event: Event) -> "Memory":
         """Return the memory without an event."""
-        return replace(self, log=self.log - {event})
+        shrunk = replace(self, log=self.log - {event})
+        if event == self._holds.last and self._holds.before is not None:
+            shrunk.__dict__["_holds"] = self._holds.before
+        return shrunk
 
     def telling(self, *found: Event) -> "Memory":
         """Return the memory with events that an answer is about to record."""
-        return replace(self.adding(*found), told=self.told | frozenset(found))
+        return self._grown(found, self.told | frozenset(found))
+
+    def _grown(self, found: Iterable[Event], told: Log) -> "Memory":
+        """As it is with more events; the holds follow from those known, however long the log is."""
+        added = frozenset(found) - self.log
+        grown = replace(self, log=self.log | added, told=told)
+        if replay.follows(added, self._holds):
+            grown.__dict__["_holds"] = replay.holds(added, self._holds)
+        return grown
 
     @cached_property
     def answered(self) -> frozenset[int]:
@@ -82,6 +93,10 @@ class Memory:
     @cached_property
     def holds(self) -> tuple[Held, ...]:
         """The holds in force, oldest first."""
+        return self._holds.in_force
+
+    @cached_property
+    def _holds(self) -> replay.Holds:
         return replay.holds(self.log)
 
     @cached_property

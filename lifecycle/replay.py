@@ -8,7 +8,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -112,10 +112,35 @@ def _last_words(log: Iterable[Event]) -> set[Word]:
     return set(found.values())
 
 
-def holds(log: Iterable[Event]) -> tuple[Held, ...]:
-    """Return the holds in force, one for each person, oldest first."""
-    found: dict[str, Held] = {}
-    for event in sorted((e for e in log if isinstance(e, Held | Unheld)), key=order):
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """What the words about holds in a log come to.
+
+    Attributes:
+        in_force: One for each person, oldest first.
+        last: The last word; None where there is none.
+        before: What it was before the last word, where that is known.
+    """
+
+    in_force: tuple[Held, ...] = ()
+    last: Held | Unheld | None = None
+    before: "Holds | None" = None
+
+
+_NO_HOLDS = Holds()
+
+
+def holds(log: Iterable[Event], before: Holds = _NO_HOLDS) -> Holds:
+    """Return the holds in force after a log.
+
+    Args:
+        log: All that happened; or what was added, where the rest is known.
+        before: What the rest comes to. Where something was added that is not later than that, the
+            whole log is needed (`follows`).
+    """
+    found = {each.person: each for each in before.in_force}
+    events = sorted((e for e in log if isinstance(e, Held | Unheld)), key=order)
+    for event in events:
         if isinstance(event, Held):
             found.pop(event.person, None)
             found[event.person] = event
@@ -123,7 +148,16 @@ def holds(log: Iterable[Event]) -> tuple[Held, ...]:
             found.clear()
         else:
             found.pop(event.person, None)
-    return tuple(found.values())
+    if not events:
+        return before
+    known = replace(before, before=None) if len(events) == 1 else None
+    return Holds(tuple(found.values()), events[-1], known)
+
+
+def follows(added: Iterable[Event], before: Holds) -> bool:
+    """Tell whether all words about holds among events are later than those known."""
+    words_ = [e for e in added if isinstance(e, Held | Unheld)]
+    return before.last is None or all(order(e) > order(before.last) for e in words_)
 
 
 def freezes(log: Iterable[Event]) -> tuple[Frozen, ...]:

@@ -14,7 +14,17 @@ from lifecycle.events import Answered
 from lifecycle.facts.head import Facts
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.records import JSON
-from tests.lifecycle.samples import CORE, OUTSIDER, PROPOSAL, REPOSITORY, changed, facts, ours, said
+from tests.lifecycle.samples import (
+    APPROVER,
+    CORE,
+    OUTSIDER,
+    PROPOSAL,
+    REPOSITORY,
+    changed,
+    facts,
+    ours,
+    said,
+)
 
 
 def lines(work: Callable[[], object]) -> int:
@@ -67,9 +77,17 @@ def answered(comments: int) -> Facts:
     return facts(replace(PROPOSAL, talk=talk))
 
 
-@pytest.mark.parametrize("made", [touching, answered])
+def holding(comments: int) -> Facts:
+    """Comments that wait, each of which holds the proposal and lets it go."""
+    asked = tuple(said(APPROVER, f"/hold {n}\n/unhold", 1000 + n) for n in range(comments))
+    return facts(replace(PROPOSAL, talk=replace(PROPOSAL.talk, comments=asked)))
+
+
+@pytest.mark.parametrize("made", [touching, answered, holding])
 def test_deciding_takes_time_in_proportion(made: Callable[[int], Facts]) -> None:
-    """Short-cuts refused: all packages gone through for each of them; all answers for each."""
+    """Short-cuts refused: all packages gone through for each of them; all answers for each; all
+    words about holds replayed at each.
+    """
     small, large = made(50), made(400)
     few, many = lines(lambda: decide(small)), lines(lambda: decide(large))
     assert many < 12 * few, (few, many)

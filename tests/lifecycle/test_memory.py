@@ -6,6 +6,7 @@ Longer than 400 lines: a story for each thing that people may do to what is reme
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
@@ -585,3 +586,20 @@ def test_events_sort_by_the_forge_and_not_by_the_copy() -> None:
     back = TakenBack(person="ann", at=NOW, comment=5)
 
     assert replay.words({review, back}) == {"ann": back}
+
+
+def test_holds_that_are_added_come_to_what_the_whole_log_does() -> None:
+    """Short-cut: what is heard of later counts as said later, and an old `/hold` stands again."""
+    words: tuple[Held | Unheld, ...] = (
+        Held(person="ann", at=NOW, reason="a", comment=1),
+        Held(person="bob", at=NOW, reason="b", comment=2),
+        Unheld(person="ann", at=NOW, comment=3, every=False),
+        Held(person="ann", at=NOW, reason="again", comment=4),
+    )
+    for heard in permutations(words):
+        found = Memory()
+        for word in heard:
+            assert found.holds == Memory(log=found.log).holds
+            known, found = found, found.adding(word)
+            assert found.without(word).holds == known.holds
+        assert [each.reason for each in found.holds] == ["b", "again"]
