@@ -189,7 +189,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "an address that is none": (
         ("--project", "acme/deploy", "--gitlab", "gitlab.corp"),
-        "--gitlab is 'gitlab.corp'. Give an address such as https://gitlab.example.",
+        "--gitlab is 'gitlab.corp'. Give an address without a user, such as https://gitlab.example.",
     ),
     "an address on which others listen": (
         ("--project", "acme/deploy", "--gitlab", "http://gitlab.corp"),
