@@ -32,8 +32,9 @@ T = TypeVar("T")
 
 READER: WebhookReader = GitHubWebhooks(())
 
-ENDLESS = 20_000
-"""Steps of tasks without time passing, after which something goes round in circles."""
+ENDLESS = 60_000
+"""Steps of tasks without time passing, after which something goes round in circles. To catch up
+with nineteen merge requests, after a day without a webhook, takes more than 20,000."""
 
 CAUGHT_UP = 4.0
 """Seconds after which the forge answers nothing from before any more."""
