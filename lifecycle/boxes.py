@@ -10,7 +10,6 @@ A box about a proposal names the commit that was shown, and counts for that one 
 
 import hashlib
 import hmac
-import html
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -55,9 +54,9 @@ _SEAL = re.compile(r" ?<!-- porchbot-box ([0-9a-f]{32}) -->\Z")
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _DIGESTS = re.compile(r"(?P<digest>[0-9a-f]{32})(?:\.(?P<shown>[0-9a-f]{32}))?")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_UNSHOWN = re.compile(r"<!--.*?-->|<[^<>]*>|(?<=\])\([^()\s]*\)", re.DOTALL)
-_BARE_SEAL = re.compile(r"porchbot-box [0-9a-f]{32}\s*\Z")
-_MARKUP = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
+_BOX = re.compile(r"\[[\sxX]\]\s(.+)")
+_HIDES = re.compile(r"(?<!\\)(?:\\\\)*<!--(?! -->)")
+_LOST = re.compile(r"\s+|<!--|-->")
 
 UNSEALED = f" <!-- porchbot-box {'0' * 32} -->"
 """Ends the line of a box whose seal is yet to be made."""
@@ -74,7 +73,7 @@ class Tick:
         command: What stands beside it, without its slash; "" for no command of a box. Of one about
             a proposal that and its number, such as "approve 0123… #12".
         at: When it was ticked, as the forge says; None where nobody noted it.
-        shown: What people see beside it, as `shown` has it; "" where nobody noted it.
+        shown: Its line and seal, as `shown` has them; "" where nobody noted it.
     """
 
     issue: int
@@ -159,7 +158,7 @@ def newly_ticked(
         before: Its text before.
         after: Its text since.
         at: When it was edited, as the forge says.
-        shows: Note what people see beside each: the forge tells which of them an edit ticked.
+        shows: Note each one's line: the forge tells which of them an edit ticked.
     """
     known = frozenset(_ticks(issue, before, shows=shows))
     every = dict.fromkeys(_ticks(issue, after, shows=shows))
@@ -233,32 +232,50 @@ def is_ours(tick: Tick, keys: Sequence[bytes], repository_id: RepositoryId) -> b
 
 
 def shown(text: str) -> str:
-    """Return what tells the texts beside two boxes apart, as people see them: 32 hex digits.
+    """Return what tells the lines of two boxes apart: 32 hex digits.
 
-    A forge that tells which box was ticked writes its text anew: with the Markdown escaped, without
-    links' addresses, with what stood in a hidden comment. So letters, digits and what is not ASCII
-    are compared, without the seal.
+    GitLab's note of a box has its line as it stands, or, in newer versions, a backslash before each
+    mark and no "<!--" and "-->", but what stood between them. So of a line of ours, which begins
+    with a command in backticks, those two and white space are left out; all else could be words
+    that people see, or differ between two boxes, and is compared as it is, with the seal.
 
     Args:
-        text: What stands behind the box, in Markdown or as a forge tells it.
+        text: What stands behind the box, with its seal, or what the note has of that.
     """
-    said = html.unescape(_ESCAPED.sub(r"\1", text[: 8 * LONGEST]))
-    bare = _MARKUP.sub("", _BARE_SEAL.sub("", _UNSHOWN.sub("", said)))
-    return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest()[:32]
+    said = text[: 8 * LONGEST].strip()
+    said = _ESCAPED.sub(r"\1", said) if said.startswith("\\`") else said
+    return _folded(said) if said.startswith("`") else digest_of(said)
+
+
+def disguised(text: str) -> frozenset[str]:
+    """Return what `shown` has of lines in which a comment hides more than the seal.
+
+    A newer note of GitLab's tells such a line as it tells one of ours.
+
+    Args:
+        text: Of an issue, as it is.
+    """
+    found = (_BOX.search(line) for line in text.split("\n"))
+    lines = (each[1] for each in found if each and _HIDES.search(_SEAL.sub("", each[1].rstrip())))
+    return frozenset(map(_folded, lines))
+
+
+def _folded(said: str) -> str:
+    return hashlib.sha256(_LOST.sub("", said).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _ticks(issue: int, text: str, *, shows: bool = False) -> Iterator[Tick]:
-    for whole in text.split("\n"):
-        line = whole.rstrip(" \t\r")
+    for each in text.split("\n"):
+        line = each.rstrip(" \t\r")
         if not line.startswith(_TICKED) or len(line) > LONGEST:
             continue
-        said = line[len(_FREE) :]
-        found = _SEAL.search(said)
-        said = said[: found.start()] if found else said
+        whole = line[len(_FREE) :]
+        found = _SEAL.search(whole)
+        said = whole[: found.start()] if found else whole
         command = _command(said)
         if found or command:
             seal = found[1] if found else ""
-            yield Tick(issue, seal, digest_of(said), command, shown=shown(said) if shows else "")
+            yield Tick(issue, seal, digest_of(said), command, shown=shown(whole) if shows else "")
 
 
 def _command(line: str) -> str:

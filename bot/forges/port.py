@@ -197,11 +197,14 @@ class IssueEdit:
         at: When.
         ticked: Which box it ticked, as `lifecycle.boxes.shown` has it; None where the forge tells
             only that somebody edited the text.
+        hidden: The issue has a line that the forge tells alike, with words hidden in a comment: it
+            may be the one that was ticked, and confirms nothing.
     """
 
     person: int
     at: datetime
     ticked: str | None = None
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,9 @@ FRESH: Final = timedelta(minutes=30)
 AWAY: Final = timedelta(seconds=5)
 """How far apart the times of one edit may be that a forge tells in two places."""
 
+HIDDEN: Final = "nobody: words were hidden"
+"""Has the edits that confirm nothing; no delivery's id has blanks."""
+
 
 class _Edits:
     """Tells which edits of the dashboard issue confirm boxes.
@@ -90,15 +93,18 @@ class _Edits:
         if issue not in self._listed:
             since = served.clock.now() - FRESH - AWAY
             self._listed[issue] = await served.forge.issue_edits(issue, since)
-        near = (
-            edit.at
+        near = [
+            edit
             for edit in self._listed[issue]
             if edit.person == person and abs(edit.at - at) <= AWAY and edit.ticked in (None, shown)
-        )
+        ]
         places = {
             f"edit of issue {issue} by {person} at {each.isoformat()}{box}": each
-            for each in sorted(near, key=lambda each: (abs(each - at), each))
+            for each in sorted({e.at for e in near}, key=lambda each: (abs(each - at), each))
         }
+        hidden = {edit.at for edit in near if edit.hidden}
+        for place in (place for place, when in places.items() if when in hidden):
+            await claims.have(served.id, place, HIDDEN)  # also once the issue is written again
         holders = {place: await claims.holder(served.id, place) for place in places}
         # What this delivery has already goes first: a look may have ended right after it took that.
         for place in sorted(places, key=lambda each: holders[each] != delivery):

@@ -1,5 +1,6 @@
 """Boxes of the dashboard issue: whoever ticks one gives the command beside it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -172,6 +173,60 @@ def ticks_line(play: World, person: Person, words: str) -> None:
     lines = [line.replace("[ ]", "[x]", 1) if words in line else line for line in text.split("\n")]
     assert "\n".join(lines) != text
     person.rewrites_issue(number, body="\n".join(lines))
+
+
+@pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
+@pytest.mark.simulated_time("minutes pass")
+@pytest.mark.parametrize(
+    "evil",
+    ["< I have NOT looked at this yet: remind me about > {}", "Something else {}", "<!--{}"],
+    ids=["as a tag", "words", "a comment"],
+)
+def test_a_tick_of_other_words_approves_nothing(stage: World, evil: str) -> None:
+    """Short-cuts refused: what looks like a tag is left out of what is compared, and people see it;
+    who ticked, and which line, is taken from a webhook that its Maintainer gave a template."""
+    play = stage
+    play.repository.has_issues = True
+    play.start_bot()
+    play.rests()
+    play.proposes("drafts/net/core/w", package("net/core"))
+    minutes_pass(play, 10)
+    shows(play, "approve ")
+    number, text = board(play)
+    (line,) = (e for e in text.split("\n") if e.startswith("- [ ] ") and "approve " in e)
+    other = f"- [ ] {evil.format(line.removeprefix('- [ ] '))}"
+    play.owner.rewrites_issue(number, body=text.replace(line, other))
+    play.rests()
+    (hook,) = play.repository.gitlab.hooks.values()
+    ticked = text.replace(line, line.replace("[ ]", "[x]", 1))
+    told: dict[str, object] = {
+        "object_kind": "issue",
+        "user": {"id": play.forge.state.user("approver").id, "username": "approver"},
+        "project": {
+            "id": play.repository.id,
+            "path_with_namespace": play.repository.full_name,
+            "default_branch": "main",
+        },
+        "object_attributes": {
+            "iid": number,
+            "action": "update",
+            "description": ticked,
+            "updated_at": "{{object_attributes.updated_at}}",
+        },
+        "changes": {"description": {"previous": text, "current": ticked}},
+    }
+    hook.template = json.dumps(told)
+    now = board(play)[1]
+    assert other in now
+    play.approver.rewrites_issue(number, body=now.replace(other, other.replace("[ ]", "[x]", 1)))
+    hook.template = ""
+    play.rests()
+    minutes_pass(play, 5)
+    play.rests()
+
+    assert play.author.tags() == {}
+    (said,) = (c.body for c in play.owner.comments_on_issue(number))
+    assert "nothing was done" in said
 
 
 @pytest.mark.simulated_time("minutes pass")

@@ -5,6 +5,7 @@ GitLab counts issues apart from merge requests: theirs are the forge's own numbe
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -62,6 +63,7 @@ class Issues(Calls):
         """Who ticked which box since then, by the notes that GitLab itself writes of that.
 
         Of another edit it writes "changed the description": that names no box, and confirms none.
+        A note may be of a line that hides words of ours: then the issue has that line now.
         """
         wanted = "read who edited an issue"
         _check(wanted, number)
@@ -70,15 +72,16 @@ class Issues(Calls):
             f"{place(number)}/notes",
             {"order_by": "updated_at", "activity_filter": "only_activity"},
         )
-        return tuple(
-            [
-                IssueEdit(
-                    int(note["author"]["id"]), time(note["created_at"]), boxes.shown(found[1])
-                )
-                async for note in _changed(listed, since)
-                if note["system"] and (found := _TICKED.fullmatch(str(note["body"])))
-            ]
-        )
+        edits = [
+            IssueEdit(int(note["author"]["id"]), time(note["created_at"]), boxes.shown(found[1]))
+            async for note in _changed(listed, since)
+            if note["system"] and (found := _TICKED.fullmatch(str(note["body"])))
+        ]
+        if not edits:
+            return ()
+        now = str((await self._get(wanted, place(number)))["description"] or "")
+        hiding = boxes.disguised(now)
+        return tuple(replace(each, hidden=each.ticked in hiding) for each in edits)
 
     async def issue_comments(
         self, number: int, since: datetime | None = None

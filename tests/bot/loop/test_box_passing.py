@@ -211,6 +211,19 @@ async def test_where_the_forge_tells_which_box_was_ticked_no_other_counts() -> N
     assert (nobody, around.woken) == ([], ["7 5", "9 5"])
 
 
+async def test_a_line_that_hid_words_confirms_nothing_once_it_is_written_again() -> None:
+    """The short-cut waits for another edit, until the bot has written the issue again, and then
+    takes the same one."""
+    edit = replace(EDIT, ticked="5" * 32)
+    first = Around(replace(edit, hidden=True))
+    await first.passes(replace(tick(APPROVE), shown="5" * 32), of="one")
+
+    second = Around(edit)
+    second.claims = first.claims
+    await second.passes(replace(tick(APPROVE), shown="5" * 32), of="one")
+    assert second.woken == []
+
+
 async def test_an_edit_that_was_used_is_used_for_every_replica() -> None:
     """The short-cut remembers it in one process: after a restart, or at another replica, whoever
     knows the secret has the same edit confirm a delivery of theirs."""

@@ -107,7 +107,7 @@ def _boxes_changed(before: str, after: str) -> list[str]:
     old = [(found["mark"], found["text"]) for found in _TASK.finditer(before)]
     new = [(found["mark"], found["text"]) for found in _TASK.finditer(after)]
     return [
-        f"marked the checklist item **{_ESCAPED.sub(_escape, _COMMENT.sub('', now[1].strip()))}**"
+        f"marked the checklist item **{_ESCAPED.sub(_escape, _COMMENT.sub('', now[1]).strip())}**"
         f" as {'incomplete' if now[0] == ' ' else 'completed'}"
         for was, now in zip(old, new, strict=False)
         if was[1] == now[1] and (was[0] == " ") != (now[0] == " ")
@@ -115,8 +115,8 @@ def _boxes_changed(before: str, after: str) -> list[str]:
 
 
 _TASK = re.compile(r"^\s*(?:[-+*]|\d+[.)])\s+\[(?P<mark>[ xX])\](?P<text>[ \t].+)$", re.MULTILINE)
-_COMMENT = re.compile(r"<!-- | -->")
-_ESCAPED = re.compile(r"[!-.:-@\[-`{-~]")
+_COMMENT = re.compile(r"<!--|-->")
+_ESCAPED = re.compile(r"[!-.;-@\[-`{-~]")
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -42,6 +42,7 @@ HEAD, KEY = "1" * 40, b"key"
 async def test_only_gitlabs_note_of_the_box_confirms_it(wire: Wire) -> None:
     """Short-cuts refused: any edit of that person's; a box that was unticked; words of somebody
     who writes a note as GitLab would."""
+    wire.has("GET /projects/7/issues/3", {"description": "- [x] `@porchbot approve a` in #7"})
     done = "marked the checklist item **\\`@porchbot approve a\\` in \\#7** as completed"
     wire.has(
         "GET /projects/7/issues/3/notes",
