@@ -287,6 +287,13 @@ def _named(environ: Mapping[str, str], problems: list[str]) -> dict[str, str]:
     return found
 
 
+def secrets_variable(environ: Mapping[str, str], name: str) -> str:
+    """The variable that holds an instance's webhook secrets, whatever is stored; "" for none."""
+    prefix = _named(environ, []).get(name)
+    kinds = ("WEBHOOK_SECRETS", "WEBHOOK_SECRETS_FILE") if prefix else ()
+    return next((f"{prefix}{kind}" for kind in kinds if environ.get(f"{prefix}{kind}")), "")
+
+
 def unusable(name: str) -> str:
     """Why an instance cannot be named so; "" where it can."""
     if is_forge(name) and name != GITHUB:

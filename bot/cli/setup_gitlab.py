@@ -109,6 +109,12 @@ def gitlab(
             _forget(name)
             return
         instance = _instance(name, address, url, ca)
+        if given := gitlabs.secrets_variable(os.environ, name):
+            raise SetupRefusedError(
+                f"{given} is set, and the bot uses those secrets whatever is stored: it would"
+                " refuse what the webhooks send that are set up here. Unset it, also for the bot,"
+                " and run this again."
+            )
         wanted = Wanted(
             projects=_paths("--project", projects),
             groups=_paths("--group", groups),

@@ -77,7 +77,7 @@ def read(
     lower = {name.lower(): str(value) for name, value in headers.items()}
     try:
         data = json.loads(text) if text.strip() else None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if 200 <= status < 300:
             raise ForgeBusyError(wanted, f"{status} with a body that is no JSON") from error
         data = None  # a proxy's error page: the status says enough
@@ -93,7 +93,7 @@ def understood(wanted: str) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         reason = f"its answer cannot be read ({type(error).__name__}: {str(error)[:100]})"
         raise ForgeBusyError(wanted, reason) from error
 

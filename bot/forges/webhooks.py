@@ -194,7 +194,7 @@ def read_with(event: str, make: Callable[[], Delivery]) -> Delivery:
     try:
         delivery = make()
         check_storable(delivery)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         what = str(error).encode("ascii", "backslashreplace").decode()[:200]
         raise WebhookError(
             400,

@@ -1,5 +1,7 @@
 """The secrets of webhooks that `porchbot setup gitlab` sets up: each has its own."""
 
+import pytest
+
 from bot.forges.gitlab import hooks
 from tests.cli.test_setup_gitlab import HOOK, Place, place
 
@@ -21,6 +23,22 @@ def test_new_secrets_take_the_place_of_the_old_ones(place: Place) -> None:
     now = [hook.token for r in place.repositories for hook in r.gitlab.hooks.values()]
     assert set(now).isdisjoint(tokens)
     assert len(set(now)) == 2
+
+
+def test_secrets_of_a_variable_are_not_made_useless(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut stores new ones and gives them to the webhooks: the bot goes by the variable,
+    takes what was made of the secret that leaked, and refuses every webhook."""
+    place.setup("--group", "acme")
+    before = [hook.token for r in place.repositories for hook in r.gitlab.hooks.values()]
+    monkeypatch.setenv("PORCHBOT_GITLAB_WEBHOOK_SECRETS", "of a variable")
+
+    told = place.setup("--group", "acme", "--new-secrets")
+
+    assert told.exit_code == 1
+    assert "PORCHBOT_GITLAB_WEBHOOK_SECRETS is set, and the bot uses those secrets" in told.output
+    assert before == [hook.token for r in place.repositories for hook in r.gitlab.hooks.values()]
 
 
 def test_webhooks_from_before_get_secrets_of_their_own(place: Place) -> None:

@@ -1,5 +1,6 @@
 """What others may write, name or break at GitLab, and what comes of it: nothing."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -10,14 +11,17 @@ from bot.forges.gitlab.forge import GitLab
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import BotIdentity, Forge, ForgeBusyError, ForgeMissingError
+from bot.loop.deliveries import DeliverySweep
 from lifecycle import boxes
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import RENDER, Conclusion, Status
 from lifecycle.identity import RepositoryId
 from tests.bot.forges.gitlab.conftest import World
-from tests.bot.forges.gitlab.test_forges import HOOK, forges_of, project
+from tests.bot.forges.gitlab.test_deliveries import BOX, TICKED
+from tests.bot.forges.gitlab.test_forges import HOOK, Stopped, forges_of, project
 from tests.bot.forges.gitlab.wire import URL, Wire
 from tests.in_process import session
+from tests.memory.store import MemoryStore
 
 ME = BotIdentity("porch-bot", "bot@corp.example", 99)
 
@@ -223,6 +227,37 @@ async def test_the_log_of_one_project_stops_no_other(wire: Wire, odd: str) -> No
     found = await forges_of(wire).failed_deliveries()
 
     assert [each.guid for each in found.tries] == ["k"]
+
+
+@pytest.mark.parametrize(
+    "said", ['"iid": 1e999', '"iid": 1, "x": ' + "[" * 5000 + "]" * 5000], ids=["endless", "deep"]
+)
+async def test_a_delivery_in_the_log_that_no_number_reads_stops_no_other(
+    wire: Wire, said: str
+) -> None:
+    """The short-cut catches what usually goes wrong: a number that Python calls infinite ends the
+    sweep of the whole instance, each time."""
+    text = json.dumps({**BOX, "project": {"id": 7}, "object_attributes": {**TICKED, "iid": "here"}})
+    tried = {
+        "response_status": "500",
+        "created_at": "2026-11-24T11:00:00Z",
+        "request_headers": {"Idempotency-Key": "odd"},
+    }
+    odd = json.dumps([{**tried, "id": 31, "request_data": "BOX"}])
+    wire.has("GET /projects", [project(7, "acme/a"), project(8, "acme/b")])
+    for number in (7, 8):
+        wire.has(f"GET /projects/{number}/hooks", [HOOK])
+    wire.has(
+        "GET /projects/7/hooks/5/events", odd.replace('"BOX"', text.replace('"iid": "here"', said))
+    )
+    good = {"object_kind": "push", "project": {"id": 8, "default_branch": "main"}}
+    good |= {"ref": "refs/heads/main", "after": "a" * 40}
+    keys = {"request_headers": {"Idempotency-Key": "good"}}
+    wire.has("GET /projects/8/hooks/5/events", [{**tried, **keys, "id": 32, "request_data": good}])
+    store = MemoryStore()
+
+    assert await DeliverySweep(forges_of(wire), store, clock=Stopped()).run()
+    assert await store.deliveries.known("gitlab", ["good", "odd"]) == {"good"}
 
 
 @pytest.mark.parametrize("named", [{"project": {"id": 7}}, {"project_id": 7}, {}])
