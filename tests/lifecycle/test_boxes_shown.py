@@ -27,6 +27,7 @@ OTHERS = {
     "the seal alone": f"<!-- {SEAL} -->",
     "a mark before it": f"✔ {SEALED}",
     "words that look like a tag": f"< not yet: remind me about > {SEALED}",
+    "words that look like one, in it": SEALED.replace("é", "< not yet > é"),
     "a tag in it": SEALED.replace("é", "<b>NOT</b> é"),
     "struck out": f"~~{LINE}~~ <!-- {SEAL} -->",
     "words as a link's address": SEALED.replace("](https", "](not-yet)[](https"),
