@@ -164,7 +164,7 @@ def _waits(one: Assessed) -> bool:
 
 def _open(facts: Facts) -> list[Action]:
     """Propose a draft branch that changes packages, rendered first to spare a round."""
-    if not facts.is_draft_branch or facts.head is None or facts.abandoned:
+    if not facts.is_draft_branch or facts.head is None or facts.ended:
         return []
     if facts.draft_of_variant:  # which knows what to say there, and whether it is ready
         return []

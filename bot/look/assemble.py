@@ -337,7 +337,7 @@ class Looker:
             default_ref=self.repository.default_branch,
             proposals=tuple(p for p, _ in found),
             checks=_shown(checks, state.checks),
-            abandoned=state.abandoned,
+            ended=state.ended(tip),
             rerun=state.rerun,
             pending=bool(look.begun),
             rendered_by_us=rendered_by_us,

@@ -111,11 +111,16 @@ class HeadState:
     rerun: bool
     elsewhere: tuple[ListedProposal, ...] = ()
 
-    @property
-    def abandoned(self) -> bool:
-        """The newest pull request of the branch was closed without being merged."""
+    def ended(self, tip: Sha | None) -> bool:
+        """Tell whether the newest pull request was closed unmerged, or merged as the branch stands.
+
+        What was squashed or rebased is in no commit of the base branch.
+
+        Args:
+            tip: Where the branch stands; None where it is gone.
+        """
         newest = max(self.pulls, key=lambda p: p.number, default=None)
-        return newest is not None and not newest.open and not newest.merged
+        return newest is not None and not newest.open and not (newest.merged and newest.head != tip)
 
 
 def of_head(pulls: Iterable[ListedProposal], head: HeadBranch) -> tuple[ListedProposal, ...]:

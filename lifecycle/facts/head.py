@@ -46,7 +46,8 @@ class Facts:
         default_ref: The branch to propose a draft to.
         proposals: Open ones, and merged ones that are not yet settled; by number.
         checks: Newest check run by name, ours and others', at `head`.
-        abandoned: The newest pull request of this branch was closed without a merge.
+        ended: The newest pull request of this branch was closed without a merge, or merged as the
+            branch stands: nothing new is there to be proposed.
         rerun: Somebody pressed Re-run on our checks.
         pending: The packages are being rendered still: there are no verdicts yet.
         rendered_by_us: The head commit is a render commit that we made and signed.
@@ -82,7 +83,7 @@ class Facts:
     default_ref: str
     proposals: tuple[Proposal, ...] = ()
     checks: Mapping[str, CheckRun] = field(default_factory=dict)
-    abandoned: bool = False
+    ended: bool = False
     rerun: bool = False
     pending: bool = False
     rendered_by_us: bool = False

@@ -160,7 +160,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
         case a.DeleteBranch():
             return replace(facts, head=None)
         case a.OpenProposal():
-            return replace(facts, abandoned=True)  # the next look would find the pull request
+            return replace(facts, ended=True)  # the next look would find the pull request
         case a.Forget(number=number) | a.Dequeue(number=number):
             outside = {"in_queue": False, "enqueued": False}
             return _each(facts, number, lambda p: changed(p, wait=None, **outside))

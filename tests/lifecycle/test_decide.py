@@ -140,7 +140,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [],
     ),
     "a draft branch whose pull request was closed is left alone": (
-        replace(FACTS, proposals=(), abandoned=True, draft_touched=(CORE,)),
+        replace(FACTS, proposals=(), ended=True, draft_touched=(CORE,)),
         False,
         [],
     ),
