@@ -104,7 +104,7 @@ def unseen(command: str) -> str:
     """Whoever ticked a box to go on had another line before them than what failed by now."""
     return (
         f"- {typed(command.removeprefix('/'))}: nothing was done, because what failed is not what"
-        " the box said. Read it, and tick the box again."
+        " the box said. Check what failed, then tick it again."
     )
 
 

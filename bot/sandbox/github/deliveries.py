@@ -97,7 +97,9 @@ class Deliveries:
         state.listeners.append(self.heard)
 
     def heard(self, happening: Happening) -> None:
-        """Make the deliveries of something that happened."""
+        """Make the deliveries of something that happened, if GitHub has an event for it."""
+        if not github_events.tells_of(happening.kind):
+            return
         for app, installation in self._audience(happening):
             payload = self._payload(self._state, self._links, happening)
             payload["installation"] = payload.get("installation") or {

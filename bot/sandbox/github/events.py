@@ -34,6 +34,11 @@ def payload(state: ForgeState, links: Links, happening: Happening) -> Json:
     return made
 
 
+def tells_of(kind: str) -> bool:
+    """Tell whether there is an event for a kind of happening."""
+    return kind in _BUILDERS
+
+
 def installation_node_id(installation: Installation) -> str:
     """Node id of an installation, as webhooks name it."""
     return node_id("MDIz", installation.id)
