@@ -16,19 +16,7 @@ from bot import tracing
 from bot.clock import Clock
 from bot.git.connections import FAILURES, Address, Connections, OddAnswerError, Request
 from bot.git.port import RefUpdate
-from bot.git.remote import (
-    AGENT,
-    FLUSH,
-    KNOWN_SECONDS,
-    PAUSE,
-    UNKEPT,
-    address_of,
-    body_of,
-    headers_for,
-    packet,
-    packets,
-    split,
-)
+from bot.git.remote import AGENT, FLUSH, UNKEPT, Service, body_of, headers_for, packet, packets
 
 SECONDS: Final = 120.0
 """For one push: what a forge checks before it moves a ref takes its time."""
@@ -45,21 +33,11 @@ _ADVERTISED = "application/x-git-receive-pack-advertisement"
 _RESULT = "application/x-git-receive-pack-result"
 
 
-class RemotePush:
-    """Pushes to one remote.
-
-    Args:
-        url: For git over HTTP, without credentials.
-        clock: For how long something is remembered.
-        connections: To this remote and others.
-    """
+class RemotePush(Service):
+    """Pushes to one remote; arguments as for `Service`."""
 
     def __init__(self, url: str, clock: Clock, connections: Connections = CONNECTIONS) -> None:
-        self._url = split(url)
-        self._clock = clock
-        self._connections = connections
-        self._quiet_until = 0.0
-        self._known: tuple[float, bytes] | None = None
+        super().__init__(url, clock, connections)
 
     def push(self, credentials: str, update: RefUpdate, pack: bytes) -> bool:
         """Move a ref, or make it; False where git must be started.
@@ -71,19 +49,15 @@ class RemotePush:
             update: What to move; not to delete.
             pack: The objects that the remote does not have.
         """
-        address, now = address_of(self._url), self._clock.monotonic()
-        if address is None or now < self._quiet_until:
+        if (address := self._asked_at()) is None:
             return False
         try:
             with tracing.span("push"):
-                if self._known is None or now - self._known[0] > KNOWN_SECONDS:
-                    self._known = (now, self._format(address, credentials))
-                body = command(update, self._known[1]) + pack
+                body = command(update, self._told(address, credentials)) + pack
                 answer = self._connections.ask(address, self._post(credentials, body))
                 return moved(body_of(answer, _RESULT), update)
         except (*FAILURES, UnicodeError):
-            self._known = None  # what takes long may have taken longer than the pause
-            self._quiet_until = self._clock.monotonic() + PAUSE
+            self._failed()
             return False
 
     def _format(self, address: Address, credentials: str) -> bytes:

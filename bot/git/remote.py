@@ -43,8 +43,8 @@ FLUSH, _DELIMITER = b"0000", b"0001"
 _REF = re.compile(rb"([0-9a-f]{40}) (refs/[^\0-\x20\x7f~^:?*\[\\]+)\n?")
 
 
-class RemoteRefs:
-    """The refs of one remote, as it tells them.
+class Service:
+    """One of git's services of a remote, asked without git: what it can do is remembered.
 
     Args:
         url: For git over HTTP, without credentials.
@@ -52,12 +52,39 @@ class RemoteRefs:
         connections: To this remote and others.
     """
 
-    def __init__(self, url: str, clock: Clock, connections: Connections = CONNECTIONS) -> None:
+    def __init__(self, url: str, clock: Clock, connections: Connections) -> None:
         self._url = split(url)
         self._clock = clock
         self._connections = connections
         self._quiet_until = 0.0
         self._known: tuple[float, bytes] | None = None
+
+    def _asked_at(self) -> Address | None:
+        """Where it is asked; None where git must be started."""
+        address = address_of(self._url)
+        return None if self._clock.monotonic() < self._quiet_until else address
+
+    def _told(self, address: Address, credentials: str) -> bytes:
+        """What it is to be told that we can; asked for once in `KNOWN_SECONDS`."""
+        now = self._clock.monotonic()
+        if self._known is None or now - self._known[0] > KNOWN_SECONDS:
+            self._known = (now, self._format(address, credentials))
+        return self._known[1]
+
+    def _format(self, address: Address, credentials: str) -> bytes:
+        """Ask what it can do."""
+        raise NotImplementedError
+
+    def _failed(self) -> None:
+        """It gave no answer: what takes long may have taken longer than the pause that begins."""
+        self._known, self._quiet_until = None, self._clock.monotonic() + PAUSE
+
+
+class RemoteRefs(Service):
+    """The refs of one remote, as it tells them; arguments as for `Service`."""
+
+    def __init__(self, url: str, clock: Clock, connections: Connections = CONNECTIONS) -> None:
+        super().__init__(url, clock, connections)
 
     def at(self, credentials: str, places: Sequence[str]) -> dict[str, Sha] | None:
         """Ask for the refs at some places: full name to object; None where git must be started.
@@ -66,14 +93,12 @@ class RemoteRefs:
             credentials: User and password, with a colon between; "" for none.
             places: Refs and folders of refs.
         """
-        address, now = address_of(self._url), self._clock.monotonic()
-        if address is None or now < self._quiet_until:
+        if (address := self._asked_at()) is None:
             return None
         try:
-            found = self._ask(address, credentials, list(map(git_refs.prefix, places)), now)
+            found = self._ask(address, credentials, list(map(git_refs.prefix, places)))
         except (*FAILURES, UnicodeError):
-            self._known = None  # what takes long may have taken longer than the pause
-            self._quiet_until = self._clock.monotonic() + PAUSE
+            self._failed()
             return None
         # What a remote tells beyond what it was asked for is passed over, as git does.
         return {r: sha for r, sha in found.items() if any(git_refs.inside(r, p) for p in places)}
@@ -83,21 +108,16 @@ class RemoteRefs:
 
         So many may begin alike that the answer is none; that says nothing of the next question.
         """
-        address, now = address_of(self._url), self._clock.monotonic()
-        if address is None or now < self._quiet_until:
+        if (address := self._asked_at()) is None:
             return None
         try:
-            return self._ask(address, credentials, refs, now)
+            return self._ask(address, credentials, refs)
         except (*FAILURES, UnicodeError):
             return None
 
-    def _ask(
-        self, address: Address, credentials: str, beginnings: Sequence[str], now: float
-    ) -> dict[str, Sha]:
+    def _ask(self, address: Address, credentials: str, beginnings: Sequence[str]) -> dict[str, Sha]:
         with tracing.span("refs"):
-            if self._known is None or now - self._known[0] > KNOWN_SECONDS:
-                self._known = (now, self._format(address, credentials))
-            asked = listing(beginnings, self._known[1])
+            asked = listing(beginnings, self._told(address, credentials))
             answer = self._connections.ask(address, self._post(credentials, asked))
             return listed(body_of(answer, "application/x-git-upload-pack-result"))
 

@@ -13,7 +13,6 @@ from bot.git.connections import Connections, OddAnswerError
 from bot.git.mirror import DiskMirror
 from bot.git.objects import GitObject
 from bot.git.port import GitBusyError, Pushed, RefUpdate, Signature
-from bot.git.process import PROXIES
 from bot.git.pushing import capabilities
 from bot.git.remote import KNOWN_SECONDS, PAUSE, RemoteRefs, packet
 from lifecycle.names import Ref
@@ -33,22 +32,11 @@ PUSH = "POST /blueprints.git/git-receive-pack"
 RESULT = "application/x-git-receive-pack-result"
 
 
-@pytest.fixture(autouse=True)
-def plain_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PROXIES:
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def remote(tmp_path: Path) -> Iterator[Remote]:
     with serve(tmp_path / "remote" / "blueprints.git") as served:
         served.commit(FILES, ref=MAIN)
         yield served
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
 
 
 @pytest.fixture
@@ -58,6 +46,20 @@ def mirror(remote: Remote, clock: ManualClock, tmp_path: Path) -> DiskMirror:
     remote.requests.clear()
     remote.told.clear()
     return mirror
+
+
+@pytest.fixture
+def brought(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many objects each of our pushes brings."""
+    found: list[int] = []
+    pack = packs.pack
+
+    def noted(objects: Sequence[GitObject]) -> bytes:
+        found.append(len(objects))
+        return pack(objects)
+
+    monkeypatch.setattr(packs, "pack", noted)
+    return found
 
 
 def wrote(mirror: DiskMirror, parent: str, **files: bytes | None) -> str:
@@ -73,18 +75,10 @@ def whole(remote: Remote) -> bool:
 
 
 def test_a_push_is_one_request_that_lists_nothing(
-    remote: Remote, mirror: DiskMirror, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    remote: Remote, mirror: DiskMirror, clock: ManualClock, brought: list[int]
 ) -> None:
     """The short-cut lists all refs of the remote before each push, or believes for ever what it
     can do; or brings all that the bot ever wrote there, and not what is new."""
-    brought: list[int] = []
-    pack = packs.pack
-
-    def noted(objects: Sequence[GitObject]) -> bytes:
-        brought.append(len(objects))
-        return pack(objects)
-
-    monkeypatch.setattr(packs, "pack", noted)
     for number in range(50):
         remote.git("update-ref", f"refs/tags/other/v{number}", MAIN)
     base = remote.refs()[MAIN]
@@ -241,23 +235,15 @@ def test_an_odd_answer_to_a_push_is_none(
 
 
 def test_what_is_large_is_pushed_by_git(
-    remote: Remote, mirror: DiskMirror, monkeypatch: pytest.MonkeyPatch
+    remote: Remote, mirror: DiskMirror, brought: list[int]
 ) -> None:
     """The short-cut holds whatever somebody's package has in memory, several times over."""
     base = remote.refs()[MAIN]
-    made: list[int] = []
-    pack = packs.pack
-
-    def noted(objects: list[GitObject]) -> bytes:
-        made.append(len(objects))
-        return pack(objects)
-
-    monkeypatch.setattr(packs, "pack", noted)
     large = wrote(mirror, base, **{"a.yaml": os.urandom(packs.MOST_BYTES)})
     many = wrote(mirror, base, **{f"{n}.yaml": b"%d" % n for n in range(packs.MOST_OBJECTS)})
     assert mirror.push(TOKEN, [RefUpdate(DRAFT, "", large)]) is Pushed.DONE
     assert mirror.push(TOKEN, [RefUpdate(V1, "", many)]) is Pushed.DONE
-    assert (remote.refs()[DRAFT], remote.refs()[V1], made) == (large, many, [])
+    assert (remote.refs()[DRAFT], remote.refs()[V1], brought) == (large, many, [])
     assert whole(remote)
 
 

@@ -13,7 +13,7 @@ import pytest
 from bot.git.connections import Connections, OddAnswerError
 from bot.git.mirror import DiskMirror
 from bot.git.port import BRANCHES, GitBusyError, Scope
-from bot.git.process import AUTHORITY, NO_PROXY, OTHER_AUTHORITIES, PROXIES
+from bot.git.process import AUTHORITY, OTHER_AUTHORITIES
 from bot.git.remote import KNOWN_SECONDS, MOST_BYTES, PAUSE, RemoteRefs, capabilities, packet
 from lifecycle.names import Ref
 from tests.bot.git.server import TOKEN, Remote, certificate, serve
@@ -26,21 +26,10 @@ RESULT = "application/x-git-upload-pack-result"
 LS_REFS = "POST /blueprints.git/git-upload-pack"
 
 
-@pytest.fixture(autouse=True)
-def plain_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*PROXIES, *NO_PROXY, AUTHORITY, *OTHER_AUTHORITIES):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def remote(tmp_path: Path) -> Iterator[Remote]:
     with serve(tmp_path / "remote" / "blueprints.git") as served:
         yield served
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
 
 
 @pytest.fixture
