@@ -265,11 +265,11 @@ class Repositories(DashboardNumbers, Protocol):
         Args:
             observes: It does.
             at: Now, by its clock.
-            known: What it was told before; a database that was made since is given it.
+            known: What it was told before; a database made or restored since is given it.
 
         Returns:
             When the bot last ceased to: when the first process that acts told so after one that
-            observes; None where none did.
+            observes, and not after `at`; None where none did.
         """
 
     async def lost(self, repository_id: RepositoryId) -> None:

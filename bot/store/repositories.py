@@ -33,8 +33,9 @@ OBSERVING = """
 INSERT INTO observing AS o (observes, ended) VALUES (%(observes)s, %(known)s)
 ON CONFLICT (one) DO UPDATE SET
   observes = EXCLUDED.observes,
-  ended = CASE WHEN o.observes AND NOT EXCLUDED.observes THEN %(at)s ELSE o.ended END
-RETURNING ended
+  ended = CASE WHEN o.observes AND NOT EXCLUDED.observes THEN COALESCE(%(known)s, %(at)s)
+          ELSE o.ended END
+RETURNING CASE WHEN ended > %(at)s THEN %(at)s ELSE ended END
 """
 
 

@@ -569,6 +569,23 @@ async def test_when_the_bot_ceased_to_observe_outlives_the_database(stored: Stor
     assert await told(False, datetime.now(UTC)) == LONG_AGO
 
 
+async def test_a_trial_ends_once_and_not_in_the_future(stored: Stored) -> None:
+    """Short-cuts: a database that was restored to a day of the trial ends it when that is seen,
+    though a process knows when it did; the time of a clock that is days ahead is told on."""
+    told = stored.store.repositories.observing
+    now = datetime.now(UTC)
+
+    await told(True, LONG_AGO)  # as the backup has it
+    ended = LONG_AGO + timedelta(hours=1)
+    assert await told(False, now, ended) == ended
+    assert await told(False, now) == ended
+
+    await told(True, now)
+    ahead = now + timedelta(days=2)
+    assert await told(False, ahead) == ahead
+    assert await told(False, now) == now
+
+
 async def test_a_name_means_the_repository_that_it_meant_first(stored: Stored) -> None:
     """The short-cut takes the name: who takes it over is let in as well."""
     other, third = RepositoryId(GITHUB, 71), RepositoryId("gitlab", 71)

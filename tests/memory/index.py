@@ -148,9 +148,9 @@ class MemoryRepositories:
     ) -> datetime | None:
         await self.statements.begin()
         before, ended = self._observing or (False, known)
-        ended = at if before and not observes else ended
+        ended = known or at if before and not observes else ended
         self._observing = observes, ended
-        return ended
+        return min(ended, at) if ended else None
 
     async def lost(self, repository_id: RepositoryId) -> None:
         await self.statements.begin()

@@ -133,9 +133,10 @@ class HookSecrets:
 
 @cache
 def _shown(made: bytes) -> str:
-    """What may be shown of a secret: whoever tries words, since a person chose it, tries long.
+    """Return a slow digest of a secret, for an address that maintainers of projects see.
 
-    A dozen of them a second; with a plain digest it would be sixty thousand.
+    A person may have chosen the secret: of guesses a dozen a second are tried against it, where it
+    would be sixty thousand with a plain digest.
     """
     return hashlib.scrypt(made, salt=b"porchbot webhook", n=2**14, r=8, p=2, dklen=4).hex()
 
