@@ -23,6 +23,7 @@ from cadlib.update import get, init
 from cadlib.update.packages import Updated, update
 from cadlib.update.upstream import STRATEGIES, Fetch, Fetched, ProgressMessage, read_kptfile
 from lifecycle import names
+from lifecycle.contents import RULES
 from lifecycle.drafting.fields import set_value
 from lifecycle.drafting.resolving import resolve
 from lifecycle.facts.drafts import DraftKind, DraftRequest
@@ -74,11 +75,17 @@ def make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
 
     Returns:
         The files that differ from `inputs.here`, by path in the package, and the conflicts. Where
-        nothing can be made it tells the problem, without values of Secrets, and no files.
+        nothing can be made it tells the problem, without values of Secrets, and no files. The
+        rules of a repository are no part of a package at its root: they stay as they are.
     """
     added = set[str]()
+    if not request.package:
+        here, revision = _without_rules(inputs.here), _without_rules(inputs.revision)
+        inputs = replace(inputs, here=here, revision=revision)
     try:
         made = yield from _make(request, inputs, added)
+        if not request.package:
+            made = replace(made, files=_without_rules(made.files))
     except PackageError as error:
         secret = added | _secret(inputs.here) | _secret(inputs.revision)
         return MergedPackage(problem=secrets.redacted(texts.problem(error), secret))
@@ -86,6 +93,10 @@ def make(request: DraftRequest, inputs: DraftInputs) -> DraftSteps:
         return made
     secret = _secret({**inputs.here, **made.files})
     return replace(made, private=secrets.redacted(request.value, secret) != request.value)
+
+
+def _without_rules(files: Mapping[str, T]) -> dict[str, T]:
+    return {path: each for path, each in files.items() if not path.startswith(RULES)}
 
 
 def _secret(files: Mapping[str, Entry | None]) -> set[str]:
@@ -98,14 +109,17 @@ def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftS
     name = packages.name(request.package) or "root"
     match request.kind:
         case DraftKind.INIT:
-            _absent(here)
-            return _differing(here, init.files(name, description=init.DESCRIPTION))
+            _absent(here, request.package)
+            begun = init.files(name, description=init.DESCRIPTION)
+            return MergedPackage(files={p: e for p, e in begun.items() if p not in here})
         case DraftKind.CLONE:
-            _absent(here)
-            return _differing(here, (yield from _cloned(request, inputs, name)))
+            _absent(here, request.package)
+            return _beside(request, here, (yield from _cloned(request, inputs, name)))
         case DraftKind.EDIT | DraftKind.ROLLBACK:
             if not inputs.revision:
                 _present(here, request.package)
+            elif KPTFILE not in here:
+                _absent(here, request.package)
             return _differing(here, inputs.revision or here)
         case DraftKind.RESUME:
             return MergedPackage()
@@ -124,9 +138,19 @@ def _make(request: DraftRequest, inputs: DraftInputs, added: set[str]) -> DraftS
             assert_never(request.kind)
 
 
-def _absent(here: Files) -> None:
+def _absent(here: Files, package: str) -> None:
+    """Refuse a folder with a package, and one around packages, which would be its parts."""
     if KPTFILE in here:
-        raise texts.there_already()
+        raise texts.there_already(package)
+    if inside := [packages.join(package, p) for p in packages.find(here)]:
+        raise texts.packages_inside(package, inside)
+
+
+def _beside(request: DraftRequest, here: Files, wanted: Files) -> MergedPackage:
+    """A new package beside the files of its folder, which stay: they are somebody's."""
+    if other := [p for p, entry in wanted.items() if p in here and here[p].data != entry.data]:
+        raise texts.files_in_the_way(request.package, sorted(other))
+    return MergedPackage(files={p: e for p, e in wanted.items() if p not in here})
 
 
 def _present(here: Files, package: str) -> None:

@@ -101,7 +101,7 @@ def unchanged(word: str, state: DraftState) -> str:
     at = f" at {code(state.version)}" if state.version else " like that"
     every = (state.request.package, *state.request.others)
     are = "is" if len(every) == 1 else "are"
-    return f"{code('/' + word)}: nothing to change; {names(every)} {are} already{at}."
+    return f"{typed(word)}: nothing to change; {names(every)} {are} already{at}."
 
 
 def committed_here(state: DraftState) -> str:
@@ -223,4 +223,4 @@ _DECIDE = (
 
 
 def _refused(word: str) -> str:
-    return f"{code('/' + word)} refused"
+    return f"{typed(word)} refused"

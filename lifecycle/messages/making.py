@@ -19,10 +19,35 @@ def problem(error: PackageError) -> str:
     return f"{where}{error.problem}. {error.fix}"
 
 
-def there_already() -> PackageError:
+def there_already(package: str) -> PackageError:
     """A package is there already."""
     return PackageError(
-        Place(KPTFILE), "there is a package in this folder already", "Name another folder"
+        Place(f"{package}/{KPTFILE}".lstrip("/")),
+        "there is a package in this folder already",
+        "Name another folder",
+    )
+
+
+def packages_inside(package: str, inside: Sequence[str]) -> PackageError:
+    """There are packages below the folder, which the new one would have as its parts."""
+    more = f", and {len(inside) - _SHOWN} more" if len(inside) > _SHOWN else ""
+    return PackageError(
+        Place(),
+        f"{one_line(package) or 'the top folder'} holds packages already:"
+        f" {', '.join(map(one_line, inside[:_SHOWN]))}{more}. They would become parts of the new"
+        " package",
+        "Name a folder beside them",
+    )
+
+
+def files_in_the_way(package: str, paths: Sequence[str]) -> PackageError:
+    """The folder holds files that the package has as well, with other contents."""
+    more = f", and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return PackageError(
+        Place(),
+        f"{one_line(package) or 'the top folder'} holds other files of the same names:"
+        f" {', '.join(map(one_line, paths[:_SHOWN]))}{more}",
+        "Name another folder, or move these files first",
     )
 
 

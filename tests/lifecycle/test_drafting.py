@@ -7,10 +7,11 @@ import pytest
 
 from cadlib.diff.fields import HIDDEN
 from cadlib.errors import PackageError
+from cadlib.kptfile.values import GitRef
 from cadlib.merge.conflicts import Conflict
-from cadlib.package.files import Entry
+from cadlib.package.files import Entry, Files
 from cadlib.render.calls import CallOutcome, FunctionCall
-from cadlib.update.upstream import Fetch
+from cadlib.update.upstream import Fetch, Fetched
 from cadlib.yaml import Value
 from lifecycle.drafting.make import DraftInputs, make
 from lifecycle.drafting.resolving import resolve
@@ -125,6 +126,74 @@ def test_a_text_that_is_written_once_lists_no_conflict_as_open() -> None:
     told = variants.body("edge", "acme/control:edge.yaml", ["data.size"])
     assert "**1 conflict when this pull request was opened.**" in told
     assert "data.size" not in told
+
+
+def came_to(request: DraftRequest, inputs: DraftInputs, *fetched: Files) -> MergedPackage:
+    """What a request comes to where each fetch gives the next of some files."""
+    steps, left = make(request, inputs), iter(fetched)
+    try:
+        step = next(steps)
+        while True:
+            assert isinstance(step, Fetch)
+            files = next(left)
+            step = steps.send(Fetched(files=files, commit="c" * 40, ref=step.ref))
+    except StopIteration as done:
+        result: MergedPackage = done.value
+        return result
+
+
+NET = GitRef(repo="https://x.test/a", directory="/net", ref="net/v1")
+CLONE = DraftRequest(kind=DraftKind.CLONE, package="shop", upstream="a/net@v1")
+UP = {"Kptfile": Entry(KPTFILE), "app.yaml": Entry(b"a: 1\n")}
+
+
+@pytest.mark.parametrize("kind", [DraftKind.INIT, DraftKind.CLONE])
+def test_what_stands_in_the_folder_of_a_new_package_stays(kind: DraftKind) -> None:
+    """The short-cut makes the folder what the new package is: files of people are deleted."""
+    here = {"README.md": Entry(b"# ours\n"), "notes/a.txt": Entry(b"x")}
+    inputs = DraftInputs(here=here, upstream=NET)
+    found = came_to(replace(CLONE, kind=kind), inputs, UP)
+
+    assert not found.problem
+    assert "Kptfile" in found.files
+    assert not found.files.keys() & here.keys()
+
+
+@pytest.mark.parametrize("kind", [DraftKind.INIT, DraftKind.CLONE, DraftKind.EDIT])
+@pytest.mark.parametrize("package", ["shop", ""])
+def test_a_package_is_not_put_around_others(kind: DraftKind, package: str) -> None:
+    """The short-cut looks for a Kptfile in the folder itself: packages below it are deleted."""
+    here = {"eu/Kptfile": Entry(KPTFILE), "us/north/Kptfile": Entry(KPTFILE)}
+    inputs = DraftInputs(here=here, upstream=NET, revision=UP if kind is DraftKind.EDIT else {})
+    found = came_to(replace(CLONE, kind=kind, package=package), inputs, UP)
+
+    below = "shop/" if package else ""
+    assert found == MergedPackage(
+        problem=f"{package or 'the top folder'} holds packages already: {below}eu,"
+        f" {below}us/north. They would become parts of the new package. Name a folder beside them"
+    )
+
+
+def test_a_clone_overwrites_no_file() -> None:
+    """The short-cut takes the upstream's file: that of people is gone."""
+    inputs = DraftInputs(here={"app.yaml": Entry(b"a: 2\n")}, upstream=NET)
+    assert came_to(CLONE, inputs, UP) == MergedPackage(
+        problem="shop holds other files of the same names: app.yaml. Name another folder, or move"
+        " these files first"
+    )
+
+
+def test_the_rules_of_a_repository_are_no_part_of_a_package_at_its_root() -> None:
+    """The short-cut takes the root for a folder like others: going back to a revision brings old
+    rules back, and forgets in the ledger what was withdrawn since."""
+    rules = {".porchbot.yaml": Entry(b"version: 1\n"), ".porchbot/ledger.yaml": Entry(b"a: 1\n")}
+    other = {path: Entry(b"version: 2\n") for path in rules}
+    back = DraftRequest(kind=DraftKind.ROLLBACK, package="", revision=1)
+    inputs = DraftInputs(here={**UP, **other}, revision={"Kptfile": Entry(KPTFILE), **rules})
+    assert came_to(back, inputs) == MergedPackage(files={"app.yaml": None})
+
+    cloned = came_to(replace(CLONE, package=""), DraftInputs(upstream=NET), {**UP, **rules})
+    assert cloned.files.keys() == UP.keys()
 
 
 LOCKED = """upstream:
