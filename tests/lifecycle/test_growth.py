@@ -1,11 +1,7 @@
 """How much deciding takes as a proposal grows: lines that are run, whatever the machine."""
 
-import gc
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -15,6 +11,7 @@ from lifecycle.events import Answered
 from lifecycle.facts.head import Facts
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.records import JSON
+from tests.counting import OURS, assert_in_proportion, lines
 from tests.lifecycle.samples import (
     APPROVER,
     CORE,
@@ -26,43 +23,6 @@ from tests.lifecycle.samples import (
     ours,
     said,
 )
-
-
-def lines(work: Callable[[], object]) -> int:
-    """Lines that a piece of work runs; those of a comprehension count each time round.
-
-    Of our own code and what it does to values, as ``_DECIDING`` lists it: neither what measuring
-    coverage does whenever it has seen enough of a function, nor what garbage has to end. The
-    smaller count of two runs, since the first may import and compile.
-    """
-    return min(_counted(work), _counted(work))
-
-
-_DECIDING = ("/lifecycle/", "/cadlib/", "/dataclasses.py", "<string>")
-
-
-def _counted(work: Callable[[], object]) -> int:
-    count = 0
-
-    def traced(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal count
-        count += event == "line"
-        return traced
-
-    def called(frame: FrameType, _event: str, _: object) -> Any:
-        ours = any(part in frame.f_code.co_filename for part in _DECIDING)
-        return traced if ours else None
-
-    before, collecting = sys.gettrace(), gc.isenabled()
-    gc.disable()
-    sys.settrace(called)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-        if collecting:
-            gc.enable()
-    return count
 
 
 class Record(dict[str, JSON]):
@@ -108,6 +68,9 @@ def test_deciding_takes_time_in_proportion(made: Callable[[int], Facts]) -> None
     """Short-cuts refused: all packages gone through for each of them; all answers for each; all
     words about holds replayed at each.
     """
-    small, large = made(50), made(400)
-    few, many = lines(lambda: decide(small)), lines(lambda: decide(large))
-    assert many < 12 * few, (few, many)
+
+    def deciding(size: int) -> Callable[[], object]:
+        known = made(size)
+        return lambda: decide(known)
+
+    assert_in_proportion(deciding, 50, lambda work: lines(work, (*OURS, __file__)))

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +9,6 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from random import Random
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -23,6 +21,7 @@ from bot.sandbox.records.accounts import User
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import SandboxForge
+from tests.counting import calls
 
 FEW, MANY = 20, 2000
 
@@ -64,24 +63,6 @@ class Forge:
         assert sent[0]["status"] < 300, sent
         answer = b"".join(message.get("body", b"") for message in sent[1:])
         return json.loads(answer) if answer else None
-
-
-def calls(act: Callable[[], object]) -> int:
-    """How many functions the forge's own code calls, in threads that begin meanwhile and here."""
-    count = 0
-
-    def seen(frame: FrameType, event: str, _what: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call") and "/bot/sandbox/" in frame.f_code.co_filename
-
-    threading.setprofile(seen)
-    try:
-        thread = threading.Thread(target=act)
-        thread.start()
-        thread.join()
-    finally:
-        threading.setprofile(None)
-    return count
 
 
 @pytest.fixture

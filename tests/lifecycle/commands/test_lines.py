@@ -1,9 +1,6 @@
 """Comments with HTML, odd characters and odd Markdown: obeyed, told about, or left alone."""
 
-import sys
-from collections.abc import Callable, Sequence
-from time import process_time
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -14,6 +11,7 @@ from lifecycle.commands.handlers.hold import HoldCommand
 from lifecycle.commands.kept import Kept
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.table import TABLE
+from tests.counting import OURS, assert_seconds_in_proportion, calls
 
 LIVE = ParsedComment((ApproveCommand(),))
 NOTHING = ParsedComment()
@@ -203,28 +201,11 @@ def test_what_is_told_says_what_to_do() -> None:
 # --- time -----------------------------------------------------------------------------------------
 
 
-_READING = ("/lifecycle/", "/markdown_it/", "/html/", "/re/", "/linkify_it/", "/mdurl/")
+_READING = (*OURS, "/markdown_it/", "/html/", "/re/", "/linkify_it/", "/mdurl/")
 
 
-def _steps(work: Callable[[], object], within: Sequence[str] = _READING) -> int:
-    """Calls of functions that reading makes: the same on every machine.
-
-    Not the calls that the measuring of coverage puts into functions until it has seen enough.
-    """
-    steps = 0
-
-    def count(frame: Any, event: str, given: Any) -> None:
-        nonlocal steps
-        measuring = str(getattr(given, "__module__", None)).startswith("slipcover")
-        if event in {"call", "c_call"} and not measuring:
-            steps += any(part in frame.f_code.co_filename for part in within)
-
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return steps
+def _steps(work: Callable[[], object]) -> int:
+    return calls(work, _READING)
 
 
 REPEATED: dict[str, str] = {
@@ -274,16 +255,7 @@ def test_reading_takes_time_in_proportion_to_the_length(piece: str) -> None:
     half, whole = _steps(read(size // 2)), _steps(read(size))
     assert whole < 2.5 * half + 10_000
     assert whole < 600_000
-    # What regular expressions do is no call: a square would take sixteen times as long.
-    if (full := _seconds(read(size))) >= 0.05:
-        quarter = min(_seconds(read(size // 4)) for _ in range(2))
-        assert min(full, _seconds(read(size))) < 9 * quarter
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begun = process_time()
-    work()
-    return process_time() - begun
+    assert_seconds_in_proportion(read, size // 16)  # what regular expressions do is no call
 
 
 @pytest.fixture
