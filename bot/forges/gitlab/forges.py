@@ -6,7 +6,6 @@ access or more, by itself or by a group, as far as the operator has them served.
 Source: https://docs.gitlab.com/api/projects/#list-all-projects
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -15,6 +14,7 @@ from urllib.parse import quote
 from bot.forges.account import OneAccount
 from bot.forges.gitlab import capabilities, token
 from bot.forges.gitlab.deliveries import read_verified, stored_speaker
+from bot.forges.gitlab.groups import GroupPaths
 from bot.forges.gitlab.hooks import OurHooks
 from bot.forges.gitlab.http import ASK_OPERATOR, Clients, JSONObject, call
 from bot.forges.gitlab.levels import DEVELOPER, level_of
@@ -38,12 +38,6 @@ from lifecycle.identity import RepositoryId
 COARSE = timedelta(hours=1, minutes=5)
 """GitLab writes down an activity only where the last one is an hour old: until then, and a little
 longer, nobody can tell by it that nothing happened (`Event#reset_project_activity`)."""
-
-PATHS_KNOWN = timedelta(minutes=10)
-"""How long a project or group that was moved counts as where it was before."""
-
-MOST_PATHS = 10_000
-"""Projects and groups whose paths are known at a time."""
 
 _LISTED: Mapping[str, object] = {
     "membership": True,
@@ -77,8 +71,7 @@ class GitLabForges(OneAccount[GitLabUser]):
         self._serves = Served(serves)
         self.hooks = hooks
         self._log = DeliveryLog(user, hooks)
-        self._paths: dict[str, tuple[str, datetime]] = {}
-        self._asking = asyncio.Lock()
+        self._groups = GroupPaths(user.clients)
 
     @property
     def user(self) -> GitLabUser:
@@ -173,28 +166,8 @@ class GitLabForges(OneAccount[GitLabUser]):
         return await self._log.failed([each for each in every if not each.archived], page)
 
     async def covers(self, group: int, repository: RepositoryId) -> bool:
-        """Whether a project is in a group, or in one below it; known for ten minutes.
-
-        Raises:
-            ForgeBusyError: GitLab does not say.
-            ForgeRefusedError: It shows us one of them not, or no more.
-        """
-        async with self._asking:  # many at once are about the same
-            above = await self._path_of(f"/groups/{group}", "full_path")
-            path = await self._path_of(f"/projects/{repository.number}", "path_with_namespace")
-        return path.startswith(f"{above}/")
-
-    async def _path_of(self, at: str, field: str) -> str:
-        now = self._user.clients.time.now()
-        known = self._paths.get(at)
-        if known is None or now - known[1] > PATHS_KNOWN:
-            wanted = "read which group a project is in"
-            query = {"with_projects": False}
-            told = await call(self._user.clients, wanted, "GET", at, query=query)
-            if len(self._paths) >= MOST_PATHS:
-                self._paths.clear()
-            known = self._paths[at] = (str(told.data[field]), now)
-        return known[0]
+        """Return whether a project is in a group, or in one below it; see `GroupPaths`."""
+        return await self._groups.covers(group, repository)
 
     async def delivery(self, guid: str) -> LoggedDelivery | None:
         """None: statuses have no buttons."""

@@ -3,7 +3,6 @@
 Whoever maintains a project writes the bodies of its webhook. So here every body is anybody's.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,10 +14,8 @@ from bot.forges.gitlab.deliveries import GitLabWebhooks, read_verified
 from bot.forges.gitlab.forges import GitLabForges
 from bot.forges.gitlab.hooks import GROUP, INSTANCE, PROJECT, HookSecrets, OurHooks, Speaker
 from bot.forges.gitlab.user import GitLabUser
-from bot.forges.port import ForgeMissingError
 from bot.forges.webhooks import Delivery, WebhookError
 from bot.store.hints import NOTHING
-from lifecycle.identity import RepositoryId
 from tests.bot.forges.gitlab.test_deliveries import (
     BOX,
     WAKES,
@@ -160,23 +157,6 @@ async def test_what_is_stored_counts_as_it_came(wire: Wire) -> None:
     assert of_group.wakes == own.wakes
     unproved = of_group.unproved()
     assert forges.wakes_of(unproved.headers, body) == unproved.wakes == old.wakes
-
-
-@pytest.mark.parametrize(
-    ("path", "covered"), [("acme/net", True), ("acme/sub/net", True), ("acme-2/net", False)]
-)
-async def test_a_group_speaks_for_the_projects_in_it(wire: Wire, path: str, covered: bool) -> None:
-    """Short-cuts refused: the path that the delivery names; beginnings of names; two requests for
-    each delivery."""
-    wire.has("GET /groups/5", {"full_path": "acme"})
-    wire.has("GET /projects/7", project(7, path))
-    forges = forges_of(wire)
-
-    found = await asyncio.gather(*(forges.covers(5, RepositoryId("gitlab", 7)) for _ in range(3)))
-
-    assert (found, len(wire.asked)) == ([covered] * 3, 2)
-    with pytest.raises(ForgeMissingError):
-        await forges.covers(6, RepositoryId("gitlab", 7))
 
 
 CHANGED: dict[str, dict[str, object]] = {
