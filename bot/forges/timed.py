@@ -22,9 +22,14 @@ LONGEST = 60.0
 def session() -> requests.Session:
     """A session whose answers have a time."""
     made = requests.Session()
+    mount(made)
+    return made
+
+
+def mount(made: requests.Session) -> None:
+    """Give the answers of a session a time."""
     for scheme in ("https://", "http://"):
         made.mount(scheme, _TimedAdapter())
-    return made
 
 
 class _TimedFile(io.RawIOBase):

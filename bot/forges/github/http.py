@@ -16,9 +16,15 @@ from typing import Any
 import github
 import requests
 from github.Auth import Auth, Token
+from github.Requester import (
+    HTTPRequestsConnectionClass,
+    HTTPSRequestsConnectionClass,
+    Requester,
+)
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges import timed
 from bot.forges.budget import Account
 from bot.forges.exchange import MOST_PAGES, Answer, ForgeTime, Pool, ask, call, read, send
 from bot.forges.github import limits
@@ -77,7 +83,26 @@ class GitHubAnswer(Answer):
         return "; ".join([text, *[d for d in details if d]])
 
 
-class Clients(Pool[github.Github, GitHubAnswer, Cost]):
+class _Encrypted(HTTPSRequestsConnectionClass):
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        timed.mount(self.session)
+
+
+class _Plain(HTTPRequestsConnectionClass):
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        timed.mount(self.session)
+
+
+class _Client(Requester):
+    """A client of PyGithub whose answers have a time."""
+
+
+_Client.injectConnectionClasses(_Plain, _Encrypted)  # of this class alone: it sets its attributes
+
+
+class Clients(Pool[_Client, GitHubAnswer, Cost]):
     """A pool of PyGithub clients with one identity.
 
     Args:
@@ -118,20 +143,22 @@ class Clients(Pool[github.Github, GitHubAnswer, Cost]):
         return limits.told(headers, self.time.now().timestamp())
 
     @contextmanager
-    def client(self) -> Iterator[github.Github]:
+    def client(self) -> Iterator[_Client]:
         """As `Pool` has it."""
         auth = self._auth()
         token = auth.token if isinstance(auth, Token) else ""
         with self._idle.client(token, lambda: self._make(auth)) as client:
             yield client
 
-    def _make(self, auth: Auth | None) -> github.Github:
-        return github.Github(
+    def _make(self, auth: Auth | None) -> _Client:
+        return _Client(
             auth=auth,
             base_url=self._api_url,
             timeout=TIMEOUT,
             per_page=100,
+            verify=True,
             retry=None,
+            pool_size=None,
             seconds_between_requests=0,
             seconds_between_writes=0,
             user_agent="porchbot",
@@ -139,7 +166,7 @@ class Clients(Pool[github.Github, GitHubAnswer, Cost]):
 
     def transfer(
         self,
-        client: github.Github,
+        client: _Client,
         verb: str,
         path: str,
         query: Mapping[str, object] | None,
@@ -147,7 +174,7 @@ class Clients(Pool[github.Github, GitHubAnswer, Cost]):
         headers: Mapping[str, str] | None,
     ) -> tuple[int, Mapping[str, Any], str]:
         """As `Pool` has it."""
-        return client.requester.requestJson(
+        return client.requestJson(
             verb,
             path,
             parameters=dict(query) if query else None,
@@ -213,8 +240,8 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
         ForgeRefusedError: Any other error, also where a part of the data came with it.
     """
     with _network(wanted), pool.client() as client, pool.counted("graphql", wanted) as told:
-        status, headers, text = client.requester.requestJson(
-            "POST", client.requester.graphql_url, input={"query": query, "variables": variables}
+        status, headers, text = client.requestJson(
+            "POST", client.graphql_url, input={"query": query, "variables": variables}
         )
         told(status, headers)
     answer = read(GitHubAnswer, wanted, status, headers, text, pool.clock.now())
