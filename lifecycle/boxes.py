@@ -242,7 +242,7 @@ def shown(text: str) -> str:
     Args:
         text: What stands behind the box, with its seal, or what the note has of that.
     """
-    said = text[: 8 * LONGEST].strip()
+    said = text.strip()  # whole: what is left out people see all the same
     said = _ESCAPED.sub(r"\1", said) if said.startswith("\\`") else said
     return _folded(said) if said.startswith("`") else digest_of(said)
 

@@ -8,8 +8,8 @@ Adding a method needs a reason. Every method may be called twice with the same e
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
-from typing import Protocol
+from enum import Enum, StrEnum, auto
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from bot.keys import Key
@@ -440,8 +440,17 @@ class NewestChange:
     validator: str = ""
 
 
-UNREAD = "*"
-"""Stands for what was not read: no context and no App is called so."""
+class Unread(Enum):
+    """What was not read; no text, since anybody may call a commit status whatever they like."""
+
+    WHOLE = auto()
+
+
+UNREAD: Final = Unread.WHOLE
+"""Stands for every context, or every App, that was not read."""
+
+Context = str | Unread
+"""What a commit status is called, or the App that put it."""
 
 
 class Forge(Protocol):
@@ -529,19 +538,19 @@ class Forge(Protocol):
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest check run of each name and source at a commit."""
 
-    async def statuses(self, head: Sha) -> dict[str, CheckState]:
+    async def statuses(self, head: Sha) -> dict[Context, CheckState]:
         """Commit statuses: context to what it says; none is missing.
 
         Where they could not be read, `UNREAD` alone stands there, with the state UNKNOWN.
         """
 
-    def standing(self, number: int) -> Mapping[str, CheckState]:
+    def standing(self, number: int) -> Mapping[Context, CheckState]:
         """What required checks stand for that are of one proposal alone, as they were read last.
 
         Beside those of its head, which other proposals may have too.
         """
 
-    async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+    async def statuses_by(self, head: Sha) -> dict[tuple[Context, Context], CheckState]:
         """Commit statuses by context and by the slug of the App that put them; "" for a person.
 
         Where there are no Apps, by the login of who put them.

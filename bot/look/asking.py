@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from bot import metrics
 from bot.clock import Offload
-from bot.forges.port import Conversation, Forge, ListedProposal, Repository, RequiredCheck
+from bot.forges.port import Context, Conversation, Forge, ListedProposal, Repository, RequiredCheck
 from bot.look import required
 from bot.look.reader import Basis
 from bot.look.states import HeadBranch, HeadState, PullState, of_head
@@ -237,7 +237,7 @@ class Asker:
             )
         )
 
-    async def _statuses(self, head: Sha | None) -> Mapping[str, CheckState] | None:
+    async def _statuses(self, head: Sha | None) -> Mapping[Context, CheckState] | None:
         return await self._forge.statuses(head) if head else None
 
     async def _required(self, pull: ListedProposal) -> tuple[RequiredCheck, ...]:

@@ -11,23 +11,13 @@ from bot.clock import Offload
 from lifecycle import memory
 from lifecycle.commands import answers
 from lifecycle.facts.proposal import Proposal
+from lifecycle.memory import Memory
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_AT_ONCE: Final = 10
 """Comments without an answer that are read and judged on the event loop: some 100 ms at most."""
-
-
-async def read_ahead(offload: Offload, proposal: Proposal) -> None:
-    """Read what was said where it is much, so that whoever asks next finds it read.
-
-    Args:
-        offload: Where it is read.
-        proposal: Where it was said.
-    """
-    if _many([proposal]):
-        await offload(answers.pending, proposal, memory.read(proposal))
 
 
 async def judged(
@@ -50,6 +40,19 @@ async def judged(
     if _many(proposals):
         return await offload(work, *args, **kwargs)
     return work(*args, **kwargs)
+
+
+async def asked(
+    offload: Offload, proposal: Proposal, question: Callable[[Proposal, Memory], T]
+) -> T:
+    """Ask something of what was said at one proposal, elsewhere where it is much.
+
+    Args:
+        offload: Where it is read then.
+        proposal: Where it was said.
+        question: One of `lifecycle.commands.answers`.
+    """
+    return await judged(offload, (proposal,), question, proposal, memory.read(proposal))
 
 
 def _many(proposals: Sequence[Proposal]) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
+from bot.look.crowds import asked
 from bot.look.reader import MirrorReader
 from bot.look.teams import Teams
 from lifecycle import memory, needs, readied, timing
@@ -101,7 +102,8 @@ class People:
             told: Teams whose members may be told; of others nobody can tell. None for all of them.
         """
         remembered = memory.read(p)
-        asking = {c.author.login: c.author.id for c, _ in answers.pending(p, remembered)}
+        waiting = await asked(self._offload, p, answers.pending)
+        asking = {c.author.login: c.author.id for c, _ in waiting}
         if press := readied.pressed(p):
             asking[press.last.person.login] = press.last.person.id
         people = dict(asking)
@@ -208,7 +210,7 @@ class People:
         Args:
             p: The dashboard issue, as far as it is known.
         """
-        said = answers.pending(p, memory.read(p))
+        said = await asked(self._offload, p, answers.pending)
         people = {comment.author.login: comment.author.id for comment, _ in said}
         slugs = needs.teams(p) if people else ()
         roles, teams = await asyncio.gather(

@@ -21,7 +21,7 @@ from bot.look import (
 )
 from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
-from bot.look.crowds import judged, read_ahead
+from bot.look.crowds import asked
 from bot.look.drafts import Drafts
 from bot.look.fetching import Fetcher
 from bot.look.gains import Gains
@@ -165,9 +165,8 @@ class ProposalReader:
             talk=replace(state.talk(reviews), pressed=pressed),
             rules=Rules(policy=read.policy),
         )
-        await read_ahead(self._offload, proposal)
         proposal = await self.after_trials(reader, proposal)
-        if answers.about_repository(proposal, memory.read(proposal)):
+        if await asked(self._offload, proposal, answers.about_repository):
             proposal = replace(proposal, whole=await self._offload(reader.whole))
         # Whose word matters does not follow from the rendering: neither waits for the other.
         proposal, verdicts, found = await asyncio.gather(
@@ -210,10 +209,10 @@ class ProposalReader:
         if whole := asked_for.removed(proposal, memory.read(proposal)):
             there = await self._offload(revisions.packages, reader, whole, pull.head)
             proposal = replace(proposal, removed=there)
-        asked = asked_for.named(proposal, memory.read(proposal))
-        if asked:
+        wanted = asked_for.named(proposal, memory.read(proposal))
+        if wanted:
             found_here = await self._revisions.read(
-                reader, asked, pull.base_ref, basis.rules, look.since
+                reader, wanted, pull.base_ref, basis.rules, look.since
             )
             askers = asked_for.deleting(proposal, memory.read(proposal))
             states = elsewhere.states(self._users, self._repository, found_here, askers)
@@ -237,7 +236,7 @@ class ProposalReader:
 
         That is asked where a comment without an answer may be from before it.
         """
-        if (oldest := answers.oldest(proposal, memory.read(proposal))) is None:
+        if (oldest := await asked(self._offload, proposal, answers.oldest)) is None:
             return proposal
         ended = await self._trials.ended(reader, oldest, self._clock.now())
         return replace(proposal, rules=replace(proposal.rules, observed_until=ended))
@@ -283,12 +282,12 @@ class ProposalReader:
             default_ref=self._repository.default_branch,
             proposals=(p,),
         )
-        asked = await judged(self._offload, (p,), lambda: answers.drafts(asking, p, memory.read(p)))
-        if not asked:
+        wanted = await asked(self._offload, p, partial(answers.drafts, asking))
+        if not wanted:
             return p
         if p.whole is None:
             p = replace(p, whole=await self._offload(reader.whole))
-        return replace(p, drafts=await self._drafts.read(reader, p, head_ref, asked, since))
+        return replace(p, drafts=await self._drafts.read(reader, p, head_ref, wanted, since))
 
     async def draft(self, look: OneLook, facts: Facts, tip: Sha) -> Facts:
         """A draft branch without a pull request: what it touches, and its rendering."""
@@ -333,9 +332,9 @@ class ProposalReader:
 
     async def _compare(self, reader: MirrorReader, p: Proposal) -> Proposal:
         """What differs from revisions that somebody asks about."""
-        asked = asked_for.compared_with(p, memory.read(p))
-        found: dict[int, dict[str, tuple[Change, ...]]] = {number: {} for number in asked}
-        for number in sorted(asked)[:MOST_COMPARED]:
+        wanted = asked_for.compared_with(p, memory.read(p))
+        found: dict[int, dict[str, tuple[Change, ...]]] = {number: {} for number in wanted}
+        for number in sorted(wanted)[:MOST_COMPARED]:
             for t in p.content.touched:
                 commit = await self._offload(reader.tags.commit, t.package, number)
                 if commit is not None and t.tree:
@@ -369,9 +368,9 @@ class ProposalReader:
         """What judges it; and since when, where the meaning of what somebody said hangs on that."""
         policy = p.rules.policy
         digest = rules_digest(policy, verdicts) if isinstance(policy, Policy) else ""
-        remembered = memory.read(p)
-        approving = answers.unbound_since(p, remembered) if p.content.publishes else None
-        said = [approving, answers.by_rules_since(p, remembered)]
+        said = [await asked(self._offload, p, answers.by_rules_since)]
+        if p.content.publishes:
+            said.append(await asked(self._offload, p, answers.unbound_since))
         since = min((at for at in said if at is not None), default=None)
         if since is None:
             return replace(p.rules, digest=digest)

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from bot.forges.port import UNREAD, NativeReview, RequiredCheck
+from bot.forges.port import UNREAD, Context, NativeReview, RequiredCheck
 from lifecycle.events import Approval, Log
 from lifecycle.facts.checks import (
     OURS,
@@ -46,7 +46,9 @@ def needs_statuses(required: Iterable[RequiredCheck], runs: Sequence[CheckRun]) 
 
 
 def check_states(
-    required: Iterable[RequiredCheck], runs: Iterable[CheckRun], statuses: Mapping[str, CheckState]
+    required: Iterable[RequiredCheck],
+    runs: Iterable[CheckRun],
+    statuses: Mapping[Context, CheckState],
 ) -> tuple[Required, ...]:
     """How each required check stands; of several runs of one name the worst counts, as on GitHub.
 
@@ -70,7 +72,7 @@ def check_states(
 def outside(
     wanted: Iterable[OutsideCheck],
     runs: Sequence[CheckRun],
-    makers: Mapping[tuple[str, str], CheckState],
+    makers: Mapping[tuple[Context, Context], CheckState],
 ) -> tuple[Outside, ...]:
     """How each check stands that the configuration waits for; of several the worst counts.
 
@@ -86,9 +88,9 @@ def outside(
     for check in wanted:
         states = [_state(run) for run in _runs_of(check, runs)]
         put = {
-            app.lower(): state
+            app if app is UNREAD else app.lower(): state
             for (context, app), state in makers.items()
-            if context == check.name or (context, app) == (UNREAD, UNREAD)
+            if context == check.name or (context is UNREAD and app is UNREAD)
         }
         # The newest of an App stands for all that it put before.
         counts = (check.app,) if check.app in put else (check.app, UNREAD)
@@ -110,7 +112,7 @@ def said(
     reviews: Iterable[NativeReview],
     remembered: Log,
     runs: Iterable[CheckRun],
-    statuses: Mapping[str, CheckState],
+    statuses: Mapping[Context, CheckState],
 ) -> str:
     """Digest of what people and programs said that a merge may wait for.
 
@@ -119,7 +121,9 @@ def said(
     """
     done = sorted([r.name, r.id, r.conclusion] for r in runs if not r.ours and r.conclusion)
     states = sorted(
-        [name, state] for name, state in statuses.items() if state is not CheckState.PENDING
+        [name is UNREAD, str(name), state]
+        for name, state in statuses.items()
+        if state is not CheckState.PENDING
     )
     reviewed = sorted([review.id, review.state] for review in reviews)
     approved = sorted(each.comment for each in remembered if isinstance(each, Approval))

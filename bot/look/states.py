@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bot.forges.port import Conversation, ListedProposal, RequiredCheck
+from bot.forges.port import Context, Conversation, ListedProposal, RequiredCheck
 from lifecycle.events import Log
 from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment, Discussion, Review, Written
@@ -107,7 +107,7 @@ class HeadState:
     relevant: tuple[PullState, ...]
     open_head: Sha | None
     checks: tuple[CheckRun, ...]
-    statuses: Mapping[str, CheckState] | None
+    statuses: Mapping[Context, CheckState] | None
     rerun: bool
     elsewhere: tuple[ListedProposal, ...] = ()
 

@@ -6,9 +6,9 @@ from itertools import chain
 
 from bot.clock import Offload
 from bot.git.port import History, TrialMerge
+from bot.look.crowds import asked
 from bot.render.port import Renderer
 from cadlib.package.files import within
-from lifecycle import memory
 from lifecycle.commands import answers
 from lifecycle.commands.handlers.rebase import RebaseCommand
 from lifecycle.facts.packages import Touched
@@ -29,7 +29,7 @@ async def update(
         proposal: The proposal; None comes of one that nobody wants to bring up to date.
         offload: Where git is read.
     """
-    if not _wanted(proposal):
+    if not await _wanted(proposal, offload):
         return None
     trial = await offload(_trial, git, proposal)
     if trial is None:
@@ -42,13 +42,13 @@ async def update(
     return _together(both, await asyncio.gather(*merges), trial)
 
 
-def _wanted(proposal: Proposal) -> bool:
+async def _wanted(proposal: Proposal, offload: Offload) -> bool:
     policy = proposal.rules.policy
     if proposal.place.closed or not isinstance(policy, Policy):
         return False
     if policy.update is UpdateMode.AUTO and any(t.outdated for t in proposal.content.touched):
         return True
-    waiting = answers.pending(proposal, memory.read(proposal))
+    waiting = await asked(offload, proposal, answers.pending)
     return any(isinstance(c, RebaseCommand) for _, said in waiting for c in said.commands)
 
 

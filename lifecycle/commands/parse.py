@@ -16,6 +16,7 @@ The same text gives the same result, and every text gives one.
 
 import hashlib
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -123,14 +124,14 @@ def parse(
         aliases: Other words of a repository to those of commands, which they cannot replace.
     """
     digest = hashlib.sha256(f"{app}\0{body}".encode("utf-8", "surrogatepass")).digest()
-    lines = _lines(body, digest, app, table)
-    if isinstance(lines, ParsedComment):
-        return lines
     key = table, tuple(sorted(aliases.items())), digest
     known = _PARSED.get(key)
     if known is None:
-        known = _parse(lines, app, table, aliases)
-        _PARSED.put(key, known, _size(lines) + _ENTRY * len(aliases))
+        lines = _lines(body, digest, app, table)
+        if isinstance(lines, ParsedComment):
+            return lines
+        known, counted = _parse(lines, app, table, aliases)
+        _PARSED.put(key, known, _size(counted) + _ENTRY * (len(aliases) + len(known.problems)))
     return known
 
 
@@ -153,8 +154,8 @@ _NOTHING: Final = ParsedComment()
 
 
 def _size(lines: Sequence[comment_lines.Line]) -> int:
-    """About how many bytes lines take, or what they ask for: a character takes up to four."""
-    return _ENTRY + sum(_ENTRY // 2 + 4 * len(line.text) for line in lines)
+    """About how many bytes lines take, or what they ask for."""
+    return _ENTRY + sum(_ENTRY // 2 + sys.getsizeof(line.text) for line in lines)
 
 
 def _find_lines(text: str, app: str, table: Table) -> Sequence[comment_lines.Line] | ParsedComment:
@@ -171,9 +172,11 @@ def _find_lines(text: str, app: str, table: Table) -> Sequence[comment_lines.Lin
 
 def _parse(
     lines: Sequence[comment_lines.Line], app: str, table: Table, aliases: Mapping[str, str]
-) -> ParsedComment:
+) -> tuple[ParsedComment, Sequence[comment_lines.Line]]:
+    """What lines ask for, and those of them that it was read from."""
     commands: list[object] = []
     problems: list[CommandProblem] = []
+    counted: list[comment_lines.Line] = []
     for line in lines:
         if len(commands) + len(problems) == MOST_COMMANDS:
             problems.append(Malformed("", texts.many_commands(MOST_COMMANDS)))
@@ -185,7 +188,8 @@ def _parse(
             problems.append(found)
         elif found is not None:
             commands.append(found)
-    return ParsedComment(tuple(commands), tuple(problems))
+            counted.append(line)
+    return ParsedComment(tuple(commands), tuple(problems)), counted
 
 
 def _doubted(found: object, doubt: Unclear, table: Table) -> Malformed | None:

@@ -608,7 +608,7 @@ async def test_a_list_goes_on_to_its_end(place: Place) -> None:
     talk = await place.forge.conversation(number)
     assert [c.body for c in talk.comments] == [f"comment {at}" for at in range(101)]
     found = await place.forge.statuses(head)
-    assert len([name for name in found if name.startswith("ci/")]) == 101
+    assert len([name for name in found if str(name).startswith("ci/")]) == 101
 
 
 async def test_labels_are_made_put_on_and_taken_off(place: Place) -> None:

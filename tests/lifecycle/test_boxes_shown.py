@@ -32,6 +32,7 @@ OTHERS = {
     "struck out": f"~~{LINE}~~ <!-- {SEAL} -->",
     "words as a link's address": SEALED.replace("](https", "](not-yet)[](https"),
     "another address": SEALED.replace("12?x=1", "13?x=1"),
+    "words behind many blanks": f"{SEALED}{' ' * 20_000}is what I do not want",
     "a mark more": SEALED.replace("*now*", "*now*!"),
     "spelled in HTML": SEALED.replace("now", "n&#111;w"),
     "a word more in the comment": SEALED.replace(" -->", " x -->"),

@@ -8,6 +8,7 @@ from typing import Any
 from bot.forges.github.checks import bodies
 from bot.forges.port import (
     UNREAD,
+    Context,
     ForgeMissingError,
     ForgeRefusedError,
     RequiredCheck,
@@ -33,8 +34,8 @@ class CheckRuns(Asking):
 
         return await self._get("checks", f"GET {REPO}/commits/{{ref}}/check-runs", read, head)
 
-    async def statuses(self, head: Sha) -> dict[str, CheckState]:
-        def read(_: Caller) -> dict[str, CheckState]:
+    async def statuses(self, head: Sha) -> dict[Context, CheckState]:
+        def read(_: Caller) -> dict[Context, CheckState]:
             found: dict[str, str] = self._at(("statuses", self._number, head), {})
             return {
                 context: CheckState("failure" if state == "error" else state)
@@ -54,13 +55,13 @@ class CheckRuns(Asking):
         installation = self._state.data.installations[self._repository.installation]
         return "statuses" in installation.permissions
 
-    def standing(self, number: int) -> dict[str, CheckState]:
+    def standing(self, number: int) -> dict[Context, CheckState]:
         del number
         return {}
 
-    async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
-        def read(_: Caller) -> dict[tuple[str, str], CheckState]:
-            found: dict[tuple[str, str], CheckState] = {}
+    async def statuses_by(self, head: Sha) -> dict[tuple[Context, Context], CheckState]:
+        def read(_: Caller) -> dict[tuple[Context, Context], CheckState]:
+            found: dict[tuple[Context, Context], CheckState] = {}
             for made in self._state.checks.statuses_on(self._repo, head, latest=False):
                 app = made.creator.app.slug if made.creator.app else ""
                 state = CheckState("failure" if made.state == "error" else made.state)

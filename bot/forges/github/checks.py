@@ -10,7 +10,7 @@ from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.marks import NAMED, digest_of, external, own, spelled
-from bot.forges.port import UNREAD, ForgeMissingError, ForgeRefusedError, RequiredCheck
+from bot.forges.port import UNREAD, Context, ForgeMissingError, ForgeRefusedError, RequiredCheck
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import Button, CheckRun, CheckState, Conclusion, Status
 from lifecycle.messages.checks import button as button_texts
@@ -71,7 +71,7 @@ class CheckRuns(Calls):
         listed = pages(self._pool, "read the check runs", path, key="check_runs", filter="latest")
         return tuple([_check(data, app_id, instance) async for data in listed])
 
-    async def statuses(self, head: Sha) -> dict[str, CheckState]:
+    async def statuses(self, head: Sha) -> dict[Context, CheckState]:
         """Commit statuses by context; not read where the App was not given the permission.
 
         What a branch requires of anybody is then unknown, so that proposals to it wait, and no
@@ -91,12 +91,12 @@ class CheckRuns(Calls):
         granted = await self._app.permissions(self._repository.installation)
         return granted is None or "statuses" in granted
 
-    def standing(self, number: int) -> dict[str, CheckState]:
+    def standing(self, number: int) -> dict[Context, CheckState]:
         """Nothing: all that is required of a pull request is required of its head."""
         del number
         return {}
 
-    async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+    async def statuses_by(self, head: Sha) -> dict[tuple[Context, Context], CheckState]:
         """As the port has it: GitHub lists all that were put, the newest first.
 
         Without the permission any context may have failed.
@@ -108,10 +108,10 @@ class CheckRuns(Calls):
                 raise
             return {(UNREAD, UNREAD): CheckState.UNKNOWN}
 
-    async def _statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+    async def _statuses_by(self, head: Sha) -> dict[tuple[Context, Context], CheckState]:
         path = f"{self._path}/commits/{head}/statuses"
         listed = pages(self._pool, "read who put the commit statuses", path)
-        found: dict[tuple[str, str], CheckState] = {}
+        found: dict[tuple[Context, Context], CheckState] = {}
         count = 0
         async for each in listed:
             login = str((each["creator"] or {}).get("login", ""))
@@ -122,9 +122,9 @@ class CheckRuns(Calls):
                 return found | await self._unread(head)
         return found
 
-    async def _unread(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+    async def _unread(self, head: Sha) -> dict[tuple[Context, Context], CheckState]:
         """Of which contexts there may be more: whoever floods a commit hides nothing by that."""
-        path, unread = f"{self._path}/commits/{head}/status", set[str]()
+        path, unread = f"{self._path}/commits/{head}/status", set[Context]()
         async for each in pages(self._pool, "read the commit statuses", path, key="statuses"):
             unread.add(str(each["context"]))
             if len(unread) >= MOST_STATUSES:

@@ -15,7 +15,7 @@ from bot.forges.github.checks import MOST_STATUSES, CheckRuns, state_of
 from bot.forges.github.fields import is_us, time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.marks import fragment, read_fragment, spelled
-from bot.forges.port import UNREAD, BotIdentity, CheckFullError, ForgeRefusedError
+from bot.forges.port import UNREAD, BotIdentity, CheckFullError, Context, ForgeRefusedError
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import OURS, CheckRun, CheckState, Conclusion, Status
 from lifecycle.names import Sha
@@ -49,12 +49,12 @@ class StatusChecks(CheckRuns):
         runs, statuses = await asyncio.gather(self._of_apps(head), self._ours(head, me))
         return (*(replace(run, ours=False) for run in runs or ()), *statuses)
 
-    async def statuses(self, head: Sha) -> dict[str, CheckState]:
+    async def statuses(self, head: Sha) -> dict[Context, CheckState]:
         """Those of others: ours are checks."""
         found = await super().statuses(head)
         return {name: state for name, state in found.items() if name not in self._names}
 
-    async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+    async def statuses_by(self, head: Sha) -> dict[tuple[Context, Context], CheckState]:
         """As the port has it; where check runs cannot be read, one of them may have failed."""
         found, runs = await asyncio.gather(super().statuses_by(head), self._of_apps(head))
         return found if runs is not None else found | {(UNREAD, UNREAD): CheckState.UNKNOWN}

@@ -18,7 +18,7 @@ from bot.forges.gitlab.http import Clients, JSONObject, failure
 from bot.forges.gitlab.merge_requests import MOST_SHOWN, Shown
 from bot.forges.gitlab.threads import Threads
 from bot.forges.marks import spelled
-from bot.forges.port import ForgeMissingError, ForgeRefusedError, Repository
+from bot.forges.port import Context, ForgeMissingError, ForgeRefusedError, Repository
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import PUBLISH, CheckState, Conclusion, Status
 from lifecycle.names import Sha
@@ -74,7 +74,7 @@ class ServiceChecks(Threads):
         head, found = self._asked.get(shown.number, ("", ()))
         return found if head == shown.head else ()
 
-    def _of_services(self, shown: Shown) -> dict[str, CheckState]:
+    def _of_services(self, shown: Shown) -> dict[Context, CheckState]:
         """What the worst of the others says, where a merge waits for them."""
         if not self._binds:
             return {}

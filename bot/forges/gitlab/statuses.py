@@ -25,6 +25,7 @@ from bot.forges.marks import fragment, read_fragment, spelled
 from bot.forges.port import (
     UNREAD,
     BotIdentity,
+    Context,
     ForgeBusyError,
     Repository,
     RequiredCheck,
@@ -105,7 +106,7 @@ class StatusChecks(ServiceChecks):
             for name in sorted(newest.keys() & self._names.keys())
         )
 
-    async def statuses(self, head: Sha) -> dict[str, CheckState]:
+    async def statuses(self, head: Sha) -> dict[Context, CheckState]:
         """Those of others; what is asked of each merge request alone tells `standing`."""
         read = await self._read_statuses(head, again=False)
         for shown in self._at_head(head):
@@ -115,7 +116,7 @@ class StatusChecks(ServiceChecks):
         newest = pipelines.newest(read.found)
         return {n: pipelines.state(d) for n, d in newest.items() if n not in self._names}
 
-    def standing(self, number: int) -> dict[str, CheckState]:
+    def standing(self, number: int) -> dict[Context, CheckState]:
         """What stands for the rest of its pipeline, its threads and services, as read last.
 
         A fork's pipeline is the fork's, unless somebody here ran one for the merge request. What
@@ -135,7 +136,7 @@ class StatusChecks(ServiceChecks):
         resolved = CheckState.SUCCESS if shown.resolved else CheckState.PENDING
         return {PIPELINE: whole, RESOLVED: resolved, **self._of_services(shown)}
 
-    async def statuses_by(self, head: Sha) -> dict[tuple[str, str], CheckState]:
+    async def statuses_by(self, head: Sha) -> dict[tuple[Context, Context], CheckState]:
         """As the port has it, by the login of who put each: GitLab has no Apps.
 
         A status takes the place of one of its name whoever put that: of somebody else's nothing is

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from bot.clock import in_thread
-from bot.forges.port import Conversation, Forge, ListedProposal, Repository, RequiredCheck
+from bot.forges.port import Context, Conversation, Forge, ListedProposal, Repository, RequiredCheck
 from bot.look import required
 from bot.look.asking import Asker, MergeLook
 from bot.look.reader import Basis
@@ -72,10 +72,10 @@ class _Talk:
     async def required_checks(self, _: str) -> tuple[RequiredCheck, ...]:
         return ()
 
-    async def statuses(self, _: Sha) -> dict[str, CheckState]:
+    async def statuses(self, _: Sha) -> dict[Context, CheckState]:
         return {}
 
-    def standing(self, _: int) -> dict[str, CheckState]:
+    def standing(self, _: int) -> dict[Context, CheckState]:
         return {}
 
     async def rules(self, _: str) -> str:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.forges.port import UNREAD, NativeReview, RequiredCheck
+from bot.forges.port import UNREAD, Context, NativeReview, RequiredCheck
 from bot.look import required
 from lifecycle.access import Person
 from lifecycle.events import Answered, Approval
@@ -15,6 +15,7 @@ from lifecycle.names import Sha
 from lifecycle.policy import OutsideCheck
 
 US, CI = 1, 2
+Makers = dict[tuple[Context, Context], CheckState]
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -33,7 +34,7 @@ def run(name: str, conclusion: str = "", *, app: int = CI, number: int = 1) -> C
     )
 
 
-STANDS: dict[str, tuple[int | None, list[CheckRun], dict[str, CheckState], CheckState]] = {
+STANDS: dict[str, tuple[int | None, list[CheckRun], dict[Context, CheckState], CheckState]] = {
     "nobody reported": (None, [], {}, CheckState.MISSING),
     "a run of anybody's": (None, [run("scan", "success")], {}, CheckState.SUCCESS),
     "a run that is not done": (None, [run("scan")], {}, CheckState.PENDING),
@@ -63,7 +64,7 @@ STANDS: dict[str, tuple[int | None, list[CheckRun], dict[str, CheckState], Check
 
 @pytest.mark.parametrize(("app", "runs", "statuses", "state"), STANDS.values(), ids=STANDS)
 def test_how_a_required_check_stands(
-    app: int | None, runs: list[CheckRun], statuses: dict[str, CheckState], state: CheckState
+    app: int | None, runs: list[CheckRun], statuses: dict[Context, CheckState], state: CheckState
 ) -> None:
     """Fails when names alone are matched: anybody could then report another App's check."""
     assert required.check_states([required_of("scan", app)], runs, statuses) == (
@@ -107,7 +108,7 @@ def test_what_was_not_read_may_have_failed() -> None:
     """The short-cut has a run that passed answer for the status beside it that nobody may read."""
     pinned, anybody = required_of("scan", CI), required_of("lint", None)
     runs = [run("scan", "success", app=CI), run("lint", "success", app=CI)]
-    unread = {UNREAD: CheckState.UNKNOWN}
+    unread: dict[Context, CheckState] = {UNREAD: CheckState.UNKNOWN}
 
     assert required.check_states([pinned, anybody], runs, unread) == (
         Required("scan", CheckState.SUCCESS),
@@ -118,8 +119,29 @@ def test_what_was_not_read_may_have_failed() -> None:
     assert failed == (Required("lint", CheckState.FAILURE),)
 
 
+@pytest.mark.parametrize("context", ["*", "Unread.WHOLE", "UNREAD", ""])
+def test_no_name_of_a_status_stands_for_others(context: str) -> None:
+    """The short-cut marks what was not read by a text: whoever may push calls a status so, which
+    then answers for each check that nobody reported.
+    """
+    answered = required.check_states([required_of("lint", None)], [], {context: CheckState.SUCCESS})
+    assert answered == (Required("lint", CheckState.MISSING),)
+
+    makers: Makers = {(context, context): CheckState.SUCCESS}
+    (found,) = required.outside([OutsideCheck("scan")], [], makers)
+    assert found.state is CheckState.MISSING
+
+
+def test_what_was_not_read_is_news_once_it_is() -> None:
+    """The short-cut says of it what it says of a status that is called so."""
+    names: list[Context] = [UNREAD, str(UNREAD)]
+    told = [required.said((), frozenset(), [], {name: CheckState.UNKNOWN}) for name in names]
+    assert len({*told, said()}) == 3
+
+
 def said(*runs: CheckRun, **statuses: CheckState) -> str:
-    return required.said((), frozenset(), runs, statuses)
+    found: dict[Context, CheckState] = dict(statuses.items())
+    return required.said((), frozenset(), runs, found)
 
 
 def test_only_what_ended_is_news() -> None:
@@ -158,7 +180,7 @@ def test_reviews_and_approvals_are_news() -> None:
 
 
 SCAN, ANY = OutsideCheck("scan", "my-scanner"), OutsideCheck("scan")
-OUTSIDE: dict[str, tuple[OutsideCheck, dict[str, str], dict[str, str], CheckState]] = {
+OUTSIDE: dict[str, tuple[OutsideCheck, dict[str, str], dict[Context, str], CheckState]] = {
     # check, App to the conclusion of its run, App to the state of its status
     "nobody reported": (SCAN, {}, {}, CheckState.MISSING),
     "the App's run": (SCAN, {"my-scanner": "success"}, {}, CheckState.SUCCESS),
@@ -176,16 +198,16 @@ OUTSIDE: dict[str, tuple[OutsideCheck, dict[str, str], dict[str, str], CheckStat
     "anybody's run": (ANY, {"evil": "success"}, {}, CheckState.SUCCESS),
     "anybody's status": (ANY, {}, {"": "success"}, CheckState.SUCCESS),
     "the App's may be among those that were not read": (
-        SCAN, {"my-scanner": "success"}, {"*": "unknown"}, CheckState.UNKNOWN
+        SCAN, {"my-scanner": "success"}, {UNREAD: "unknown"}, CheckState.UNKNOWN
     ),
     "the App's newest was read": (
-        SCAN, {}, {"my-scanner": "success", "*": "unknown"}, CheckState.SUCCESS
+        SCAN, {}, {"my-scanner": "success", UNREAD: "unknown"}, CheckState.SUCCESS
     ),
     "the App's newest was read, and fails": (
-        SCAN, {}, {"my-scanner": "failure", "*": "unknown"}, CheckState.FAILURE
+        SCAN, {}, {"my-scanner": "failure", UNREAD: "unknown"}, CheckState.FAILURE
     ),
     "anybody's may be among those that were not read": (
-        ANY, {}, {"a": "success", "*": "unknown"}, CheckState.UNKNOWN
+        ANY, {}, {"a": "success", UNREAD: "unknown"}, CheckState.UNKNOWN
     ),
     "the worst of anybody's": (ANY, {"a": "success", "b": "failure"}, {}, CheckState.FAILURE),
 }  # fmt: skip
@@ -193,11 +215,11 @@ OUTSIDE: dict[str, tuple[OutsideCheck, dict[str, str], dict[str, str], CheckStat
 
 @pytest.mark.parametrize(("check", "runs", "makers", "expected"), OUTSIDE.values(), ids=OUTSIDE)
 def test_what_the_configuration_waits_for(
-    check: OutsideCheck, runs: dict[str, str], makers: dict[str, str], expected: CheckState
+    check: OutsideCheck, runs: dict[str, str], makers: dict[Context, str], expected: CheckState
 ) -> None:
     """Short-cut refused: the name alone; any App, and anybody who can write, could report it."""
     reported = [replace(run("scan", end), app=app) for app, end in runs.items()]
-    statuses = {("scan", app): CheckState(state) for app, state in makers.items()}
+    statuses: Makers = {("scan", app): CheckState(state) for app, state in makers.items()}
 
     (found,) = required.outside([check], [*reported, run("other", "failure")], statuses)
 
@@ -206,7 +228,7 @@ def test_what_the_configuration_waits_for(
 
 def test_where_not_even_the_contexts_were_read_nothing_is_known() -> None:
     """Short-cut refused: a context that is not listed has no status."""
-    unread = {(UNREAD, UNREAD): CheckState.UNKNOWN}
+    unread: Makers = {(UNREAD, UNREAD): CheckState.UNKNOWN}
 
     (found,) = required.outside([SCAN], [replace(run("scan", "success"), app="my-scanner")], unread)
 

@@ -232,7 +232,7 @@ def _read_anew(text: str) -> commands.ParsedComment:
     lines = commands._find_lines(text, "porchbot", TABLE)
     if isinstance(lines, commands.ParsedComment):
         return lines
-    return commands._parse(lines, "porchbot", TABLE, {})
+    return commands._parse(lines, "porchbot", TABLE, {})[0]
 
 
 @pytest.mark.parametrize("piece", REPEATED.values(), ids=REPEATED)
@@ -285,7 +285,22 @@ def test_what_many_comments_say_is_parsed_once(fresh: None) -> None:
     assert _steps(lambda: parse("/hold another")) > 32
 
 
+@pytest.mark.parametrize("line", [f"/approve {'x' * 55}", f"/hold {'x' * 55}", f"/lgtm {'x' * 99}"])
+def test_what_long_comments_say_is_parsed_once(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut counts all lines of a comment against what is kept, of which twenty are used: a
+    few such comments push out each other, and each look parses them again.
+    """
+    rest = f"{line}\n" * (60_000 // len(line))
+    monkeypatch.setattr(commands, "_PARSED", Kept(2**18))
+    monkeypatch.setattr(commands, "_LINES", Kept(2**18))
+    bodies = [f"/approve {number}\n{rest}" for number in range(8)]
+    for body in bodies:
+        parse(body)
+
+    assert _steps(lambda: [parse(body) for body in bodies]) < 16 * len(bodies)
+
+
 def test_a_text_without_a_command_is_never_parsed(fresh: None) -> None:
     parse("")  # the patterns are made at the first use
-    assert _steps(lambda: parse("see net/core/approve\n" * 2_000 + "*[<" * 5_000)) < 20
+    assert _steps(lambda: parse("see net/core/approve\n" * 2_000 + "*[<" * 5_000)) < 24
     assert comment_lines.MOST_PARAGRAPH == 2_000
