@@ -6,11 +6,11 @@ Longer than 400 lines: what is wrong, an example for each rule.
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.contract.coverage import report
 from tests.contract.descriptions import Validator
 from tests.contract.trim import EVENTS, OPERATIONS
 from tests.contract.watch import Watch, watched
+from tests.counting import lines
 
 GITHUB = Path(__file__).resolve().parents[2] / "../shared/forge/github"
 needs_recordings = pytest.mark.skipif(
@@ -362,22 +363,26 @@ def _recorded() -> Iterator[tuple[str, Seen]]:
         )
 
 
+def _told(validator: Validator, seen: Seen, told: list[str]) -> None:
+    told += validator.answer(seen)
+
+
 @needs_recordings
 def test_passes_what_github_was_recorded_to_send() -> None:
     """The recordings keep few request bodies; what is said of a missing one is left out."""
     validator, judged, spent = Validator(closed=False), Counter[str](), []
     for verdict, seen in _recorded():
-        before = time.thread_time()
-        found = [line for line in validator.answer(seen) if "request body: missing" not in line]
-        spent.append(time.thread_time() - before)
+        told: list[str] = []
+        spent.append(lines(partial(_told, validator, seen, told), ("/tests/contract/",)))
+        found = [line for line in told if "request body: missing" not in line]
         if verdict in ("valid", "no body"):
             judged[verdict] += 1
             assert found == []
         elif verdict == "old-shape":
             assert all("is a required property" in line or "schema" in line for line in found)
     assert judged["valid"] >= 60
-    # Far above what was measured (0.4 ms in the middle), for machines under load.
-    assert sorted(spent)[len(spent) // 2] < 0.03
+    # Short-cut: a schema put together anew for each answer, 5,000 lines; 253 were measured.
+    assert sorted(spent)[len(spent) // 2] < 800
 
 
 def repaired(value: Any, key: str = "") -> Any:

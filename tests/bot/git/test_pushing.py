@@ -304,8 +304,11 @@ def test_what_took_too_long_is_asked_once_and_left_to_git(
 ) -> None:
     """Short-cuts refused: it is asked again, as over a connection that was closed meanwhile; the
     pause begins with the request, and is over by its end."""
-    asked = RemoteRefs(remote.url, clock, Connections(seconds=0.3))
+    connections = Connections()
+    asked = RemoteRefs(remote.url, clock, connections)
     assert asked.at(TOKEN, [MAIN])
+    (kept,) = connections._idle
+    kept.seconds = 0.3
     begun: list[str] = []
 
     def silent(request: BaseHTTPRequestHandler, _: bytes) -> bool:

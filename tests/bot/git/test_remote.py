@@ -208,8 +208,11 @@ def test_an_answer_that_comes_a_byte_at_a_time_has_an_end(
     remote: Remote, clock: ManualClock
 ) -> None:
     """The short-cut bounds the wait for each byte: a list of refs then takes a day."""
-    asked = RemoteRefs(remote.url, clock, Connections(seconds=0.3))
+    connections = Connections()
+    asked = RemoteRefs(remote.url, clock, connections)
     assert asked.at(TOKEN, [MAIN]) == {}
+    (kept,) = connections._idle
+    kept.seconds = 0.3
     ended: list[str] = []
 
     def drip(request: BaseHTTPRequestHandler, _: bytes) -> bool:

@@ -7,7 +7,6 @@ import asyncio
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -371,19 +370,6 @@ async def test_the_metrics_count_deliveries_and_show_the_queue(store: PostgresSt
 
     assert 'porchbot_deliveries_total{outcome="accepted"}' in text
     assert 'porchbot_work_keys{kind="pull",state="due"} 2.0' in text
-
-
-async def test_how_long_a_delivery_takes(store: PostgresStore) -> None:
-    seconds: list[float] = []
-    async with client(store) as bot:
-        for number in range(200):
-            body = _comment(number % 20)
-            begun = time.perf_counter()
-            await bot.post(PATH, content=body, headers=_headers(body))
-            seconds.append(time.perf_counter() - begun)
-
-    seconds.sort()
-    print(f"delivery accepted: p50 {seconds[100] * 1e3:.1f} ms, p99 {seconds[198] * 1e3:.1f} ms")
 
 
 class _Elsewhere:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
 
+from bot.sandbox import api as api_app
 from bot.sandbox.faults.calls import matches
 from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.conftest import Clock
@@ -88,20 +91,37 @@ def test_every_call_can_be_slow(world: World, api: Api, pull: Pull) -> None:
     httpx.get(
         f"{world.forge.web_url}/owner/catalog.git/info/refs?service=git-upload-pack", timeout=60
     )
-    assert 0.1 <= time.monotonic() - began < 60
+    assert time.monotonic() - began >= 0.1
 
 
-def test_slow_calls_do_not_wait_for_one_another(world: World) -> None:
+class _Together:
+    """Stands in for asyncio: whoever sleeps does until eight of them do."""
+
+    def __init__(self) -> None:
+        self._asleep, self._all = 0, asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, _: float) -> None:
+        self._asleep += 1
+        if self._asleep == 8:
+            self._all.set()
+        await self._all.wait()
+
+
+def test_slow_calls_do_not_wait_for_one_another(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Fails on a forge that sleeps while it holds its lock."""
     world.forge.faults.latency = 1.5
-    began = time.monotonic()
+    monkeypatch.setattr(api_app, "asyncio", _Together())
     with (
         httpx.Client(base_url=world.forge.api_url, timeout=60, verify=False) as client,
         ThreadPoolExecutor(8) as pool,
     ):
         codes = list(pool.map(lambda _: client.get(REPO).status_code, range(8)))
     assert codes == [200] * 8
-    assert time.monotonic() - began < 8 * 1.5
 
 
 def test_facts_can_be_old(world: World, api: Api, pull: Pull, clock: Clock) -> None:

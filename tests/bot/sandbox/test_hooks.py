@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import time
 import uuid
 
 import pytest
@@ -140,8 +139,6 @@ def test_nobody_at_home_is_no_trouble(world: World, pull: Pull) -> None:
     assert world.forge.hooks.idle()
     assert world.forge.hooks.log[-1].status == 0
     world.app.webhook_url = world.received.url
-    began = time.monotonic()
     with world.state.lock:
         world.state.talk.comment(pull, pull.user, "Found")
     assert world.hooks()[-1].payload["comment"]["body"] == "Found"
-    assert time.monotonic() - began < 60

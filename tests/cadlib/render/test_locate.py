@@ -1,11 +1,10 @@
 """Fields as functions spell them, and the lines where their values stand."""
 
-import time
-
 import pytest
 
 from cadlib.render.locate import Located, carried, locate
 from cadlib.yaml import FieldPath, Value, field_text, read
+from tests.counting import lines
 
 DEPLOYMENT = b"""\
 # a service
@@ -262,9 +261,8 @@ def test_no_path_takes_long() -> None:
     for depth in range(60):
         key = ".".join(["a"] * (depth % 5 + 1))
         nested = {"a": nested, "a.a": nested, key: nested, "l": [nested, nested]}
-    began = time.process_time()
 
-    assert not locate("a." * 20 + "b", nested).whole
-    assert not locate("l[*]." * 20 + "b", nested).whole
     assert locate("a" * 2_000, nested) == Located((), whole=False)
-    assert time.process_time() - began < 2
+    for path in ("a." * 20 + "b", "l[*]." * 20 + "b"):
+        assert not locate(path, nested).whole
+        assert lines(lambda path=path: locate(path, nested)) < 200_000  # type: ignore[misc] # bound now

@@ -755,6 +755,7 @@ async def test_whoever_gave_up_finds_it_the_next_time(made: Made) -> None:
 
     with serving(shell("cat"), send) as name:
         runner = made()
+        await runner.identity(name)
         try:
             call = asyncio.create_task(runner.run(name, LIST))
             await asyncio.sleep(0)

@@ -1,7 +1,6 @@
 """Which lines of a comment are commands, and what becomes of those that nearly are."""
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -16,6 +15,7 @@ from lifecycle.commands.handlers.stage import ProposeCommand, RejectCommand
 from lifecycle.commands.parse import Malformed, Misspelt, ParsedComment, parse
 from lifecycle.commands.table import TABLE
 from lifecycle.messages.parsing import INSTEAD
+from tests.counting import OURS, calls
 from tests.lifecycle.commands.test_table import NEEDED
 
 APPROVED = ParsedComment((ApproveCommand(),))
@@ -274,10 +274,8 @@ BURDENS: dict[str, str] = {
 
 @pytest.mark.parametrize("body", BURDENS.values(), ids=BURDENS)
 def test_no_comment_keeps_us_busy(body: str) -> None:
-    started = time.process_time()
-    parse(body)
-
-    assert time.process_time() - started < 3
+    """Short-cut: the Markdown parser, which takes the square of these, on whatever comes."""
+    assert calls(lambda: parse(body), (*OURS, "/markdown_it/")) < 600_000
 
 
 @pytest.mark.parametrize(
