@@ -108,6 +108,7 @@ class VariantMaker:
             shown = names.shown(spec.upstream.package, upstream.number)
             if task.fetched[upstream.commit].unpublished:
                 shown = upstream_texts.not_published(shown)
+        own = f"{task.around.file.partition(':')[0]}/"
         with self._served.mirror.open() as git:
             changes = await rendered(
                 self._served.looker.reader(git, self._served.adoption),
@@ -123,7 +124,7 @@ class VariantMaker:
             files=changes,
             title=texts.title(path, shown, new=new),
             conflicts=tuple(f"{each.path} {each.field}".strip() for each in made.conflicts),
-            outside=_outside(task, made),
+            outside=any(not each.origin.startswith(own) for each in made.sources if each.origin),
         )
 
     async def _package(
@@ -168,12 +169,6 @@ class VariantMaker:
             return variant_facts.package(
                 self._served.looker.reader(git, self._served.adoption), Sha(head), task.package
             ).files
-
-
-def _outside(task: Task, made: Made) -> bool:
-    own = f"{task.around.file.partition(':')[0]}/"
-    injected = any(each.origin and not each.origin.startswith(own) for each in made.sources)
-    return injected or task.around.variant.outside
 
 
 def _next(steps: Generator[Step, Answer, Made], answer: Answer) -> Step | Made:

@@ -203,8 +203,9 @@ class VariantsHandler:
     ) -> tuple[list[Wanted], list[Problem]]:
         """The packages of a repository that rules want, then those that they want no more.
 
-        Those only while all rules are known that may want a package: it may have moved from one's
-        to another's. What is wrong with rules comes beside them.
+        Those only while all rules are known that may want a package: what cannot be read may want
+        it still, and it may have moved from one's to another's. What is wrong with rules comes
+        beside them.
         """
         here = served.repository.full_name
         books = [each.book for each in rules]
@@ -228,8 +229,6 @@ class VariantsHandler:
         """The rules of a repository, and what they wanted before, for packages here."""
         served, tip = ruling.served, ruling.tip
         book = await self._books.allowed(await self._books.book(ruling), here)
-        if not book.complete:  # what is not told may be wanted still
-            return _Rules(book)
         known = self._former.get(served.id)
         before: Former = {}
         if known is None or known[0] != tip:

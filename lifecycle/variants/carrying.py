@@ -53,7 +53,8 @@ class Content:
             the commit that it is put onto.
         title: One line.
         conflicts: Fields that were changed here and upstream.
-        outside: Objects of another repository than the rule's have a part in it.
+        outside: Objects of another repository than the rule's were injected. Of what chose it there
+            the rule tells, as it is by then (`decision.unwanted`).
     """
 
     files: Mapping[str, Entry | None] = field(default_factory=dict)

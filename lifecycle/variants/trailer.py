@@ -30,7 +30,7 @@ CONFLICTS: Final = "conflicts"
 """Stands in that of a draft whose package and upstream had changed the same."""
 
 OUTSIDE: Final = "outside"
-"""Stands in that of a draft in which objects of another repository than the rule's have a part."""
+"""Stands in that of a draft into which objects of another repository than the rule's were put."""
 
 _PARTS: Final = 5
 

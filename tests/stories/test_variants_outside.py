@@ -26,6 +26,14 @@ spec:
       downstream: {repo: here, packageExpr: "'sites/' + target.name"}
       injectors: [{nameExpr: target.name}]
 """
+INJECTED = """apiVersion: config.porch.kpt.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: north, annotations: {porchbot.dev/propose: asap}}
+spec:
+  upstream: {repo: here, package: net/base, revision: 1}
+  downstream: {repo: here, package: sites/north}
+  injectors: [{name: north}]
+"""
 POINT = """---
 apiVersion: example.com/v1
 kind: Site
@@ -59,15 +67,15 @@ repositories:
 """
 
 
-def begins(stage: World, consent: str) -> Person:
-    """An inventory in another repository, and a set over it; who writes there."""
+def begins(stage: World, consent: str, rule: str = SET) -> Person:
+    """An inventory in another repository, and a rule over it; who writes there."""
     stage.serves("inventory", {".porchbot.yaml": consent, **site("a")}, private=True, people=ROLES)
     stage.repository.has_issues = True
     stage.start_bot()
     base = package("net/base")
     base["net/base/site.yaml"] = POINT.removeprefix("---\n")
     publishes(stage, "net/base", base, 1)
-    stage.owner.pushes("main", {".porchbot.yaml": RULES, "variants/sites.yaml": SET})
+    stage.owner.pushes("main", {".porchbot.yaml": RULES, "variants/sites.yaml": rule})
     stage.rests()
     return stage.owner.at("acme/inventory")
 
@@ -89,6 +97,17 @@ def test_a_push_to_what_is_matched_there_updates_the_pull_request(stage: World) 
     stage.rests()
     assert "zone: b" in stage.author.reads("sites/north/site.yaml", BRANCH)
     assert [p.head_ref for p in stage.author.pulls()] == [BRANCH]
+
+
+def test_what_is_injected_from_there_alone_is_approved_by_no_rule(stage: World) -> None:
+    """The short-cut looks at what chose the package alone: this rule names it itself."""
+    begins(stage, CONSENT, INJECTED)
+    text = stage.author.reads("sites/north/site.yaml", BRANCH)
+    assert "zone: a" in text
+    pull = stage.author.pull_of(BRANCH).number
+    stage.author.waits_for_summary(pull, "resources or topics of another repository")
+    stage.rests()
+    assert stage.author.pull(pull).open
 
 
 def test_without_consent_nothing_of_another_repository_is_used(stage: World) -> None:
