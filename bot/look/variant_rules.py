@@ -230,7 +230,7 @@ def findings(
     location = locate(address)
     return tuple(
         Finding(
-            message=texts.at_column(each.text, each.column),
+            message=texts.at_column(each.text.removeprefix(f"{each.field}: "), each.column),
             severity=Severity.ERROR,
             place=each.place,
             fix=each.fix,

@@ -6,6 +6,7 @@ from cadlib.errors import Place
 from lifecycle.facts.checks import PUBLISH
 from lifecycle.messages import descriptions
 from lifecycle.messages.markdown import code
+from lifecycle.messages.porch import COST
 
 NO_MAPPING = ("the document is not a mapping", "Write a PackageVariant or a PackageVariantSet")
 NO_KEY = ("a requirement names no label", "Give it a `key`")
@@ -126,14 +127,15 @@ def too_many_together(most: int) -> tuple[str, str]:
 
 def no_template(target: int, downstream: str, text: str) -> tuple[str, str]:
     """Say that a template gives nothing for a downstream; the text is Porch's."""
-    return f"spec.targets[{target}], for {downstream}: {text}", ""
+    fix = "Write an expression with fewer or shorter lists" if COST in text else ""
+    return f"spec.targets[{target}], for {downstream}: {text}", fix
 
 
 def set_meets_itself(name: str, downstream: str) -> tuple[str, str]:
-    """Say that two targets of a set want one package, and not the same of it."""
+    """Say that targets of a set choose one package twice, and want not the same of it."""
     return (
-        f"two targets of the set {name} ask for different things of {downstream}",
-        "Let one of them choose it, or another path",
+        f"the set {name} chooses {downstream} more than once, and its labels or the like differ",
+        "Choose it once, or give each its own path",
     )
 
 

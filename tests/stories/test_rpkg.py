@@ -7,6 +7,8 @@ from bot.cli.root import main
 from tests.stories.gitlab_people import heard
 from tests.stories.real import RealWorld
 from tests.stories.test_dashboard import shows
+from tests.stories.test_upstreams import publishes
+from tests.stories.test_variants import SHOP, begins, publishes_first
 from tests.stories.world import package, resized, seconds_pass
 
 pytestmark = pytest.mark.real_parts
@@ -168,3 +170,27 @@ def test_many_packages_are_upgraded_and_approved_by_a_selector(
     assert "also touches net/new, not chosen." in approved.output
     stage.author.waits_for_tag("net/a/v1")
     assert not stage.author.pull(pulls[1].number).merged
+
+
+@pytest.mark.both_forges
+def test_what_a_variant_upgrades_already_is_not_upgraded_beside_it(
+    stage: RealWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut knows its own drafts alone: of two pull requests for one upgrade the second one
+    takes back what was decided in the first.
+    """
+    stage.repository.has_issues = True
+    starts(stage)
+    begins(stage, annotations="porchbot.dev/follow: latest")
+    publishes_first(stage)
+    seconds_pass(stage.forge, 1)
+    publishes(stage, "net/base", resized("net/base", 9), 2)
+    pull = stage.author.pull_of(f"{SHOP}-2")
+    stage.rests()
+
+    asked = ("upgrade", "--repository", "acme/blueprints", "--selector", "path=apps/shop")
+    done = runs(stage, monkeypatch, "author", *asked)
+    assert done.exit_code == 0, done.output
+    assert f"v1 -> v2   open: {stage.mark}{pull.number}\n" in done.output
+    assert "asked in" not in done.output
+    assert [p.head_ref for p in stage.author.pulls()] == [f"{SHOP}-2"]

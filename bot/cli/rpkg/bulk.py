@@ -154,8 +154,8 @@ class BulkRun:
         total = found.packages or plan.total
         if not plan.total:
             terminal.say(
-                f"Nothing to {self._job.verb}: the selector chooses nothing, or nothing that needs"
-                f" it.{self._job.reminder}"
+                "Nothing is to be done: the selector chooses nothing, or nothing that needs it."
+                f"{self._job.reminder}"
             )
             return
         if self._how.dry_run or (total > ASKS_FROM and not self._how.yes):

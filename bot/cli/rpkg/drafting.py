@@ -19,6 +19,7 @@ from lifecycle.bulk import BulkItem, BulkState
 from lifecycle.commands.draft_grammar import MOST_TOGETHER
 from lifecycle.selectors.marks import PackageMarks, PackageSelector
 from lifecycle.upstreams.graph import Graph
+from lifecycle.variants import naming
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,8 @@ async def _item(session: Session, seen: Seen, package: PackageMarks, wanted: _Wa
 
 async def _state(session: Session, seen: Seen, path: str, wanted: _Wanted) -> tuple[BulkState, str]:
     """How far a package is: by its open draft, else by what was asked for lately."""
-    pull = seen.draft(path, wanted.workspace)
-    if pull is not None and _goes_there(seen, path, pull, wanted.revision):
+    pull = _draft(seen, path, wanted)
+    if pull is not None:
         number = session.forge(seen).terms.said(f"#{pull.number}")
         broken = await session.broken(seen, pull)
         if broken:
@@ -107,10 +108,20 @@ async def _state(session: Session, seen: Seen, path: str, wanted: _Wanted) -> tu
     return (BulkState.FAILED, closed) if closed else (BulkState.READY, "")
 
 
+def _draft(seen: Seen, path: str, wanted: _Wanted) -> ListedProposal | None:
+    """The open draft that does what is wanted: one that was asked for, or that of a variant."""
+    asked = seen.draft(path, wanted.workspace)
+    if not wanted.revision or (asked is not None and not seen.git.has(asked.head)):
+        return asked
+    kept = seen.draft(path, naming.WORKSPACE)
+    both = (each for each in (asked, kept) if each is not None)
+    return next((each for each in both if _goes_there(seen, path, each, wanted.revision)), None)
+
+
 def _goes_there(seen: Seen, path: str, pull: ListedProposal, revision: int) -> bool:
-    """Whether an open draft brings a package to the revision of its upstream that is wanted."""
-    if not revision or not seen.git.has(pull.head):
-        return True
+    """Whether an open draft brings a package to a revision of its upstream."""
+    if not seen.git.has(pull.head):
+        return False
     made = upstream_of(locks.of_package(seen.git, pull.head, path))
     return made is not None and made.revision == revision
 

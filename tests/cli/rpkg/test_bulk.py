@@ -225,7 +225,8 @@ def test_circles_and_nothing_at_all_are_said(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == (
         "Left out: z: it is held at v1.\n"
         "Left out, made from each other in a circle: x//a ← x//b ← x//a.\n"
-        "Nothing to upgrade: the selector chooses nothing, or nothing that needs it. Name more.\n"
+        "Nothing is to be done: the selector chooses nothing, or nothing that needs it."
+        " Name more.\n"
     )
 
 

@@ -111,7 +111,7 @@ def test_two_targets_of_a_set_that_agree_are_one() -> None:
     assert len(_set(both).variants) == 1
     (problem,) = _set(differ).problems
     assert problem.text == (
-        "two targets of the set all ask for different things of net/core in live"
+        "the set all chooses net/core in live more than once, and its labels or the like differ"
     )
 
 
