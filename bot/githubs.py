@@ -310,7 +310,7 @@ class _Reading:
                 "PORCHBOT_GITHUB_API_URL is not set. Set it to the address of this GitHub's API,"
                 " such as https://github.corp/api/v3."
             )
-        elif places.given(value).scheme not in {"http", "https"} or not places.given(value).netloc:
+        elif not places.is_web(value):
             self.problems.append(
                 f"PORCHBOT_GITHUB_API_URL is {places.shown(value)}. Give an address such as"
                 f" {self._known_api_url}."

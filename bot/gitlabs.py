@@ -322,8 +322,7 @@ class _Variables:
         A token and secrets of the store go to no other address than theirs.
         """
         url = places.spelled(self._value("URL") or (known.url if known else ""))
-        parts = places.given(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        if not places.is_web(url):
             self._problems.append(
                 f"{self._prefix}URL is {places.shown(url)}. Give the address of the GitLab, such as"
                 " https://gitlab.com."

@@ -12,9 +12,10 @@ Rules:
 import re
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from bot.variables import GITHUB_API
+from fnrunner import urls
 
 GITHUB_WEB: Final = "https://github.com"
 GHE_DOMAIN: Final = ".ghe.com"
@@ -30,16 +31,12 @@ def spelled(address: str) -> str:
         address: Such as "HTTPS://GitLab.Corp.:443/".
     """
     text = address.strip()
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return text
+    parts = urls.parts(text)
     host = (parts.hostname or "").rstrip(".")
     if parts.scheme not in _USUAL or not host:
         return text
     shown = f"[{host}]" if ":" in host else host
-    at = "" if port in (None, _USUAL[parts.scheme]) else f":{port}"
+    at = "" if parts.port in (None, _USUAL[parts.scheme]) else f":{parts.port}"
     return f"{parts.scheme}://{shown}{at}{parts.path.rstrip('/')}"
 
 
@@ -48,12 +45,14 @@ def given(address: str) -> SplitResult:
 
     One with a user in it is none: what stands there is a password or a token.
     """
-    try:
-        parts = urlsplit(address.strip())
-        _ = parts.port
-    except ValueError:
-        return SplitResult("", "", "", "", "")
-    return SplitResult("", "", "", "", "") if "@" in parts.netloc else parts
+    parts = urls.parts(address.strip())
+    return urls.NONE if "@" in parts.netloc else parts
+
+
+def is_web(address: str) -> bool:
+    """Tell whether an address that somebody gave is one of HTTP, with or without encryption."""
+    parts = given(address)
+    return parts.scheme in _USUAL and bool(parts.hostname)
 
 
 def shown(address: str) -> str:
@@ -95,7 +94,7 @@ def github_home(api: str) -> str:
     host = _host(found)
     if found == GITHUB_API:
         return _host(GITHUB_WEB)
-    return _bare(host) if host.endswith(GHE_DOMAIN) else urlsplit(found).netloc
+    return _bare(host) if host.endswith(GHE_DOMAIN) else urls.parts(found).netloc
 
 
 def gitlab_home(url: str) -> str:
@@ -104,7 +103,7 @@ def gitlab_home(url: str) -> str:
     Args:
         url: Where it is.
     """
-    parts = urlsplit(spelled(url))
+    parts = urls.parts(spelled(url))
     return f"{parts.netloc}{parts.path}".lower()
 
 
@@ -126,10 +125,7 @@ def host_of(home: str) -> str:
 
 
 def _host(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
+    return urls.parts(address).hostname or ""
 
 
 def _bare(host: str) -> str:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from fnrunner import urls
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.locations import Location
@@ -259,7 +260,7 @@ def read_credentials(text: str, homes: Sequence[str] = ()) -> tuple[Credential, 
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        parts = urlsplit(words[0])
+        parts = urls.parts(words[0])
         ssh = parts.scheme == "ssh"
         opens = bool(parts.hostname) and (parts.password is None if ssh else bool(parts.password))
         if parts.scheme not in ("https", "http", "ssh") or not opens:

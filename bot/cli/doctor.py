@@ -6,7 +6,6 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Protocol
-from urllib.parse import urlsplit
 
 import click
 
@@ -27,6 +26,7 @@ from bot.forges.port import (
     once,
 )
 from bot.settings import Settings, SettingsError
+from fnrunner import urls
 
 OWNER_TOKEN = "PORCHBOT_OWNER_TOKEN"  # noqa: S105 (a variable's name)
 
@@ -121,7 +121,7 @@ async def _look(
 def _host(name: str, served: Connection, settings: Settings) -> str:
     """The host where people open a forge, such as "github.com"."""
     places = {each.name: each.url for each in settings.gitlabs}
-    found = urlsplit(served.api_url or places.get(name, "")).netloc.lower()
+    found = urls.parts(served.api_url or places.get(name, "")).netloc.lower()
     return "github.com" if found == "api.github.com" else found.removeprefix("api.")
 
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from bot import places, trust
-from bot.cli import reaching_gitlab
+from bot.cli import own_forges, reaching_gitlab
 from bot.cli.dropin import CommandFailure
 from bot.cli.references import Reference
 from bot.connecting import apps, connected
@@ -37,6 +37,7 @@ from bot.places import GITHUB_WEB
 from bot.settings import Settings, state_folder
 from bot.variables import INSTANCE
 from bot.vault import secrets_file
+from fnrunner import urls
 from lifecycle.identity import GITHUB, RepositoryId
 
 _TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
@@ -111,7 +112,7 @@ def _api(wanted: Reference, environ: Mapping[str, str]) -> str:
     Raises:
         CommandFailure: The pull request is somewhere else.
     """
-    if api := places.github_api(environ.get("PORCHBOT_GITHUB_API_URL", "").strip()):
+    if api := own_forges.github_api(environ):
         _same_forge(wanted, api)
         return api
     found = _api_of(wanted.origin or GITHUB_WEB)
@@ -129,7 +130,7 @@ def _same_forge(wanted: Reference, api: str) -> None:
     """Refuse an address of another forge than the one whose API is set."""
     if not wanted.origin:
         return
-    named, ours = _api_of(wanted.origin), urlsplit(api)
+    named, ours = _api_of(wanted.origin), urls.parts(api)
     port = named.port or (None if named.scheme == "https" else 80)
     if named.hostname != ours.hostname or (port and port != (ours.port or _usual(ours))):
         raise CommandFailure(
@@ -144,8 +145,8 @@ def _usual(address: SplitResult) -> int:
 
 def _api_of(origin: str) -> SplitResult:
     try:
-        return urlsplit(addresses(origin).api)
-    except (ManifestError, ValueError) as error:  # a port that is none
+        return urls.parts(addresses(origin).api)
+    except ManifestError as error:
         raise CommandFailure(str(error).removesuffix(".")) from error
 
 

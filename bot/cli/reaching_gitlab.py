@@ -12,10 +12,11 @@ Rules:
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from bot import places, trust
+from bot import trust
+from bot.cli import own_forges
 from bot.cli.dropin import CommandFailure
+from bot.cli.own_forges import GITLAB_SERVICE, GITLAB_URL
 from bot.cli.references import Reference
 from bot.dryrun import Place
 from bot.forges.gitlab.forge import GitLab
@@ -27,13 +28,11 @@ from bot.gitlabs import FIRST, GIVEN, NAMES, GitLabInstance
 from bot.settings import Settings, SettingsError, state_folder
 from bot.variables import INSTANCE
 from bot.vault import secrets_file
-
-SERVICE = "https://gitlab.com"
+from fnrunner import urls
 
 _TOKEN = "GITLAB_TOKEN"  # noqa: S105 (a variable's name)
-_URL = "PORCHBOT_GITLAB_URL"
 _CA = "PORCHBOT_GITLAB_CA"
-_PERSONS = (_URL, _CA)
+_PERSONS = (GITLAB_URL, _CA)
 """Variables that a person sets as well."""
 
 
@@ -41,7 +40,7 @@ def is_there(wanted: Reference, environ: Mapping[str, str]) -> bool:
     """Whether a request is at a GitLab: by how it is named, or by where its clone came from."""
     if wanted.merge:
         return True
-    urls = [SERVICE, environ.get(_URL, "").strip()]
+    urls = [GITLAB_SERVICE, environ.get(GITLAB_URL, "").strip()]
     if _is_bot(environ):
         settings = settings_of(environ)
         if settings.gitlabs and not settings.github:
@@ -142,16 +141,11 @@ def _person(wanted: Reference, environ: Mapping[str, str]) -> GitLabUser:
     Raises:
         CommandFailure: There is none, or it is for somewhere else.
     """
-    url = environ.get(_URL, "").strip().rstrip("/") or SERVICE
-    parts = places.given(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise CommandFailure(
-            f"{_URL} is {places.shown(url)}. Set it to an address, such as {SERVICE}"
-        )
+    url = own_forges.gitlab(environ)
     if wanted.origin and not _is_at(wanted.origin, url):
         raise CommandFailure(
             f"your token is for {url}, and {wanted.short} is at {wanted.origin}. If that is your"
-            f" GitLab, set {_URL} to its address; otherwise write GROUP/PROJECT{wanted.short}"
+            f" GitLab, set {GITLAB_URL} to its address; otherwise write GROUP/PROJECT{wanted.short}"
         )
     token = environ.get(_TOKEN, "").strip()
     if not token:
@@ -172,10 +166,8 @@ def _person(wanted: Reference, environ: Mapping[str, str]) -> GitLabUser:
 
 def _is_at(origin: str, url: str) -> bool:
     """Whether an address of a project is at an instance; a clone by SSH tells no port."""
-    try:
-        named, ours = urlsplit(origin), urlsplit(url)
-        port = named.port or (None if named.scheme == "https" else 80)
-        usual = 443 if ours.scheme == "https" else 80
-        return named.hostname == ours.hostname and (not port or port == (ours.port or usual))
-    except ValueError:  # a port that is none
-        return False
+    named, ours = urls.parts(origin), urls.parts(url)
+    port = named.port or (None if named.scheme == "https" else 80)
+    usual = 443 if ours.scheme == "https" else 80
+    same = bool(named.hostname) and named.hostname == ours.hostname
+    return same and (not port or port == (ours.port or usual))

@@ -4,8 +4,9 @@ A check that is a commit status carries its mark in the fragment of its address.
 """
 
 import re
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
+from fnrunner import urls
 from lifecycle.facts.checks import Conclusion
 
 OF = ":"
@@ -64,7 +65,7 @@ def read_fragment(
         address: Of the status.
         conclusion: As the forge has it.
     """
-    text = unquote(urlsplit(address).fragment).removeprefix(MARK)
+    text = unquote(urls.parts(address).fragment).removeprefix(MARK)
     if text.endswith(NEUTRAL) and conclusion is Conclusion.SUCCESS:
         conclusion = Conclusion.NEUTRAL
     return *digest_of(text.removesuffix(NEUTRAL)), conclusion

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum, auto
 from typing import Final, Protocol
-from urllib.parse import urlsplit
 
 from bot.keys import Key
 from bot.store.hints import Hint
 from bot.store.values import Delivered
 from cadlib.package.files import Entry
+from fnrunner import urls
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck, Suggest
 from lifecycle.authors import MadeBy
@@ -858,12 +858,12 @@ class Repository:
     @property
     def host(self) -> str:
         """Host of its forge, by the address that git is told, such as "github.com"."""
-        return urlsplit(self.clone_url).hostname or ""
+        return urls.parts(self.clone_url).hostname or ""
 
     @property
     def path(self) -> str:
         """Path of that address: its name, behind the path of its host that the forge is below."""
-        return urlsplit(self.clone_url).path.strip("/").removesuffix(".git")
+        return urls.parts(self.clone_url).path.strip("/").removesuffix(".git")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

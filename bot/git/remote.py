@@ -11,7 +11,7 @@ Source: https://git-scm.com/docs/protocol-v2, https://git-scm.com/docs/http-prot
 import os
 import re
 from collections.abc import Sequence
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from bot import tracing
 from bot.clock import Clock
@@ -26,6 +26,7 @@ from bot.git.connections import (
     Request,
 )
 from bot.git.process import AUTHORITY, NO_PROXY, OTHER_AUTHORITIES, PROXIES, basic
+from fnrunner import urls
 from lifecycle.names import Sha
 
 MOST_BYTES = 4 * 1024**2
@@ -53,7 +54,7 @@ class Service:
     """
 
     def __init__(self, url: str, clock: Clock, connections: Connections) -> None:
-        self._url = split(url)
+        self._url = urls.parts(url)
         self._clock = clock
         self._connections = connections
         self._quiet_until = 0.0
@@ -150,16 +151,6 @@ def address_of(url: SplitResult) -> Address | None:
     if secure and not authority and any(os.environ.get(name) for name in OTHER_AUTHORITIES):
         return None
     return Address(str(url.hostname), url.port or (443 if secure else 80), secure, authority)
-
-
-def split(url: str) -> SplitResult:
-    """Take a URL apart; what is none has no parts."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # read only now
-    except ValueError:
-        return urlsplit("")
-    return parts
 
 
 def headers_for(credentials: str, accept: str) -> dict[str, str]:

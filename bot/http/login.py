@@ -8,12 +8,13 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Mapping
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from bot.clock import Clock
+from fnrunner import urls
 
 COOKIE = "porchbot_status"
 
@@ -114,8 +115,8 @@ def is_same_origin(request: Request) -> bool:
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
-    origin = request.headers.get("origin", "")
-    return bool(origin) and urlsplit(origin).netloc == request.headers.get("host", "")
+    origin = urls.parts(request.headers.get("origin", "")).netloc
+    return bool(origin) and origin == request.headers.get("host", "")
 
 
 def _is_secure(request: Request) -> bool:

@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
 import structlog
 from starlette.applications import Starlette
@@ -23,6 +22,7 @@ from bot.apps import KnownApp
 from bot.http.login import form_of
 from bot.http.status import html, to
 from bot.logs import redacted
+from fnrunner import urls
 
 PAGE: Final = "/setup"
 ENTER: Final = "/setup/enter"
@@ -170,7 +170,7 @@ class SetupPages:
         return self._html("setup.html", status, plan=plan, action=action, problem=problem)
 
     def _html(self, name: str, status: int = 200, **shown: object) -> Response:
-        parts = urlsplit(self._plan.forge)
+        parts = urls.parts(self._plan.forge)
         return html(name, status, forms=f"{parts.scheme}://{parts.netloc}", **shown)
 
 

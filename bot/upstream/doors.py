@@ -16,11 +16,12 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult
 
 from bot.git.connections import FAILURES, Address, Answer, Connections, Request
 from bot.git.process import AUTHORITY, PROXIES, authorised, basic, environment
 from bot.reach import Reach, Resolve
+from fnrunner import urls
 from lifecycle.messages import upstreams as texts
 from lifecycle.upstreams.errors import UpstreamError, UpstreamFault
 from lifecycle.upstreams.locations import Location, locate
@@ -174,7 +175,7 @@ class Doors:
 
     def _next(self, url: SplitResult, location: str) -> SplitResult:
         """Where an answer leads to: a repository by the same service, or nowhere."""
-        to = urlsplit(urljoin(url.geturl().rstrip("/") + _SERVICE, location))
+        to = urls.parts(urls.joined(url.geturl().rstrip("/") + _SERVICE, location))
         path, _, rest = to.path.rpartition("/info/refs")
         plain = to.query == "service=git-upload-pack" and not rest and path
         if to.scheme not in ("https", url.scheme) or not plain or to.username or to.password:
@@ -223,11 +224,9 @@ def _spelled(repo: str) -> SplitResult:
     if found:
         user = f"{found[1]}@" if found[1] else ""
         repo = f"ssh://{user}{found[2]}/{found[3].lstrip('/')}"
-    try:
-        parts = urlsplit(repo)
-        _ = parts.port  # read only now
-    except ValueError:
-        raise UpstreamError(_REFUSED, *texts.no_address(repo)) from None
+    parts = urls.parts(repo)
+    if parts == urls.NONE:
+        raise UpstreamError(_REFUSED, *texts.no_address(repo))
     if parts.scheme not in _PORTS:
         raise UpstreamError(_REFUSED, *texts.scheme(parts.scheme))
     unplain = not (parts.hostname and parts.hostname.isascii()) or parts.query or parts.fragment

@@ -18,7 +18,6 @@ from pathlib import Path
 from threading import Event, Lock, Timer
 from types import TracebackType
 from typing import Final, Self
-from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
@@ -26,6 +25,8 @@ from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, LocationParseError
 from urllib3.exceptions import SSLError as UnsafeError
+
+from fnrunner import urls
 
 _CONNECT_SECONDS: Final = 10.0
 _SILENT_SECONDS: Final = 20.0  # longest time without a byte
@@ -124,7 +125,7 @@ class HttpSession:
         Raises:
             FetchError: There is no answer, or the host may not be reached.
         """
-        host = urlsplit(url).hostname or ""
+        host = urls.parts(url).hostname or ""
         if self._over.is_set():
             raise self._ended()
         try:
@@ -198,7 +199,7 @@ class HttpSession:
         )
 
     def _manager(self, url: str) -> urllib3.PoolManager:
-        parts = urlsplit(url)
+        parts = urls.parts(url)
         host = parts.hostname or ""
         proxy = _proxy(parts.scheme, host)
         if proxy and not self._named(parts.netloc):

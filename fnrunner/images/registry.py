@@ -25,10 +25,11 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import IO, Final, Self, TypeVar
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urlencode
 
 from urllib3 import BaseHTTPResponse
 
+from fnrunner import urls
 from fnrunner.contract.errors import (
     FunctionError,
     FunctionNotFoundError,
@@ -102,7 +103,7 @@ class Registries:
     def plain(self, host: str) -> bool:
         """Tell whether a host, with its port if it has one, speaks HTTP without TLS."""
         site = self._site(host)
-        return loopback(urlsplit(f"//{host}").hostname or "") if site is None else site.plain
+        return loopback(urls.parts(f"//{host}").hostname or "") if site is None else site.plain
 
     def authority(self, host: str) -> Path | None:
         """Return the certificates to trust for a host."""
@@ -173,7 +174,7 @@ class RegistrySession:
             found += page
             if not following:
                 break
-            path = f"tags/list?{urlsplit(following).query}"
+            path = f"tags/list?{urls.parts(following).query}"
         return tuple(found)
 
     def _tags(self, path: str) -> tuple[list[str], str]:
@@ -291,22 +292,26 @@ class RegistrySession:
 
     def _followed(self, method: str, url: str, authorization: str) -> BaseHTTPResponse:
         headers = {"Accept": _ACCEPT} if "/manifests/" in url else {}
-        first = urlsplit(url)
+        first = urls.parts(url)
         for _ in range(_REDIRECTIONS):
-            here = urlsplit(url)
+            here = urls.parts(url)
             own = (here.scheme, here.netloc) == (first.scheme, first.netloc)
             sent = {"Authorization": authorization} if authorization and own else {}
             answer = self._fetch.open(method, url, headers | sent)
             if answer.status not in _REDIRECTED:
                 return answer
             answer.close()
-            url = urljoin(url, answer.headers.get("Location", ""))
+            url = urls.joined(url, answer.headers.get("Location", ""))
             self._check(url, "redirects to")
         raise FetchError(f"{first.netloc} redirects endlessly", "Contact its operator")
 
     def _check(self, url: str, does: str) -> None:
         """Refuse to go from TLS to plain text, except to a host that is spoken to so."""
-        parts = urlsplit(url)
+        parts = urls.parts(url)
+        if parts == urls.NONE:
+            raise FetchError(
+                f"{self._name.host} {does} {url!r}, which is no address", "Contact its operator"
+            )
         if parts.scheme == "https" or (
             parts.scheme == "http" and self._registries.plain(parts.netloc)
         ):
@@ -350,12 +355,12 @@ class RegistrySession:
             kind = {"Content-Type": "application/x-www-form-urlencoded"}
             answer = self._fetch.open("POST", realm, kind, body)
         else:
-            sign = "&" if urlsplit(realm).query else "?"
+            sign = "&" if urls.parts(realm).query else "?"
             sent = {"Authorization": found.basic} if found.basic else {}
             answer = self._fetch.open("GET", f"{realm}{sign}{urlencode(asked)}", sent)
         if answer.status != 200:
             answer.close()
-            raise self._refused(answer, "", urlsplit(realm).netloc)
+            raise self._refused(answer, "", urls.parts(realm).netloc)
         return read_token(self._text(answer, _LONGEST_TOKEN), realm)
 
     def _refused(self, answer: BaseHTTPResponse, path: str, by: str = "") -> Exception:

@@ -6,8 +6,8 @@ Source: Docker's token authentication for registries.
 import json
 import re
 from typing import Final
-from urllib.parse import urlsplit
 
+from fnrunner import urls
 from fnrunner.images.fetch import FetchError
 
 TOKEN_SECONDS: Final = 60.0
@@ -37,5 +37,5 @@ def read_token(data: bytes, realm: str) -> tuple[str, float]:
     except (ValueError, TypeError, AttributeError, RecursionError):
         token, seconds = None, 0.0
     if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise FetchError(f"{urlsplit(realm).netloc} sent no usable token", "Contact its operator")
+        raise FetchError(f"{urls.parts(realm).netloc} sent no usable token", "Contact its operator")
     return f"Bearer {token}", min(max(seconds - 5.0, 0.0), 3600.0)  # not until the last second

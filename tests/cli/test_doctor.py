@@ -85,6 +85,17 @@ def test_a_forge_that_does_not_answer_ends_with_1(environment: pytest.MonkeyPatc
     assert "The forge did not read the App's registration" in found.output
 
 
+@pytest.mark.parametrize("address", ["http://[", "https://github.corp:x/api/v3", "github.corp"])
+def test_an_address_that_is_none_is_named(environment: pytest.MonkeyPatch, address: str) -> None:
+    """The short-cut takes it apart before it is judged: "this is a bug of porchbot"."""
+    environment.setenv("PORCHBOT_GITHUB_API_URL", address)
+
+    found = CliRunner().invoke(main, ["doctor"])
+
+    assert found.exit_code == 1
+    assert f"PORCHBOT_GITHUB_API_URL is '{address}'. Give an address such as" in found.output
+
+
 def test_rules_of_repositories_are_compared_and_added(
     tmp_path: Path, environment: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,22 @@ def test_gitlab_is_asked_where_the_environment_says(
     assert f"your token is for {here}, and !1 is at https://gitlab.com." in elsewhere.output
 
 
+@pytest.mark.parametrize("address", ["http://[", "https://github.corp:x/api/v3", "github.corp"])
+@pytest.mark.parametrize(
+    "args", [["check", "a/b#1"], ["rpkg", "approve", "--repository", "a/b", "12"]]
+)
+def test_an_address_that_is_none_is_named(
+    person: pytest.MonkeyPatch, args: list[str], address: str
+) -> None:
+    """Short-cut: the client takes it apart, and what it raises is "a bug of porchbot"."""
+    person.setenv("PORCHBOT_GITHUB_API_URL", address)
+
+    said = CliRunner().invoke(main, args, prog_name="porchbot")
+
+    assert said.exit_code
+    assert f"error: PORCHBOT_GITHUB_API_URL is '{address}'. Set it to an address" in said.output
+
+
 @pytest.mark.parametrize("as_bot", [False, True], ids=["a person", "the bot"])
 def test_an_address_elsewhere_is_not_looked_up_here(
     person: pytest.MonkeyPatch, listener: Listener, tmp_path: Path, *, as_bot: bool

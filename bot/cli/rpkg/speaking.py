@@ -13,6 +13,7 @@ from github.Repository import Repository as GitHubRepository
 from gitlab.v4.objects import Project
 
 from bot import places
+from bot.cli import own_forges
 from bot.cli.dropin import CommandFailure
 from bot.cli.rpkg.speaking_github import GitHubSpeaker
 from bot.cli.rpkg.speaking_gitlab import GitLabSpeaker
@@ -20,7 +21,6 @@ from bot.cli.rpkg.spoken import Speaker, refusal
 from bot.git.process import execute, users_environment
 from bot.variables import GITHUB_API
 
-_GITLAB = "https://gitlab.com"
 _ADDRESS = re.compile(
     r"(?:(?:https?|ssh|git)://(?:[^@/\s]+@)?(?P<host>[\w.-]+)(?::\d{1,5})?/"
     r"|(?:[^@/\s]+@)(?P<scp>[\w.-]+):)"
@@ -60,7 +60,7 @@ def address_of(given: str) -> Address:
     host = (found["host"] or found["scp"]).lower() if found else ""
     name = found["name"] if found else address
     environ = os.environ
-    there = host == places.given(_instance(environ)).hostname
+    there = host == places.given(own_forges.gitlab(environ)).hostname
     by_token = not host and not _github_token(environ)
     return Address(name, host, bool(environ.get("GITLAB_TOKEN")) and (there or by_token))
 
@@ -78,7 +78,7 @@ def place_of(given: str) -> Iterator[Speaker]:
     environ, address = os.environ, address_of(given)
     name = address.name
     if address.at_gitlab:
-        instance, token = _instance(environ), environ["GITLAB_TOKEN"]
+        instance, token = own_forges.gitlab(environ), environ["GITLAB_TOKEN"]
         with gitlab.Gitlab(instance, private_token=token, retry_transient_errors=False) as client:
             yield GitLabSpeaker(client, _of_gitlab(client, name), _bot(environ))
         return
@@ -115,7 +115,7 @@ def at_own_forge(given: str) -> Address:
 
 def _own_api(address: Address, environ: Mapping[str, str]) -> str:
     name, host = address.name, address.host
-    api = places.github_api(environ.get("PORCHBOT_GITHUB_API_URL", "") or GITHUB_API)
+    api = own_forges.github_api(environ) or GITHUB_API
     ours = places.given(api).hostname or ""
     home = ours.removeprefix("api.")
     if host and places.spelled(f"https://{host}") not in (f"https://{ours}", f"https://{home}"):
@@ -124,10 +124,6 @@ def _own_api(address: Address, environ: Mapping[str, str]) -> str:
             " your GitHub, set PORCHBOT_GITHUB_API_URL to its API, or give --repository OWNER/NAME"
         )
     return api
-
-
-def _instance(environ: Mapping[str, str]) -> str:
-    return environ.get("PORCHBOT_GITLAB_URL", "").strip().rstrip("/") or _GITLAB
 
 
 def _github_token(environ: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 import base64
 from datetime import datetime
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote
 
 from bot.forges.github import merging
 from bot.forges.github.calls import Calls
@@ -23,6 +23,7 @@ from bot.forges.port import (
 )
 from bot.forges.releases import Releases
 from cadlib.package.files import Entry
+from fnrunner import urls
 from lifecycle import names
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -257,6 +258,8 @@ def _cursor(link: str) -> str:
     for part in link.split(","):
         address, _, relation = part.partition(";")
         if 'rel="next"' in relation:
-            query = urlsplit(address.strip().strip("<>")).query
-            return parse_qs(query).get("after", [""])[0]
+            to = urls.parts(address.strip().strip("<>"))
+            if to == urls.NONE:
+                raise ForgeBusyError("read a list", "the address of its next page is none")
+            return parse_qs(to.query).get("after", [""])[0]
     return ""

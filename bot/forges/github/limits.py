@@ -9,10 +9,10 @@ Source: docs/design.md, "GitHub: identity and limits".
 
 from collections.abc import Mapping
 from enum import Enum
-from urllib.parse import urlsplit
 
 from bot.forges.exchange import given_at
 from bot.store.buckets import WINDOW, Bucket, Draw, Told
+from fnrunner import urls
 
 REST_HOUR = Bucket("core", 5_000)
 GRAPHQL_HOUR = Bucket("graphql", 5_000)
@@ -43,7 +43,7 @@ def cost_of(verb: str) -> Cost:
 
 def has_limits(api_url: str) -> bool:
     """Whether an address is one of GitHub's own service, where the limits for moments hold."""
-    host = urlsplit(api_url).hostname or ""
+    host = urls.parts(api_url).hostname or ""
     return host == "api.github.com" or host.endswith(".ghe.com")
 
 

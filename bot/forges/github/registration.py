@@ -7,10 +7,10 @@ Source: https://docs.github.com/rest/apps/apps, https://docs.github.com/rest/app
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import urlsplit
 
 from bot.forges.github.http import JSONObject
 from bot.forges.port import Drift
+from fnrunner import urls
 from lifecycle.identity import GITHUB
 
 PERMISSIONS: Mapping[str, str] = {
@@ -148,13 +148,13 @@ def _of_hook(hook: JSONObject, settings: str, url: str, path: str) -> Iterator[D
     if not hook.get("secret"):
         fix = f"Set one of PORCHBOT_WEBHOOK_SECRETS at {settings}"
         yield Drift("The webhook's secret", "empty", "a secret that the bot knows", fix)
-    if str(hook.get("insecure_ssl", "0")) != "0" and urlsplit(found).scheme == "https":
+    if str(hook.get("insecure_ssl", "0")) != "0" and urls.parts(found).scheme == "https":
         fix = f"Choose 'Enable SSL verification' at {settings}"
         yield Drift("The webhook's SSL verification", "off", "on", fix)
 
 
 def _is_ours(url: str, path: str) -> bool:
-    parts = urlsplit(url)
+    parts = urls.parts(url)
     local = parts.hostname in {"127.0.0.1", "::1", "localhost"}
     return parts.path == path and (parts.scheme == "https" or (parts.scheme == "http" and local))
 

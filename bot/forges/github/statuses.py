@@ -9,13 +9,13 @@ Source: https://docs.github.com/rest/commits/statuses
 
 import asyncio
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from bot.forges.github.checks import MOST_STATUSES, CheckRuns, state_of
 from bot.forges.github.fields import is_us, time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.marks import fragment, read_fragment, spelled
 from bot.forges.port import UNREAD, BotIdentity, CheckFullError, Context, ForgeRefusedError
+from fnrunner import urls
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import OURS, CheckRun, CheckState, Conclusion, Status
 from lifecycle.names import Sha
@@ -83,7 +83,7 @@ class StatusChecks(CheckRuns):
 
     def _address(self, check: SetCheck) -> str:
         """The pull requests of the commit, where the summary is; and what is shown, as a digest."""
-        clone = urlsplit(self._repository.clone_url)
+        clone = urls.parts(self._repository.clone_url)
         place = f"{clone.scheme}://{clone.netloc}/{self._repository.full_name}"
         mark = fragment(check.digest, self._app.instance, check.conclusion)
         return f"{place}/pulls?q={check.head}#{mark}"

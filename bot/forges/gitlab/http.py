@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import gitlab
 import requests
@@ -32,6 +31,7 @@ from bot.forges.port import (
     ForgeUntrustedError,
 )
 from bot.store.buckets import Draw, Told
+from fnrunner import urls
 
 __all__ = ["ask", "call", "send"]
 
@@ -268,7 +268,7 @@ def failure(wanted: str, answer: GitLabAnswer) -> Exception:
     if answer.status in {404, 410}:
         return ForgeMissingError(wanted, reason, ASK_OPERATOR)
     if 300 <= answer.status < 400:
-        to = urlsplit(answer.headers.get("location", ""))
+        to = urls.parts(answer.headers.get("location", ""))
         reason = f"{answer.status}, it redirects to {to.scheme}://{to.netloc}"
         return ForgeRefusedError(wanted, reason, "Set the address that the instance has now")
     return ForgeRefusedError(wanted, reason, ASK_OPERATOR)

@@ -10,10 +10,10 @@ https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/#respons
 
 from collections.abc import Mapping
 from enum import Enum
-from urllib.parse import urlsplit
 
 from bot.forges.exchange import given_at
 from bot.store.buckets import WINDOW, Bucket, Draw, Told
+from fnrunner import urls
 
 REQUESTS = Bucket("gitlab-requests", 1_000_000)
 """Of a window as the instance tells of it; as good as none until it does."""
@@ -34,7 +34,7 @@ class Cost(Enum):
 
 def is_service(url: str) -> bool:
     """Whether an address is GitLab's own service, whose limits are published."""
-    return urlsplit(url).hostname == "gitlab.com"
+    return urls.parts(url).hostname == "gitlab.com"
 
 
 def draws(cost: Cost, *, service: bool) -> tuple[Draw, ...]:

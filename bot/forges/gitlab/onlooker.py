@@ -5,11 +5,11 @@ Their seals are taken as they stand: whoever looks on has no key.
 """
 
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from bot.forges.gitlab.http import call
 from bot.forges.gitlab.user import GitLabUser
 from bot.forges.port import BotIdentity, ForgeMissingError
+from fnrunner import urls
 
 
 class GitLabOnlooker(GitLabUser):
@@ -53,7 +53,7 @@ class GitLabOnlooker(GitLabUser):
                     "Set PORCHBOT_GITLAB_LOGIN to the bot's login",
                 )
             login, number = str(found[0]["username"]), int(found[0]["id"])
-            host = urlsplit(self.clients.url).hostname
+            host = urls.parts(self.clients.url).hostname
             address = found[0].get("public_email") or f"{number}-{login}@users.noreply.{host}"
             self._me = BotIdentity(login, str(address), number)
         return self._me

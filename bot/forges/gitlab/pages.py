@@ -10,10 +10,12 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from bot.forges.exchange import MOST_PAGES
 from bot.forges.gitlab.http import Clients, TooLargeError, call
+from bot.forges.port import ForgeBusyError
+from fnrunner import urls
 
 SIZES: Final = (100, 20, 4, 1)
 """Items of a page, from what GitLab gives at most; each is divided by the next, so that a smaller
@@ -97,7 +99,10 @@ def _next(headers: Mapping[str, str]) -> Mapping[str, object]:
     for link in headers.get("link", "").split(", <"):
         address, _, said = link.partition(">")
         if _NEXT in said:
-            query = parse_qs(urlsplit(address.lstrip("<")).query)
+            to = urls.parts(address.lstrip("<"))
+            if to == urls.NONE:
+                raise ForgeBusyError("read a list", "the address of its next page is none")
+            query = parse_qs(to.query)
             return {name: values[-1] for name, values in query.items() if not name.endswith("]")}
     number = headers.get("x-next-page", "")
     return {"page": number} if number else {}

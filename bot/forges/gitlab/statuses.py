@@ -13,7 +13,6 @@ Source: https://docs.gitlab.com/api/commits/#commit-status
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 from bot.forges.gitlab import pipelines
@@ -30,6 +29,7 @@ from bot.forges.port import (
     Repository,
     RequiredCheck,
 )
+from fnrunner import urls
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import OURS, PUBLISH, CheckRun, CheckState, Conclusion, Status
 from lifecycle.names import Sha
@@ -295,7 +295,7 @@ class StatusChecks(ServiceChecks):
 
     def _address(self, check: SetCheck, at: pipelines.Place | None, digest: str) -> str:
         """The merge request, where the summary is; and what is shown, as a digest."""
-        clone = urlsplit(self._repository.clone_url)
+        clone = urls.parts(self._repository.clone_url)
         place = f"{clone.scheme}://{clone.netloc}{clone.path.removesuffix('.git')}/-"
         page = f"merge_requests/{at.number}" if at else f"commit/{check.head}"
         mark = fragment(digest, self._access.instance, check.conclusion)

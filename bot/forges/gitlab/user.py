@@ -10,7 +10,6 @@ https://docs.gitlab.com/api/personal_access_tokens/#self-inform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from urllib.parse import urlsplit
 
 import requests
 
@@ -21,6 +20,7 @@ from bot.forges.exchange import ForgeTime, understood
 from bot.forges.gitlab.http import Clients, call
 from bot.forges.port import BotIdentity
 from bot.store.port import Budgets
+from fnrunner import urls
 
 WHOSE = "read whose its token is"
 
@@ -102,7 +102,7 @@ class GitLabUser:
             with understood(WHOSE):
                 login, number = str(data["username"]), int(data["id"])
                 since = datetime.fromisoformat(str(data["created_at"]))
-            host = urlsplit(self.clients.url).hostname
+            host = urls.parts(self.clients.url).hostname
             noreply = f"{number}-{login}@users.noreply.{host}"
             address = data.get("commit_email") or data.get("public_email") or noreply
             self.since = since

@@ -208,6 +208,8 @@ FOREIGN: dict[str, tuple[dict[str, str], bool]] = {
     "another site, as the browser says": ({**HERE, "Sec-Fetch-Site": "cross-site"}, True),
     "a frame without an origin": ({"Origin": "null"}, True),
     "no origin": ({}, True),
+    "an origin that is no address": ({"Origin": "http://["}, True),
+    "an origin that is none, for no host": ({"Origin": "http://[", "Host": ""}, True),
     "not from a page of ours": (HERE, False),
 }
 

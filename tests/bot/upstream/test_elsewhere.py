@@ -287,6 +287,21 @@ def test_a_repository_that_moved_is_followed(remote: Remote, tmp_path: Path) -> 
     assert came.ref == "net/core/v1"
 
 
+@pytest.mark.parametrize("location", ["http://[", "//127.0.0.1:x/info/refs"])
+def test_a_redirect_to_what_is_no_address_is_refused(
+    remote: Remote, tmp_path: Path, location: str
+) -> None:
+    """The short-cut takes it apart with `urlsplit`, which raises: the look ends as by a bug."""
+    remote.odd = _leads_to(location)
+
+    fault, said = refused(lambda: get(remote, tmp_path, "main"))
+
+    assert (fault, said.partition(",")[0]) == (
+        UpstreamFault.REFUSED,
+        "127.0.0.1 redirects to ''",
+    )
+
+
 def test_a_redirect_in_a_circle_ends(remote: Remote, tmp_path: Path) -> None:
     remote.odd = _leads_to("/remote/info/refs?service=git-upload-pack")
 

@@ -101,6 +101,12 @@ def test_credentials_are_read_as_git_stores_them() -> None:
         match=r"^line 1 is no address with a user and a password\. Write https://user:token@host",
     ):
         read_credentials("https://git.corp/secret-path")
+    for none in ("https://bot:SECRET@[git.corp", "https://bot:a@git.corp:SECRET"):
+        with pytest.raises(
+            ValueError, match="line 1 is no address with a user and a password"
+        ) as no:
+            read_credentials(none)
+        assert "SECRET" not in str(no.value)
 
 
 def test_a_repository_is_named_with_its_host_where_it_may_be_at_several() -> None:

@@ -351,6 +351,8 @@ def test_a_redirection_is_followed_without_credentials(tmp_path: Path) -> None:
 
 PLACES: dict[str, tuple[str, str]] = {
     "without end": ("http://HOST/v2/f/blobs/x", "redirects endlessly"),
+    "to no address": ("http://[", "redirects to '', which is no address"),
+    "to no address of its own": ("//HOST:x/", "which is no address"),
     "to a file": ("file:///etc/passwd", "redirects to file://, without TLS"),
     "to plain text": (
         "http://public.example/x",
@@ -494,7 +496,8 @@ def test_an_identity_token_is_exchanged(tmp_path: Path) -> None:
 REALMS = {
     "https://HOST/": "cannot be trusted",
     "http://tokens.example/": "names the token service http://tokens.example, without TLS",
-    "": "names the token service no scheme://, without TLS",
+    "": "names the token service '', which is no address",
+    "http://[": "names the token service 'http://[', which is no address",
 }
 
 
