@@ -3,6 +3,8 @@
 Rules:
 - An entry owns the comment lines right above it in its own column (its head), its own
   lines, and the comment lines below it that are indented deeper than it is (its foot).
+  Those right below it in its column, with a blank line between them and the next entry,
+  move along, and new entries come behind them; they stay where it is removed.
 - Blank lines between entries belong to nobody. Where every two elements of a list are kept
   apart by blank lines, a new one is too, and a removed one takes one gap along.
 - Of entries that are put in another order, as many as possible stay where they are; the
@@ -31,12 +33,14 @@ class Block:
         begin: Where its head begins; `start` if something stands before it on its line.
         start: Its dash or key.
         end: Where the line behind it and its foot begins.
+        below: Where the line behind the comments begins that move along; `end` without them.
         shared: Something stands before it on its line: the dash of an outer list.
     """
 
     begin: int
     start: int
     end: int
+    below: int
     shared: bool
 
 
@@ -51,13 +55,26 @@ def blocks(patch: Patch, node: Map | Seq, at: int, *, licence: bool) -> list[Blo
     """
     found: list[Block] = []
     floor = 0
-    for start, end in _entries(patch.text, node, at):
+    entries = _entries(patch.text, node, at)
+    starts = [start for start, _ in entries]
+    for (start, end), following in zip(entries, [*starts[1:], 0], strict=True):
         line = patch.line_start(start)
         shared = bool(patch.text[line:start].strip())
         begin = start if shared else line if licence and not found else head(patch, line, floor)
         floor = foot(patch, patch.after(max(start + 1, end)), at)
-        found.append(Block(begin, start, floor, shared))
+        end = floor
+        floor = _below(patch, end, following, at)
+        found.append(Block(begin, start, end, floor, shared))
     return found
+
+
+def _below(patch: Patch, end: int, following: int, at: int) -> int:
+    """Return where the comments end that a blank line keeps apart from the next entry."""
+    position = end
+    while position < following and patch.text[position : position + at + 1].strip(" ") == "#":
+        position = patch.after(position + 1)
+    blank = position < following and not patch.text[position : patch.line_end(position)].strip()
+    return position if blank else end
 
 
 def _entries(text: str, node: Map | Seq, at: int) -> list[tuple[int, int]]:
@@ -111,37 +128,49 @@ def arrange(
     gap = _gap(patch, found) if spread else ""
     waiting: list[str] = []
     last: int | None = None
-    for each in plan:
+    for place, each in enumerate(plan, 1):
         if isinstance(each, int) and each in stays:
             _put(patch, found, waiting, last=last, first=first, gap=gap)
             change(each)
             last, waiting = each, []
         else:
-            waiting.append(each if isinstance(each, str) else moved(each))
+            text = each if isinstance(each, str) else moved(each)
+            if isinstance(each, int) and not gap and place < len(plan):
+                text += _apart(found[each])
+            waiting.append(text)
     covered = 0
     _put(patch, found, waiting, last=last, first=first, gap=gap)
     if found[0].shared and first > 0:
         covered = first if isinstance(plan[0], int) and plan[0] == first else 1
     for index in range(covered, len(found)):
         if index not in stays:
-            patch.delete(*_removed(found, index, first, spaced=bool(gap)))
+            moves = index in plan
+            patch.delete(*_removed(found, index, first, spaced=bool(gap), moves=moves))
+
+
+def _apart(block: Block) -> str:
+    """Return the blank line without which comments below an entry were the next one's."""
+    return "\n" if block.below != block.end else ""
 
 
 def _gap(patch: Patch, found: list[Block]) -> str:
     """Return the blank lines that keep every two entries apart, as many as the first two have."""
-    gaps = [patch.text[one.end : other.begin] for one, other in pairwise(found)]
+    gaps = [patch.text[one.below : other.begin] for one, other in pairwise(found)]
     spaced = all(gap and not gap.strip() for gap in gaps)
     return "\n" * gaps[0].count("\n") if gaps and spaced else ""
 
 
-def _removed(found: list[Block], index: int, first: int, *, spaced: bool) -> tuple[int, int]:
+def _removed(
+    found: list[Block], index: int, first: int, *, spaced: bool, moves: bool
+) -> tuple[int, int]:
     """Return the span of an entry that goes, with one of the gaps beside it."""
     block = found[index]
-    if not spaced:
-        return block.begin, block.end
+    end = block.below if moves else block.end
+    if not spaced or end != block.below:
+        return block.begin, end
     if index < first:
-        return block.begin, found[index + 1].begin if index + 1 < len(found) else block.end
-    return found[index - 1].end, block.end
+        return block.begin, found[index + 1].begin if index + 1 < len(found) else end
+    return found[index - 1].below, end
 
 
 def _put(
@@ -149,7 +178,8 @@ def _put(
 ) -> None:
     """Put entries in behind the last one that stays, or in front of all."""
     if last is not None:
-        patch.replace(found[last].end, found[last].end, "".join(gap + text for text in texts))
+        place, kept = found[last].below, gap or _apart(found[last])
+        patch.replace(place, place, "".join([kept, gap.join(texts)]) if texts else "")
     elif found[0].shared:
         _put_behind_dash(patch, found, texts, first)
     elif texts:

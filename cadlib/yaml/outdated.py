@@ -108,7 +108,7 @@ def _bounds(patch: Patch, node: Seq, at: int) -> Iterator[Block]:
         return
     ends = [*(item.start for item in node.items[1:]), node.end]
     for item, end in zip(node.items, ends, strict=True):
-        yield Block(item.start, item.start, end, shared=True)
+        yield Block(item.start, item.start, end, end, shared=True)
 
 
 def _in_place(item: Node, new: Value, key: MergeKey | None) -> list[Node] | None:

@@ -45,6 +45,7 @@ from cadlib.yaml.tree import (
 T = TypeVar("T")
 
 _TAG = "tag:yaml.org,2002:"
+_MERGE = _TAG + "merge"
 RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
 _BLOCK_STYLES = frozenset("|>")
 _new = tuple.__new__  # a third of what the constructor of a NamedTuple takes
@@ -263,6 +264,8 @@ class _Reader:
         value: Value = resolve(raw) if event.implicit[0] or event.tag in RESOLVED_TAGS else raw
         if style in _BLOCK_STYLES:
             end = self._block_end(start, end)
+        elif event.tag == _MERGE:
+            style = ""  # in quotes it is the merge key too then
         anchor: str | None = event.anchor
         node = _new(Scalar, (start, end, value, raw, style, anchor))
         if anchor is not None:
@@ -356,7 +359,8 @@ class _Reader:
 
     def _merge(self, node: Node, into: dict[str, Value]) -> None:
         """Add what a merge key stands for; what is there already wins."""
-        sources = node.value if isinstance(node.value, list) else [node.value]
+        # An alias of a list is none: other readers of YAML take a list here only as it is written.
+        sources = node.value if isinstance(node, Seq) else [node.value]
         for source in sources:
             if not isinstance(source, dict):
                 raise self._refuse(

@@ -276,7 +276,7 @@ class Editor:
 
         def moved(index: int) -> str:
             block = found[index]
-            text = self._aside(lambda: change(index), block.begin, block.end, field)
+            text = self._aside(lambda: change(index), block.begin, block.below, field)
             return " " * at + text if block.shared else text
 
         arrange(patch, found, plan, change=change, moved=moved, spread=isinstance(node, Seq))

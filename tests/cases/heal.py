@@ -113,9 +113,9 @@ def _items(text: str, path: str) -> Sequence[Item]:
 
 def _named(text: str) -> str:
     """Return a resource's text with a version and a name, where it has none."""
-    missing = "" if "apiVersion:" in text else "apiVersion: v1\n"
-    missing += "" if "\nmetadata:" in text else "metadata:\n  name: a\n"
-    return re.sub(r"^(kind: .*\n)", rf"\1{missing}", text, flags=re.MULTILINE)
+    if "apiVersion:" not in text:
+        text = re.sub(r"^(kind: .*\n)", r"\1apiVersion: v1\n", text, flags=re.MULTILINE)
+    return text if "\nmetadata:" in text else text.rstrip("\n") + "\nmetadata:\n  name: a\n"
 
 
 def _with_the_element(source: str, expected: str, found: str) -> bool:

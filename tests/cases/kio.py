@@ -1,4 +1,7 @@
-"""Corpus kio: streams and their annotations, anchors, ignore files, formatting."""
+"""Corpus kio: streams and their annotations, anchors, ignore files, formatting.
+
+Longer than 400 lines: a handler for each of 15 kinds, read one by one.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -246,10 +249,28 @@ def default_path(case: Case) -> Verdict:
 
 
 def default_path_and_index(case: Case) -> Verdict:
-    """Path and index of a resource that has neither, put into a folder and listed from it."""
-    (found,) = _sunk_and_listed(case.data["input"])
+    """Path and index of a resource, which is put into a folder and listed from it.
+
+    Where it has an index, as many others come before it in its file.
+    """
+    given = kio_places.annotations(kio_places.value_of(kio.stream_of(case.data["input"])))
+    path, index = (given.get(each, "") for each in (kio_places.PATH, kio_places.INDEX))
+    *_, found = _sunk_and_listed(
+        case.data["input"] + "".join(_BEFORE.format(path, n) for n in range(int(index or 0)))
+    )
     found = kio_places.annotated(found, {kio_places.SEQINDENT: None})
     return checked(documents_difference(_in_its_folder(case), found.data))
+
+
+_BEFORE = """---
+apiVersion: v1
+kind: Before
+metadata:
+  name: before
+  annotations:
+    internal.config.kubernetes.io/path: '{0}'
+    internal.config.kubernetes.io/index: '{1}'
+"""
 
 
 def _sunk_and_listed(stream: str) -> Sequence[Stream]:
@@ -340,14 +361,16 @@ def format_stream(case: Case) -> Verdict:
 
 
 def _formatted(text: str, *, use_schema: bool) -> bytes:
-    """Format by the function `format`; what is no resource has no command, and goes past it.
+    """Format by the function `format`, which knows schemas and takes resources only.
 
     Raises:
         PackageError: It was refused.
     """
     stream = read(text.encode())
+    if not use_schema:
+        return formatted(stream)
     if any(unfit(each.value) for each in stream.documents):
-        return formatted(read(typed(stream, _definitions())) if use_schema else stream)
+        return formatted(read(typed(stream, _definitions())))
     ran = commands.run(["eval", "pkg", "--image", "format"], {_FILE: text})
     if ran.status:
         raise PackageError(Place(), ran.errors, "")

@@ -66,6 +66,21 @@ def test_elements_keep_their_comments_and_gaps(wanted: list[Value], after: list[
 
 
 TABLE: dict[str, tuple[str, Value, str]] = {
+    "a comment below, which a blank line keeps apart from the next, moves along": (
+        "- a # x\n# below a\n\n# of b\n- b\n- c\n",
+        ["b", "c", "a"],
+        "\n# of b\n- b\n- c\n- a # x\n# below a\n",
+    ),
+    "what is new comes behind such a comment": (
+        "- a\n# below a\n\n- b\n- c\n", ["a", "new", "b", "c"],
+        "- a\n# below a\n\n- new\n\n- b\n- c\n",
+    ),
+    "and is not the next one's where it moved": (
+        "- a\n- b\n# below b\n\n- c\n", ["b", "a", "c"], "- b\n# below b\n\n- a\n\n- c\n",
+    ),
+    "such a comment stays where its element goes": (
+        "- a\n# below a\n\n- b\n", ["b"], "# below a\n\n- b\n",
+    ),
     "compact, removed in front": (
         "a:\n- x # x\n# y\n- y\nb: 1\n", {"a": ["y"], "b": 1}, "a:\n# y\n- y\nb: 1\n"),
     "wide, inserted between": (

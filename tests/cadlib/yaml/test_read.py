@@ -84,6 +84,15 @@ def test_aliases_and_merge_keys_are_written_out() -> None:
     assert found["a"] is not found["b"]
 
 
+@pytest.mark.parametrize(
+    "key", ["<<", "!!merge <<", '!!merge "<<"', "!<tag:yaml.org,2002:merge> '<<'"]
+)
+def test_a_merge_key_may_say_that_it_is_one(key: str) -> None:
+    """The short-cut: in quotes it is never one."""
+    assert value(f"a: &a {{x: 1}}\nb:\n  {key} : *a\n") == {"a": {"x": 1}, "b": {"x": 1}}
+    assert value("a: &a {x: 1}\nb:\n  '<<' : *a\n") == {"a": {"x": 1}, "b": {"<<": {"x": 1}}}
+
+
 def test_every_document_is_there_and_only_filled_ones_are_counted() -> None:
     """The short-cut counts comment-only documents, or drops them."""
     stream = read(b"# top\n---\n# one\n---\na: 1\n...\n---\nb: {{ .x }}\n---\n~\n")
@@ -213,6 +222,11 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a merge of a scalar": (
         b"a:\n  <<: 1\n",
         "f.yaml:2: the merge key << names something that is not a mapping."
+        " Name a mapping, or a list of mappings.",
+    ),
+    "a merge of a list by its alias, which other readers refuse": (
+        b"a: &a [{x: 1}]\nb:\n  <<: *a\n",
+        "f.yaml:3: the merge key << names something that is not a mapping."
         " Name a mapping, or a list of mappings.",
     ),
     "an alias bomb": (
