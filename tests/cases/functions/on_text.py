@@ -45,8 +45,8 @@ class Ran:
 
     @property
     def messages(self) -> str:
-        """What it said, one message a line."""
-        return "\n".join(str(each["message"]) for each in self.results)
+        """What it said, one message a line; an error in quotes as it is without."""
+        return "\n".join(str(each["message"]) for each in self.results).replace('\\"', '"')
 
 
 def config(text: str) -> Value:
@@ -186,4 +186,4 @@ def config_error(case: Case) -> Verdict:
     wanted = case.data["error_equals"]
     if not ran.failed:
         return failed(f"no failure with {wanted!r}")
-    return checked("" if wanted in ran.messages.replace('\\"', '"') else ran.messages)
+    return checked("" if wanted in ran.messages else ran.messages)
