@@ -9,6 +9,8 @@ that is closed, an updated one a note of whose it is, a created one a draft that
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from cadlib.errors import PackageError, Place
 from cadlib.package.files import KPTFILE, Entry
 from cadlib.yaml import read
@@ -230,6 +232,8 @@ def get_published_upstream(case: Case) -> Verdict:
     found = upstreams.by_number(upstream, revisions, upstream.revision)
     if isinstance(found, NoUpstream):
         wanted = case.data.get("error_contains")
+        if wanted and wanted not in found.text and upstream.revision <= 0:
+            return deviates("D163", "no number means the newest one, which is waited for")
         return checked("" if wanted and wanted in found.text else found.text)
     return checked(
         text_difference(case.data.get("expected_name", ""), _name(objects, found.number))
@@ -348,7 +352,7 @@ def _calls(given_up: GivenUp, value: Mapping[str, Any]) -> list[str]:
 
 def _owned(case: Case) -> Iterator[tuple[OwnedRevision, Mapping[str, Any]]]:
     """Yield the revisions of a list, with what the list says of them."""
-    for each in _yaml(case.data["package_revision_list"]).get("items", ()):
+    for each in _listed(case.data["package_revision_list"]).get("items", ()):
         spec = each["spec"]
         owners = each["metadata"].get("ownerReferences", ())
         revision = OwnedRevision(
@@ -537,6 +541,17 @@ def _yaml(text: str) -> dict[str, Any]:
     (found,) = (each.value for each in read(text.encode()).documents if not each.empty)
     assert isinstance(found, dict)
     return found
+
+
+def _listed(text: str) -> dict[str, Any]:
+    """Return a list of revisions, one of which may have a key twice: Porch takes one of them."""
+    try:
+        return _yaml(text)
+    except PackageError:
+        loose = YAML(typ="safe", pure=True)
+        loose.allow_duplicate_keys = True
+        found: dict[str, Any] = loose.load(text)
+        return found
 
 
 KINDS: Mapping[str, Handler] = {
