@@ -1,7 +1,7 @@
 """Telling whether a merged value differs from kpt's on purpose, and by which entry.
 
 Every difference is explained by itself from the three states; one that is not explained makes
-the whole unexplained. The entries are D20 to D24 of docs/deviations.md.
+the whole unexplained. The entries are D20 to D24, D29 and D31 of docs/deviations.md.
 """
 
 import json
@@ -16,6 +16,7 @@ from cadlib.package.source import ref
 from tests.cases.compare import Parsed, documents
 
 LEFTOVER, ELEMENT, MAPPING, ORDER, COMMENTS = "D20", "D21", "D22", "D23", "D24"
+ONE_VALUE, EMPTIED = "D29", "D31"
 
 
 def explained(expected: Any, actual: Any, origin: Any, local: Any, updated: Any) -> set[str]:
@@ -38,6 +39,10 @@ def _walk(expected: Any, actual: Any, states: tuple[Any, Any, Any]) -> Iterator[
     _, local, updated = states
     if _is_lost(actual, states):
         yield ""
+        return
+    if actual in ([], {}) and alike(actual, updated) and not isinstance(expected, dict):
+        mixed = {type(each) for each in states} >= {list, dict}
+        yield ONE_VALUE if mixed else EMPTIED
         return
     gone_on_a_side = local is ABSENT or updated is ABSENT
     if actual is ABSENT and _hollow(expected) and {} not in (local, updated):

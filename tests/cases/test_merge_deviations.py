@@ -27,6 +27,15 @@ STATES: dict[str, tuple[Any, Any, Any, Any, Any, set[str]]] = {
     "upstream's order": (
         {"l": [A, B]}, {"l": [B, A]}, {"l": [A]}, {"l": [A]}, {"l": [B, A]}, {"D23"},
     ),
+    "a list that upstream emptied": ({"l": [A]}, {"l": []}, {"l": [A]}, {"l": [A]}, {"l": []},
+                                     {"D31"}),
+    "and that kpt leaves out": ({}, {"l": []}, {"l": [A]}, {"l": [A2]}, {"l": []}, {"D31"}),
+    "a list that upstream made an empty mapping": (
+        {}, {"l": {}}, {"l": [A]}, {"l": [A2]}, {"l": {}}, {"D29"},
+    ),
+    "a list that nobody emptied": (
+        {"l": [A]}, {"l": []}, {"l": [A]}, {"l": [A]}, {"l": [A]}, set(),
+    ),
     "another value": ({"a": 1}, {"a": 2}, {"a": 0}, {"a": 1}, {"a": 2}, set()),
     "another order, for no reason": (
         {"l": [A, B]}, {"l": [B, A]}, {"l": [A]}, {"l": [A, B]}, {"l": [A]}, set(),
