@@ -112,6 +112,7 @@ class MirrorCaches:
     Attributes:
         commits: Commits that are in it.
         bases: Merge bases of two commits.
+        held: Whether the history of one commit holds another.
         listed: Commits of one that another lacks, by what git was asked.
         differences: What differs between two trees.
         merges: What merging one commit into another would give.
@@ -123,6 +124,7 @@ class MirrorCaches:
         self.bases: ObjectCache[tuple[str, ...]] = ObjectCache(
             2 * MIB, lambda bases: 100 * len(bases)
         )
+        self.held: ObjectCache[bool] = ObjectCache(2 * MIB, lambda _: 0)
         self.listed: ObjectCache[tuple[str, ...]] = ObjectCache(
             2 * MIB, lambda commits: 100 * len(commits)
         )

@@ -279,10 +279,11 @@ class DiskHistory(CommitReader, StoredTrees):
 
     def contains(self, tip: str, sha: str) -> bool:
         """Whether a commit is in the history of a tip; a tip that is gone holds nothing."""
-        if not self.has(tip):
+        if not self.has(tip) or not self.has(sha):
             return False
-        done = run(self._folder, ["merge-base", "--is-ancestor", sha, tip])
-        return done.returncode == 0
+        return self._is_near(sha, tip) or self._kept.held.get_or(
+            f"{tip} {sha}", lambda: git_merge.is_ancestor(self._folder, sha, tip)
+        )
 
 
 def _missing(sha: str) -> MissingObjectError:

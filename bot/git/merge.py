@@ -30,6 +30,18 @@ def merge_bases(folder: Path, one: str, other: str) -> tuple[str, ...]:
     return tuple(done.stdout.split())
 
 
+def is_ancestor(folder: Path, sha: str, of: str) -> bool:
+    """Whether a commit is another, or in its history.
+
+    Raises:
+        GitBusyError: Git failed, which says nothing of them.
+    """
+    done = run(folder, ["merge-base", "--is-ancestor", sha, of])
+    if done.returncode not in (0, 1):
+        raise GitBusyError(f"git merge-base failed: {reason(done.stderr)}")
+    return done.returncode == 0
+
+
 def work_out(
     folder: Path,
     entries: Callable[[str], Entries],

@@ -33,17 +33,15 @@ from tests.databases import create_database
 from tests.memory.git_objects import MemoryObjects, named
 from tests.simulation.forge import Doors, SimulatedForge
 from tests.simulation.forge_door import Door
-from tests.simulation.loop_thread import LoopThread
+from tests.simulation.inner_loop import InnerLoop
 from tests.simulation.on_disk import OnDisk
 
 T = TypeVar("T")
 
 _CLOCK = """
 CREATE SCHEMA simulated;
-CREATE TABLE simulated.clock (at timestamptz NOT NULL);
-INSERT INTO simulated.clock VALUES (now());
 CREATE FUNCTION simulated.now() RETURNS timestamptz LANGUAGE sql STABLE
-  AS 'SELECT at FROM simulated.clock';
+  AS $$ SELECT coalesce(current_setting('simulated.at', true)::timestamptz, pg_catalog.now()) $$;
 CREATE SCHEMA saved;
 """
 
@@ -62,17 +60,17 @@ class RealDatabase:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._thread = LoopThread()
+        self._loop = InnerLoop()
         self._clock: Clock | None = None
         self._told = -inf
         self._stores: list[PostgresStore] = []
         self._admin: psycopg.Connection[Any] | None = None
-        self._asked: psycopg.Connection[Any] | None = None
+        self._asked: psycopg.Cursor[Any] | None = None
         self._url = ""
 
     def __enter__(self) -> Self:
         server = self._stack.enter_context(EmbeddedPostgres())
-        self._thread.__enter__()
+        self._loop.__enter__()
         self._url = self.wait(create_database(server.url, "simulated"))
         self._prepare()
         return self
@@ -84,10 +82,10 @@ class RealDatabase:
         trace: TracebackType | None,
     ) -> None:
         self.wait(self._end_stores())
-        for connection in (self._admin, self._asked):
+        for connection in (self._admin, self._asked and self._asked.connection):
             if connection is not None:
                 connection.close()
-        self._thread.__exit__(kind, error, trace)
+        self._loop.__exit__(kind, error, trace)
         self._stack.close()
 
     def begins(self, clock: Clock) -> None:
@@ -118,8 +116,8 @@ class RealDatabase:
         return self.wait(work)
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something on the other thread's loop."""
-        return self._thread.wait(work)
+        """Do something on a loop of its own."""
+        return self._loop.wait(work)
 
     def _store(self) -> Store:
         async def opened() -> PostgresStore:
@@ -134,10 +132,14 @@ class RealDatabase:
     async def _statement(
         self, query: str, values: Mapping[str, Any] | None = None, **_: object
     ) -> list[Any]:
-        """The rows of a statement, on a connection that keeps its thread waiting."""
+        """The rows of a statement, on a connection that keeps its thread waiting.
+
+        One cursor asks them all: to make one, and to describe columns, takes as long as to ask.
+        """
         assert self._asked is not None
-        cursor = self._asked.execute(query.encode(), sayable(values))
-        return cursor.fetchall() if cursor.description else []
+        self._asked.execute(query.encode(), sayable(values))
+        result = self._asked.pgresult
+        return self._asked.fetchall() if result is not None and result.nfields else []
 
     def _prepare(self) -> None:
         with psycopg.connect(self._url, autocommit=True) as first:
@@ -145,13 +147,15 @@ class RealDatabase:
             first.execute(
                 "ALTER DATABASE simulated SET search_path = public, simulated, pg_catalog"
             )
-        self._admin, self._asked = (psycopg.connect(self._url, autocommit=True) for _ in range(2))
+        self._admin = psycopg.connect(self._url, autocommit=True)
+        self._asked = psycopg.connect(self._url, autocommit=True).cursor()
         # What guards the audit trail does not guard it from us, and tables come in no order.
         self._do("SET session_replication_role = replica")
         self.wait(migrate(self._url))
 
     def _tell(self, clock: Clock) -> None:
-        self._do("UPDATE simulated.clock SET at = %s", clock.now())
+        assert self._asked is not None
+        self._asked.execute("SELECT set_config('simulated.at', %s, false)", [str(clock.now())])
 
     def _do(self, query: str, *values: object) -> list[Any]:
         assert self._admin is not None

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bot.git.remote import FLUSH, listing, packet
 from tests.bot.git.server import TOKEN, serve
 from tests.memory.git_objects import MemoryObjects
 from tests.simulation.history import Simulation, play
@@ -61,3 +62,30 @@ def test_refs_that_moved_are_told_at_once(tmp_path: Path) -> None:
             assert told() == told() == {f"{sha}\trefs/heads/main"}
         remote.git("push", "--quiet", address, f"{one}:refs/heads/w")
         assert told() == {f"{other}\trefs/heads/main", f"{one}\trefs/heads/w"}
+
+
+def test_refs_are_told_as_git_tells_them(tmp_path: Path) -> None:
+    """The short-cut tells other refs than were asked for, or never what a tag is of."""
+    objects = MemoryObjects()
+    commit = objects.commit({"a": b"1"})
+    refs = {
+        "refs/heads/main": commit,
+        "refs/heads/drafts/a": commit,
+        "refs/tags/a/v1": objects.tag("v1", commit),
+        "refs/tags/ab/v1": objects.tag("v1", commit, "another\n"),
+        "refs/tags/a/v2": commit,
+    }
+    told = packet(b"object-format=sha1")
+    asked = [
+        listing(["refs/heads/main"], told),
+        listing(["refs/tags/a", "refs/heads/d"], told),
+        listing(["refs/none"], told),
+    ]
+    begin, end = asked[1].split(b"0001")
+    ask_peeled = begin + b"0001" + packet(b"peel\n") + packet(b"symrefs\n") + end
+    assert ask_peeled.endswith(FLUSH)
+    with serve(tmp_path / "1.git") as remote:
+        copy = OnDisk(remote)
+        copy.sync(objects, refs)
+        for each in [*asked, ask_peeled]:
+            assert copy._listed(each) == copy._git("version=2", each)

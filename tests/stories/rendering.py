@@ -19,7 +19,7 @@ from lifecycle.facts.update import MergedPackage
 from lifecycle.policy import Policy
 from tests.memory import drafts
 from tests.memory.pipeline import PipelineMaker
-from tests.simulation.loop_thread import LoopThread
+from tests.simulation.inner_loop import InnerLoop
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class Rendering:
     """
 
     def __init__(self, address: str) -> None:
-        self._thread = LoopThread()
+        self._loop = InnerLoop()
         self._address = address
 
     def renderer(
@@ -55,12 +55,12 @@ class Rendering:
         return CachingRenderer(SlowMaker(self._maker, clock, takes), clock=clock, stored=stored)
 
     async def _means(self, image: str) -> str:
-        return self._thread.wait(self._client.identity(image))
+        return self._loop.wait(self._client.identity(image))
 
     def __enter__(self) -> Self:
-        self._thread.__enter__()
-        self._client = self._thread.wait(self._connected())
-        self._maker = BlockingMaker(PipelineMaker(self._client, offload=_here), self._thread)
+        self._loop.__enter__()
+        self._client = self._loop.wait(self._connected())
+        self._maker = BlockingMaker(PipelineMaker(self._client, offload=_here), self._loop)
         return self
 
     async def _connected(self) -> Client:
@@ -72,8 +72,8 @@ class Rendering:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._thread.wait(self._client.__aexit__(kind, error, trace))
-        self._thread.__exit__(kind, error, trace)
+        self._loop.wait(self._client.__aexit__(kind, error, trace))
+        self._loop.__exit__(kind, error, trace)
 
 
 class BlockingMaker:
@@ -81,28 +81,28 @@ class BlockingMaker:
 
     Args:
         maker: Makes verdicts.
-        thread: Runs it.
+        loop: Runs it.
     """
 
-    def __init__(self, maker: PipelineMaker, thread: LoopThread) -> None:
+    def __init__(self, maker: PipelineMaker, loop: InnerLoop) -> None:
         self._maker = maker
-        self._thread = thread
+        self._loop = loop
 
     async def make(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Made:
         """As `Maker` has it."""
-        return self._thread.wait(self._maker.make(trees, package, tree, origin, policy))
+        return self._loop.wait(self._maker.make(trees, package, tree, origin, policy))
 
     async def compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """As `Maker` has it."""
-        return self._thread.wait(self._maker.compare(trees, before, after))
+        return self._loop.wait(self._maker.compare(trees, before, after))
 
     async def merge(
         self, trees: TreeFiles, package: str, base: str, ours: str, theirs: str
     ) -> MergedPackage:
         """As `Maker` has it."""
-        return self._thread.wait(self._maker.merge(trees, package, base, ours, theirs))
+        return self._loop.wait(self._maker.merge(trees, package, base, ours, theirs))
 
     async def draft(
         self, trees: TreeFiles, request: DraftRequest, sides: DraftSides, fetch: FetchPackage
@@ -110,7 +110,7 @@ class BlockingMaker:
         """As `Maker` has it; what is fetched is fetched in the loop that asks."""
 
         async def call(wanted: FunctionCall) -> CallOutcome | NotRun:
-            return self._thread.wait(self._maker.call(request.package, wanted))
+            return self._loop.wait(self._maker.call(request.package, wanted))
 
         return await drafts.drafted(trees, request, sides, DEFAULT, fetch, call)
 

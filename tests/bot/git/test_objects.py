@@ -21,6 +21,7 @@ from uuid import uuid4
 import pytest
 
 from bot.git import history as git_history
+from bot.git import merge as git_merge
 from bot.git import mirror as git_mirror
 from bot.git import refs as git_refs
 from bot.git.caches import ObjectCache
@@ -370,6 +371,37 @@ def test_histories(remote: Remote, mirror: DiskMirror) -> None:
         assert [c.sha for c in git.first_parents(merged, root)] == [one, merged]
         assert [c.sha for c in git.first_parents(merged, "")] == [root, one, merged]
         assert [c.sha for c in git.first_parents(merged, "", limit=1)] == [merged]
+
+
+def test_what_a_history_holds_is_asked_of_git_once(
+    remote: Remote, mirror: DiskMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut starts git at each look for each revision, though the answer never changes."""
+    started: list[str] = []
+
+    def noted(folder: Path, arguments: Sequence[str], **more: Any) -> Any:
+        started.append(arguments[0])
+        return run(folder, arguments, **more)
+
+    monkeypatch.setattr(git_merge, "run", noted)
+    root = remote.commit({"a": b"0"})
+    side = remote.commit({"a": b"s"}, root)
+    one = remote.commit({"a": b"1"}, root)
+    both = remote.commit({"a": b"m"}, one, side, ref=MAIN)
+    later = remote.commit({"a": b"l"}, side)
+    mirror.fetch(TOKEN)
+
+    for _ in range(3):
+        with mirror.open() as git:
+            assert [git.contains(both, sha) for sha in (both, one, root, side)] == [True] * 4
+            assert [git.contains(side, sha) for sha in (one, both)] == [False] * 2
+            assert not git.contains(both, later)
+    assert started == ["merge-base"] * 3  # first parents are read without git
+    remote.git("update-ref", "refs/heads/later", later)
+    mirror.fetch(TOKEN)
+    with mirror.open() as git:
+        assert not git.contains(both, later)
+        assert git.contains(later, side)
 
 
 def test_a_commit_that_comes_later_is_found_then(remote: Remote, mirror: DiskMirror) -> None:
